@@ -1,0 +1,67 @@
+#include "dpreduce/aggregator/mean_classifier.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+double norm(std::span<const double> v) {
+  return std::sqrt(squared_norm(v));
+}
+
+// v <- v * min(1, radius / ||v||).
+void pull_into_ball(std::span<double> v, double radius) {
+  const double length = norm(v);
+  if (length <= radius) return;
+  for (double& entry : v) entry *= radius / length;
+}
+
+// A count that noise took to zero or below still stands for at least one row.
+double clamped_count(std::int64_t released) {
+  return static_cast<double>(std::max<std::int64_t>(released, 1));
+}
+
+}  // namespace
+
+std::vector<double> solve_center(const Release& release, const Lattice& lattice) {
+  const auto sum = release.block("row_sum").values();
+  const double count = clamped_count(release.block("row_count").values().front());
+  std::vector<double> center(sum.size());
+  for (std::size_t a = 0; a < center.size(); ++a) center[a] = static_cast<double>(sum[a]) / (lattice.scale() * count);
+  pull_into_ball(center, lattice.clip_norm);
+  return center;
+}
+
+LinearScores solve_mean_classifier(const Release& release, const Lattice& lattice, Metric metric) {
+  const ReleasedBlock& sums = release.block("class_sums");
+  const std::size_t dim = lattice.dim;
+  const std::size_t classes = sums.values().size() / dim;
+  DPREDUCE_ASSERT(sums.values().size() == classes * dim);
+
+  LinearScores scores{std::vector<double>(classes * dim), std::vector<double>(classes, 0.0)};
+  for (std::size_t c = 0; c < classes; ++c) {
+    const std::span<double> weights{scores.weights.data() + c * dim, dim};
+    const auto class_sum = sums.values().subspan(c * dim, dim);
+    std::transform(class_sum.begin(), class_sum.end(), weights.begin(),
+                   [](std::int64_t entry) { return static_cast<double>(entry); });
+    if (metric == Metric::kCosine) {
+      const double length = norm(weights);
+      if (length > 0.0) {
+        for (double& entry : weights) entry /= length;
+      }
+      continue;
+    }
+    const double units = lattice.scale() * clamped_count(release.block("class_counts").values()[c]);
+    for (double& entry : weights) entry /= units;
+    pull_into_ball(weights, lattice.clip_norm);
+    const double noise_energy = static_cast<double>(dim) * std::pow(sums.sigma() / units, 2);
+    scores.bias[c] = -0.5 * std::max(0.0, squared_norm(weights) - noise_energy);
+  }
+  return scores;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,32 @@
+// From released sums to a classifier: post-processing, so no privacy is spent here.
+//
+// Legend: v_c = released class sum c (d), n_c = released class count, s = its noise, scale = lattice units per feature
+// unit, C the clip norm.
+#pragma once
+
+#include <vector>
+
+#include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+/// scores(x) = W x + b, W row-major classes x dim.
+struct LinearScores {
+  std::vector<double> weights;
+  std::vector<double> bias;
+};
+
+/// Metric::kCosine:    W_c = v_c / ||v_c||, b_c = 0: the nearest direction (rows of any length).
+/// Metric::kEuclidean: m_c = v_c / (scale max(n_c, 1)), pulled into the ball ||m_c|| <= C where every true mean lies;
+///                     W_c = m_c, b_c = -max(0, ||m_c||^2 - d (s / (scale max(n_c, 1)))^2) / 2: the nearest centre,
+///                     with the noise's known share of ||m_c||^2 taken out.
+/// Preconditions: `release` has class_sums with K x d elements, and class_counts for kEuclidean.
+/// Source: paper 000, Algorithm 1.
+LinearScores solve_mean_classifier(const Release& release, const Lattice& lattice, Metric metric);
+
+/// The mean of all rows, row_sum / (scale max(row_count, 1)), pulled into the ball of radius C. Length d.
+std::vector<double> solve_center(const Release& release, const Lattice& lattice);
+
+}  // namespace dpreduce

@@ -1,0 +1,20 @@
+// The commands, one file each. Every one is run by all ranks at once; rank 0 prints.
+#pragma once
+
+#include "dpreduce/config/options.hpp"
+#include "dpreduce/transport/communicator.hpp"
+
+namespace dpreduce {
+
+void run_command(const PrintText& text, Communicator& ranks);
+void run_command(const FitOptions& options, Communicator& ranks);
+void run_command(const PredictOptions& options, Communicator& ranks);
+void run_command(const EvaluateOptions& options, Communicator& ranks);
+void run_command(const CalibrateOptions& options, Communicator& ranks);
+void run_command(const LedgerShowOptions& options, Communicator& ranks);
+void run_command(const LedgerVerifyOptions& options, Communicator& ranks);
+void run_command(const SynthOptions& options, Communicator& ranks);
+void run_command(const InspectOptions& options, Communicator& ranks);
+void run_command(const BenchOptions& options, Communicator& ranks);
+
+}  // namespace dpreduce

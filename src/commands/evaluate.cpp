@@ -1,0 +1,104 @@
+#include <optional>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/data/paths.hpp"
+#include "dpreduce/model/classifier_file.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Share of each class among the owner's training labels, over all ranks. Collective.
+std::vector<double> training_shares(const EvaluateOptions& options, Communicator& ranks, std::size_t classes) {
+  std::vector<std::uint64_t> counts(classes, 0);
+  ranks.together([&] {
+    const bool own_files = paths_are_per_worker(options.train_y);
+    ShardedArray labels(expand_paths(options.train_y, static_cast<std::size_t>(ranks.rank())), ArrayRole::kLabels);
+    const RowRange range = own_files ? RowRange{0, labels.rows()}
+                                     : even_share(labels.rows(), static_cast<std::size_t>(ranks.rank()),
+                                                  static_cast<std::size_t>(ranks.size()));
+    constexpr std::uint64_t kLabelsAtOnce = std::uint64_t{1} << 20;
+    std::vector<std::int32_t> chunk;
+    for (std::uint64_t row = range.first; row < range.end(); row += chunk.size()) {
+      ranks.check_peers();
+      chunk.resize(std::min(kLabelsAtOnce, range.end() - row));
+      labels.read_labels(row, chunk.size(), classes, chunk);
+      for (const std::int32_t label : chunk) ++counts[static_cast<std::size_t>(label)];
+    }
+  });
+  ranks.sum_everywhere(counts);
+  return {counts.begin(), counts.end()};
+}
+
+nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t true_label = 0; true_label < matrix.classes(); ++true_label) {
+    nlohmann::json row = nlohmann::json::array();
+    for (std::size_t predicted = 0; predicted < matrix.classes(); ++predicted)
+      row.push_back(matrix.count(true_label, predicted));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares) {
+  const auto line = [](const char* name, std::optional<double> value) {
+    if (value) fmt::print("{:<18} {:.4f}\n", name, *value);
+  };
+  line("accuracy", accuracy(matrix));
+  line("balanced accuracy", balanced_accuracy(matrix));
+  if (!shares.empty()) line("minority accuracy", minority_accuracy(matrix, shares));
+  constexpr std::size_t kMostClassesToList = 20;
+  if (matrix.classes() > kMostClassesToList) {
+    fmt::print("{} classes: per-class figures and the confusion matrix are in the JSON report\n", matrix.classes());
+    return;
+  }
+  fmt::print("\nclass  recall   rows by predicted class\n");
+  for (std::size_t c = 0; c < matrix.classes(); ++c) {
+    const std::optional<double> share = recall(matrix, c);
+    fmt::print("{:>5}  {:>6}  ", c, share ? fmt::format("{:.4f}", *share) : "-");
+    for (std::size_t p = 0; p < matrix.classes(); ++p) fmt::print(" {:>6}", matrix.count(c, p));
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+void run_command(const EvaluateOptions& options, Communicator& ranks) {
+  std::optional<Classifier> classifier;
+  ranks.together([&] {
+    classifier.emplace(load_classifier(options.model));
+    if (ranks.is_coordinator() && !options.report.empty()) AtomicFile check_writable(options.report);
+  });
+  const std::vector<double> shares =
+      options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, classifier->classes());
+  const ConfusionMatrix matrix = evaluate_on_ranks(ranks, *classifier, options.test, default_threads());
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    nlohmann::json report = to_json(matrix, shares);
+    report["confusion_matrix"] = confusion_json(matrix);
+    report["method"] = classifier->parts().method;
+    report["ranks"] = ranks.size();
+    report["version"] = version();
+    report["note"] = "figures about the test rows: outside the privacy guarantee";
+    if (!options.report.empty()) {
+      AtomicFile file(options.report);
+      file.write(report.dump(2) + "\n");
+      file.commit();
+    }
+    if (options.format == OutputFormat::kJson) {
+      fmt::print("{}\n", report.dump(2));
+    } else {
+      print_text(matrix, shares);
+    }
+  });
+}
+
+}  // namespace dpreduce

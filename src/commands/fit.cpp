@@ -1,0 +1,180 @@
+#include <filesystem>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "dpreduce/aggregator/mean_classifier.hpp"
+#include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/commands/fit_plan.hpp"
+#include "dpreduce/commands/fit_report.hpp"
+#include "dpreduce/commands/progress.hpp"
+#include "dpreduce/commands/ranked_rows.hpp"
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/model/classifier_file.hpp"
+#include "dpreduce/worker/class_statistics.hpp"
+
+namespace dpreduce {
+namespace {
+
+// The files that a run leaves, opened before anything is spent. On the coordinator.
+struct Outputs {
+  explicit Outputs(const FitOptions& options) : model(options.out) {
+    if (!options.report.empty()) report.emplace(options.report);
+  }
+  AtomicFile model;
+  std::optional<AtomicFile> report;
+};
+
+// The ledger can be read, verifies, and can be written, as far as that shows in advance.
+void check_ledger(const std::string& path) {
+  Ledger::read(path);
+  const bool exists = std::filesystem::exists(path);
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
+    throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is yours", path));
+  }
+}
+
+// Names and sizes of the training files, under the run's secret key: a plain digest would let a reader try out values
+// of n.
+std::string data_digest(const NoiseKey& key, const ShardedArray& features, const FitOptions& options) {
+  nlohmann::json manifest{{"x", options.train.x}, {"y", options.train.y}, {"rows", features.rows()}};
+  const std::string text = manifest.dump();
+  std::array<std::byte, 32> digest{};
+  key.stream("data digest", std::as_bytes(std::span(text))).fill(digest);
+  std::string hex;
+  for (const std::byte byte : digest) hex += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return hex;
+}
+
+Releaser make_releaser(const FitOptions& options, const FitPlan& plan, WorkerRows& rows, Communicator& ranks) {
+  if (!plan.noise) return Releaser(ranks);
+  NoiseKey key = options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
+  LedgerContext context{.method = "mean",
+                        .epsilon = options.budget.epsilon,
+                        .delta = options.budget.epsilon ? options.budget.delta : std::nullopt,
+                        .config_digest = plan.config_digest,
+                        .data_digest = data_digest(key, rows.features(), options),
+                        .version = version()};
+  return Releaser(ranks, *plan.noise, std::move(key), options.ledger, std::move(context));
+}
+
+// One pass over this rank's rows, which ends soon after any rank fails. Collective.
+Statistic sum_rows(const char* what, Communicator& ranks, const WorkerRows& rows,
+                   const std::function<Statistic(const OnChunk&)>& pass) {
+  std::optional<Statistic> statistic;
+  ranks.together([&] {
+    const double bytes = static_cast<double>(rows.range().count) * static_cast<double>(rows.dim() * sizeof(float));
+    Progress progress(what, bytes * ranks.size(), ranks.is_coordinator());
+    statistic.emplace(pass([&](double share) {
+      ranks.check_peers();
+      progress.update(share);
+    }));
+  });
+  return std::move(*statistic);
+}
+
+// The released mean of all rows, known to every rank. Collective.
+std::vector<double> release_center(Releaser& releaser, Statistic local, const Lattice& lattice, Communicator& ranks) {
+  const Release release = releaser.release("center", std::move(local));
+  std::vector<double> center(lattice.dim);
+  if (ranks.is_coordinator()) center = solve_center(release, lattice);
+  ranks.broadcast(center);
+  return center;
+}
+
+// The released class means as a classifier, known to every rank. Collective.
+Classifier release_classifier(Releaser& releaser, Statistic local, const FitOptions& options, const FitPlan& plan,
+                              Preprocessing preprocessing, Communicator& ranks) {
+  const Lattice lattice{preprocessing.clip_norm, preprocessing.dim()};
+  const Release release = releaser.release("class_means", std::move(local));
+  LinearScores scores{std::vector<double>(options.classes * lattice.dim), std::vector<double>(options.classes)};
+  if (ranks.is_coordinator()) scores = solve_mean_classifier(release, lattice, options.metric);
+  ranks.broadcast(scores.weights);
+  ranks.broadcast(scores.bias);
+
+  ClassifierParts parts{.method = "mean",
+                        .privacy = std::nullopt,
+                        .preprocessing = std::move(preprocessing),
+                        .classes = options.classes,
+                        .weights = std::move(scores.weights),
+                        .bias = std::move(scores.bias),
+                        .prototypes = {}};
+  if (plan.is_private) {
+    const Guarantee& g = *plan.guarantee;
+    parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};
+  }
+  return Classifier(std::move(parts));
+}
+
+}  // namespace
+
+void run_command(const FitOptions& options, Communicator& ranks) {
+  Timings timings;
+
+  WorkerRows rows = open_ranked_rows(options.train, ranks);
+  FitPlan plan;
+  ranks.together([&] { plan = plan_fit(options, rows.dim()); });
+  if (options.dry_run) {
+    if (ranks.is_coordinator()) print_dry_run(options, plan);
+    return;
+  }
+  std::optional<Outputs> outputs;
+  std::optional<Releaser> releaser;
+  ranks.together([&] {
+    if (ranks.is_coordinator()) {
+      if (plan.noise) check_ledger(options.ledger);
+      outputs.emplace(options);
+    }
+    releaser.emplace(make_releaser(options, plan, rows, ranks));
+  });
+  timings.end_phase("open");
+
+  const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
+  const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib << 20, threads};
+  Preprocessing preprocessing = plan.preprocessing;
+  if (options.center == Centering::kDp) {
+    const RowTransform transform(preprocessing);
+    Statistic local = sum_rows("mean of all rows", ranks, rows, [&](const OnChunk& on_chunk) {
+      return center_statistic(plan.request("center"), rows, transform, stream, on_chunk);
+    });
+    const Lattice lattice{preprocessing.clip_norm, preprocessing.dim()};
+    preprocessing.center = release_center(*releaser, std::move(local), lattice, ranks);
+    timings.end_phase("center");
+  }
+
+  const RowTransform transform(preprocessing);
+  Statistic local = sum_rows("class sums", ranks, rows, [&](const OnChunk& on_chunk) {
+    return class_means_statistic(plan.request("class_means"), rows, transform, stream, on_chunk);
+  });
+  timings.end_phase("sums");
+  const Classifier classifier =
+      release_classifier(*releaser, std::move(local), options, plan, std::move(preprocessing), ranks);
+  timings.end_phase("release");
+
+  std::optional<ConfusionMatrix> test;
+  if (!options.test.x.empty()) {
+    test.emplace(evaluate_on_ranks(ranks, classifier, options.test, threads));
+    timings.end_phase("test");
+  }
+
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    outputs->model.write(to_bytes(classifier));
+    outputs->model.commit();
+    timings.end_phase("write");
+    const nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
+    if (outputs->report) {
+      outputs->report->write(report.dump(2) + "\n");
+      outputs->report->commit();
+    }
+    print_fit(options, plan, report);
+  });
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,75 @@
+#include "dpreduce/commands/fit_report.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+void Timings::end_phase(const std::string& phase) {
+  const auto now = std::chrono::steady_clock::now();
+  phases_.emplace_back(phase, std::chrono::duration<double>(now - last_).count());
+  last_ = now;
+}
+
+nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const Classifier& classifier,
+                          const std::optional<ConfusionMatrix>& test, const Timings& timings, int ranks,
+                          unsigned threads) {
+  const Preprocessing& preprocessing = classifier.parts().preprocessing;
+  nlohmann::json report{
+      {"version", version()},
+      {"method", classifier.parts().method},
+      {"metric", to_string(options.metric)},
+      {"private", plan.is_private},
+      {"privacy", privacy_json(plan, options.adjacency)},
+      {"classes", options.classes},
+      {"input_dim", preprocessing.input_dim},
+      {"dim", preprocessing.dim()},
+      {"normalize", to_string(preprocessing.normalize)},
+      {"clip_norm", preprocessing.clip_norm},
+      {"center", to_string(options.center)},
+      {"lattice", {{"norm", kLatticeNorm}, {"scale", Lattice{preprocessing.clip_norm, preprocessing.dim()}.scale()}}},
+      {"model", options.out},
+      {"ranks", ranks},
+      {"threads", threads}};
+  if (plan.noise && !plan.is_private)
+    report["note"] = "seeded noise can be computed by anyone: this run is NOT private";
+  if (!plan.noise) report["note"] = "no noise: this run is NOT private";
+  if (test) {
+    report["test"] = to_json(*test);
+    report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
+  }
+  for (const auto& [phase, seconds] : timings.phases()) report["timings"][phase] = seconds;
+  return report;
+}
+
+void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report) {
+  if (options.format == OutputFormat::kJson) {
+    fmt::print("{}\n", report.dump(2));
+    return;
+  }
+  if (plan.guarantee) {
+    const Guarantee& g = *plan.guarantee;
+    fmt::print("privacy    epsilon {:g} at delta {:g} (mu {:.6g}), {}{}\n", g.epsilon, g.delta, g.mu,
+               to_string(options.adjacency), plan.is_private ? "" : "; seeded, so NOT private");
+    fmt::print("ledger     {}\n", options.ledger);
+  } else {
+    fmt::print("privacy    none: this run is NOT private\n");
+  }
+  fmt::print("model      {}\n", options.out);
+  if (!options.report.empty()) fmt::print("report     {}\n", options.report);
+  if (report.contains("test")) {
+    const nlohmann::json& test = report["test"];
+    fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f} (about the test rows, outside the guarantee)\n",
+               test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>());
+  }
+  std::string phases;
+  for (const auto& [phase, seconds] : report["timings"].items()) {
+    phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds.get<double>());
+  }
+  fmt::print("seconds    {}\n", phases);
+}
+
+}  // namespace dpreduce

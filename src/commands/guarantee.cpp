@@ -1,0 +1,26 @@
+#include "dpreduce/commands/guarantee.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/zcdp.hpp"
+
+namespace dpreduce {
+
+PrivacyBudget budget_from(const BudgetOptions& options) {
+  PrivacyBudget::Options stated{options.epsilon, options.delta, options.rho, options.mu};
+  if (!options.epsilon && (options.rho || options.mu)) stated.delta.reset();
+  return PrivacyBudget::from_options(stated);
+}
+
+Guarantee guarantee_of(const BudgetOptions& options, double mu) {
+  const double delta = options.delta.value_or(kDeltaToTell);
+  const double epsilon = options.epsilon ? *options.epsilon : gdp_epsilon(mu, delta);
+  return {epsilon, delta, mu, zcdp_from_mu(mu)};
+}
+
+nlohmann::json to_json(const Guarantee& guarantee) {
+  return {{"epsilon", guarantee.epsilon}, {"delta", guarantee.delta}, {"mu", guarantee.mu}, {"rho", guarantee.rho}};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,197 @@
+// Diagnostics of a data set, exact and private: for its owner alone, never for release.
+//
+// Legend: u_i = transformed row (normalised or clipped), M_c = mean of the transformed rows of class c.
+// Feature shift of a row: beta_i = ||u_i - M_{y_i}||_inf (paper 004, Definition 2.3 and section 5.1, M_c estimated).
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/commands/ranked_rows.hpp"
+#include "dpreduce/lattice/row_transform.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Distribution of non-negative numbers over ranks: a histogram over powers of 2^(1/16), so that quantiles are
+// within 4.5 %.
+class LogHistogram {
+ public:
+  void add(double value) {
+    const double place = value > 0.0 ? (std::log2(value) - kSmallestExponent) * kBinsPerOctave : 0.0;
+    ++bins_[static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(kBins - 1)))];
+    largest_ = std::max(largest_, value);
+  }
+
+  // Collective.
+  void sum_over(Communicator& ranks) {
+    ranks.sum_everywhere(bins_);
+    largest_ = ranks.max_everywhere(largest_);
+  }
+
+  nlohmann::json to_json() const {
+    return {{"median", quantile(0.5)}, {"p90", quantile(0.9)}, {"p99", quantile(0.99)}, {"max", largest_}};
+  }
+
+ private:
+  static constexpr double kSmallestExponent = -64.0;
+  static constexpr double kBinsPerOctave = 16.0;
+  static constexpr std::size_t kBins = 192 * 16;
+
+  double quantile(double share) const {
+    std::uint64_t total = 0;
+    for (const std::uint64_t count : bins_) total += count;
+    std::uint64_t seen = 0;
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      seen += bins_[bin];
+      if (static_cast<double>(seen) >= share * static_cast<double>(total)) {
+        const double middle = std::exp2(kSmallestExponent + (static_cast<double>(bin) + 0.5) / kBinsPerOctave);
+        return bin == 0 ? 0.0 : std::min(middle, largest_);
+      }
+    }
+    return largest_;
+  }
+
+  std::vector<std::uint64_t> bins_ = std::vector<std::uint64_t>(kBins, 0);
+  double largest_ = 0.0;
+};
+
+// First pass: what can be said row by row, and the class sums.
+struct FirstPass {
+  FirstPass(std::size_t classes, std::size_t dim) : class_rows(classes, 0), class_sums(classes * dim, 0.0) {}
+  std::uint64_t rows = 0;
+  std::uint64_t not_finite = 0;
+  std::uint64_t zero = 0;
+  std::uint64_t longer_than_clip = 0;
+  LogHistogram norms;
+  std::vector<std::uint64_t> class_rows;
+  std::vector<double> class_sums;  // K x d; diagnostics only, so plain doubles serve
+};
+
+void add_row(FirstPass& pass, std::span<const float> row, std::optional<std::int32_t> label, const RowTransform& raw,
+             const RowTransform& transform, double clip_norm, std::vector<double>& scratch) {
+  ++pass.rows;
+  if (!raw(row, scratch)) {
+    ++pass.not_finite;
+    return;
+  }
+  const double norm = std::sqrt(squared_norm(scratch));
+  pass.norms.add(norm);
+  if (norm == 0.0) ++pass.zero;
+  if (norm > clip_norm) ++pass.longer_than_clip;
+  if (!label) return;
+  const auto c = static_cast<std::size_t>(*label);
+  ++pass.class_rows[c];
+  transform(row, scratch);
+  for (std::size_t a = 0; a < scratch.size(); ++a) pass.class_sums[c * scratch.size() + a] += scratch[a];
+}
+
+// Cosines between the means of classes that occur: smallest, median and largest over pairs.
+nlohmann::json cosine_summary(const std::vector<double>& means, std::size_t dim,
+                              const std::vector<std::uint64_t>& class_rows) {
+  const auto mean = [&](std::size_t c) { return std::span(means).subspan(c * dim, dim); };
+  std::vector<double> cosines;
+  for (std::size_t first = 0; first < class_rows.size(); ++first) {
+    for (std::size_t second = first + 1; second < class_rows.size(); ++second) {
+      if (class_rows[first] == 0 || class_rows[second] == 0) continue;
+      double dot = 0.0;
+      for (std::size_t a = 0; a < dim; ++a) dot += mean(first)[a] * mean(second)[a];
+      const double lengths = std::sqrt(squared_norm(mean(first)) * squared_norm(mean(second)));
+      if (lengths > 0.0) cosines.push_back(dot / lengths);
+    }
+  }
+  if (cosines.empty()) return nullptr;
+  std::sort(cosines.begin(), cosines.end());
+  return {{"min", cosines.front()},
+          {"median", cosines[cosines.size() / 2]},
+          {"max", cosines.back()},
+          {"collapsed", -1.0 / (static_cast<double>(class_rows.size()) - 1.0)}};
+}
+
+}  // namespace
+
+void run_command(const InspectOptions& options, Communicator& ranks) {
+  const bool has_labels = !options.rows.y.empty();
+  const std::size_t classes = has_labels ? options.classes : 0;
+  WorkerRows rows = open_ranked_rows(options.rows, ranks);
+  const std::size_t dim = rows.dim();
+  std::optional<FirstPass> pass;
+  std::optional<RowTransform> raw;
+  std::optional<RowTransform> transform;
+  const auto for_each_row = [&](const auto& visit) {
+    RowStream stream(rows, std::max<std::size_t>(classes, 1), rows_per_chunk(kPredictionMemory, dim));
+    while (const auto chunk = stream.next()) {
+      ranks.check_peers();
+      for (std::size_t row = 0; row < chunk->rows; ++row) {
+        visit(chunk->features.subspan(row * dim, dim),
+              has_labels ? std::optional<std::int32_t>(chunk->labels[row]) : std::nullopt);
+      }
+    }
+  };
+
+  ranks.together([&] {
+    pass.emplace(classes, dim);
+    constexpr double kNoClip = 1e300;
+    raw.emplace(Preprocessing{dim, 1, Normalize::kNone, kNoClip, {}});
+    transform.emplace(Preprocessing{dim, 1, options.normalize, options.clip_norm, {}});
+    std::vector<double> scratch(dim);
+    for_each_row([&](std::span<const float> row, std::optional<std::int32_t> label) {
+      add_row(*pass, row, label, *raw, *transform, options.clip_norm, scratch);
+    });
+  });
+  std::vector<std::uint64_t> counts{pass->rows, pass->not_finite, pass->zero, pass->longer_than_clip};
+  ranks.sum_everywhere(counts);
+  ranks.sum_everywhere(pass->class_rows);
+  ranks.sum_everywhere(std::span<double>(pass->class_sums));
+  pass->norms.sum_over(ranks);
+
+  std::vector<double>& means = pass->class_sums;
+  for (std::size_t entry = 0; entry < means.size(); ++entry) {
+    means[entry] /= static_cast<double>(std::max<std::uint64_t>(pass->class_rows[entry / dim], 1));
+  }
+  LogHistogram shifts;
+  if (has_labels) {
+    ranks.together([&] {
+      std::vector<double> scratch(dim);
+      for_each_row([&](std::span<const float> row, std::optional<std::int32_t> label) {
+        if (!(*transform)(row, scratch)) return;
+        double beta = 0.0;
+        for (std::size_t a = 0; a < dim; ++a) {
+          beta = std::max(beta, std::abs(scratch[a] - means[static_cast<std::size_t>(*label) * dim + a]));
+        }
+        shifts.add(beta);
+      });
+    });
+    shifts.sum_over(ranks);
+  }
+
+  if (!ranks.is_coordinator()) return;
+  const double n = static_cast<double>(std::max<std::uint64_t>(counts[0], 1));
+  nlohmann::json json{{"notice", "PRIVATE: exact figures of the data, for its owner alone, never for release"},
+                      {"rows", counts[0]},
+                      {"features", dim},
+                      {"rows_not_finite", counts[1]},
+                      {"rows_zero", counts[2]},
+                      {"norms", pass->norms.to_json()},
+                      {"clip_norm", options.clip_norm},
+                      {"share_longer_than_clip", static_cast<double>(counts[3]) / n}};
+  if (has_labels) {
+    json["class_rows"] = pass->class_rows;
+    json["feature_shift_beta"] = shifts.to_json();
+    json["class_mean_cosines"] = cosine_summary(means, dim, pass->class_rows);
+  }
+  if (options.format == OutputFormat::kJson) {
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{}\n", json["notice"].get<std::string>());
+  json.erase("notice");
+  for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, value.dump());
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,48 @@
+#include "dpreduce/privacy/ledger.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+
+namespace dpreduce {
+namespace {
+
+void print_text(const std::vector<LedgerRecord>& records) {
+  for (const LedgerRecord& record : records) {
+    const LedgerEntry& entry = record.entry;
+    fmt::print("{}  {}  {}  mu {:.6g}{}\n", record.utc_time, entry.release_id, entry.method, entry.mu,
+               entry.is_private ? "" : "  (seeded: not private)");
+    for (const LedgerBlock& block : entry.blocks) {
+      fmt::print("    {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
+                 block.sensitivity, block.sigma);
+    }
+  }
+  fmt::print("{} releases", records.size());
+  if (!records.empty()) fmt::print("; if all were about the same records: mu {:.6g} together", composed_mu(records));
+  fmt::print("\n");
+}
+
+}  // namespace
+
+void run_command(const LedgerShowOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const std::vector<LedgerRecord> records = Ledger::read(options.ledger);
+    if (options.format == OutputFormat::kText) return print_text(records);
+    nlohmann::json releases = nlohmann::json::array();
+    for (const LedgerRecord& record : records) releases.push_back(nlohmann::json::parse(print_record(record)));
+    fmt::print("{}\n", nlohmann::json{{"releases", releases}, {"mu", composed_mu(records)}}.dump(2));
+  });
+}
+
+void run_command(const LedgerVerifyOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    fmt::print("{}: {} lines, intact (a cut at the end cannot be told from the chain alone)\n", options.ledger,
+               Ledger::verify(options.ledger));
+  });
+}
+
+}  // namespace dpreduce

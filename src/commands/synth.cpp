@@ -1,0 +1,39 @@
+#include <fmt/core.h>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/data/synthetic_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+SyntheticSpec spec_of(const SynthOptions& options) {
+  return {.means = options.kind == SyntheticKind::kNeuralCollapse ? ClassMeans::kNeuralCollapse
+                                                                  : ClassMeans::kGaussianMixture,
+          .train_rows = options.rows,
+          .test_rows = options.test_rows,
+          .dim = options.dim,
+          .classes = options.classes,
+          .separation = options.separation,
+          .spread = options.spread,
+          .offset = options.offset,
+          .train_noise = options.stochastic,
+          .test_noise = options.test_stochastic,
+          .adversarial = options.adversarial,
+          .imbalance_ratio = options.imbalance_ratio,
+          .first_class_share = options.majority_share,
+          .seed = options.seed};
+}
+
+}  // namespace
+
+void run_command(const SynthOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const SyntheticFiles files = write_synthetic(SyntheticRows(spec_of(options)), options.out_dir, options.shards);
+    for (const auto* paths : {&files.train_x, &files.train_y, &files.test_x, &files.test_y}) {
+      for (const std::string& path : *paths) fmt::print("{}\n", path);
+    }
+  });
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,88 @@
+// The closed sets of choices on the command line, in model files and in reports, with the one spelling of each.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace dpreduce {
+
+enum class OutputFormat { kText, kJson };
+enum class Method { kAuto, kMean };
+/// How a row is compared with a class mean.
+enum class Metric {
+  kCosine,    ///< nearest direction; needs class sums only
+  kEuclidean  ///< nearest centre; needs class sums and counts
+};
+/// What a row is centred by before its (second) scaling to the clip norm.
+enum class Centering { kNone, kDp };
+enum class Normalize {
+  kL2,   ///< every row is scaled to norm C
+  kNone  ///< rows longer than C are scaled down to C
+};
+/// What happens to a row with a NaN or an infinity.
+enum class BadRows {
+  kFail,  ///< the run stops at the rank that holds it
+  kZero   ///< it counts nowhere
+};
+/// Which data sets are neighbours.
+enum class Adjacency {
+  kAddRemove,  ///< one record more or less
+  kReplaceOne  ///< one record exchanged for another
+};
+enum class SyntheticKind { kNeuralCollapse, kGaussianMixture };
+enum class BenchKind { kGram, kNoise, kReduce };
+
+/// spellings<E>: every value of E with its spelling, in the order in which help lists them.
+template <typename E>
+inline constexpr auto spellings = std::array<std::pair<std::string_view, E>, 0>{};
+
+template <>
+inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"text"}, OutputFormat::kText},
+                                                    std::pair{std::string_view{"json"}, OutputFormat::kJson}};
+template <>
+inline constexpr std::array spellings<Method>{std::pair{std::string_view{"auto"}, Method::kAuto},
+                                              std::pair{std::string_view{"mean"}, Method::kMean}};
+template <>
+inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
+                                              std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};
+template <>
+inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
+                                                 std::pair{std::string_view{"dp"}, Centering::kDp}};
+template <>
+inline constexpr std::array spellings<Normalize>{std::pair{std::string_view{"l2"}, Normalize::kL2},
+                                                 std::pair{std::string_view{"none"}, Normalize::kNone}};
+template <>
+inline constexpr std::array spellings<BadRows>{std::pair{std::string_view{"fail"}, BadRows::kFail},
+                                               std::pair{std::string_view{"zero"}, BadRows::kZero}};
+template <>
+inline constexpr std::array spellings<Adjacency>{std::pair{std::string_view{"add-remove"}, Adjacency::kAddRemove},
+                                                 std::pair{std::string_view{"replace-one"}, Adjacency::kReplaceOne}};
+template <>
+inline constexpr std::array spellings<SyntheticKind>{
+    std::pair{std::string_view{"neural-collapse"}, SyntheticKind::kNeuralCollapse},
+    std::pair{std::string_view{"gaussian-mixture"}, SyntheticKind::kGaussianMixture}};
+template <>
+inline constexpr std::array spellings<BenchKind>{std::pair{std::string_view{"gram"}, BenchKind::kGram},
+                                                 std::pair{std::string_view{"noise"}, BenchKind::kNoise},
+                                                 std::pair{std::string_view{"reduce"}, BenchKind::kReduce}};
+
+template <typename E>
+constexpr std::string_view to_string(E choice) {
+  for (const auto& [spelling, value] : spellings<E>) {
+    if (value == choice) return spelling;
+  }
+  return "unknown";
+}
+
+/// The choice of this spelling, or nothing.
+template <typename E>
+constexpr std::optional<E> choice_of(std::string_view text) {
+  for (const auto& [spelling, value] : spellings<E>) {
+    if (spelling == text) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dpreduce

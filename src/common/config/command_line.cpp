@@ -1,0 +1,70 @@
+#include "dpreduce/config/command_line.hpp"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "dpreduce/config/command_options.hpp"
+#include "dpreduce/config/config_file.hpp"
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// CLI11's messages may have several lines; ours have one.
+std::string one_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// The innermost command that was named, for its help.
+const CLI::App* innermost(const CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return app;
+}
+
+// "dpreduce ledger show".
+std::string full_name(const CLI::App& app) {
+  std::string name = app.get_name();
+  for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string version() {
+  return DPREDUCE_VERSION;
+}
+
+Command parse_command_line(std::vector<std::string> arguments) {
+  CLI::App app{
+      "dpreduce: differentially private classifiers from features that lie in many places, by one exact, noised sum",
+      "dpreduce"};
+  CommandOptions options;
+  options.declare(app);
+  if (!arguments.empty() && !arguments.front().starts_with("-") &&
+      app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(arguments.front()); }).empty()) {
+    throw UsageError(fmt::format("'{}' is not a command (see dpreduce --help)", arguments.front()));
+  }
+  try {
+    arguments = with_config_file(app, std::move(arguments));
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes words from the back
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    return PrintText{innermost(&app)->help()};
+  } catch (const CLI::CallForAllHelp&) {
+    return PrintText{app.help("", CLI::AppFormatMode::All)};
+  } catch (const CLI::CallForVersion&) {
+    return PrintText{"dpreduce " + version() + "\n"};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), full_name(app)));
+  }
+  return options.chosen(app);
+}
+
+}  // namespace dpreduce

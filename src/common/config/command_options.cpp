@@ -1,0 +1,295 @@
+#include "dpreduce/config/command_options.hpp"
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/config/validate_options.hpp"
+
+namespace dpreduce {
+namespace {
+
+// An option whose value is one of spellings<E>.
+template <typename E>
+CLI::Option* add_choice(CLI::App& app, const std::string& names, E& choice, const std::string& help) {
+  std::string all;
+  for (const auto& [spelling, value] : spellings<E>) all += (all.empty() ? "" : "|") + std::string(spelling);
+  return app
+      .add_option_function<std::string>(
+          names,
+          [&choice, names, all](const std::string& text) {
+            const std::optional<E> chosen = choice_of<E>(text);
+            if (!chosen) throw CLI::ValidationError(fmt::format("{} {}: must be one of {}", names, text, all));
+            choice = *chosen;
+          },
+          help)
+      ->type_name(all)
+      ->default_str(std::string(to_string(choice)));
+}
+
+// A number that counts something. strtoull would take -3 for 2^64 - 3.
+template <typename Count>
+CLI::Option* add_count(CLI::App& app, const std::string& name, Count& count, const std::string& help) {
+  return app.add_option(name, count, help)->type_name("COUNT")->check([name](const std::string& text) {
+    return text.starts_with('-') ? fmt::format("{} {}: must not be negative", name, text) : std::string();
+  });
+}
+
+void add_format(CLI::App& app, OutputFormat& format) {
+  add_choice(app, "--format", format, "what standard output gets");
+}
+
+CLI::Option* add_files(CLI::App& app, const std::string& names, std::vector<std::string>& files,
+                       const std::string& help) {
+  return app.add_option(names, files, help)->type_name("FILE...");
+}
+
+void add_budget(CLI::App& app, BudgetOptions& budget) {
+  app.add_option("--epsilon", budget.epsilon, "privacy budget, with --delta")->group("Privacy");
+  app.add_option("--delta", budget.delta, "at most 1 / (10 n) for a public n of your data's size")->group("Privacy");
+  app.add_option("--rho", budget.rho, "privacy budget in zCDP")->group("Privacy");
+  app.add_option("--mu", budget.mu, "privacy budget in Gaussian DP")->group("Privacy");
+}
+
+// Options may also come from a file; read before parsing (with_config_file), declared for --help.
+void add_config(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--config", [](const std::string&) {}, "TOML file with options of this command")
+      ->type_name("FILE");
+}
+
+// `--epsilon 1 ... --epsilon 2`: scripts append what they change. Lists of files still add up.
+void let_the_last_word_win(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) let_the_last_word_win(*command);
+}
+
+}  // namespace
+
+void CommandOptions::declare(CLI::App& app) {
+  app.require_subcommand(1);
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", version());
+  app.footer(
+      "Each command has its own --help with examples. Exit codes: 0 done, 2 usage, 3 bad input, 4 budget refused,\n"
+      "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch.");
+  declare_fit(app);
+  declare_predict(app);
+  declare_evaluate(app);
+  declare_privacy(app);
+  declare_ledger(app);
+  declare_synth(app);
+  declare_inspect(app);
+  declare_bench(app);
+  let_the_last_word_win(app);
+}
+
+void CommandOptions::declare_fit(CLI::App& app) {
+  CLI::App& fit = *app.add_subcommand("fit", "train a classifier and write model and report");
+  add_files(fit, "--train-x", fit_.train.x,
+            "features, .npy or file.h5:/dataset; globs; {rank} for a worker's own files")
+      ->required();
+  add_files(fit, "--train-y", fit_.train.y, "integer labels 0..K-1, one a row of the features")->required();
+  add_files(fit, "--test-x", fit_.test.x, "features to report the accuracy on (outside the guarantee)");
+  add_files(fit, "--test-y", fit_.test.y, "their labels");
+  add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
+  add_choice(fit, "--bad-rows", fit_.train.bad_rows, "rows with NaN or infinity: stop, or count them nowhere");
+
+  add_choice(fit, "--method", fit_.method, "how to train")->group("Method");
+  add_choice(fit, "--metric", fit_.metric, "mean: nearest direction, or nearest centre")->group("Method");
+  add_choice(fit, "--normalize", fit_.normalize, "scale every row to norm C, or only clip longer ones")
+      ->group("Method");
+  fit.add_option("--clip", fit_.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
+  add_choice(fit, "--center", fit_.center, "centre rows by a released mean, then scale or clip again")->group("Method");
+  fit.add_option("--center-share", fit_.center_share, "share of mu^2 that the released mean takes")
+      ->capture_default_str()
+      ->group("Method");
+  add_count(fit, "--pool", fit_.pool, "average k consecutive features into one")
+      ->capture_default_str()
+      ->group("Method");
+
+  add_budget(fit, fit_.budget);
+  fit.add_flag("--non-private", fit_.budget.non_private, "no noise, no guarantee: for comparison only")
+      ->group("Privacy");
+  add_choice(fit, "--adjacency", fit_.adjacency, "which data sets are neighbours")->group("Privacy");
+  add_count(fit, "--seed", fit_.seed, "repeatable noise; the run is then NOT private")->group("Privacy");
+  fit.add_option("--ledger", fit_.ledger, "where each release is recorded before it is made")
+      ->capture_default_str()
+      ->group("Privacy");
+
+  fit.add_option("--out", fit_.out, "the model")->capture_default_str()->group("Output");
+  fit.add_option("--report", fit_.report, "JSON report")->group("Output");
+  add_format(fit, fit_.format);
+  fit.add_flag("--dry-run", fit_.dry_run, "print noise plan and expected error; read no rows, spend nothing")
+      ->group("Output");
+  add_count(fit, "--threads", fit_.threads, "a rank; default: all cores alone, 1 under mpirun");
+  add_count(fit, "--memory", fit_.memory_mib, "MiB for the row buffers of a rank")->capture_default_str();
+  add_config(fit);
+  fit.footer(
+      "Examples:\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 1000 --center dp --mu 0.5 --report "
+      "r.json\n"
+      "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
+      "  dpreduce fit --config run.toml --dry-run");
+}
+
+void CommandOptions::declare_predict(CLI::App& app) {
+  CLI::App& predict = *app.add_subcommand("predict", "labels for new features");
+  predict.add_option("--model", predict_.model, "written by fit")->required()->type_name("FILE");
+  add_files(predict, "--x,--test-x", predict_.x, "features")->required();
+  predict.add_option("--out", predict_.out, "labels, .npy (int32); default: one a line on standard output");
+  predict.add_flag("--scores", predict_.scores, "write the n x K scores instead of labels (needs --out)");
+  add_choice(predict, "--bad-rows", predict_.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
+  add_config(predict);
+  predict.footer(
+      "Examples:\n"
+      "  dpreduce predict --model model.safetensors --x new.npy --out labels.npy\n"
+      "  dpreduce predict --model model.safetensors --x new.h5:/features --scores --out scores.npy");
+}
+
+void CommandOptions::declare_evaluate(CLI::App& app) {
+  CLI::App& evaluate =
+      *app.add_subcommand("evaluate", "accuracy of a model: overall, balanced, by class, on the minority");
+  evaluate.add_option("--model", evaluate_.model, "written by fit")->required()->type_name("FILE");
+  add_files(evaluate, "--test-x,--x", evaluate_.test.x, "features")->required();
+  add_files(evaluate, "--test-y,--y", evaluate_.test.y, "labels")->required();
+  add_files(evaluate, "--train-y", evaluate_.train_y,
+            "training labels, to tell the smallest 25 % of classes (private: for the owner)");
+  add_choice(evaluate, "--bad-rows", evaluate_.test.bad_rows,
+             "rows with NaN or infinity: stop, or score them as zero rows");
+  evaluate.add_option("--report", evaluate_.report, "JSON report with the confusion matrix")->type_name("FILE");
+  add_format(evaluate, evaluate_.format);
+  add_config(evaluate);
+  evaluate.footer(
+      "Examples:\n"
+      "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
+      "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format "
+      "json");
+}
+
+void CommandOptions::declare_privacy(CLI::App& app) {
+  CLI::App& privacy = *app.add_subcommand("privacy", "accounting; no data involved");
+  privacy.require_subcommand(1);
+  CLI::App& calibrate =
+      *privacy.add_subcommand("calibrate", "the noise that a budget needs, exact and never too small");
+  add_budget(calibrate, calibrate_.budget);
+  calibrate.add_option("--sensitivity", calibrate_.sensitivity, "L2 sensitivity of the released vector")
+      ->capture_default_str();
+  add_format(calibrate, calibrate_.format);
+  add_config(calibrate);
+  calibrate.footer(
+      "Examples:\n"
+      "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
+      "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json");
+}
+
+void CommandOptions::declare_ledger(CLI::App& app) {
+  CLI::App& ledger = *app.add_subcommand("ledger", "what has been released so far");
+  ledger.require_subcommand(1);
+  CLI::App& show = *ledger.add_subcommand("show", "every release of a ledger, and their sum");
+  show.add_option("--ledger,ledger", ledger_show_.ledger, "the ledger file")->capture_default_str();
+  add_format(show, ledger_show_.format);
+  show.footer(
+      "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --format json");
+  CLI::App& verify = *ledger.add_subcommand("verify", "find any edit, cut or reordering (exit 6)");
+  verify.add_option("--ledger,ledger", ledger_verify_.ledger, "the ledger file")->capture_default_str();
+  verify.footer("Examples:\n  dpreduce ledger verify ledger.jsonl");
+}
+
+void CommandOptions::declare_synth(CLI::App& app) {
+  CLI::App& synth = *app.add_subcommand("synth", "write synthetic features and labels as .npy");
+  synth
+      .add_option("--out", synth_.out_dir,
+                  "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy")
+      ->required();
+  add_choice(synth, "--kind", synth_.kind, "simplex frame with perturbations, or Gaussians around class means");
+  add_count(synth, "--rows", synth_.rows, "training rows")->capture_default_str();
+  add_count(synth, "--test-rows", synth_.test_rows, "test rows")->capture_default_str();
+  add_count(synth, "--dim", synth_.dim, "features")->capture_default_str();
+  add_count(synth, "--classes", synth_.classes, "K")->capture_default_str();
+  add_count(synth, "--shards", synth_.shards, "files for the training rows")->capture_default_str();
+  synth.add_option("--imbalance-ratio", synth_.imbalance_ratio, "largest over smallest class, exponential long tail")
+      ->capture_default_str();
+  synth.add_option("--majority-share", synth_.majority_share, "alpha: share of class 0, the other classes equal");
+  synth.add_option("--offset", synth_.offset, "sup-norm of a vector added to every training row")
+      ->capture_default_str();
+  synth.add_option("--stochastic", synth_.stochastic, "standard deviation of noise on training rows")
+      ->capture_default_str();
+  synth.add_option("--test-stochastic", synth_.test_stochastic, "the same on test rows")->capture_default_str();
+  synth.add_option("--adversarial", synth_.adversarial, "sup-norm of a worst-case shift of test rows")
+      ->capture_default_str();
+  synth.add_option("--separation", synth_.separation, "Gaussian mixture: norm of the class means")
+      ->capture_default_str();
+  synth.add_option("--spread", synth_.spread, "Gaussian mixture: standard deviation a feature")->capture_default_str();
+  add_count(synth, "--seed", synth_.seed, "same seed, same bytes")->capture_default_str();
+  add_config(synth);
+  synth.footer(
+      "Examples:\n"
+      "  dpreduce synth --out data --rows 10000 --dim 512 --classes 10 --offset 0.1 --imbalance-ratio 10\n"
+      "  dpreduce synth --out data --kind gaussian-mixture --rows 100000 --dim 256 --classes 100 --shards 8");
+}
+
+void CommandOptions::declare_inspect(CLI::App& app) {
+  CLI::App& inspect = *app.add_subcommand("inspect", "check a data set (private: for its owner, never for release)");
+  add_files(inspect, "--train-x,--x", inspect_.rows.x, "features")->required();
+  add_files(inspect, "--train-y,--y", inspect_.rows.y, "labels");
+  add_count(inspect, "--classes", inspect_.classes, "K; needed with labels");
+  add_choice(inspect, "--normalize", inspect_.normalize, "as in fit, before the diagnostics");
+  inspect.add_option("--clip", inspect_.clip_norm, "C: the share of longer rows is told")->capture_default_str();
+  add_format(inspect, inspect_.format);
+  add_config(inspect);
+  inspect.footer(
+      "Examples:\n"
+      "  dpreduce inspect --x x.npy --y y.npy --classes 10 --clip 1\n"
+      "  mpirun -n 4 dpreduce inspect --x 'x_*.npy' --y 'y_*.npy' --classes 100 --normalize l2 --format json");
+}
+
+void CommandOptions::declare_bench(CLI::App& app) {
+  CLI::App& bench = *app.add_subcommand("bench", "speed of the parts on this machine");
+  bench.require_subcommand(1);
+  const auto add_common = [this](CLI::App& part) {
+    add_count(part, "--repeats", bench_.repeats, "the median is told")->capture_default_str();
+    add_format(part, bench_.format);
+  };
+  CLI::App& gram = *bench.add_subcommand("gram", "exact integer X^T X");
+  add_count(gram, "--rows", bench_.rows, "n")->capture_default_str();
+  add_count(gram, "--dim", bench_.dim, "d")->capture_default_str();
+  add_count(gram, "--threads", bench_.threads, "threads")->capture_default_str();
+  gram.add_option("--kernel", bench_.kernel, "auto, or the name of one")->capture_default_str();
+  add_common(gram);
+  gram.footer("Examples:\n  dpreduce bench gram --rows 8192 --dim 1664 --threads 2 --format json");
+  CLI::App& noise = *bench.add_subcommand("noise", "exactly rounded Gaussian samples");
+  noise.add_option("--sigma", bench_.sigma, "standard deviation, lattice units")->capture_default_str();
+  add_count(noise, "--count", bench_.count, "samples")->capture_default_str();
+  add_count(noise, "--threads", bench_.threads, "threads")->capture_default_str();
+  add_common(noise);
+  noise.footer("Examples:\n  dpreduce bench noise --sigma 1048576 --count 10000000 --format json");
+  CLI::App& reduce = *bench.add_subcommand("reduce", "sums over the ranks of this job");
+  add_count(reduce, "--elements", bench_.elements, "int64 elements a rank")->capture_default_str();
+  add_common(reduce);
+  reduce.footer("Examples:\n  mpirun -n 2 dpreduce bench reduce --elements 16777216 --format json");
+}
+
+Command CommandOptions::chosen(const CLI::App& app) const {
+  const auto got = [](const CLI::App& parent, const char* name) { return parent.got_subcommand(name); };
+  if (got(app, "fit")) return validated(fit_);
+  if (got(app, "predict")) return validated(predict_);
+  if (got(app, "evaluate")) return validated(evaluate_);
+  if (got(app, "privacy")) return validated(calibrate_);
+  if (got(app, "synth")) return synth_;
+  if (got(app, "inspect")) return validated(inspect_);
+  if (got(app, "ledger")) {
+    const CLI::App& ledger = *app.get_subcommand("ledger");
+    if (got(ledger, "verify")) return ledger_verify_;
+    return ledger_show_;
+  }
+  const CLI::App& bench = *app.get_subcommand("bench");
+  BenchOptions options = bench_;
+  options.kind = *choice_of<BenchKind>(bench.get_subcommands().front()->get_name());
+  return validated(options);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,39 @@
+// Every option of every command, declared once.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "dpreduce/config/options.hpp"
+
+namespace dpreduce {
+
+/// The structs that CLI11 writes into while it parses. Declare, parse, then ask which command was chosen.
+class CommandOptions {
+ public:
+  void declare(CLI::App& app);
+
+  /// The chosen command's options, validated. Throws UsageError.
+  Command chosen(const CLI::App& app) const;
+
+ private:
+  void declare_fit(CLI::App& app);
+  void declare_predict(CLI::App& app);
+  void declare_evaluate(CLI::App& app);
+  void declare_privacy(CLI::App& app);
+  void declare_ledger(CLI::App& app);
+  void declare_synth(CLI::App& app);
+  void declare_inspect(CLI::App& app);
+  void declare_bench(CLI::App& app);
+
+  FitOptions fit_;
+  PredictOptions predict_;
+  EvaluateOptions evaluate_;
+  CalibrateOptions calibrate_;
+  LedgerShowOptions ledger_show_;
+  LedgerVerifyOptions ledger_verify_;
+  SynthOptions synth_;
+  InspectOptions inspect_;
+  BenchOptions bench_;
+};
+
+}  // namespace dpreduce

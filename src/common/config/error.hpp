@@ -1,0 +1,66 @@
+// The one tree of errors, and the exit code that each ends with.
+//
+// A caller's mistake and the world's fault both throw from here; main catches once, agrees over all ranks, prints one
+// message and exits. A message says what is wrong, where (file, row, option), with which value, and what to do.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace dpreduce {
+
+/// Documented process exit codes; part of the command-line contract.
+enum class ExitCode : int {
+  kDone = 0,
+  kInternal = 1,            ///< our own bug, or no entropy: nothing that the caller can mend
+  kUsage = 2,               ///< options that do not parse, contradict or are out of range
+  kBadInput = 3,            ///< a file that cannot be read, parsed or written, or rows that do not fit
+  kBudgetRefused = 4,       ///< the release would pass the budget
+  kAggregationAborted = 5,  ///< a rank or silo was lost, or a message failed its check
+  kLedgerCorrupt = 6,       ///< the ledger does not verify
+  kResumeMismatch = 7,      ///< a checkpoint of another run
+  kInterrupted = 130        ///< Ctrl-C (128 + SIGINT)
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const noexcept { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+struct UsageError : Error {
+  explicit UsageError(const std::string& message) : Error(ExitCode::kUsage, message) {}
+};
+struct BadInput : Error {
+  explicit BadInput(const std::string& message) : Error(ExitCode::kBadInput, message) {}
+};
+struct BudgetRefused : Error {
+  explicit BudgetRefused(const std::string& message) : Error(ExitCode::kBudgetRefused, message) {}
+};
+struct AggregationAborted : Error {
+  explicit AggregationAborted(const std::string& message) : Error(ExitCode::kAggregationAborted, message) {}
+};
+struct LedgerCorrupt : Error {
+  explicit LedgerCorrupt(const std::string& message) : Error(ExitCode::kLedgerCorrupt, message) {}
+};
+struct ResumeMismatch : Error {
+  explicit ResumeMismatch(const std::string& message) : Error(ExitCode::kResumeMismatch, message) {}
+};
+/// The operating system's entropy or OpenSSL failed. Never retried: a run without secure bytes must end.
+struct EntropyFailure : Error {
+  explicit EntropyFailure(const std::string& message) : Error(ExitCode::kInternal, message) {}
+};
+struct Interrupted : Error {
+  explicit Interrupted(const std::string& message) : Error(ExitCode::kInterrupted, message) {}
+};
+
+/// Throws std::logic_error naming the condition. Our own invariants; stays on in Release, unlike assert().
+#define DPREDUCE_ASSERT(condition)                                                     \
+  do {                                                                                 \
+    if (!(condition)) throw std::logic_error("dpreduce: internal error: " #condition); \
+  } while (false)
+
+}  // namespace dpreduce

@@ -1,0 +1,133 @@
+// What a user asked for: one validated struct a command. Names and defaults are the command-line contract.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dpreduce/config/choices.hpp"
+
+namespace dpreduce {
+
+/// Exactly one of (epsilon, delta), rho, mu, non_private; checked when a budget is made of it.
+struct BudgetOptions {
+  std::optional<double> epsilon;
+  std::optional<double> delta;
+  std::optional<double> rho;
+  std::optional<double> mu;
+  bool non_private = false;
+};
+
+/// Rows to read: features, labels, and what to do with rows that are not finite.
+struct RowsOptions {
+  std::vector<std::string> x;
+  std::vector<std::string> y;
+  BadRows bad_rows = BadRows::kFail;
+};
+
+struct FitOptions {
+  RowsOptions train;
+  RowsOptions test;
+  std::size_t classes = 0;
+  Method method = Method::kAuto;
+  Metric metric = Metric::kCosine;
+  Normalize normalize = Normalize::kL2;
+  double clip_norm = 1.0;
+  Centering center = Centering::kNone;
+  double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
+  std::size_t pool = 1;
+  BudgetOptions budget;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::string out = "model.safetensors";
+  std::string report;  ///< empty: none
+  std::string ledger = "ledger.jsonl";
+  unsigned threads = 0;  ///< 0: every core alone, one under a launcher
+  std::optional<std::uint64_t> seed;
+  std::size_t memory_mib = 64;  ///< for the row buffers of a rank
+  OutputFormat format = OutputFormat::kText;
+  bool dry_run = false;
+};
+
+struct PredictOptions {
+  std::string model;
+  std::vector<std::string> x;
+  std::string out;
+  bool scores = false;
+  BadRows bad_rows = BadRows::kFail;
+};
+
+struct EvaluateOptions {
+  std::string model;
+  RowsOptions test;
+  std::vector<std::string> train_y;  ///< owner's training labels, to tell which classes are the minority
+  std::string report;
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct CalibrateOptions {
+  BudgetOptions budget;
+  double sensitivity = 1.0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct LedgerShowOptions {
+  std::string ledger = "ledger.jsonl";
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct LedgerVerifyOptions {
+  std::string ledger = "ledger.jsonl";
+};
+
+struct SynthOptions {
+  SyntheticKind kind = SyntheticKind::kNeuralCollapse;
+  std::string out_dir;
+  std::size_t rows = 10000;
+  std::size_t test_rows = 2000;
+  std::size_t dim = 128;
+  std::size_t classes = 10;
+  std::size_t shards = 1;
+  double offset = 0.0;                   ///< sup-norm of a constant vector added to every training row
+  double stochastic = 0.0;               ///< standard deviation of noise on training rows
+  double test_stochastic = 0.0;          ///< standard deviation of noise on test rows
+  double adversarial = 0.0;              ///< sup-norm of a worst-case perturbation of test rows
+  double spread = 1.0;                   ///< Gaussian mixture: standard deviation around class means
+  double separation = 3.0;               ///< Gaussian mixture: norm of class means
+  double imbalance_ratio = 1.0;          ///< largest over smallest class, exponential long tail
+  std::optional<double> majority_share;  ///< share of class 0, the others equal
+  std::uint64_t seed = 0;
+};
+
+struct InspectOptions {
+  RowsOptions rows;
+  std::size_t classes = 0;
+  Normalize normalize = Normalize::kNone;
+  double clip_norm = 1.0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct BenchOptions {
+  BenchKind kind = BenchKind::kGram;
+  std::size_t rows = 8192;
+  std::size_t dim = 1664;
+  std::size_t count = 10'000'000;
+  std::size_t elements = 1 << 24;
+  double sigma = 1048576.0;
+  unsigned threads = 1;
+  unsigned repeats = 3;
+  std::string kernel = "auto";
+  OutputFormat format = OutputFormat::kText;
+};
+
+/// What to print and stop: --help or --version.
+struct PrintText {
+  std::string text;
+};
+
+using Command = std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions,
+                             LedgerShowOptions, LedgerVerifyOptions, SynthOptions, InspectOptions, BenchOptions>;
+
+}  // namespace dpreduce

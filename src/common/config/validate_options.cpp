@@ -1,0 +1,88 @@
+#include "dpreduce/config/validate_options.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kMostClasses = std::size_t{1} << 20;
+constexpr unsigned kMostThreads = 1024;
+constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
+
+void check_range(const char* option, double value, double smallest, double largest) {
+  if (!(value >= smallest && value <= largest)) {
+    throw UsageError(fmt::format("{} {}: must be from {} to {}", option, value, smallest, largest));
+  }
+}
+
+void check_positive(const char* option, double value) {
+  if (!(value > 0.0) || !std::isfinite(value)) {
+    throw UsageError(fmt::format("{} {}: must be a positive finite number", option, value));
+  }
+}
+
+void check_classes(std::size_t classes) {
+  if (classes < 2 || classes > kMostClasses) {
+    throw UsageError(fmt::format("--classes {}: must be from 2 to {}", classes, kMostClasses));
+  }
+}
+
+void check_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
+  if (has_x != has_y) throw UsageError(fmt::format("{} and {} go together: {} is missing", x, y, has_x ? y : x));
+}
+
+}  // namespace
+
+FitOptions validated(FitOptions options) {
+  check_classes(options.classes);
+  check_both_or_none("--test-x", !options.test.x.empty(), "--test-y", !options.test.y.empty());
+  check_positive("--clip", options.clip_norm);
+  if (!(options.center_share > 0.0 && options.center_share < 1.0)) {
+    throw UsageError(fmt::format("--center-share {}: must lie between 0 and 1", options.center_share));
+  }
+  if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
+  check_range("--threads", options.threads, 0, kMostThreads);
+  check_range("--memory", static_cast<double>(options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+  if (options.out.empty()) throw UsageError("--out: a file name is needed");
+  if (options.ledger.empty()) throw UsageError("--ledger: a file name is needed");
+  if (options.out == options.report || options.out == options.ledger || options.report == options.ledger) {
+    throw UsageError("--out, --report and --ledger must be three different files");
+  }
+  options.test.bad_rows = options.train.bad_rows;
+  return options;
+}
+
+PredictOptions validated(PredictOptions options) {
+  if (options.scores && options.out.empty()) throw UsageError("--scores needs --out");
+  return options;
+}
+
+EvaluateOptions validated(EvaluateOptions options) {
+  return options;
+}
+
+CalibrateOptions validated(CalibrateOptions options) {
+  check_positive("--sensitivity", options.sensitivity);
+  return options;
+}
+
+InspectOptions validated(InspectOptions options) {
+  if (!options.rows.y.empty()) check_classes(options.classes);
+  check_positive("--clip", options.clip_norm);
+  return options;
+}
+
+BenchOptions validated(BenchOptions options) {
+  if (options.rows == 0 || options.dim == 0 || options.count == 0 || options.elements == 0 || options.repeats == 0) {
+    throw UsageError("bench: sizes and repeats must be at least 1");
+  }
+  check_range("--threads", options.threads, 1, kMostThreads);
+  check_positive("--sigma", options.sigma);
+  return options;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,17 @@
+// What no option may be, whatever the data: each function returns its argument, or throws UsageError naming option,
+// value and limit. Budgets are checked where they become noise (PrivacyBudget),
+// synthetic data where they are made (SyntheticRows).
+#pragma once
+
+#include "dpreduce/config/options.hpp"
+
+namespace dpreduce {
+
+FitOptions validated(FitOptions options);
+PredictOptions validated(PredictOptions options);
+EvaluateOptions validated(EvaluateOptions options);
+CalibrateOptions validated(CalibrateOptions options);
+InspectOptions validated(InspectOptions options);
+BenchOptions validated(BenchOptions options);
+
+}  // namespace dpreduce

@@ -1,0 +1,70 @@
+// Float rows to integer rows with a proven norm.
+//
+// Legend: u is a transformed row with ||u||_2 <= C up to rounding, S = 32767 the lattice's norm bound, d the dimension.
+//
+//     scale = (S - ceil(sqrt(d) / 2)) / C        q_a = round(u_a * scale)        sum_a q_a^2 <= S^2, checked in
+//     integers
+//
+// Rounding moves a row by at most sqrt(d) / 2, so a clipped row passes the check; one that does not (by an ulp) is
+// shrunk and tried again, and counts as zero if it still fails. scale and S are public constants, never maxima of the
+// data. Source: PRIVACY section 6.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dpreduce/lattice/row_transform.hpp"
+
+namespace dpreduce {
+
+/// S: the integer L2 norm that no lattice row exceeds, and so the exact sensitivity of a sum of rows.
+inline constexpr std::int64_t kLatticeNorm = 32767;
+
+/// A label that belongs to no class: the row adds to no class sum.
+inline constexpr std::int32_t kNoLabel = -1;
+
+/// The public map between feature units and lattice units.
+struct Lattice {
+  double clip_norm = 1.0;  ///< C
+  std::size_t dim = 0;     ///< d
+
+  /// Lattice units per feature unit, (S - ceil(sqrt(d)/2)) / C.
+  double scale() const;
+};
+
+/// Writes q (d entries) for one transformed row u, by the equations above. Returns false where the row had to be
+/// zeroed.
+bool quantize_row(std::span<const double> u, const Lattice& lattice, std::span<std::int16_t> q);
+
+/// A chunk of n x d lattice rows (row-major, one row a record) with one class index a row.
+class LatticeRows {
+ public:
+  LatticeRows(const Lattice& lattice, std::size_t capacity);
+
+  const Lattice& lattice() const { return lattice_; }
+  std::size_t rows() const { return labels_.size(); }
+  std::size_t dim() const { return lattice_.dim; }
+  std::span<const std::int16_t> row(std::size_t index) const { return {values_.data() + index * dim(), dim()}; }
+  const std::int16_t* values() const { return values_.data(); }
+  std::span<const std::int32_t> labels() const { return labels_; }
+
+  /// The row with a NaN or an infinity with the smallest index, or rows() where all are finite.
+  std::size_t first_bad_row() const { return first_bad_row_; }
+
+  /// Replaces the content: transforms and rounds `labels.size()` rows of `features` (row-major, transform.input_dim()
+  /// columns), on `threads` threads. A row with NaN or infinity becomes zero with kNoLabel, so that it counts nowhere.
+  /// Rows are independent of each other: the result does not depend on `threads`. At most `capacity` rows.
+  void assign(const RowTransform& transform, std::span<const float> features, std::span<const std::int32_t> labels,
+              unsigned threads);
+
+ private:
+  Lattice lattice_;
+  std::size_t capacity_;
+  std::vector<std::int16_t> values_;
+  std::vector<std::int32_t> labels_;
+  std::size_t first_bad_row_ = 0;
+};
+
+}  // namespace dpreduce

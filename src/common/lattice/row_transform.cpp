@@ -1,0 +1,86 @@
+#include "dpreduce/lattice/row_transform.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// v <- v * C / ||v|| (L2), or v * min(1, C / ||v||) (none).
+void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_norm) {
+  const double norm = std::sqrt(squared_norm(v));
+  if (norm == 0.0 || (normalize == Normalize::kNone && norm <= clip_norm)) return;
+  const double factor = clip_norm / norm;
+  for (double& entry : v) entry *= factor;
+}
+
+}  // namespace
+
+std::string_view to_string(Normalize normalize) {
+  return normalize == Normalize::kL2 ? "l2" : "none";
+}
+
+double squared_norm(std::span<const double> v) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> sums{};
+  std::size_t a = 0;
+  for (; a + kLanes <= v.size(); a += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += v[a + lane] * v[a + lane];
+  }
+  for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::move(preprocessing)) {
+  const Preprocessing& p = preprocessing_;
+  if (p.input_dim == 0) throw UsageError("rows must have at least one feature");
+  if (p.pool == 0 || p.pool > p.input_dim) {
+    throw UsageError(fmt::format("--pool {}: must be from 1 to the number of features, {}", p.pool, p.input_dim));
+  }
+  if (!(p.clip_norm > 0.0) || !std::isfinite(p.clip_norm)) {
+    throw UsageError(fmt::format("--clip {}: the clip norm must be a positive finite number", p.clip_norm));
+  }
+  if (!p.center.empty() && p.center.size() != p.dim()) {
+    throw UsageError(fmt::format("the centre has {} entries, but rows have {}", p.center.size(), p.dim()));
+  }
+}
+
+bool RowTransform::operator()(std::span<const float> row, std::span<double> out) const {
+  const Preprocessing& p = preprocessing_;
+  DPREDUCE_ASSERT(row.size() == p.input_dim && out.size() == p.dim());
+
+  // A sum of x * 0 is 0 for finite rows and NaN otherwise; one test a row, no early exit, so that it vectorises.
+  std::array<float, 8> finite{};
+  for (std::size_t a = 0; a < row.size(); ++a) finite[a % 8] += row[a] * 0.0F;
+  for (const float lane : finite) {
+    if (lane != 0.0F) {
+      std::fill(out.begin(), out.end(), 0.0);
+      return false;
+    }
+  }
+
+  if (p.pool == 1) {
+    std::copy(row.begin(), row.end(), out.begin());
+  } else {
+    for (std::size_t group = 0; group < out.size(); ++group) {
+      const std::size_t first = group * p.pool;
+      const std::size_t last = std::min(first + p.pool, row.size());
+      double sum = 0.0;
+      for (std::size_t a = first; a < last; ++a) sum += row[a];
+      out[group] = sum / static_cast<double>(last - first);
+    }
+  }
+  scale_to_clip_norm(out, p.normalize, p.clip_norm);
+  if (!p.center.empty()) {
+    for (std::size_t a = 0; a < out.size(); ++a) out[a] -= p.center[a];
+    scale_to_clip_norm(out, p.normalize, p.clip_norm);
+  }
+  return true;
+}
+
+}  // namespace dpreduce

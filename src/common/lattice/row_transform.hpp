@@ -1,0 +1,56 @@
+// The per-row preprocessing, one function for training rows and for prediction.
+//
+// Legend: x is a raw row of d_in floats, d = ceil(d_in / pool) the dimension after pooling, C the clip norm,
+// m the public (released) centre. The transform is
+//
+//     p = average of `pool` consecutive features of x (the last group may be shorter)
+//     u = p * C / ||p||_2             (Normalize::kL2; a zero row stays zero)
+//     u = p * min(1, C / ||p||_2)     (Normalize::kNone)
+//     with a centre: v = u - m, and v is scaled or clipped to C in the same way again.
+//
+// It reads one row and public constants only, in a fixed order of double operations: its bits cannot depend on any
+// other row, on the row's position, on threads or on alignment.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "dpreduce/config/choices.hpp"
+
+namespace dpreduce {
+
+/// The public constants of the transform. Saved with a model, so that prediction does what training did.
+struct Preprocessing {
+  std::size_t input_dim = 0;  ///< d_in
+  std::size_t pool = 1;       ///< features averaged into one
+  Normalize normalize = Normalize::kL2;
+  double clip_norm = 1.0;      ///< C
+  std::vector<double> center;  ///< m, length d; empty when rows are not centred
+
+  /// d = ceil(d_in / pool).
+  std::size_t dim() const { return (input_dim + pool - 1) / pool; }
+};
+
+class RowTransform {
+ public:
+  /// Throws UsageError where input_dim is 0, pool is 0 or above input_dim, C is not positive and finite, or the centre
+  /// is neither empty nor of length d.
+  explicit RowTransform(Preprocessing preprocessing);
+
+  const Preprocessing& preprocessing() const { return preprocessing_; }
+  std::size_t input_dim() const { return preprocessing_.input_dim; }
+  std::size_t output_dim() const { return preprocessing_.dim(); }
+
+  /// Writes the transformed row. `row` has input_dim() entries, `out` output_dim(). Returns false, and writes zeros,
+  /// where the row has a NaN or an infinity.
+  bool operator()(std::span<const float> row, std::span<double> out) const;
+
+ private:
+  Preprocessing preprocessing_;
+};
+
+/// sum_a v_a^2 in a fixed order (eight running sums, then pairwise): the same bits for the same v everywhere.
+double squared_norm(std::span<const double> v);
+
+}  // namespace dpreduce

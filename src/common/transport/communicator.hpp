@@ -1,0 +1,92 @@
+// The ranks of one job, and how they fail together. The only door to MPI.
+//
+// Legend: P ranks, numbered from 0; rank 0 is the coordinator. Without a launcher the job is this process alone, P = 1,
+// and MPI is not started at all.
+//
+// Failing together: fallible work runs inside `together`. A rank that fails inside it tells the others at once; they
+// notice at their next `check_peers`, between two chunks, or when they reach the end of the phase. All ranks then agree
+// on the failing rank with the lowest number and its exit code: that rank's error goes on to be printed, the others end
+// silently with the same code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+
+/// Another rank failed and prints the reason; this one ends with the same code and says nothing.
+struct PeerFailed : Error {
+  PeerFailed(ExitCode code, int rank);
+  int rank;
+};
+
+/// Most elements of one MPI message; longer sums go in several.
+inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
+
+class Communicator {
+ public:
+  /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Once a process.
+  /// Throws AggregationAborted where MPI does not start.
+  static Communicator join();
+
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  ~Communicator();  ///< leaves the job (MPI_Finalize)
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_coordinator() const { return rank_ == 0; }
+
+  /// Runs `work` on every rank and returns when all have succeeded. Collective. Where any failed, throws on every rank:
+  /// its own error on the lowest failing rank, PeerFailed on the others. `work` must not call a collective.
+  void together(const std::function<void()>& work);
+
+  /// Throws PeerFailed where another rank has failed. Cheap; call it between chunks of long work inside `together`.
+  void check_peers();
+
+  /// values <- sum over ranks, at the coordinator; in Z mod 2^64, so no order of ranks can change a bit. Elsewhere
+  /// `values` is zeroed, so that no rank keeps its part. Any length, in messages of `elements_per_message`. Collective;
+  /// every rank's length must be the same. Throws AggregationAborted where a message fails.
+  void sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+
+  /// The same sum, known to every rank.
+  void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+
+  /// Sums of doubles, for figures that need not be exact (diagnostics). The order of ranks may change their last bits.
+  void sum_everywhere(std::span<double> values);
+
+  /// The coordinator's values, known to every rank. For public values only. Collective.
+  void broadcast(std::span<double> values);
+
+  /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.
+  double max_everywhere(double value);
+
+  /// Each rank's `local` in rank order, at the coordinator; empty elsewhere. Collective.
+  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local);
+
+  /// Whether the ranks have agreed on a failure: then all of them are on their way out.
+  bool failure_agreed() const { return failure_agreed_; }
+
+  /// Ends the whole job at once with `code`: for a failure outside `together`, for whose end other ranks would wait in
+  /// vain.
+  [[noreturn]] void abort(ExitCode code);
+
+ private:
+  struct Job;  // the MPI communicators; none in a job of one
+  Communicator(std::unique_ptr<Job> job, int rank, int size);
+
+  void announce_failure();
+
+  std::unique_ptr<Job> job_;
+  int rank_ = 0;
+  int size_ = 1;
+  bool failure_agreed_ = false;
+};
+
+}  // namespace dpreduce

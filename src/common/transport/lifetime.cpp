@@ -1,0 +1,98 @@
+#include "dpreduce/transport/lifetime.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+volatile std::sig_atomic_t guarded_child = 0;
+
+// First of these that a launcher has set: Open MPI, PMIx (srun --mpi=pmix), PMI (srun --mpi=pmi2, MPICH).
+const char* launcher_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* value = std::getenv(name)) return value;
+  }
+  return nullptr;
+}
+
+// Async-signal-safe: unfinished outputs are unnamed files (AtomicFile), which end with the process.
+void end_at_once(int signal) {
+  if (launcher_rank() != nullptr) _exit(static_cast<int>(ExitCode::kAggregationAborted));
+  constexpr std::string_view kMessage = "\ndpreduce: interrupted; unfinished output is discarded\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  _exit(signal == SIGINT ? static_cast<int>(ExitCode::kInterrupted) : 128 + signal);
+}
+
+void forward_to_child(int signal) {
+  if (guarded_child > 0) kill(guarded_child, signal);
+}
+
+void on_signals(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int wait_for_child(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  if (signal != SIGTERM && signal != SIGINT) {
+    std::fprintf(stderr,
+                 "dpreduce: rank %d was lost: killed by signal %d (%s); the job ends, unfinished output is discarded\n",
+                 launched_rank(), signal, strsignal(signal));
+  }
+  return static_cast<int>(ExitCode::kAggregationAborted);
+}
+
+}  // namespace
+
+bool launched_by_mpi() {
+  return launcher_rank() != nullptr;
+}
+
+int launched_rank() {
+  const char* rank = launcher_rank();
+  return rank == nullptr ? 0 : std::atoi(rank);
+}
+
+int run_guarded(const std::function<int()>& job) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (!launched_by_mpi()) {
+    on_signals(end_at_once);
+    return job();
+  }
+  const pid_t guard = getpid();
+  on_signals(forward_to_child);
+  const pid_t child = fork();
+  if (child < 0) {
+    std::perror("dpreduce: fork");
+    return static_cast<int>(ExitCode::kInternal);
+  }
+  if (child > 0) {
+    guarded_child = child;
+    prctl(PR_SET_NAME, "dpreduce-guard");
+    return wait_for_child(child);
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != guard) _exit(static_cast<int>(ExitCode::kAggregationAborted));
+  on_signals(end_at_once);
+  return job();
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,26 @@
+// How a process of the job ends when it does not end by itself: Ctrl-C, a kill by the launcher, a rank that is lost.
+//
+// Under a launcher every rank is two processes: a guard, which the launcher started, and its child, which works. A
+// worker that is killed (kill -9, the kernel's out-of-memory killer, a crash) is reported by its guard with the
+// documented exit code; the launcher, which would have made 137 of it, sees an ordinary exit and ends the other ranks
+// at once. A worker whose guard is killed is killed with it.
+#pragma once
+
+#include <functional>
+
+namespace dpreduce {
+
+/// Whether mpirun, srun or another PMI launcher started this process.
+bool launched_by_mpi();
+
+/// This process's number in the launched job as the launcher's environment has it, before MPI is started; 0 without
+/// one.
+int launched_rank();
+
+/// Runs `job` to its exit code: in this process without a launcher, in a guarded child under one. Call it before MPI,
+/// threads or files. Also sets what SIGINT and SIGTERM do: the process ends at once with ExitCode::kInterrupted (alone)
+/// or ExitCode::kAggregationAborted (told to by the launcher), and unfinished output files vanish with it. SIGPIPE and
+/// SIGXFSZ become ordinary write errors.
+int run_guarded(const std::function<int()>& job);
+
+}  // namespace dpreduce

@@ -1,0 +1,64 @@
+// dpreduce: one program, alone or under mpirun. Parse, join the ranks, run the command, end together.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/transport/communicator.hpp"
+#include "dpreduce/transport/lifetime.hpp"
+
+namespace {
+
+using namespace dpreduce;
+
+int report_error(const char* message, ExitCode code) {
+  std::fprintf(stderr, "dpreduce: %s\n", message);
+  return static_cast<int>(code);
+}
+
+// Every rank parses the same words and comes to the same end; the first one speaks.
+int usage_error(const UsageError& error) {
+  if (launched_rank() == 0) report_error(error.what(), error.code());
+  return static_cast<int>(error.code());
+}
+
+// A failure that the ranks have not agreed on would leave the others waiting: the job is ended.
+int end_with(Communicator& ranks, const char* message, ExitCode code) {
+  report_error(message, code);
+  if (ranks.size() > 1 && !ranks.failure_agreed()) ranks.abort(code);
+  return static_cast<int>(code);
+}
+
+int run_on_ranks(const Command& command) {
+  Communicator ranks = Communicator::join();
+  try {
+    std::visit([&](const auto& options) { run_command(options, ranks); }, command);
+    return static_cast<int>(ExitCode::kDone);
+  } catch (const PeerFailed& failure) {
+    return static_cast<int>(failure.code());
+  } catch (const Error& error) {
+    return end_with(ranks, error.what(), error.code());
+  } catch (const std::bad_alloc&) {
+    return end_with(ranks, "out of memory; use more ranks, or a smaller --memory", ExitCode::kInternal);
+  } catch (const std::exception& error) {
+    return end_with(ranks, error.what(), ExitCode::kInternal);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_guarded([&]() -> int {
+    try {
+      return run_on_ranks(parse_command_line(std::vector<std::string>(argv + 1, argv + argc)));
+    } catch (const UsageError& error) {
+      return usage_error(error);
+    } catch (const std::exception& error) {
+      return report_error(error.what(), ExitCode::kInternal);
+    }
+  });
+}

@@ -1,0 +1,34 @@
+// A worker's rows as lattice chunks: read, transformed, rounded and checked, one bounded chunk after the other.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/data/worker_rows.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+/// How a worker goes through its rows.
+struct StreamPlan {
+  std::size_t classes = 0;  ///< K, for the check of labels
+  BadRows bad_rows = BadRows::kFail;
+  std::size_t memory_bytes = 0;  ///< for the float and the integer form of one chunk
+  unsigned threads = 1;
+};
+
+/// Called after each chunk with the share of rows done, in [0, 1]. May throw to end the pass.
+using OnChunk = std::function<void(double)>;
+
+/// Memory of one row in both forms: 4 d_in + 2 d bytes and two labels.
+std::size_t bytes_per_row(const Preprocessing& preprocessing);
+
+/// Calls `visit` with each chunk of the worker's rows, in order. The chunk's rows are `transform`ed and rounded to the
+/// lattice of (C, d); labels are class indices, kNoLabel for a row that counts nowhere. Throws BadInput where rows
+/// cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN or an infinity, naming file and row;
+/// UsageError where memory_bytes hold not one row.
+void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
+                            const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
+
+}  // namespace dpreduce

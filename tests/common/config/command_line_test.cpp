@@ -1,0 +1,139 @@
+#include "dpreduce/config/command_line.hpp"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> fit_words(std::vector<std::string> more = {}) {
+  std::vector<std::string> words{"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "10"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+FitOptions parse_fit(std::vector<std::string> more = {}) {
+  return std::get<FitOptions>(parse_command_line(fit_words(std::move(more))));
+}
+
+TEST(CommandLine, FitHasTheContractsDefaults) {
+  const FitOptions fit = parse_fit();
+  EXPECT_THAT(fit.train.x, ElementsAre("x.npy"));
+  EXPECT_THAT(fit.train.y, ElementsAre("y.npy"));
+  EXPECT_EQ(fit.classes, 10U);
+  EXPECT_EQ(fit.method, Method::kAuto);
+  EXPECT_EQ(fit.normalize, Normalize::kL2);
+  EXPECT_EQ(fit.clip_norm, 1.0);
+  EXPECT_EQ(fit.center, Centering::kNone);
+  EXPECT_EQ(fit.adjacency, Adjacency::kAddRemove);
+  EXPECT_EQ(fit.out, "model.safetensors");
+  EXPECT_FALSE(fit.seed.has_value());
+  EXPECT_FALSE(fit.dry_run);
+}
+
+TEST(CommandLine, FitTakesEveryOption) {
+  const FitOptions fit =
+      parse_fit({"--train-x", "a.npy",    "b.npy",    "--test-x",       "tx.npy",      "--test-y",    "ty.npy",
+                 "--method",  "mean",     "--metric", "euclidean",      "--normalize", "none",        "--clip",
+                 "2.5",       "--center", "dp",       "--center-share", "0.1",         "--pool",      "4",
+                 "--epsilon", "0.5",      "--delta",  "1e-6",           "--adjacency", "replace-one", "--out",
+                 "m",         "--report", "r",        "--ledger",       "l",           "--threads",   "3",
+                 "--seed",    "7",        "--format", "json",           "--dry-run",   "--bad-rows",  "zero"});
+  EXPECT_THAT(fit.train.x, ElementsAre("x.npy", "a.npy", "b.npy"));
+  EXPECT_EQ(fit.metric, Metric::kEuclidean);
+  EXPECT_EQ(fit.normalize, Normalize::kNone);
+  EXPECT_EQ(fit.clip_norm, 2.5);
+  EXPECT_EQ(fit.center, Centering::kDp);
+  EXPECT_EQ(fit.pool, 4U);
+  EXPECT_EQ(fit.budget.epsilon, 0.5);
+  EXPECT_EQ(fit.budget.delta, 1e-6);
+  EXPECT_EQ(fit.adjacency, Adjacency::kReplaceOne);
+  EXPECT_EQ(fit.seed, 7U);
+  EXPECT_EQ(fit.format, OutputFormat::kJson);
+  EXPECT_TRUE(fit.dry_run);
+  EXPECT_EQ(fit.train.bad_rows, BadRows::kZero);
+  EXPECT_EQ(fit.test.bad_rows, BadRows::kZero);
+}
+
+TEST(CommandLine, NegativeNumbersAreValuesNotOptions) {
+  EXPECT_EQ(parse_fit({"--epsilon", "-1", "--delta", "1e-5"}).budget.epsilon, -1.0);
+}
+
+TEST(CommandLine, HelpOfEveryCommandHasExamples) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"fit", "--help"},
+                                                                                     {"predict", "-h"},
+                                                                                     {"evaluate", "--help"},
+                                                                                     {"privacy", "calibrate", "--help"},
+                                                                                     {"ledger", "show", "--help"},
+                                                                                     {"ledger", "verify", "--help"},
+                                                                                     {"synth", "--help"},
+                                                                                     {"inspect", "--help"},
+                                                                                     {"bench", "gram", "--help"},
+                                                                                     {"bench", "noise", "--help"},
+                                                                                     {"bench", "reduce", "--help"}}) {
+    const std::string text = std::get<PrintText>(parse_command_line(words)).text;
+    EXPECT_THAT(text, HasSubstr("Examples:")) << words.front();
+    EXPECT_THAT(text, HasSubstr("dpreduce " + words.front()));
+  }
+  EXPECT_THAT(std::get<PrintText>(parse_command_line({"--help"})).text, HasSubstr("fit"));
+}
+
+TEST(CommandLine, VersionIsPrinted) {
+  EXPECT_THAT(std::get<PrintText>(parse_command_line({"--version"})).text, HasSubstr(version()));
+}
+
+struct BadCommand {
+  const char* name;
+  std::vector<std::string> words;
+  const char* message;
+};
+
+class BadCommandLine : public testing::TestWithParam<BadCommand> {};
+
+TEST_P(BadCommandLine, IsRefusedInOneLine) {
+  try {
+    parse_command_line(GetParam().words);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr(GetParam().message));
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadCommandLine,
+    testing::Values(
+        BadCommand{"nothing", {}, "subcommand"}, BadCommand{"unknown_command", {"train"}, "train"},
+        BadCommand{"unknown_option", fit_words({"--epsilonn", "1"}), "epsilonn"},
+        BadCommand{"no_data", {"fit", "--classes", "3"}, "--train-x"},
+        BadCommand{"no_classes", {"fit", "--train-x", "x", "--train-y", "y"}, "--classes"},
+        BadCommand{"one_class", {"fit", "--train-x", "x", "--train-y", "y", "--classes", "1"}, "--classes 1"},
+        BadCommand{"negative_classes", {"fit", "--train-x", "x", "--train-y", "y", "--classes", "-3"}, "-3"},
+        BadCommand{"method", fit_words({"--method", "magic"}), "magic"},
+        BadCommand{"normalize", fit_words({"--normalize", "l1"}), "l1"},
+        BadCommand{"adjacency", fit_words({"--adjacency", "both"}), "both"},
+        BadCommand{"clip_zero", fit_words({"--clip", "0"}), "--clip 0"},
+        BadCommand{"clip_nan", fit_words({"--clip", "nan"}), "--clip nan"},
+        BadCommand{"clip_word", fit_words({"--clip", "much"}), "much"},
+        BadCommand{"center_share", fit_words({"--center-share", "1"}), "--center-share 1"},
+        BadCommand{"pool_zero", fit_words({"--pool", "0"}), "--pool 0"},
+        BadCommand{"test_x_alone", fit_words({"--test-x", "t.npy"}), "--test-y is missing"},
+        BadCommand{"same_outputs", fit_words({"--out", "f", "--report", "f"}), "different files"},
+        BadCommand{"seed_word", fit_words({"--seed", "soon"}), "soon"},
+        BadCommand{"scores_without_out", {"predict", "--model", "m", "--x", "x", "--scores"}, "--scores needs --out"},
+        BadCommand{"sensitivity", {"privacy", "calibrate", "--sensitivity", "-1"}, "--sensitivity -1"},
+        BadCommand{"bench_repeats", {"bench", "gram", "--repeats", "0"}, "at least 1"}),
+    [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace dpreduce

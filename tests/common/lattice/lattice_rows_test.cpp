@@ -1,0 +1,117 @@
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::int64_t exact_squared_norm(std::span<const std::int16_t> q) {
+  std::int64_t sum = 0;
+  for (const std::int16_t entry : q) sum += std::int64_t{entry} * entry;
+  return sum;
+}
+
+std::vector<float> random_rows(std::size_t rows, std::size_t dim, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(rows * dim);
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+Preprocessing unit_rows(std::size_t dim) {
+  return {.input_dim = dim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}};
+}
+
+TEST(Lattice, ScaleLeavesRoomForRounding) {
+  EXPECT_EQ((Lattice{1.0, 4}).scale(), 32766.0);
+  EXPECT_EQ((Lattice{2.0, 1664}).scale(), (32767.0 - 21.0) / 2.0);
+}
+
+TEST(Lattice, EveryClippedRowKeepsTheNormBoundAndIsNotShrunk) {
+  for (const std::size_t dim : {1, 2, 4, 16, 100, 1664, 4096}) {
+    const Lattice lattice{0.7, dim};
+    Preprocessing p = unit_rows(dim);
+    p.clip_norm = 0.7;
+    const RowTransform transform(p);
+    for (unsigned seed = 0; seed < 50; ++seed) {
+      std::vector<double> u(dim);
+      ASSERT_TRUE(transform(random_rows(1, dim, seed), u));
+      std::vector<std::int16_t> q(dim);
+      ASSERT_TRUE(quantize_row(u, lattice, q));
+      ASSERT_LE(exact_squared_norm(q), kLatticeNorm * kLatticeNorm);
+      for (std::size_t a = 0; a < dim; ++a) ASSERT_NEAR(q[a], u[a] * lattice.scale(), 0.5 + 1e-9);
+    }
+  }
+}
+
+TEST(Lattice, WorstRoundingOfTheLongestRowStillFits) {
+  // All entries equal, so that all round the same way: the largest norm that rounding can make.
+  for (std::size_t dim = 1; dim < 3000; dim += 7) {
+    const Lattice lattice{1.0, dim};
+    const std::vector<double> u(dim, 1.0 / std::sqrt(static_cast<double>(dim)));
+    std::vector<std::int16_t> q(dim);
+    ASSERT_TRUE(quantize_row(u, lattice, q));
+    ASSERT_LE(exact_squared_norm(q), kLatticeNorm * kLatticeNorm) << dim;
+  }
+}
+
+TEST(Lattice, RowsThatPassTheBoundAreShrunkOrZeroedNeverKept) {
+  const Lattice lattice{1.0, 3};
+  std::vector<std::int16_t> q(3);
+  EXPECT_TRUE(quantize_row(std::vector<double>{1.0005, 0.0, 0.0}, lattice, q));
+  EXPECT_LE(exact_squared_norm(q), kLatticeNorm * kLatticeNorm);
+  EXPECT_FALSE(quantize_row(std::vector<double>{2.0, 0.0, 1.0}, lattice, q)) << "a caller that does not clip";
+  EXPECT_EQ(q, std::vector<std::int16_t>(3, 0));
+  EXPECT_FALSE(quantize_row(std::vector<double>{1e300, -1e300, 1e300}, lattice, q));
+  EXPECT_EQ(q, std::vector<std::int16_t>(3, 0));
+}
+
+TEST(Lattice, RoundsToTheNearestInteger) {
+  const Lattice lattice{32766.0, 4};  // scale 1
+  std::vector<std::int16_t> q(4);
+  ASSERT_TRUE(quantize_row(std::vector<double>{1.4999, -1.5001, 2.5, -3.5}, lattice, q));
+  EXPECT_EQ(q, (std::vector<std::int16_t>{1, -2, 2, -4}));
+}
+
+TEST(LatticeRows, ARowsIntegersDoNotDependOnItsPlaceOrOnThreads) {
+  const std::size_t dim = 37;
+  const std::vector<float> features = random_rows(23, dim, 1);
+  const std::vector<std::int32_t> labels(23, 0);
+  const RowTransform transform(unit_rows(dim));
+  LatticeRows all({1.0, dim}, 23);
+  for (const unsigned threads : {1U, 2U, 5U, 64U}) {
+    all.assign(transform, features, labels, threads);
+    for (std::size_t row = 0; row < 23; ++row) {
+      LatticeRows alone({1.0, dim}, 1);
+      alone.assign(transform, std::span(features).subspan(row * dim, dim), std::vector<std::int32_t>{0}, 1);
+      ASSERT_TRUE(std::equal(all.row(row).begin(), all.row(row).end(), alone.row(0).begin()));
+    }
+  }
+}
+
+TEST(LatticeRows, BadRowsCountNowhereAndTheFirstIsNamed) {
+  const std::size_t dim = 4;
+  std::vector<float> features = random_rows(6, dim, 2);
+  features[3 * dim + 1] = std::numeric_limits<float>::quiet_NaN();
+  features[5 * dim] = std::numeric_limits<float>::infinity();
+  LatticeRows rows({1.0, dim}, 6);
+  rows.assign(RowTransform(unit_rows(dim)), features, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}, 2);
+  EXPECT_EQ(rows.first_bad_row(), 3U);
+  EXPECT_EQ(rows.labels()[3], kNoLabel);
+  EXPECT_EQ(rows.labels()[5], kNoLabel);
+  EXPECT_EQ(rows.labels()[4], 4);
+  EXPECT_EQ(exact_squared_norm(rows.row(3)), 0);
+  rows.assign(RowTransform(unit_rows(dim)), random_rows(2, dim, 3), std::vector<std::int32_t>{0, 1}, 2);
+  EXPECT_EQ(rows.first_bad_row(), 2U) << "none";
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,112 @@
+#include "dpreduce/transport/communicator.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "mpi_test.hpp"
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+// What rank r adds at element e; large, so that sums wrap around.
+std::uint64_t part(int rank, std::size_t element) {
+  return 0x9e3779b97f4a7c15U * (static_cast<std::uint64_t>(rank) + 1) + element * 0xbf58476d1ce4e5b9U;
+}
+
+std::vector<std::uint64_t> parts_of(int rank, std::size_t elements) {
+  std::vector<std::uint64_t> values(elements);
+  for (std::size_t e = 0; e < elements; ++e) values[e] = part(rank, e);
+  return values;
+}
+
+std::vector<std::uint64_t> expected_sum(int ranks, std::size_t elements) {
+  std::vector<std::uint64_t> sum(elements, 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::size_t e = 0; e < elements; ++e) sum[e] += part(rank, e);
+  }
+  return sum;
+}
+
+TEST(Communicator, SumsModulo2To64InMessagesOfAnyLength) {
+  Communicator& ranks = test_ranks();
+  for (const std::size_t elements : {0, 1, 7, 1000}) {
+    for (const std::size_t per_message : {1, 3, 1000, 1 << 24}) {
+      std::vector<std::uint64_t> values = parts_of(ranks.rank(), elements);
+      ranks.sum_everywhere(values, per_message);
+      EXPECT_EQ(values, expected_sum(ranks.size(), elements));
+    }
+  }
+}
+
+TEST(Communicator, OnlyTheCoordinatorKeepsASum) {
+  Communicator& ranks = test_ranks();
+  std::vector<std::uint64_t> values = parts_of(ranks.rank(), 1001);
+  ranks.sum_to_coordinator(values, 100);
+  EXPECT_EQ(values, ranks.is_coordinator() ? expected_sum(ranks.size(), 1001) : std::vector<std::uint64_t>(1001, 0));
+}
+
+TEST(Communicator, BroadcastsTheCoordinatorsValues) {
+  Communicator& ranks = test_ranks();
+  std::vector<double> values(9, ranks.rank() + 0.25);
+  ranks.broadcast(values);
+  EXPECT_EQ(values, std::vector<double>(9, 0.25));
+}
+
+TEST(Communicator, GathersInRankOrder) {
+  Communicator& ranks = test_ranks();
+  const std::vector<std::int32_t> local(static_cast<std::size_t>(ranks.rank()), ranks.rank());  // rank r gives r values
+  const std::vector<std::int32_t> all = ranks.gather_to_coordinator(local);
+  std::vector<std::int32_t> expected;
+  for (int rank = 0; rank < ranks.size(); ++rank) expected.insert(expected.end(), static_cast<std::size_t>(rank), rank);
+  EXPECT_EQ(all, ranks.is_coordinator() ? expected : std::vector<std::int32_t>{});
+}
+
+TEST(Communicator, TogetherSucceedsWhenAllDo) {
+  int worked = 0;
+  test_ranks().together([&] { ++worked; });
+  EXPECT_EQ(worked, 1);
+  EXPECT_FALSE(test_ranks().failure_agreed());
+}
+
+// From here on failures are agreed upon, and their announcements may still lie about: long work comes first.
+TEST(CommunicatorFailure, LongWorkEndsSoonAfterAPeerFails) {
+  Communicator& ranks = test_ranks();
+  const auto started = std::chrono::steady_clock::now();
+  EXPECT_THROW(ranks.together([&] {
+    if (ranks.rank() == ranks.size() - 1) throw BadInput("row 3");
+    for (int chunk = 0; chunk < 6000; ++chunk) {  // a minute, if nobody told
+      ranks.check_peers();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }),
+               Error);
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(5));
+}
+
+TEST(CommunicatorFailure, LowestFailingRankSpeaksAndAllGetItsCode) {
+  Communicator& ranks = test_ranks();
+  const int first_failing = ranks.size() / 2;
+  try {
+    ranks.together([&] {
+      if (ranks.rank() == first_failing) throw BadInput("file x.npy");
+      if (ranks.rank() > first_failing) throw UsageError("another reason");
+    });
+    FAIL() << "no rank may go on";
+  } catch (const PeerFailed& failure) {
+    EXPECT_NE(ranks.rank(), first_failing);
+    EXPECT_EQ(failure.rank, first_failing);
+    EXPECT_EQ(failure.code(), ExitCode::kBadInput);
+  } catch (const BadInput& error) {
+    EXPECT_EQ(ranks.rank(), first_failing);
+    EXPECT_STREQ(error.what(), "file x.npy");
+  }
+  EXPECT_TRUE(ranks.failure_agreed());
+}
+
+}  // namespace
+}  // namespace dpreduce
