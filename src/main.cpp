@@ -8,6 +8,7 @@
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/transport/communicator.hpp"
 #include "dpreduce/transport/lifetime.hpp"
 
@@ -49,16 +50,18 @@ int run_on_ranks(const Command& command) {
   }
 }
 
+int parse_and_run(std::vector<std::string> words) {
+  try {
+    return run_on_ranks(parse_command_line(std::move(words)));
+  } catch (const UsageError& error) {
+    return usage_error(error);
+  } catch (const std::exception& error) {
+    return report_error(error.what(), ExitCode::kInternal);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_guarded([&]() -> int {
-    try {
-      return run_on_ranks(parse_command_line(std::vector<std::string>(argv + 1, argv + argc)));
-    } catch (const UsageError& error) {
-      return usage_error(error);
-    } catch (const std::exception& error) {
-      return report_error(error.what(), ExitCode::kInternal);
-    }
-  });
+  return run_guarded([&] { return parse_and_run({argv + 1, argv + argc}); }, AtomicFile::remove_unfinished);
 }

@@ -43,8 +43,8 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, std::strin
   // Under a seed the noise must not depend on the name, which is new in every run.
   std::string run_id = make_run_id();
   std::string noise_id = key.is_private() ? run_id : "seeded";
-  noise_.emplace(Noise{std::move(plan), std::move(key), std::move(run_id), std::move(noise_id), std::move(ledger_path),
-                       std::move(context)});
+  noise_.emplace(Noise{std::move(plan), std::move(key), std::move(run_id), std::move(noise_id),
+                       Ledger(std::move(ledger_path)), std::move(context)});
 }
 
 void Releaser::charge(const PlannedRelease& planned) {
@@ -52,7 +52,7 @@ void Releaser::charge(const PlannedRelease& planned) {
   LedgerEntry entry{.release_id = release_id(noise_->run_id, planned.name),
                     .method = context.method,
                     .adjacency = noise_->plan.adjacency,
-                    .accountant = Accountant::kGdp,
+                    .accountant = context.accountant,
                     .is_private = noise_->key.is_private(),
                     .rounds = planned.rounds,
                     .blocks = {},
@@ -65,7 +65,7 @@ void Releaser::charge(const PlannedRelease& planned) {
   for (const PlannedBlock& block : planned.blocks) {
     entry.blocks.push_back({block.name, block.elements, block.sensitivity, block.sigma});
   }
-  Ledger(noise_->ledger_path).append(entry);
+  noise_->ledger.append(entry);
 }
 
 void Releaser::add_noise(const PlannedRelease& planned, Statistic& statistic) {

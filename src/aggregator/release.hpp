@@ -50,6 +50,7 @@ class Release {
 /// What a run's ledger lines have in common.
 struct LedgerContext {
   std::string method;
+  Accountant accountant = Accountant::kGdp;
   std::optional<double> epsilon;  ///< the budget as stated; both or neither
   std::optional<double> delta;
   std::string config_digest;
@@ -82,7 +83,7 @@ class Releaser {
     NoiseKey key;
     std::string run_id;    ///< in the ledger
     std::string noise_id;  ///< in the noise
-    std::string ledger_path;
+    Ledger ledger;
     LedgerContext context;
   };
 

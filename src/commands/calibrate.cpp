@@ -15,9 +15,9 @@ struct Calibration {
 };
 
 Calibration calibrate(const CalibrateOptions& options) {
-  const PrivacyBudget budget = budget_from(options.budget);
-  const double sigma = sigma_for_mu(budget.mu(), options.sensitivity);
-  return {sigma, guarantee_of(options.budget, budget.mu())};
+  const double mu = budget_from(options.budget).mu(options.budget.accountant);
+  const double sigma = sigma_for_mu(mu, options.sensitivity);
+  return {sigma, guarantee_of(options.budget, mu)};
 }
 
 }  // namespace

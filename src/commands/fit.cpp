@@ -21,9 +21,12 @@
 namespace dpreduce {
 namespace {
 
+constexpr std::size_t kModelHeader = 4096;
+
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
-  explicit Outputs(const FitOptions& options) : model(options.out) {
+  Outputs(const FitOptions& options, std::size_t dim) : model(options.out) {
+    model.reserve(kModelHeader + sizeof(double) * (options.classes * (dim + 1) + dim));
     if (!options.report.empty()) report.emplace(options.report);
   }
   AtomicFile model;
@@ -55,11 +58,13 @@ std::string data_digest(const NoiseKey& key, const ShardedArray& features, const
 Releaser make_releaser(const FitOptions& options, const FitPlan& plan, WorkerRows& rows, Communicator& ranks) {
   if (!plan.noise) return Releaser(ranks);
   NoiseKey key = options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
+  std::string digest = data_digest(key, rows.features(), options);
   LedgerContext context{.method = "mean",
+                        .accountant = options.budget.accountant,
                         .epsilon = options.budget.epsilon,
                         .delta = options.budget.epsilon ? options.budget.delta : std::nullopt,
                         .config_digest = plan.config_digest,
-                        .data_digest = data_digest(key, rows.features(), options),
+                        .data_digest = std::move(digest),
                         .version = version()};
   return Releaser(ranks, *plan.noise, std::move(key), options.ledger, std::move(context));
 }
@@ -129,7 +134,7 @@ void run_command(const FitOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (ranks.is_coordinator()) {
       if (plan.noise) check_ledger(options.ledger);
-      outputs.emplace(options);
+      outputs.emplace(options, plan.preprocessing.dim());
     }
     releaser.emplace(make_releaser(options, plan, rows, ranks));
   });

@@ -69,7 +69,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
       throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
     }
   } else {
-    plan.noise = make_noise_plan(budget_from(budget).mu(), options.adjacency, plan.requests);
+    plan.noise = make_noise_plan(budget_from(budget).mu(budget.accountant), options.adjacency, plan.requests);
     plan.guarantee = guarantee_of(budget, plan.noise->mu);
     plan.is_private = !options.seed.has_value();
   }
@@ -86,10 +86,10 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   return plan;
 }
 
-nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency) {
+nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant) {
   nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
   json["adjacency"] = to_string(adjacency);
-  json["accountant"] = "gdp";
+  json["accountant"] = to_string(accountant);
   json["releases"] = nlohmann::json::array();
   if (!plan.noise) return json;
   json.update(to_json(*plan.guarantee));
@@ -119,7 +119,7 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan) {
     const nlohmann::json json{{"dry_run", true},
                               {"method", "mean"},
                               {"private", plan.is_private},
-                              {"privacy", privacy_json(plan, options.adjacency)},
+                              {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
                               {"expected_error", expected_error_json(plan)},
                               {"memory_bytes_per_rank", plan.memory_bytes},
                               {"version", version()}};

@@ -34,7 +34,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim);
 /// {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release", "sensitivity",
 /// "sigma", "mu", "coordinates"}]}; sensitivity and sigma in lattice units. Figures are null and releases empty in a
 /// non-private run.
-nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency);
+nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant);
 
 /// For class sizes that a user may think of: {"rows_per_class", "error"}, where error = s sqrt(d) / (scale C
 /// rows_per_class) is the expected distance of a class's released mean from its exact one, in units of the clip norm.

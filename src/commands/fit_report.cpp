@@ -23,7 +23,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"method", classifier.parts().method},
       {"metric", to_string(options.metric)},
       {"private", plan.is_private},
-      {"privacy", privacy_json(plan, options.adjacency)},
+      {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
       {"classes", options.classes},
       {"input_dim", preprocessing.input_dim},
       {"dim", preprocessing.dim()},

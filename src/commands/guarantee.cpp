@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/zcdp.hpp"
 
 namespace dpreduce {
@@ -15,7 +14,8 @@ PrivacyBudget budget_from(const BudgetOptions& options) {
 
 Guarantee guarantee_of(const BudgetOptions& options, double mu) {
   const double delta = options.delta.value_or(kDeltaToTell);
-  const double epsilon = options.epsilon ? *options.epsilon : gdp_epsilon(mu, delta);
+  const double epsilon =
+      options.epsilon ? *options.epsilon : PrivacyBudget::from_mu(mu).epsilon_at(delta, options.accountant);
   return {epsilon, delta, mu, zcdp_from_mu(mu)};
 }
 

@@ -7,8 +7,7 @@ namespace dpreduce {
 namespace {
 
 SyntheticSpec spec_of(const SynthOptions& options) {
-  return {.means = options.kind == SyntheticKind::kNeuralCollapse ? ClassMeans::kNeuralCollapse
-                                                                  : ClassMeans::kGaussianMixture,
+  return {.means = options.kind,
           .train_rows = options.rows,
           .test_rows = options.test_rows,
           .dim = options.dim,

@@ -31,7 +31,14 @@ enum class Adjacency {
   kAddRemove,  ///< one record more or less
   kReplaceOne  ///< one record exchanged for another
 };
-enum class SyntheticKind { kNeuralCollapse, kGaussianMixture };
+/// Which conversion links (epsilon, delta) with the noise of Gaussian releases.
+///
+/// kGdp: exact. kPld: the same, since the privacy loss of Gaussian releases is Gaussian and its exact conversion is the
+/// GDP one. kZcdp: the tight zCDP conversion. kRdp: the same, since Gaussian releases have Renyi divergence alpha rho
+/// at every real order alpha, and the best order is the tight conversion's.
+enum class Accountant { kGdp, kZcdp, kRdp, kPld };
+/// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
+enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
 enum class BenchKind { kGram, kNoise, kReduce };
 
 /// spellings<E>: every value of E with its spelling, in the order in which help lists them.
@@ -60,9 +67,13 @@ template <>
 inline constexpr std::array spellings<Adjacency>{std::pair{std::string_view{"add-remove"}, Adjacency::kAddRemove},
                                                  std::pair{std::string_view{"replace-one"}, Adjacency::kReplaceOne}};
 template <>
-inline constexpr std::array spellings<SyntheticKind>{
-    std::pair{std::string_view{"neural-collapse"}, SyntheticKind::kNeuralCollapse},
-    std::pair{std::string_view{"gaussian-mixture"}, SyntheticKind::kGaussianMixture}};
+inline constexpr std::array spellings<Accountant>{
+    std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
+    std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
+template <>
+inline constexpr std::array spellings<ClassMeans>{
+    std::pair{std::string_view{"neural-collapse"}, ClassMeans::kNeuralCollapse},
+    std::pair{std::string_view{"gaussian-mixture"}, ClassMeans::kGaussianMixture}};
 template <>
 inline constexpr std::array spellings<BenchKind>{std::pair{std::string_view{"gram"}, BenchKind::kGram},
                                                  std::pair{std::string_view{"noise"}, BenchKind::kNoise},

@@ -49,6 +49,9 @@ void add_budget(CLI::App& app, BudgetOptions& budget) {
   app.add_option("--delta", budget.delta, "at most 1 / (10 n) for a public n of your data's size")->group("Privacy");
   app.add_option("--rho", budget.rho, "privacy budget in zCDP")->group("Privacy");
   app.add_option("--mu", budget.mu, "privacy budget in Gaussian DP")->group("Privacy");
+  add_choice(app, "--accountant", budget.accountant,
+             "what links epsilon and delta with the noise; gdp and pld are exact")
+      ->group("Privacy");
 }
 
 // Options may also come from a file; read before parsing (with_config_file), declared for --help.

@@ -18,6 +18,7 @@ struct BudgetOptions {
   std::optional<double> delta;
   std::optional<double> rho;
   std::optional<double> mu;
+  Accountant accountant = Accountant::kGdp;
   bool non_private = false;
 };
 
@@ -83,7 +84,7 @@ struct LedgerVerifyOptions {
 };
 
 struct SynthOptions {
-  SyntheticKind kind = SyntheticKind::kNeuralCollapse;
+  ClassMeans kind = ClassMeans::kNeuralCollapse;
   std::string out_dir;
   std::size_t rows = 10000;
   std::size_t test_rows = 2000;

@@ -16,6 +16,7 @@ namespace dpreduce {
 namespace {
 
 volatile std::sig_atomic_t guarded_child = 0;
+void (*last_act)() noexcept = nullptr;
 
 // First of these that a launcher has set: Open MPI, PMIx (srun --mpi=pmix), PMI (srun --mpi=pmi2, MPICH).
 const char* launcher_rank() {
@@ -25,8 +26,9 @@ const char* launcher_rank() {
   return nullptr;
 }
 
-// Async-signal-safe: unfinished outputs are unnamed files (AtomicFile), which end with the process.
+// Async-signal-safe.
 void end_at_once(int signal) {
+  last_act();
   if (launcher_rank() != nullptr) _exit(static_cast<int>(ExitCode::kAggregationAborted));
   constexpr std::string_view kMessage = "\ndpreduce: interrupted; unfinished output is discarded\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
@@ -70,7 +72,8 @@ int launched_rank() {
   return rank == nullptr ? 0 : std::atoi(rank);
 }
 
-int run_guarded(const std::function<int()>& job) {
+int run_guarded(const std::function<int()>& job, void (*before_the_end)() noexcept) {
+  last_act = before_the_end;
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   if (!launched_by_mpi()) {

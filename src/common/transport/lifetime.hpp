@@ -19,8 +19,9 @@ int launched_rank();
 
 /// Runs `job` to its exit code: in this process without a launcher, in a guarded child under one. Call it before MPI,
 /// threads or files. Also sets what SIGINT and SIGTERM do: the process ends at once with ExitCode::kInterrupted (alone)
-/// or ExitCode::kAggregationAborted (told to by the launcher), and unfinished output files vanish with it. SIGPIPE and
+/// or ExitCode::kAggregationAborted (told to by the launcher). SIGPIPE and
 /// SIGXFSZ become ordinary write errors.
-int run_guarded(const std::function<int()>& job);
+/// `before_the_end` is called on the way out of such a signal, so it must be async-signal-safe.
+int run_guarded(const std::function<int()>& job, void (*before_the_end)() noexcept);
 
 }  // namespace dpreduce

@@ -1,0 +1,108 @@
+#include "dpreduce/data/array_file.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/element_conversion.hpp"
+#include "dpreduce/data/hdf5_array.hpp"
+#include "dpreduce/data/npy_array.hpp"
+#include "dpreduce/data/paths.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::uint64_t kBlockBytes = 4 << 20;
+
+}  // namespace
+
+ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape)
+    : name_(std::move(name)), dtype_(dtype), byte_order_(byte_order), shape_(std::move(shape)) {
+  if (shape_.empty()) {
+    throw BadInput(fmt::format("{}: holds a single number; an array with one row a record is needed", name_));
+  }
+  byte_size(shape_, dtype_, name_);
+  // The product of the extents after the first may still overflow where one of all is 0: then there is nothing to read.
+  if (std::find(shape_.begin(), shape_.end(), 0u) == shape_.end() || shape_.size() <= 2) {
+    for (std::size_t axis = 1; axis < shape_.size(); ++axis) columns_ *= shape_[axis];
+  } else {
+    columns_ = 0;
+  }
+}
+
+void ArrayFile::check_holds_features() const {
+  if (!is_float(dtype_)) {
+    throw BadInput(
+        fmt::format("{}: features are {}; convert them to float32 (if these are labels, the files are "
+                    "swapped)",
+                    name_, to_string(dtype_)));
+  }
+  if (shape_.size() != 2) {
+    throw BadInput(fmt::format("{}: features have shape {}; reshape them to two dimensions, one row a record{}", name_,
+                               to_string(shape_), kForOwnerOnly));
+  }
+  if (shape_[1] == 0) throw BadInput(fmt::format("{}: rows have no features; write the file again", name_));
+}
+
+void ArrayFile::check_holds_labels() const {
+  if (is_float(dtype_)) {
+    throw BadInput(
+        fmt::format("{}: labels are {}; convert them to int64 class indices (if these are features, the "
+                    "files are swapped)",
+                    name_, to_string(dtype_)));
+  }
+  if (shape_.size() > 2 || columns_ != 1) {
+    throw BadInput(fmt::format("{}: labels have shape {}; give one class index a row, shape (n,) or (n, 1){}", name_,
+                               to_string(shape_), kForOwnerOnly));
+  }
+}
+
+void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out) {
+  DPREDUCE_ASSERT(is_float(dtype_) && shape_.size() == 2);
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  DPREDUCE_ASSERT(out.size() == count * columns_);
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t block = std::min(rows_per_block(), count - done);
+    convert_features(stored_rows(first_row + done, block, scratch_), dtype_, byte_order_,
+                     out.subspan(done * columns_, block * columns_));
+    done += block;
+  }
+}
+
+void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
+                            std::span<std::int32_t> out) {
+  DPREDUCE_ASSERT(!is_float(dtype_) && columns_ == 1);
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  DPREDUCE_ASSERT(out.size() == count);
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t block = std::min(rows_per_block(), count - done);
+    const auto bad = convert_labels(stored_rows(first_row + done, block, scratch_), dtype_, byte_order_, classes,
+                                    out.subspan(done, block));
+    if (bad) {
+      throw BadInput(
+          fmt::format("{}: row {} has label {}, outside 0 to {}; correct it, or pass the number of classes "
+                      "with --classes{}",
+                      name_, first_row + done + bad->index, bad->value, classes - 1, kForOwnerOnly));
+    }
+    done += block;
+  }
+}
+
+std::span<const float> ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
+  return {};
+}
+void ArrayFile::expect_rows(std::uint64_t, std::uint64_t) const {}
+void ArrayFile::release_rows(std::uint64_t, std::uint64_t) const {}
+
+std::uint64_t ArrayFile::rows_per_block() const {
+  return std::max<std::uint64_t>(1, kBlockBytes / std::max<std::uint64_t>(1, row_bytes()));
+}
+
+std::unique_ptr<ArrayFile> open_array(const std::string& path) {
+  const ArrayPath parts = split_array_path(path);
+  if (parts.dataset.empty()) return std::make_unique<NpyArray>(parts.file);
+  return std::make_unique<Hdf5Array>(parts.file, parts.dataset);
+}
+
+}  // namespace dpreduce

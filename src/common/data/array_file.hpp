@@ -1,0 +1,87 @@
+// One array in one file, whatever the format: rows of features as float, or labels as class indices.
+//
+// Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or
+// n x 1, of bool or an integer type. Rows count from 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpreduce/data/dtype.hpp"
+
+namespace dpreduce {
+
+/// Ends each message that quotes a row, a value or a number of rows: these are private.
+inline constexpr const char* kForOwnerOnly = " (for the data's owner only)";
+
+/// Not thread-safe: rows pass through a scratch buffer of the object, of at most 4 MiB or one row.
+class ArrayFile {
+ public:
+  virtual ~ArrayFile() = default;
+  ArrayFile(const ArrayFile&) = delete;
+  ArrayFile& operator=(const ArrayFile&) = delete;
+
+  /// The path, with the dataset where there is one; for messages.
+  const std::string& name() const { return name_; }
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  /// n, the first extent.
+  std::uint64_t rows() const { return shape_.front(); }
+  /// Product of the other extents: d for features, 1 for labels.
+  std::uint64_t columns() const { return columns_; }
+
+  /// Throws BadInput naming the file, its shape or type, and what to do, where it is no feature file as above.
+  void check_holds_features() const;
+  /// The same for labels.
+  void check_holds_labels() const;
+
+  /// Writes out[r * d + a] = feature a of row first_row + r as float32, for r < count. Exact but for float64, which is
+  /// rounded to nearest (beyond the range of a float: an infinity).
+  /// Preconditions (asserted): the file holds features; the rows exist; out has count * d entries. BadInput where the
+  /// file cannot be read.
+  void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
+
+  /// Writes out[r] = label of row first_row + r. Preconditions (asserted): as above, with 1 <= classes < 2^31.
+  /// Throws BadInput with file, row, value and range where a label is none of 0 .. classes - 1.
+  void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
+
+  /// Returns the same rows without a copy where the file holds them as native float32 in C order and aligned; else an
+  /// empty span. Valid as long as the file is open.
+  virtual std::span<const float> features_in_place(std::uint64_t first_row, std::uint64_t count) const;
+
+  /// Advice: these rows come next; these rows are done with.
+  virtual void expect_rows(std::uint64_t first_row, std::uint64_t count) const;
+  virtual void release_rows(std::uint64_t first_row, std::uint64_t count) const;
+
+  /// True where keeping the file open costs neither a descriptor nor a cache.
+  virtual bool is_cheap_to_keep_open() const = 0;
+
+ protected:
+  /// Throws BadInput where `shape` has no extent (a single number), or more than 2^63 bytes.
+  ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape);
+
+  std::uint64_t row_bytes() const { return columns_ * size_of(dtype_); }
+
+ private:
+  /// Rows in C order: a view of the file, or of `scratch` after they have been gathered there.
+  virtual std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
+                                                 std::vector<std::byte>& scratch) = 0;
+
+  std::uint64_t rows_per_block() const;
+
+  std::string name_;
+  DType dtype_;
+  ByteOrder byte_order_;
+  Shape shape_;
+  std::uint64_t columns_ = 1;
+  std::vector<std::byte> scratch_;
+};
+
+/// Opens `path`: file.h5:/dataset as HDF5, anything else as .npy. Throws BadInput.
+std::unique_ptr<ArrayFile> open_array(const std::string& path);
+
+}  // namespace dpreduce

@@ -1,0 +1,61 @@
+// A file that appears whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace dpreduce {
+
+/// Opened: bytes gather in an unnamed file of the target's directory (O_TMPFILE), or where the file system has none
+/// in ".<name>.<pid>.tmp". commit() flushes them to disk and renames them onto the target, which another process sees
+/// either as it was or whole; destruction without commit(), and a killed process, leave the target as it was and, with
+/// O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and rename.)
+///
+/// A symbolic link is followed: what it points to is replaced, with its permissions kept. A device or pipe, such as
+/// /dev/stdout, is written directly.
+class AtomicFile {
+ public:
+  /// Throws BadInput with the path and the system's reason where the path is empty or a directory, or its directory is
+  /// missing or not writable: known before any work is done.
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// As given to the constructor.
+  const std::string& path() const { return path_; }
+
+  /// Takes `bytes` of disk space now where the file system can, so that a full disk shows before the work. Throws
+  /// BadInput where there is not as much.
+  void reserve(std::uint64_t bytes);
+
+  /// Appends. Throws BadInput (disk full, quota, ...).
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+
+  /// Makes the file appear, durably: fsync, rename, fsync of the directory. Once only; nothing may be written after
+  /// (both asserted). Throws BadInput; the target is then as it was.
+  void commit();
+
+  /// Removes the names that unfinished files of this process have at this moment. For a signal handler that ends the
+  /// process: async-signal-safe.
+  static void remove_unfinished() noexcept;
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+  void open_beside(const std::string& target, bool exists, unsigned mode);
+  void rename_onto_target();
+
+  std::string path_;       ///< as given
+  std::string target_;     ///< path_ without symbolic links at its end; empty where written directly
+  std::string directory_;  ///< of target_
+  std::string temporary_;  ///< name to remove unless renamed; empty where unnamed
+  std::uint64_t written_ = 0;
+  int fd_ = -1;
+  bool committed_ = false;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,89 @@
+#include "dpreduce/data/dtype.hpp"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+
+std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kInt8:
+    case DType::kUint8:
+      return 1;
+    case DType::kInt16:
+    case DType::kUint16:
+    case DType::kFloat16:
+      return 2;
+    case DType::kInt32:
+    case DType::kUint32:
+    case DType::kFloat32:
+      return 4;
+    case DType::kInt64:
+    case DType::kUint64:
+    case DType::kFloat64:
+      return 8;
+  }
+  throw std::logic_error("dpreduce: internal error: unknown DType");
+}
+
+bool is_float(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+}
+
+std::string_view to_string(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "bool";
+    case DType::kInt8:
+      return "int8";
+    case DType::kInt16:
+      return "int16";
+    case DType::kInt32:
+      return "int32";
+    case DType::kInt64:
+      return "int64";
+    case DType::kUint8:
+      return "uint8";
+    case DType::kUint16:
+      return "uint16";
+    case DType::kUint32:
+      return "uint32";
+    case DType::kUint64:
+      return "uint64";
+    case DType::kFloat16:
+      return "float16";
+    case DType::kFloat32:
+      return "float32";
+    case DType::kFloat64:
+      return "float64";
+  }
+  throw std::logic_error("dpreduce: internal error: unknown DType");
+}
+
+std::string to_string(const Shape& shape) {
+  return shape.size() == 1 ? fmt::format("({},)", shape.front()) : fmt::format("({})", fmt::join(shape, ", "));
+}
+
+std::uint64_t byte_size(const Shape& shape, DType dtype, const std::string& name) {
+  constexpr std::uint64_t kLimit = std::numeric_limits<std::int64_t>::max();
+  std::uint64_t bytes = size_of(dtype);
+  bool empty = false;
+  for (const std::uint64_t extent : shape) {
+    if (extent == 0) {
+      empty = true;
+      continue;
+    }
+    if (bytes > kLimit / extent) {
+      throw BadInput(fmt::format("{}: shape {} of {} passes 2^63 bytes: the file is damaged; write it again", name,
+                                 to_string(shape), to_string(dtype)));
+    }
+    bytes *= extent;
+  }
+  return empty ? 0 : bytes;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,50 @@
+// Element types that files may hold, and how their bytes lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dpreduce {
+
+enum class DType {
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64
+};
+
+enum class ByteOrder { kLittle, kBig };
+
+/// kC: the last index varies fastest (rows are contiguous). kFortran: the first does.
+enum class MemoryOrder { kC, kFortran };
+
+/// Extents, slowest first; entry 0 counts rows.
+using Shape = std::vector<std::uint64_t>;
+
+/// Bytes an element.
+std::size_t size_of(DType dtype);
+
+bool is_float(DType dtype);
+
+/// NumPy's name, such as "float32".
+std::string_view to_string(DType dtype);
+
+/// As Python prints a tuple: "(60000, 784)", "(10,)", "()".
+std::string to_string(const Shape& shape);
+
+/// Returns (product of extents) * size_of(dtype), in bytes; 0 where an extent is 0.
+/// Throws BadInput naming `name` where the product of the extents that are not 0 passes 2^63 - 1 bytes.
+std::uint64_t byte_size(const Shape& shape, DType dtype, const std::string& name);
+
+}  // namespace dpreduce

@@ -1,0 +1,106 @@
+#include "dpreduce/data/element_conversion.hpp"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/half_float.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr ByteOrder kNativeOrder = std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
+
+std::uint8_t swap_bytes(std::uint8_t bits) {
+  return bits;
+}
+std::uint16_t swap_bytes(std::uint16_t bits) {
+  return __builtin_bswap16(bits);
+}
+std::uint32_t swap_bytes(std::uint32_t bits) {
+  return __builtin_bswap32(bits);
+}
+std::uint64_t swap_bytes(std::uint64_t bits) {
+  return __builtin_bswap64(bits);
+}
+
+// out[k] = decode(bits of element k). Files promise no alignment, hence memcpy.
+template <typename Bits, typename Out, typename Decode>
+void decode_all(std::span<const std::byte> stored, ByteOrder order, std::span<Out> out, Decode decode) {
+  DPREDUCE_ASSERT(stored.size() == out.size() * sizeof(Bits));
+  const std::byte* source = stored.data();
+  const std::size_t count = out.size();
+  if (order == kNativeOrder) {
+    for (std::size_t k = 0; k < count; ++k) {
+      Bits bits;
+      std::memcpy(&bits, source + k * sizeof(Bits), sizeof(Bits));
+      out[k] = decode(bits);
+    }
+  } else {
+    for (std::size_t k = 0; k < count; ++k) {
+      Bits bits;
+      std::memcpy(&bits, source + k * sizeof(Bits), sizeof(Bits));
+      out[k] = decode(swap_bytes(bits));
+    }
+  }
+}
+
+// An integer v is in 0 .. classes - 1 exactly where, read as unsigned 64-bit after sign extension, it is < classes.
+template <typename Integer>
+std::optional<BadLabel> decode_labels(std::span<const std::byte> stored, ByteOrder order, std::uint64_t classes,
+                                      std::span<std::int32_t> out) {
+  using Bits = std::make_unsigned_t<Integer>;
+  DPREDUCE_ASSERT(stored.size() == out.size() * sizeof(Bits));
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    Bits bits;
+    std::memcpy(&bits, stored.data() + k * sizeof(Bits), sizeof(Bits));
+    const Integer value = static_cast<Integer>(order == kNativeOrder ? bits : swap_bytes(bits));
+    const auto extended = static_cast<std::uint64_t>(value);
+    if (extended >= classes) return BadLabel{k, std::to_string(value)};
+    out[k] = static_cast<std::int32_t>(extended);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void convert_features(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<float> out) {
+  DPREDUCE_ASSERT(is_float(dtype));
+  switch (dtype) {
+    case DType::kFloat16:
+      return decode_all<std::uint16_t>(stored, order, out, [](std::uint16_t b) { return half_to_float(b); });
+    case DType::kFloat32:
+      return decode_all<std::uint32_t>(stored, order, out, [](std::uint32_t b) { return std::bit_cast<float>(b); });
+    default:
+      return decode_all<std::uint64_t>(stored, order, out,
+                                       [](std::uint64_t b) { return static_cast<float>(std::bit_cast<double>(b)); });
+  }
+}
+
+std::optional<BadLabel> convert_labels(std::span<const std::byte> stored, DType dtype, ByteOrder order,
+                                       std::uint64_t classes, std::span<std::int32_t> out) {
+  DPREDUCE_ASSERT(!is_float(dtype));
+  DPREDUCE_ASSERT(classes >= 1 && classes <= std::numeric_limits<std::int32_t>::max());
+  switch (dtype) {
+    case DType::kInt8:
+      return decode_labels<std::int8_t>(stored, order, classes, out);
+    case DType::kInt16:
+      return decode_labels<std::int16_t>(stored, order, classes, out);
+    case DType::kInt32:
+      return decode_labels<std::int32_t>(stored, order, classes, out);
+    case DType::kInt64:
+      return decode_labels<std::int64_t>(stored, order, classes, out);
+    case DType::kUint16:
+      return decode_labels<std::uint16_t>(stored, order, classes, out);
+    case DType::kUint32:
+      return decode_labels<std::uint32_t>(stored, order, classes, out);
+    case DType::kUint64:
+      return decode_labels<std::uint64_t>(stored, order, classes, out);
+    default:  // bool and uint8
+      return decode_labels<std::uint8_t>(stored, order, classes, out);
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,210 @@
+#include "dpreduce/data/hdf5_array.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+#include <hdf5.h>
+#include <sys/stat.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kMaxChunkCacheBytes = std::size_t{256} << 20;
+constexpr ByteOrder kNativeOrder = std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
+
+// One thread at a time, and nothing printed, while it lives.
+class Hdf5Call {
+ public:
+  Hdf5Call() : lock_(mutex()) {
+    H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~Hdf5Call() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
+  Hdf5Call(const Hdf5Call&) = delete;
+  Hdf5Call& operator=(const Hdf5Call&) = delete;
+
+  // What the library says about the failure just seen.
+  static std::string reason() {
+    std::string innermost = "unknown HDF5 error";
+    const auto keep = [](unsigned depth, const H5E_error2_t* error, void* out) -> herr_t {
+      if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
+      return 0;
+    };
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep, &innermost);
+    return innermost;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  std::lock_guard<std::mutex> lock_;
+  H5E_auto2_t print_ = nullptr;
+  void* print_data_ = nullptr;
+};
+
+// An identifier and the function that closes it.
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Handle() = default;
+  Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  hid_t get() const { return id_; }
+  bool is_valid() const { return id_ >= 0; }
+
+ private:
+  hid_t id_ = -1;
+  Close close_ = nullptr;
+};
+
+// The type that elements are read as: native, of the same kind and size (a half as a float).
+std::pair<Handle, DType> memory_type(hid_t stored, const std::string& name) {
+  const auto native = [](hid_t type, DType dtype) { return std::pair(Handle(H5Tcopy(type), H5Tclose), dtype); };
+  const std::size_t size = H5Tget_size(stored);
+  const H5T_class_t kind = H5Tget_class(stored);
+  if (kind == H5T_FLOAT && size <= 4) return native(H5T_NATIVE_FLOAT, DType::kFloat32);
+  if (kind == H5T_FLOAT && size == 8) return native(H5T_NATIVE_DOUBLE, DType::kFloat64);
+  if (kind == H5T_ENUM && size == 1) return native(stored, DType::kBool);
+  if (kind == H5T_INTEGER) {
+    const bool is_signed = H5Tget_sign(stored) == H5T_SGN_2;
+    switch (size) {
+      case 1:
+        return is_signed ? native(H5T_NATIVE_INT8, DType::kInt8) : native(H5T_NATIVE_UINT8, DType::kUint8);
+      case 2:
+        return is_signed ? native(H5T_NATIVE_INT16, DType::kInt16) : native(H5T_NATIVE_UINT16, DType::kUint16);
+      case 4:
+        return is_signed ? native(H5T_NATIVE_INT32, DType::kInt32) : native(H5T_NATIVE_UINT32, DType::kUint32);
+      case 8:
+        return is_signed ? native(H5T_NATIVE_INT64, DType::kInt64) : native(H5T_NATIVE_UINT64, DType::kUint64);
+      default:
+        break;
+    }
+  }
+  throw BadInput(
+      fmt::format("{}: holds elements that are neither floats nor integers of up to 64 bits; store features "
+                  "as float32 and labels as int64",
+                  name));
+}
+
+// A cache that holds one row of chunks, so that a chunk is unpacked once while rows pass; the default otherwise.
+Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
+  Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  if (!creation.is_valid() || shape.empty() || H5Pget_layout(creation.get()) != H5D_CHUNKED) return access;
+  std::vector<hsize_t> chunk(shape.size());
+  if (H5Pget_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()) < 0) return access;
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  long double bytes = static_cast<long double>(H5Tget_size(type.get())) * static_cast<long double>(chunk[0]);
+  for (std::size_t axis = 1; axis < shape.size(); ++axis) {
+    const hsize_t chunks = shape[axis] / chunk[axis] + (shape[axis] % chunk[axis] != 0 ? 1 : 0);
+    bytes *= static_cast<long double>(chunks) * static_cast<long double>(chunk[axis]);
+  }
+  constexpr std::size_t kDefaultBytes = 1 << 20;
+  if (bytes > static_cast<long double>(kDefaultBytes) && bytes <= static_cast<long double>(kMaxChunkCacheBytes)) {
+    H5Pset_chunk_cache(access.get(), H5D_CHUNK_CACHE_NSLOTS_DEFAULT, static_cast<std::size_t>(bytes) + 1,
+                       H5D_CHUNK_CACHE_W0_DEFAULT);
+  }
+  return access;
+}
+
+}  // namespace
+
+// Handles are closed in reverse order of their declaration: the file last.
+struct Hdf5Array::Dataset {
+  Handle file;
+  Handle dataset;
+  Handle type;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+
+  static std::unique_ptr<Dataset> open(const std::string& path, const std::string& dataset_name,
+                                       const std::string& name) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      throw BadInput(fmt::format("{}: {}; check the path", path, std::strerror(errno)));
+    }
+    if (!S_ISREG(status.st_mode)) throw BadInput(fmt::format("{}: is not a regular file; name an HDF5 file", path));
+
+    const Hdf5Call call;
+    auto opened = std::make_unique<Dataset>();
+    opened->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    if (!opened->file.is_valid()) {
+      throw BadInput(
+          fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, Hdf5Call::reason()));
+    }
+    opened->dataset = Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (!opened->dataset.is_valid()) {
+      throw BadInput(
+          fmt::format("{}: there is no such dataset: {}; list the file with h5ls -r", name, Hdf5Call::reason()));
+    }
+    const Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);
+    const Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
+    if (!stored.is_valid() || !space.is_valid()) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
+    std::tie(opened->type, opened->dtype) = memory_type(stored.get(), name);
+
+    const int dimensions = H5Sget_simple_extent_ndims(space.get());
+    if (dimensions < 0) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
+    if (dimensions == 0) return opened;
+    std::vector<hsize_t> extents(static_cast<std::size_t>(dimensions));
+    H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
+    opened->shape.assign(extents.begin(), extents.end());
+
+    const Handle access = chunk_cache_for(opened->dataset.get(), opened->shape);
+    Handle cached(H5Dopen2(opened->file.get(), dataset_name.c_str(), access.get()), H5Dclose);
+    if (cached.is_valid()) opened->dataset = std::move(cached);
+    return opened;
+  }
+};
+
+Hdf5Array::Hdf5Array(const std::string& file, const std::string& dataset)
+    : Hdf5Array(Dataset::open(file, dataset, file + ":" + dataset), file + ":" + dataset) {}
+
+Hdf5Array::Hdf5Array(std::unique_ptr<Dataset> dataset, const std::string& name)
+    : ArrayFile(name, dataset->dtype, kNativeOrder, dataset->shape), dataset_(std::move(dataset)) {}
+
+Hdf5Array::~Hdf5Array() {
+  const Hdf5Call call;
+  dataset_.reset();
+}
+
+std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::uint64_t count,
+                                                  std::vector<std::byte>& scratch) {
+  scratch.resize(count * row_bytes());
+  std::vector<hsize_t> start(shape().size(), 0);
+  std::vector<hsize_t> extent(shape().begin(), shape().end());
+  start.front() = first_row;
+  extent.front() = count;
+
+  const Hdf5Call call;
+  const Handle in_file(H5Dget_space(dataset_->dataset.get()), H5Sclose);
+  const Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+  const bool read =
+      in_file.is_valid() && in_memory.is_valid() &&
+      H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&
+      H5Dread(dataset_->dataset.get(), dataset_->type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT,
+              scratch.data()) >= 0;
+  if (!read) {
+    throw BadInput(fmt::format("{}: rows {} to {} cannot be read: {}; check or write the file again{}", name(),
+                               first_row, first_row + count - 1, Hdf5Call::reason(), kForOwnerOnly));
+  }
+  return scratch;
+}
+
+}  // namespace dpreduce

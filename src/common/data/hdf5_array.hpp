@@ -1,0 +1,37 @@
+// A dataset of an HDF5 file, read by ranges of rows.
+//
+// The library is silenced (its innermost reason goes into our message) and used by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpreduce/data/array_file.hpp"
+
+namespace dpreduce {
+
+/// Memory: besides the scratch rows, a chunked dataset holds one row of its chunks (at most 256 MiB), so that reading
+/// a range of rows after another unpacks each chunk once.
+class Hdf5Array final : public ArrayFile {
+ public:
+  /// Throws BadInput where the file or the dataset cannot be opened, or its elements are none of floats of up to 64
+  /// bits, integers of 8, 16, 32 or 64 bits, and booleans (an enumeration of one byte, as h5py writes them).
+  Hdf5Array(const std::string& file, const std::string& dataset);
+  ~Hdf5Array() override;
+
+  bool is_cheap_to_keep_open() const override { return false; }
+
+ private:
+  struct Dataset;
+  Hdf5Array(std::unique_ptr<Dataset> dataset, const std::string& name);
+
+  std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
+                                         std::vector<std::byte>& scratch) override;
+
+  std::unique_ptr<Dataset> dataset_;
+};
+
+}  // namespace dpreduce

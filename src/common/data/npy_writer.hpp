@@ -1,0 +1,43 @@
+// Arrays as .npy files, row after row, appearing whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/data/dtype.hpp"
+
+namespace dpreduce {
+
+/// Little-endian, C order, version 1.0, elements from a multiple of 64 bytes on: what numpy.save writes.
+class NpyWriter {
+ public:
+  /// `shape` counts all rows that will come. Takes the disk space at once.
+  /// Throws BadInput as AtomicFile does. Preconditions (asserted): dtype is float16, float32 or int64; shape has one or
+  /// two extents.
+  NpyWriter(const std::string& path, DType dtype, const Shape& shape);
+
+  /// Appends elements in C order, in pieces of any length. float16 is rounded to nearest, ties to even.
+  /// Preconditions (asserted): the type fits (float to float16 or float32; integers to int64); not more elements than
+  /// the shape has. Throws BadInput.
+  void append(std::span<const float> elements);
+  void append(std::span<const std::int64_t> elements);
+  void append(std::span<const std::int32_t> elements);
+
+  /// Makes the file appear. Precondition (asserted): every element has been appended. Throws BadInput.
+  void commit();
+
+ private:
+  template <typename Stored, typename Element, typename Encode>
+  void append_encoded(std::span<const Element> elements, Encode encode);
+
+  AtomicFile file_;
+  DType dtype_;
+  std::uint64_t missing_;  ///< elements still to come
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,121 @@
+#include "dpreduce/data/sharded_array.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+
+ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role) : role_(role) {
+  DPREDUCE_ASSERT(!paths.empty());
+  std::uint64_t rows = 0;
+  for (const std::string& path : paths) {
+    const std::unique_ptr<ArrayFile> file = open_array(path);
+    role == ArrayRole::kFeatures ? file->check_holds_features() : file->check_holds_labels();
+    if (shards_.empty()) columns_ = file->columns();
+    if (file->columns() != columns_) {
+      throw BadInput(fmt::format("{} has {} features a row but {} has {}; give files of one encoder",
+                                 shards_.front().path, columns_, path, file->columns()));
+    }
+    DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
+    shards_.push_back({path, rows, rows + file->rows(), nullptr});
+    rows += file->rows();
+  }
+}
+
+std::uint64_t ShardedArray::rows_in_file(std::size_t shard) const {
+  DPREDUCE_ASSERT(shard < shards_.size());
+  return shards_[shard].end - shards_[shard].first;
+}
+
+std::size_t ShardedArray::shard_of(std::uint64_t row) const {
+  DPREDUCE_ASSERT(row < rows());
+  const auto shard = std::upper_bound(shards_.begin(), shards_.end(), row,
+                                      [](std::uint64_t wanted, const Shard& one) { return wanted < one.end; });
+  return static_cast<std::size_t>(shard - shards_.begin());
+}
+
+ArrayFile& ShardedArray::opened(std::size_t shard) {
+  Shard& wanted = shards_[shard];
+  if (wanted.file == nullptr) {
+    Shard& last = shards_[last_opened_];
+    if (last.file != nullptr && !last.file->is_cheap_to_keep_open()) last.file.reset();
+    wanted.file = open_array(wanted.path);
+    role_ == ArrayRole::kFeatures ? wanted.file->check_holds_features() : wanted.file->check_holds_labels();
+    if (wanted.file->columns() != columns_ || wanted.file->rows() != wanted.end - wanted.first) {
+      throw BadInput(
+          fmt::format("{}: changed its shape during the run; leave data sets alone until it ends", wanted.path));
+    }
+  }
+  last_opened_ = shard;
+  return *wanted.file;
+}
+
+// visit(file, first row in the file, rows, rows of the range before these) for each file that holds a part.
+template <typename Visit>
+void ShardedArray::for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit) {
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  for (std::uint64_t done = 0; done < count;) {
+    const std::size_t shard = shard_of(first_row + done);
+    const std::uint64_t in_file = first_row + done - shards_[shard].first;
+    const std::uint64_t part = std::min(count - done, shards_[shard].end - first_row - done);
+    visit(opened(shard), in_file, part, done);
+    done += part;
+  }
+}
+
+void ShardedArray::read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out) {
+  DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures && out.size() == count * columns_);
+  for_each_part(first_row, count,
+                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
+                  file.read_features(in_file, part, out.subspan(before * columns_, part * columns_));
+                });
+}
+
+void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
+                               std::span<std::int32_t> out) {
+  DPREDUCE_ASSERT(role_ == ArrayRole::kLabels && out.size() == count);
+  for_each_part(first_row, count,
+                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
+                  file.read_labels(in_file, part, classes, out.subspan(before, part));
+                });
+}
+
+std::span<const float> ShardedArray::features_in_place(std::uint64_t first_row, std::uint64_t count) {
+  DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures);
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  if (count == 0) return {};
+  const std::size_t shard = shard_of(first_row);
+  if (first_row + count > shards_[shard].end) return {};
+  return opened(shard).features_in_place(first_row - shards_[shard].first, count);
+}
+
+void ShardedArray::expect_rows(std::uint64_t first_row, std::uint64_t count) {
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  for (std::uint64_t done = 0; done < count;) {
+    const Shard& shard = shards_[shard_of(first_row + done)];
+    const std::uint64_t part = std::min(count - done, shard.end - first_row - done);
+    if (shard.file != nullptr) shard.file->expect_rows(first_row + done - shard.first, part);
+    done += part;
+  }
+}
+
+void ShardedArray::release_rows(std::uint64_t first_row, std::uint64_t count) {
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  for (std::uint64_t done = 0; done < count;) {
+    const Shard& shard = shards_[shard_of(first_row + done)];
+    const std::uint64_t part = std::min(count - done, shard.end - first_row - done);
+    if (shard.file != nullptr) shard.file->release_rows(first_row + done - shard.first, part);
+    done += part;
+  }
+}
+
+RowLocation ShardedArray::locate(std::uint64_t row) const {
+  const Shard& shard = shards_[shard_of(row)];
+  return {shard.path, row - shard.first};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,73 @@
+// Several files of features, or of labels, as one array: the rows of the first file, then those of the second, ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpreduce/data/array_file.hpp"
+
+namespace dpreduce {
+
+enum class ArrayRole { kFeatures, kLabels };
+
+/// Where a row lies. `file` belongs to the array.
+struct RowLocation {
+  const std::string& file;
+  std::uint64_t row;  ///< in that file, from 0
+};
+
+/// Not thread-safe. .npy files stay mapped once touched; of HDF5 files one is open at a time.
+class ShardedArray {
+ public:
+  /// Opens each file once to check it, in the order given. Throws BadInput where one cannot be read, does not fit the
+  /// role (see ArrayFile), or, for features, has another number of columns than the first (both are named).
+  /// `paths` must not be empty (asserted).
+  ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
+
+  std::size_t files() const { return shards_.size(); }
+  std::uint64_t rows() const { return shards_.back().end; }
+  /// d for features, 1 for labels.
+  std::size_t columns() const { return columns_; }
+  /// Number of rows in each file, for messages and plans.
+  std::uint64_t rows_in_file(std::size_t shard) const;
+
+  /// As ArrayFile's, over the whole; ranges may span files. Preconditions (asserted): the role fits; the rows exist;
+  /// `out` has the right size. Throws BadInput where a file cannot be read or changed its shape since it was checked.
+  void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
+  void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
+
+  /// Returns rows without a copy where one file holds them all as native float32 in C order; else an empty span. Valid
+  /// as long as this array lives.
+  std::span<const float> features_in_place(std::uint64_t first_row, std::uint64_t count);
+
+  /// Advice: these rows come next; these are done with.
+  void expect_rows(std::uint64_t first_row, std::uint64_t count);
+  void release_rows(std::uint64_t first_row, std::uint64_t count);
+
+  /// Returns the file that holds `row` and the row's place in it. Precondition (asserted): the row exists.
+  RowLocation locate(std::uint64_t row) const;
+
+ private:
+  struct Shard {
+    std::string path;
+    std::uint64_t first = 0;  ///< rows first .. end - 1 of the whole
+    std::uint64_t end = 0;
+    std::unique_ptr<ArrayFile> file;  ///< null while closed
+  };
+
+  std::size_t shard_of(std::uint64_t row) const;
+  ArrayFile& opened(std::size_t shard);
+  template <typename Visit>
+  void for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit);
+
+  ArrayRole role_;
+  std::size_t columns_ = 0;
+  std::vector<Shard> shards_;
+  std::size_t last_opened_ = 0;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,60 @@
+#include "dpreduce/data/worker_rows.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/paths.hpp"
+
+namespace dpreduce {
+
+RowRange even_share(std::uint64_t rows, std::size_t worker, std::size_t workers) {
+  DPREDUCE_ASSERT(worker < workers && workers <= 0xffffffffu);
+  // floor(n w / P) = floor(n / P) w + floor((n mod P) w / P)
+  const std::uint64_t whole = rows / workers;
+  const std::uint64_t rest = rows % workers;
+  const auto begin = [&](std::uint64_t w) { return whole * w + rest * w / workers; };
+  return {begin(worker), begin(worker + 1) - begin(worker)};
+}
+
+WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
+                            std::size_t worker, std::size_t workers) {
+  DPREDUCE_ASSERT(!x_patterns.empty() && worker < workers);
+  const bool per_worker = paths_are_per_worker(x_patterns);
+  if (!y_patterns.empty() && paths_are_per_worker(y_patterns) != per_worker) {
+    throw UsageError(fmt::format("{}: features and labels must both use {{rank}}, or neither",
+                                 per_worker ? y_patterns.front() : x_patterns.front()));
+  }
+  ShardedArray features(expand_paths(x_patterns, worker), ArrayRole::kFeatures);
+  std::optional<ShardedArray> labels;
+  if (!y_patterns.empty()) {
+    labels.emplace(expand_paths(y_patterns, worker), ArrayRole::kLabels);
+    if (labels->rows() != features.rows()) {
+      throw BadInput(fmt::format("features ({}) have {} rows but labels ({}) have {}; give one label a row{}",
+                                 x_patterns.front(), features.rows(), y_patterns.front(), labels->rows(),
+                                 kForOwnerOnly));
+    }
+  }
+  if (!per_worker && features.rows() < workers) {
+    throw BadInput(fmt::format("{} rows ({}) for {} workers; start at most as many workers as there are rows{}",
+                               features.rows(), x_patterns.front(), workers, kForOwnerOnly));
+  }
+  const RowRange range = per_worker ? RowRange{0, features.rows()} : even_share(features.rows(), worker, workers);
+  return WorkerRows(std::move(features), std::move(labels), range);
+}
+
+WorkerRows::WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range)
+    : features_(std::move(features)), labels_(std::move(labels)), range_(range) {}
+
+ShardedArray& WorkerRows::labels() {
+  DPREDUCE_ASSERT(labels_.has_value());
+  return *labels_;
+}
+
+std::string WorkerRows::where(std::uint64_t row) const {
+  const RowLocation location = features_.locate(row);
+  return fmt::format("{}: row {}", location.file, location.row);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,57 @@
+// Which rows are whose: features and labels of one worker.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dpreduce/data/sharded_array.hpp"
+
+namespace dpreduce {
+
+struct RowRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t end() const { return first + count; }
+};
+
+/// Returns rows floor(n w / P) .. floor(n (w + 1) / P) - 1 for worker w of P: the ranges of all workers partition
+/// 0 .. n - 1 and differ by at most one row in length. No product overflows.
+/// Precondition (asserted): w < P < 2^32.
+RowRange even_share(std::uint64_t rows, std::size_t worker, std::size_t workers);
+
+/// A worker's rows in features and (where there are any) labels, which may be cut into files differently.
+class WorkerRows {
+ public:
+  /// Opens what the patterns name. Without "{rank}" all workers share one list of files and each takes its even share;
+  /// with it a worker owns every row of its own files (none is allowed).
+  /// `y_patterns` may be empty: rows without labels.
+  /// Throws UsageError where {rank} is used in some patterns only; BadInput as expand_paths and ShardedArray do, where
+  /// features and labels differ in number of rows, and where there are fewer shared rows than workers.
+  /// Preconditions (asserted): x_patterns is not empty; worker < workers.
+  static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
+                         std::size_t worker, std::size_t workers);
+
+  std::size_t dim() const { return features_.columns(); }
+  bool has_labels() const { return labels_.has_value(); }
+  /// This worker's rows among those of `features()`.
+  RowRange range() const { return range_; }
+
+  ShardedArray& features() { return features_; }
+  /// Precondition (asserted): has_labels().
+  ShardedArray& labels();
+
+  /// "x.npy: row 12": where row `row` of `features()` lies, for the owner's messages.
+  std::string where(std::uint64_t row) const;
+
+ private:
+  WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range);
+
+  ShardedArray features_;
+  std::optional<ShardedArray> labels_;
+  RowRange range_;
+};
+
+}  // namespace dpreduce

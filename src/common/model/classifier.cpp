@@ -1,0 +1,209 @@
+#include "dpreduce/model/classifier.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+/// Bound on K and on d_in, so that products of two fit std::size_t.
+constexpr std::size_t kMaxExtent = std::size_t{1} << 24;
+/// Rows transformed and scored at a time: 1664 doubles each stay in a second-level cache.
+constexpr std::size_t kBlockRows = 32;
+
+void check_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {
+  if (values.size() != expected) {
+    throw UsageError(fmt::format("{} has {} entries instead of {}", name, values.size(), expected));
+  }
+  const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+  if (bad != values.end()) throw UsageError(fmt::format("{} has {} at entry {}", name, *bad, bad - values.begin()));
+}
+
+void check_method(std::string_view method) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  if (method.empty() || method.size() > 40 || !std::all_of(method.begin(), method.end(), plain)) {
+    throw UsageError("method: a name of 1 to 40 characters from a-z, 0-9 and '-' is needed");
+  }
+}
+
+void check_privacy(const PrivacyStatement& privacy) {
+  const auto check_positive = [](std::string_view name, const std::optional<double>& value) {
+    if (value && !(*value > 0.0 && std::isfinite(*value))) {
+      throw UsageError(fmt::format("privacy: {} is {}; it must be positive and finite", name, *value));
+    }
+  };
+  check_positive("epsilon", privacy.epsilon);
+  if (privacy.delta && !(*privacy.delta >= 0.0 && *privacy.delta < 1.0)) {
+    throw UsageError(fmt::format("privacy: delta is {}; it must be from 0 to below 1", *privacy.delta));
+  }
+  check_positive("mu", privacy.mu);
+  check_positive("rho", privacy.rho);
+  if (privacy.epsilon.has_value() != privacy.delta.has_value()) {
+    throw UsageError("privacy: epsilon and delta go together");
+  }
+  if (!privacy.epsilon && !privacy.mu && !privacy.rho) throw UsageError("privacy: epsilon, mu or rho is needed");
+  if (!choice_of<Adjacency>(privacy.adjacency)) {
+    throw UsageError("privacy: adjacency must be add-remove or replace-one");
+  }
+}
+
+// Passes the parts on if they hold together.
+ClassifierParts checked(ClassifierParts parts) {
+  if (parts.classes < 2 || parts.classes > kMaxExtent) {
+    throw UsageError(fmt::format("classes: {} is not from 2 to {}", parts.classes, kMaxExtent));
+  }
+  if (parts.preprocessing.input_dim > kMaxExtent) {
+    throw UsageError(fmt::format("input_dim: {} is above {}", parts.preprocessing.input_dim, kMaxExtent));
+  }
+  const std::size_t dim = RowTransform(parts.preprocessing).output_dim();
+  check_entries("weights", parts.weights, parts.classes * dim);
+  check_entries("bias", parts.bias, parts.classes);
+  if (!parts.preprocessing.center.empty()) check_entries("center", parts.preprocessing.center, dim);
+  if (!parts.prototypes.empty()) check_entries("prototypes", parts.prototypes, parts.classes * dim);
+  check_method(parts.method);
+  if (parts.privacy) check_privacy(*parts.privacy);
+  return parts;
+}
+
+// v <- v / ||v||; a zero row stays zero.
+void scale_to_unit_length(std::span<double> v) {
+  const double norm = std::sqrt(squared_norm(v));
+  if (norm == 0.0) return;
+  for (double& entry : v) entry /= norm;
+}
+
+// softmax(v)_k = exp(v_k - max v) / sum_j exp(v_j - max v)
+void softmax(std::span<double> v) {
+  const double largest = *std::max_element(v.begin(), v.end());
+  double sum = 0.0;
+  for (double& entry : v) sum += entry = std::exp(entry - largest);
+  for (double& entry : v) entry /= sum;
+}
+
+// minimum <- min(minimum, value), as one step.
+void lower_to(std::atomic<std::size_t>& minimum, std::size_t value) {
+  std::size_t known = minimum;
+  while (value < known && !minimum.compare_exchange_weak(known, value)) {
+  }
+}
+
+std::optional<ClassScores> unit_directions(const ClassifierParts& parts, std::size_t dim) {
+  if (parts.prototypes.empty()) return std::nullopt;
+  std::vector<double> directions = parts.prototypes;
+  for (std::size_t label = 0; label < parts.classes; ++label) {
+    scale_to_unit_length(std::span(directions).subspan(label * dim, dim));
+  }
+  return ClassScores(directions, parts.classes, dim);
+}
+
+}  // namespace
+
+Classifier::Classifier(ClassifierParts parts)
+    : parts_(checked(std::move(parts))),
+      transform_(parts_.preprocessing),
+      linear_(parts_.weights, parts_.classes, transform_.output_dim()),
+      directions_(unit_directions(parts_, transform_.output_dim())) {}
+
+// scores = W u + b, or softmax(W u + b) + softmax(h(u)), for each row u of the block.
+void Classifier::score_block(std::span<const double> transformed, std::span<double> scores) const {
+  const std::size_t classes = parts_.classes;
+  const std::size_t dim = transform_.output_dim();
+  const std::size_t n = scores.size() / classes;
+  linear_(transformed, scores);
+  for (std::size_t row = 0; row < n; ++row) {
+    for (std::size_t label = 0; label < classes; ++label) scores[row * classes + label] += parts_.bias[label];
+  }
+  if (!directions_) return;
+
+  std::vector<double> cosines(scores.size());
+  (*directions_)(transformed, cosines);
+  for (std::size_t row = 0; row < n; ++row) {
+    const std::span<double> g = scores.subspan(row * classes, classes);
+    const std::span<double> h = std::span(cosines).subspan(row * classes, classes);
+    const double norm = std::sqrt(squared_norm(transformed.subspan(row * dim, dim)));
+    for (double& entry : h) entry = norm > 0.0 ? entry / norm : 0.0;
+    softmax(g);
+    softmax(h);
+    for (std::size_t label = 0; label < classes; ++label) g[label] += h[label];
+  }
+}
+
+// Calls visit(row, scores of that row) for every row, in parallel over blocks.
+template <typename Visit>
+void Classifier::for_each_block(std::span<const float> rows, unsigned threads, std::size_t first_row,
+                                const Visit& visit) const {
+  const std::size_t d_in = transform_.input_dim();
+  const std::size_t dim = transform_.output_dim();
+  const std::size_t n = rows.size() / d_in;
+  if (rows.size() != n * d_in) {
+    throw BadInput(fmt::format("{} features are no whole number of rows: the model takes {} a row", rows.size(), d_in));
+  }
+
+  std::atomic<std::size_t> next_block = 0;
+  std::atomic<std::size_t> first_bad = n;
+  const auto work = [&] {
+    std::vector<double> transformed(kBlockRows * dim);
+    std::vector<double> scores(kBlockRows * parts_.classes);
+    for (std::size_t begin = 0; (begin = next_block.fetch_add(1) * kBlockRows) < n;) {
+      const std::size_t count = std::min(kBlockRows, n - begin);
+      for (std::size_t row = 0; row < count; ++row) {
+        const bool good =
+            transform_(rows.subspan((begin + row) * d_in, d_in), std::span(transformed).subspan(row * dim, dim));
+        if (!good) lower_to(first_bad, begin + row);
+      }
+      const std::span<double> block = std::span(scores).first(count * parts_.classes);
+      score_block(std::span(transformed).first(count * dim), block);
+      for (std::size_t row = 0; row < count; ++row) {
+        visit(begin + row, block.subspan(row * parts_.classes, parts_.classes));
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (unsigned helper = 1; helper < threads; ++helper) helpers.emplace_back(work);
+    work();
+  }
+  if (first_bad < n) {
+    throw BadInput(fmt::format("row {} has a NaN or an infinity; such a row has no label", first_row + first_bad));
+  }
+}
+
+std::vector<double> Classifier::predict_scores(std::span<const float> rows, unsigned threads,
+                                               std::size_t first_row) const {
+  std::vector<double> all(rows.size() / input_dim() * classes());
+  for_each_block(rows, threads, first_row, [&](std::size_t row, std::span<const double> scores) {
+    std::copy(scores.begin(), scores.end(), all.begin() + static_cast<std::ptrdiff_t>(row * classes()));
+  });
+  return all;
+}
+
+std::vector<std::int32_t> Classifier::predict_labels(std::span<const float> rows, unsigned threads,
+                                                     std::size_t first_row) const {
+  std::vector<std::int32_t> labels(rows.size() / input_dim());
+  for_each_block(rows, threads, first_row,
+                 [&](std::size_t row, std::span<const double> scores) { labels[row] = argmax(scores); });
+  return labels;
+}
+
+std::int32_t argmax(std::span<const double> scores) {
+  double largest = -std::numeric_limits<double>::infinity();
+  std::size_t best = 0;
+  for (std::size_t label = 0; label < scores.size(); ++label) {
+    if (scores[label] > largest) {
+      largest = scores[label];
+      best = label;
+    }
+  }
+  return static_cast<std::int32_t>(best);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,85 @@
+// What training leaves behind: public constants, and class scores that are linear in the transformed row.
+//
+// Legend: x a raw row of d_in floats, u = T(x) the transformed row of d entries (row_transform), K classes.
+//
+//     scores(x) = W u + b                                          one head; W is K x d, b has K entries
+//     scores(x) = softmax(W u + b) + softmax(h(u))                 with prototypes: h_k = <u, c_k> / (||u|| ||c_k||)
+//     label(x)  = the smallest k with the largest score
+//
+// All methods end in one of the two: nearest directions and centres, mean distances to prototypes, least squares,
+// gradient methods and shared-variance Fisher rules are linear in u; so are selected or projected features and an
+// intercept coordinate, once folded into W and b. The second is the warm start of "mean estimation strikes back",
+// Definition 2.4.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpreduce/lattice/row_transform.hpp"
+#include "dpreduce/model/class_scores.hpp"
+
+namespace dpreduce {
+
+/// The guarantee that a private model carries, in the forms that its accountant states. All finite and positive
+/// (delta: in [0, 1)); epsilon goes with delta, and at least one of epsilon, mu and rho is there.
+struct PrivacyStatement {
+  std::optional<double> epsilon;
+  std::optional<double> delta;
+  std::optional<double> mu;   ///< Gaussian DP
+  std::optional<double> rho;  ///< zero-concentrated DP
+  std::string adjacency;      ///< a spelling of Adjacency
+
+  bool operator==(const PrivacyStatement&) const = default;
+};
+
+/// The content of a classifier, and of its file. Released values and public constants only.
+struct ClassifierParts {
+  std::string method;                       ///< name of the training method: a-z, 0-9 and '-', 1 to 40 characters
+  std::optional<PrivacyStatement> privacy;  ///< empty where nothing is promised
+  Preprocessing preprocessing;
+  std::size_t classes = 0;         ///< K
+  std::vector<double> weights;     ///< W, K x d, row-major
+  std::vector<double> bias;        ///< b, K
+  std::vector<double> prototypes;  ///< c, K x d, row-major; empty without the second head
+};
+
+class Classifier {
+ public:
+  /// Throws UsageError where K is below 2 or above 2^24, d_in above 2^24, the preprocessing is out of range, a size
+  /// does not follow from K and d, an entry is not finite, the method's name or the privacy statement is not as said
+  /// above.
+  explicit Classifier(ClassifierParts parts);
+
+  const ClassifierParts& parts() const { return parts_; }
+  std::size_t classes() const { return parts_.classes; }
+  std::size_t input_dim() const { return transform_.input_dim(); }
+
+  /// scores(x) of each row, n x K. `rows` is n x d_in, row-major. A row's scores have the same bits whatever other rows
+  /// stand beside it and for any number of threads. Throws BadInput where the size is no multiple of d_in, or a row has
+  /// a NaN or an infinity; the message numbers rows from `first_row`. Cost: n K d multiply-adds.
+  std::vector<double> predict_scores(std::span<const float> rows, unsigned threads = 1,
+                                     std::size_t first_row = 0) const;
+
+  /// label(x) of each row; otherwise as predict_scores.
+  std::vector<std::int32_t> predict_labels(std::span<const float> rows, unsigned threads = 1,
+                                           std::size_t first_row = 0) const;
+
+ private:
+  template <typename Visit>
+  void for_each_block(std::span<const float> rows, unsigned threads, std::size_t first_row, const Visit& visit) const;
+  void score_block(std::span<const double> transformed, std::span<double> scores) const;
+
+  ClassifierParts parts_;
+  RowTransform transform_;
+  ClassScores linear_;
+  std::optional<ClassScores> directions_;  // of c_k / ||c_k||
+};
+
+/// The smallest index of the largest entry. `scores` is not empty; a NaN is never the largest.
+std::int32_t argmax(std::span<const double> scores);
+
+}  // namespace dpreduce

@@ -1,0 +1,184 @@
+#include "dpreduce/model/classifier_file.hpp"
+
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/model/safetensors.hpp"
+#include "dpreduce/model/safetensors_header.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "dpreduce-classifier";
+constexpr std::uint64_t kFormatVersion = 1;
+
+json to_json(const std::optional<PrivacyStatement>& privacy) {
+  if (!privacy) return {{"private", false}};
+  const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
+  return {{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
+          {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
+}
+
+// Takes a parsed file apart; every complaint names the file.
+class ClassifierReader {
+ public:
+  ClassifierReader(SafetensorsFile file, std::string_view source) : file_(std::move(file)), source_(source) {}
+
+  ClassifierParts read() {
+    check_format();
+    ClassifierParts parts;
+    parts.method = text("method");
+    parts.privacy = privacy();
+    parts.classes = number<std::size_t>("classes");
+    parts.preprocessing.input_dim = number<std::size_t>("input_dim");
+    parts.preprocessing.pool = number<std::size_t>("pool");
+    parts.preprocessing.normalize = normalize();
+    parts.preprocessing.clip_norm = number<double>("clip_norm");
+
+    const Tensor weights = take("weights");
+    if (weights.shape.size() != 2) fail("weights must have two dimensions");
+    const std::uint64_t dim = weights.shape[1];
+    const std::vector<std::uint64_t> per_class = {parts.classes};
+    const std::vector<std::uint64_t> per_feature = {dim};
+    const std::vector<std::uint64_t> per_entry = {parts.classes, dim};
+    parts.weights = doubles("weights", weights, per_entry);
+    parts.bias = doubles("bias", take("bias"), per_class);
+    if (file_.tensors.contains("center")) parts.preprocessing.center = doubles("center", take("center"), per_feature);
+    if (file_.tensors.contains("prototypes")) {
+      parts.prototypes = doubles("prototypes", take("prototypes"), per_entry);
+    }
+    if (!file_.tensors.empty()) fail(fmt::format("unknown tensor {}", printable_name(file_.tensors.begin()->first)));
+    return parts;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view reason) const {
+    throw BadInput(fmt::format("{}: {}; was this file written by dpreduce?", source_, reason));
+  }
+
+  const std::string& text(const std::string& key) const {
+    const auto found = file_.metadata.find(key);
+    if (found == file_.metadata.end()) fail(fmt::format("no {} in its metadata", key));
+    return found->second;
+  }
+
+  template <typename Number>
+  Number number(const std::string& key) const {
+    const std::string& digits = text(key);
+    Number value{};
+    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (failure != std::errc() || end != digits.data() + digits.size()) {
+      fail(fmt::format("{} is {}, which is no number in range", key, printable_name(digits)));
+    }
+    return value;
+  }
+
+  void check_format() const {
+    if (text("format") != kFormat) {
+      fail(fmt::format("its format is {}, not {}", printable_name(text("format")), kFormat));
+    }
+    const auto found = number<std::uint64_t>("format_version");
+    if (found > kFormatVersion) {
+      throw BadInput(fmt::format("{}: a newer dpreduce wrote this (format version {}, known is {}); update dpreduce",
+                                 source_, found, kFormatVersion));
+    }
+    if (found != kFormatVersion) fail(fmt::format("format version {} is unknown", found));
+  }
+
+  Normalize normalize() const {
+    if (const auto known = choice_of<Normalize>(text("normalize"))) return *known;
+    fail(fmt::format("normalize is {}, neither l2 nor none", printable_name(text("normalize"))));
+  }
+
+  std::optional<PrivacyStatement> privacy() const {
+    const json statement = json::parse(text("privacy"), nullptr, false);
+    const auto is_private = statement.is_object() ? statement.find("private") : statement.end();
+    if (is_private == statement.end() || !is_private->is_boolean()) {
+      fail("privacy is no JSON object that says private: true or false");
+    }
+    if (!is_private->get<bool>()) return std::nullopt;
+    const auto figure = [&](const char* key) -> std::optional<double> {
+      const auto found = statement.find(key);
+      if (found == statement.end() || found->is_null()) return std::nullopt;
+      if (!found->is_number()) fail(fmt::format("privacy: {} is no number", key));
+      return found->get<double>();
+    };
+    const auto adjacency = statement.find("adjacency");
+    if (adjacency == statement.end() || !adjacency->is_string()) fail("privacy: adjacency is missing");
+    return PrivacyStatement{figure("epsilon"), figure("delta"), figure("mu"), figure("rho"),
+                            adjacency->get<std::string>()};
+  }
+
+  Tensor take(const std::string& name) {
+    const auto node = file_.tensors.extract(name);
+    if (node.empty()) fail(fmt::format("no tensor {}", name));
+    return std::move(node.mapped());
+  }
+
+  std::vector<double> doubles(std::string_view name, const Tensor& tensor,
+                              const std::vector<std::uint64_t>& shape) const {
+    if (tensor.type != TensorType::kF64) fail(fmt::format("{} is {}, not F64", name, to_string(tensor.type)));
+    if (tensor.shape != shape) {
+      fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
+                       fmt::join(shape, ", ")));
+    }
+    return to_doubles(tensor);
+  }
+
+  SafetensorsFile file_;
+  std::string_view source_;
+};
+
+Classifier classifier_from_file(SafetensorsFile file, std::string_view source) {
+  ClassifierParts parts = ClassifierReader(std::move(file), source).read();
+  try {
+    return Classifier(std::move(parts));
+  } catch (const UsageError& error) {
+    throw BadInput(fmt::format("{}: {}; was this file written by dpreduce?", source, error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> to_bytes(const Classifier& classifier) {
+  const ClassifierParts& parts = classifier.parts();
+  const Preprocessing& preprocessing = parts.preprocessing;
+  const std::uint64_t classes = parts.classes;
+  const std::uint64_t dim = preprocessing.dim();
+
+  SafetensorsFile file;
+  file.metadata = {{"format", std::string(kFormat)},
+                   {"format_version", fmt::format("{}", kFormatVersion)},
+                   {"version", version()},
+                   {"method", parts.method},
+                   {"classes", fmt::format("{}", classes)},
+                   {"input_dim", fmt::format("{}", preprocessing.input_dim)},
+                   {"pool", fmt::format("{}", preprocessing.pool)},
+                   {"normalize", std::string(to_string(preprocessing.normalize))},
+                   {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
+                   {"privacy", to_json(parts.privacy).dump()}};
+  file.tensors.emplace("weights", make_tensor(parts.weights, {classes, dim}));
+  file.tensors.emplace("bias", make_tensor(parts.bias, {classes}));
+  if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {dim}));
+  if (!parts.prototypes.empty()) file.tensors.emplace("prototypes", make_tensor(parts.prototypes, {classes, dim}));
+  return serialize(file);
+}
+
+Classifier classifier_from_bytes(std::span<const std::byte> bytes, std::string_view source) {
+  return classifier_from_file(parse_safetensors(bytes, source), source);
+}
+
+Classifier load_classifier(const std::filesystem::path& path) {
+  return classifier_from_file(read_safetensors(path), path.string());
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,32 @@
+// A classifier as a file: model.safetensors.
+//
+// Tensors, all F64 so that a loaded model predicts with the very bits that training ended with:
+//
+//     weights [K, d]    bias [K]    center [d] where rows are centred    prototypes [K, d] with the second head
+//
+// Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
+// privacy (a JSON object as a string). The bytes are a function of the released model alone: no times, no ranks, no
+// counts.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "dpreduce/model/classifier.hpp"
+
+namespace dpreduce {
+
+/// The file's bytes; writing them is the caller's.
+std::vector<std::byte> to_bytes(const Classifier& classifier);
+
+/// The classifier in `bytes`. Throws BadInput, naming `source`, where they are no safetensors file, were not written
+/// as a classifier or by a newer version, lack or have too many tensors, or hold what Classifier refuses.
+Classifier classifier_from_bytes(std::span<const std::byte> bytes, std::string_view source);
+
+/// The classifier in a file. Throws BadInput as above, and where the file cannot be read.
+Classifier load_classifier(const std::filesystem::path& path);
+
+}  // namespace dpreduce

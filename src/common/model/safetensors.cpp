@@ -1,0 +1,173 @@
+#include "dpreduce/model/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/model/safetensors_header.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kPrefix = sizeof(std::uint64_t);
+/// The format's own limit on headers.
+constexpr std::uint64_t kMaxHeader = 100'000'000;
+
+// product(shape) * element_size(type), or nothing where it passes 2^64.
+std::optional<std::uint64_t> byte_count(TensorType type, std::span<const std::uint64_t> shape) {
+  std::uint64_t bytes = element_size(type);
+  for (const std::uint64_t extent : shape) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return std::nullopt;
+  }
+  return bytes;
+}
+
+// The header's length, checked against the file's.
+std::uint64_t header_length(std::span<const std::byte> prefix, std::uint64_t file_size, std::string_view source) {
+  if (prefix.size() < kPrefix) {
+    throw BadInput(fmt::format("{}: {} bytes are too few for a safetensors file", source, file_size));
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, prefix.data(), kPrefix);
+  if (length > kMaxHeader || length > file_size - kPrefix) {
+    throw BadInput(
+        fmt::format("{}: a header of {} bytes does not fit a file of {}; is it a safetensors file, and whole?", source,
+                    length, file_size));
+  }
+  return length;
+}
+
+using NamedEntry = std::pair<std::string_view, const TensorEntry*>;
+
+// Every entry's bytes are as many as its type and shape say, and the entries tile [0, data_size): no overlap, no hole.
+void check_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std::string_view source) {
+  const auto fail = [&](std::string_view name, const std::string& reason) {
+    throw BadInput(fmt::format("{}: tensor {} {}; the file is damaged", source, printable_name(name), reason));
+  };
+  std::vector<NamedEntry> ordered;
+  for (const auto& [name, entry] : header.entries) {
+    const std::optional<std::uint64_t> bytes = byte_count(entry.type, entry.shape);
+    if (!bytes) fail(name, "has a shape whose size passes 2^64 bytes");
+    if (entry.end < entry.begin) fail(name, fmt::format("ends at {}, before its begin {}", entry.end, entry.begin));
+    if (entry.end > data_size) fail(name, fmt::format("ends at {}, past the data's {} bytes", entry.end, data_size));
+    if (entry.end - entry.begin != *bytes) {
+      fail(name, fmt::format("has {} bytes where its shape needs {}", entry.end - entry.begin, *bytes));
+    }
+    ordered.emplace_back(name, &entry);
+  }
+  std::sort(ordered.begin(), ordered.end(), [](const NamedEntry& left, const NamedEntry& right) {
+    return std::pair(left.second->begin, left.second->end) < std::pair(right.second->begin, right.second->end);
+  });
+  std::uint64_t covered = 0;
+  for (const auto& [name, entry] : ordered) {
+    if (entry->begin < covered) fail(name, fmt::format("begins at {}, inside another tensor", entry->begin));
+    if (entry->begin > covered) fail(name, fmt::format("begins at {}, after a hole from {}", entry->begin, covered));
+    covered = entry->end;
+  }
+  if (covered != data_size) {
+    throw BadInput(
+        fmt::format("{}: the last {} bytes belong to no tensor; the file is damaged", source, data_size - covered));
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(TensorType type) {
+  static constexpr std::array<std::string_view, 6> kNames = {"F64", "F32", "F16", "I64", "I32", "U8"};
+  return kNames.at(static_cast<std::size_t>(type));
+}
+
+std::size_t element_size(TensorType type) {
+  static constexpr std::array<std::size_t, 6> kSizes = {8, 4, 2, 8, 4, 1};
+  return kSizes.at(static_cast<std::size_t>(type));
+}
+
+Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> shape) {
+  DPREDUCE_ASSERT(byte_count(TensorType::kF64, shape) == values.size_bytes());
+  const std::span<const std::byte> bytes = std::as_bytes(values);
+  return Tensor{TensorType::kF64, std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
+std::vector<double> to_doubles(const Tensor& tensor) {
+  DPREDUCE_ASSERT(tensor.type == TensorType::kF64);
+  std::vector<double> values(tensor.data.size() / sizeof(double));
+  std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
+  return values;
+}
+
+std::vector<std::byte> serialize(const SafetensorsFile& file) {
+  std::vector<const std::pair<const std::string, Tensor>*> ordered;
+  for (const auto& named : file.tensors) ordered.push_back(&named);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto* left, const auto* right) {
+    return element_size(left->second.type) > element_size(right->second.type);
+  });
+
+  nlohmann::json header = nlohmann::json::object();
+  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
+  std::uint64_t data_size = 0;
+  for (const auto* named : ordered) {
+    const auto& [name, tensor] = *named;
+    DPREDUCE_ASSERT(name != "__metadata__");
+    DPREDUCE_ASSERT(byte_count(tensor.type, tensor.shape) == tensor.data.size());
+    header[name] = {{"dtype", to_string(tensor.type)},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {data_size, data_size + tensor.data.size()}}};
+    data_size += tensor.data.size();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  DPREDUCE_ASSERT(text.size() <= kMaxHeader);
+
+  std::vector<std::byte> bytes(kPrefix + text.size() + data_size);
+  const std::uint64_t length = text.size();
+  std::memcpy(bytes.data(), &length, kPrefix);
+  auto out = std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(), bytes.begin() + kPrefix);
+  for (const auto* named : ordered) out = std::copy(named->second.data.begin(), named->second.data.end(), out);
+  return bytes;
+}
+
+SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source) {
+  const std::uint64_t length = header_length(bytes, bytes.size(), source);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
+  SafetensorsHeader header = parse_safetensors_header(text, source);
+  const std::span<const std::byte> data = bytes.subspan(kPrefix + length);
+  check_tiling(header, data.size(), source);
+
+  SafetensorsFile file;
+  file.metadata = std::move(header.metadata);
+  for (auto& [name, entry] : header.entries) {
+    const std::span<const std::byte> piece = data.subspan(entry.begin, entry.end - entry.begin);
+    file.tensors.emplace(name, Tensor{entry.type, std::move(entry.shape), {piece.begin(), piece.end()}});
+  }
+  return file;
+}
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+  const std::string source = path.string();
+  std::error_code failure;
+  const std::uint64_t size = std::filesystem::file_size(path, failure);
+  if (failure) throw BadInput(fmt::format("{}: cannot be read: {}", source, failure.message()));
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw BadInput(fmt::format("{}: cannot be opened: {}", source, std::strerror(errno)));
+
+  const auto read_up_to = [&](std::vector<std::byte>& bytes, std::uint64_t end) {
+    const std::size_t begin = bytes.size();
+    bytes.resize(end);
+    stream.read(reinterpret_cast<char*>(bytes.data()) + begin, static_cast<std::streamsize>(end - begin));
+    if (!stream) throw BadInput(fmt::format("{}: reading failed; was it changed meanwhile?", source));
+  };
+  std::vector<std::byte> bytes;
+  read_up_to(bytes, std::min<std::uint64_t>(size, kPrefix));
+  header_length(bytes, size, source);
+  read_up_to(bytes, size);
+  return parse_safetensors(bytes, source);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,70 @@
+// Named tensors in one file, in the safetensors format.
+//
+//     8 bytes      N, the header's length, unsigned little-endian
+//     N bytes      JSON: {"__metadata__": {string: string}, name: {"dtype", "shape", "data_offsets": [begin, end]},
+//     ...} the rest     the tensors' bytes, row-major little-endian; offsets count from here
+//
+// Written files are read by every safetensors reader, and the same content gives the same bytes: keys sorted, no spaces
+// but those that pad the header to a multiple of 8, data contiguous and ordered by falling element size, then name, so
+// that every tensor is aligned. Parsing trusts nothing: each size is bounded by the file's before memory is taken.
+// Source: the safetensors format description (Hugging Face). Departures, all stricter: keys of an entry other than the
+// three are refused, so are duplicate keys, and dtypes outside of TensorType.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dpreduce {
+
+static_assert(std::endian::native == std::endian::little, "tensor bytes are written as they lie in memory");
+
+enum class TensorType { kF64, kF32, kF16, kI64, kI32, kU8 };
+
+/// The format's name of the type: "F64", "F32", ...
+std::string_view to_string(TensorType type);
+
+/// Bytes of one element.
+std::size_t element_size(TensorType type);
+
+struct Tensor {
+  TensorType type = TensorType::kF64;
+  std::vector<std::uint64_t> shape;  ///< empty for a scalar
+  std::vector<std::byte> data;       ///< product(shape) * element_size(type) bytes, row-major
+
+  bool operator==(const Tensor&) const = default;
+};
+
+struct SafetensorsFile {
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, Tensor> tensors;
+
+  bool operator==(const SafetensorsFile&) const = default;
+};
+
+/// The F64 tensor of `values` with this shape. Asserts product(shape) == values.size().
+Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> shape);
+
+/// The entries of an F64 tensor. Asserts the type.
+std::vector<double> to_doubles(const Tensor& tensor);
+
+/// The file's bytes; a function of `file` alone. Asserts that each tensor has as many bytes as its shape says, that no
+/// tensor is named "__metadata__", and that all strings are UTF-8.
+std::vector<std::byte> serialize(const SafetensorsFile& file);
+
+/// The content of `bytes`; parse_safetensors(serialize(f)) == f. Throws BadInput, naming `source` and the reason,
+/// where anything departs from the format: lengths, JSON, duplicate or unknown keys, types, shapes that overflow,
+/// offsets outside of the data, overlaps, holes, or bytes that belong to no tensor.
+SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source);
+
+/// The whole of a safetensors file; refuses one whose first eight bytes cannot be a header length before it reads on.
+/// Throws BadInput where it cannot be read, and as the parser does.
+SafetensorsFile read_safetensors(const std::filesystem::path& path);
+
+}  // namespace dpreduce

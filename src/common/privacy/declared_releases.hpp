@@ -1,0 +1,36 @@
+// What the methods release: every block of every method, with its exact sensitivity. Workers make their statistic from
+// it, the noise plan its noise, the ledger its line; a statistic that is not declared here cannot be released.
+//
+// Legend: a lattice row q has ||q||_2 <= S (kLatticeNorm) and at most one label; K classes, d features.
+#pragma once
+
+#include <cstddef>
+
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/privacy/noise_plan.hpp"
+#include "dpreduce/privacy/statistic.hpp"
+
+namespace dpreduce {
+
+/// Release "center": row_sum = sum_i q_i (d) and row_count = n (1), for the mean of all rows.
+///
+/// Sensitivity, squared: add-remove {S^2, 1}. Replace-one {4 S^2, 0}; so that the released count keeps n a secret there
+/// too, the change of one row more is protected as well, {S^2, 1}, which costs nothing. Loss weights: an error e of the
+/// count moves the mean by |mean| e / n, and |mean| <= S. `share` of mu^2 goes to it. Preconditions: dim >= 1; 0 <
+/// share.
+ReleaseRequest center_release(std::size_t dim, Adjacency adjacency, double share);
+
+/// Release "class_means": class_sums = sum_{i : y_i = c} q_i (K x d, row-major) and, for Metric::kEuclidean only,
+/// class_counts = #{i : y_i = c} (K).
+///
+/// Sensitivity, squared: a row touches one class. Add-remove {S^2, 1}; replace-one {4 S^2, 0} within a class and
+/// {2 S^2, 2} across two. A direction needs no count, so that the cosine rule spends nothing on one.
+/// Source: PRIVACY section 1.1; departs from paper 000 (Theorem 2.1), which is false as printed.
+/// Preconditions: classes >= 2; dim >= 1; 0 < share.
+ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric metric, Adjacency adjacency,
+                                   double share);
+
+/// An all-zero statistic with the blocks of `request`.
+Statistic empty_statistic(const ReleaseRequest& request);
+
+}  // namespace dpreduce

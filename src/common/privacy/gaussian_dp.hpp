@@ -1,0 +1,65 @@
+// Gaussian differential privacy (GDP): exact guarantees of Gaussian noise.
+//
+//   epsilon, delta   the guarantee P[A] <= e^epsilon P'[A] + delta; epsilon in nats
+//   sensitivity D    L2 distance that one neighbouring change can cause
+//   sigma            standard deviation of the noise on every coordinate
+//   mu = D / sigma   the GDP parameter; releases compose as mu^2 = sum_r mu_r^2, also when chosen adaptively
+//   rho = mu^2 / 2   the same noise as zero-concentrated DP (zcdp.hpp)
+//
+// For every mu and every pair (epsilon, delta), mu-GDP is (epsilon, delta)-DP if and only if delta >= delta(epsilon,
+// mu) below, so nothing smaller exists for Gaussian noise. Adjacency enters only through D.
+//
+// All functions compute with 50 digits and round once, to the safe side: what they return is always true, and at most
+// about an ulp away from the best true double.
+// Sources: Dong, Roth, Su, "Gaussian differential privacy", Corollary 1; Balle and Wang, "Improving the Gaussian
+// mechanism", Theorem 8.
+#pragma once
+
+#include <span>
+
+namespace dpreduce {
+
+/// Ranges inside which the results carry at least 20 correct digits before they are rounded.
+inline constexpr double kSmallestMu = 1e-20;
+inline constexpr double kLargestMu = 1e4;
+inline constexpr double kLargestEpsilon = 1e6;
+
+/// delta(epsilon, mu) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), rounded up (never 0).
+///
+/// @pre 0 <= epsilon <= 1e9, finite; kSmallestMu <= mu <= kLargestMu.
+/// @throws UsageError naming the argument and its value.
+double gdp_delta(double epsilon, double mu);
+
+/// The smallest epsilon >= 0 with delta(epsilon, mu) <= delta, rounded up; 0 where delta(0, mu) <= delta.
+///
+/// @pre kSmallestMu <= mu <= kLargestMu; 0 < delta < 1.
+/// @throws UsageError naming the argument and its value.
+double gdp_epsilon(double mu, double delta);
+
+/// The largest mu with delta(epsilon, mu) <= delta, rounded down.
+///
+/// @pre 0 <= epsilon <= kLargestEpsilon; 0 < delta < 1; the result is at least kSmallestMu.
+/// @throws UsageError naming the argument and its value.
+double gdp_mu(double epsilon, double delta);
+
+/// sigma = sensitivity / mu, the smallest noise that makes the release (epsilon, delta)-DP, rounded up.
+///
+/// The unit is the sensitivity's. For a joint release of blocks, sensitivity is the joint one: a class sum of rows with
+/// norm at most 1 together with its count has sqrt(2), not 1.
+/// @pre as gdp_mu; sensitivity > 0 and finite.
+/// @throws UsageError naming the argument and its value.
+double gaussian_sigma(double epsilon, double delta, double sensitivity);
+
+/// sigma = sensitivity / mu, rounded up: the noise of one release with this mu.
+///
+/// @pre kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite.
+/// @throws UsageError naming the argument and its value.
+double sigma_for_mu(double mu, double sensitivity);
+
+/// sqrt(sum_r mu_r^2), rounded up: the GDP parameter of all the releases together; 0 for none.
+///
+/// @pre every mu is >= 0 and finite.
+/// @throws UsageError naming the value.
+double gdp_compose(std::span<const double> mus);
+
+}  // namespace dpreduce

@@ -1,0 +1,61 @@
+// The ledger file: what has been spent, written before it is spent.
+//
+// A release is charged on intent and never refunded: the line is on the disk before any noisy byte leaves, and a crash
+// in between costs budget, not privacy. Lines and chain: ledger_record.hpp.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dpreduce/privacy/ledger_record.hpp"
+
+namespace dpreduce {
+
+/// What append did: wrote a line, or found that this very release is on file already, so that a restarted run which
+/// replays bit-identical noise is charged once.
+enum class Charge { kWritten, kAlreadyOnFile };
+
+class Ledger {
+ public:
+  /// Touches nothing. A missing or empty file is an empty ledger.
+  explicit Ledger(std::filesystem::path path) : path_(std::move(path)) {}
+
+  /// Returns once the entry's line is durable: under an exclusive lock (flock; processes take turns), verifies the
+  /// whole file, writes the line with one write(), and syncs the file, and its folder where the file was empty.
+  ///
+  /// Cost: one SHA-256 of the file, and 30 us for every line that this object has not read before.
+  /// A short or failed write is undone: the file has its former length again. The line's time is now, in UTC.
+  /// @pre fault_of(entry) is empty; the line is at most kLongestLedgerLine bytes long.
+  /// @throws UsageError naming the field; LedgerCorrupt naming the line; ResumeMismatch if the release id is on file
+  ///         with another content; BadInput with path and reason if the file cannot be opened, locked, read, written or
+  ///         synced, or is not a regular file.
+  /// A process that can meet a file-size limit must ignore SIGXFSZ, or the kernel ends it here (harmlessly).
+  Charge append(const LedgerEntry& entry);
+
+  /// All records, oldest first, under a shared lock; verified as parse_ledger says, with its one limit: a cut at the
+  /// tail cannot be found by the chain alone.
+  /// @throws LedgerCorrupt naming the line; BadInput with path and reason.
+  static std::vector<LedgerRecord> read(const std::filesystem::path& path);
+
+  /// The number of lines of an intact ledger.  @throws as read.
+  static std::size_t verify(const std::filesystem::path& path) { return read(path).size(); }
+
+ private:
+  void verify_text(std::string_view text);
+
+  std::filesystem::path path_;
+  // What the last append read: those bytes need no second parse as long as their hash is the same.
+  std::vector<LedgerRecord> records_;
+  std::size_t verified_length_ = 0;
+  std::string verified_sha256_;
+};
+
+/// sqrt(sum mu^2) over the records of private runs, rounded up: what they reveal together, if they were about the same
+/// records, under one adjacency.
+double composed_mu(std::span<const LedgerRecord> records);
+
+}  // namespace dpreduce

@@ -1,0 +1,103 @@
+// From a budget mu to the noise of every block.
+//
+//   s_b     noise standard deviation on each coordinate of block b, in lattice units
+//   D_pb^2  squared L2 sensitivity of block b under profile p (sensitivity.hpp)
+//   W_b     loss weight: how much the loss grows per unit of s_b^2; (coordinates) x (loss per coordinate)
+//
+// A release of blocks b minimises sum_b W_b s_b^2 subject to max_p sum_b D_pb^2 / s_b^2 <= mu^2. With one profile,
+//   s_b^2 = (D_b / sqrt(W_b)) (sum_j D_j sqrt(W_j)) / mu^2.
+// With several, s_b^2 = sqrt(c_b / W_b) (...), c_b = sum_p theta_p D_pb^2, where theta on the simplex maximises the
+// concave A(theta) = sum_b sqrt(W_b c_b).
+//
+// Releases follow one another, each possibly chosen after seeing the earlier ones, and their mu^2 add up. Every sigma
+// is rounded up, and the mu that the rounded sigmas realise is computed again, upwards: it never passes the budget.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dpreduce/privacy/budget.hpp"
+#include "dpreduce/privacy/sensitivity.hpp"
+
+namespace dpreduce {
+
+/// The largest noise that is sampled exactly (fill_rounded_gaussian); 40 s is far below 2^63 there.
+inline constexpr double kLargestPlannedSigma = 0x1p45;
+
+struct BlockRequest {
+  std::string name;
+  std::uint64_t elements;
+  double loss_weight;  ///< W_b; only the ratios within a release matter
+};
+
+struct ReleaseRequest {
+  std::string name;
+  double share;              ///< of mu^2, relative to the other releases' shares
+  std::uint64_t rounds = 1;  ///< how often this release is repeated; its share is divided among them
+  std::vector<BlockRequest> blocks;
+  std::vector<SensitivityProfile> profiles;
+};
+
+struct PlannedBlock {
+  std::string name;
+  std::uint64_t elements;
+  std::uint64_t squared_sensitivity;  ///< largest over profiles, exact
+  double sensitivity;                 ///< its root, rounded up
+  double sigma;                       ///< of one round, in lattice units
+  double mu;                          ///< sensitivity / sigma, of one round, rounded up
+};
+
+struct PlannedRelease {
+  std::string name;
+  std::uint64_t rounds;
+  std::vector<PlannedBlock> blocks;
+  std::vector<SensitivityProfile> profiles;
+  double mu;  ///< realised by all rounds together, rounded up
+
+  /// @throws UsageError if there is no block of that name.
+  const PlannedBlock& block(std::string_view block_name) const;
+};
+
+struct NoisePlan {
+  Adjacency adjacency;
+  double budget_mu;  ///< as requested
+  double mu;         ///< realised by all releases together, rounded up; <= budget_mu
+  std::vector<PlannedRelease> releases;
+
+  /// @throws UsageError if there is no release of that name.
+  const PlannedRelease& release(std::string_view release_name) const;
+};
+
+/// The optimal plan; see the top of this file.
+///
+/// @pre kSmallestMu <= mu <= kLargestMu; at least one release, names all different; every share > 0 and finite, rounds
+///      >= 1; every release has at least one block and one profile; block names not empty and all different, elements
+///      >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a positive one in some
+///      profile (a block that no change moves is public, and needs no noise); add-remove has exactly one profile; no
+///      sigma passes kLargestPlannedSigma.
+/// @throws UsageError naming the release, block and value.
+NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases);
+
+/// A plan of a single release.
+NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_name, std::vector<BlockRequest> blocks,
+                          std::vector<SensitivityProfile> profiles);
+
+/// sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost.
+///
+/// @pre sigmas > 0 and finite, one a block of every profile.
+/// @throws UsageError naming the value.
+double realised_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
+                   std::uint64_t rounds = 1);
+
+/// sigma / sqrt(2), rounded up: the noise of the entries beside the diagonal of an upper-triangular Gram matrix.
+///
+/// Only entries i <= j of G = x x^T are released. With variance s^2 on the diagonal and s^2 / 2 beside it, one record
+/// costs sum_i G_ii^2 / s^2 + sum_{i<j} 2 G_ij^2 / s^2 = |x x^T|_F^2 / s^2: a block of squared sensitivity |x|^4 and
+/// noise s.
+/// @pre sigma > 0 and finite.  @throws UsageError naming the value.
+double off_diagonal_sigma(double sigma);
+
+}  // namespace dpreduce

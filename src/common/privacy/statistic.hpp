@@ -1,0 +1,69 @@
+// The exact statistic: named blocks of integers mod 2^64. Private until noise has been added.
+//
+//   block    a name and a fixed number of elements, e.g. "sum" with classes x d elements in row-major order
+//   word     one element as it is added and sent: mod 2^64, unsigned; read as int64 (two's complement)
+//
+// Addition in Z mod 2^64 is commutative and associative, so the order of rows, shards and ranks cannot change one bit.
+// All blocks lie one after the other in one array, so that one reduction carries the whole statistic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dpreduce {
+
+/// Name and size of one block.
+struct BlockShape {
+  std::string name;
+  std::size_t elements;
+
+  bool operator==(const BlockShape&) const = default;
+};
+
+/// Not copyable, and not printable: it holds exact private sums.
+class Statistic {
+ public:
+  /// All blocks zero.
+  /// @pre at least one block; names not empty and all different; every block has at least one element; all blocks
+  ///      together have at most 2^40 elements.
+  /// @throws UsageError naming the block; std::bad_alloc.
+  explicit Statistic(std::vector<BlockShape> shape);
+
+  Statistic(Statistic&&) noexcept = default;
+  Statistic& operator=(Statistic&&) noexcept = default;
+  Statistic(const Statistic&) = delete;
+  Statistic& operator=(const Statistic&) = delete;
+
+  const std::vector<BlockShape>& shape() const { return shape_; }
+
+  /// Position of the block of that name in shape().  @throws UsageError naming the block.
+  std::size_t index_of(std::string_view name) const;
+
+  /// The elements of one block.  @pre block < shape().size().
+  std::span<std::int64_t> block(std::size_t block);
+  std::span<const std::int64_t> block(std::size_t block) const;
+
+  /// All blocks, in the order of shape(), as words of the ring: what a reduction adds up.
+  std::span<std::uint64_t> words() { return words_; }
+  std::span<const std::uint64_t> words() const { return words_; }
+
+  /// block += addend, mod 2^64.  @pre addend has as many elements as the block.  @throws UsageError naming both sizes.
+  void accumulate(std::size_t block, std::span<const std::int64_t> addend);
+
+  /// Every block += the other's, mod 2^64.  @pre equal shapes.  @throws UsageError naming the first block that differs.
+  void merge(const Statistic& other);
+
+  friend std::ostream& operator<<(std::ostream&, const Statistic&) = delete;
+
+ private:
+  std::vector<BlockShape> shape_;
+  std::vector<std::size_t> first_word_;  // of each block
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,59 @@
+// One secret from which all noise of a run follows.
+//
+//     noise = PRF(secret key, purpose || context),   context = release id || digest || block name || block index
+//
+// A restart with the same key, id and digest replays the same noise; different data has a different digest, and so
+// unrelated noise. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "dpreduce/randomness/random_stream.hpp"
+#include "dpreduce/randomness/secure_bytes.hpp"
+
+namespace dpreduce {
+
+/// 32 secret bytes. Movable, not copyable, not printable; overwritten when it goes.
+class NoiseKey {
+ public:
+  /// 32 bytes of `source`. Errors: EntropyFailure.
+  static NoiseKey from_entropy(const EntropySource& source = openssl_private_bytes);
+
+  /// SHA-256("dpreduce noise key from seed v1" || 0 || seed, 8 bytes little-endian): repeatable, hence not private.
+  static NoiseKey from_seed(std::uint64_t seed);
+
+  NoiseKey(NoiseKey&&) noexcept = default;
+  NoiseKey& operator=(NoiseKey&&) noexcept = default;
+  NoiseKey(const NoiseKey&) = delete;
+  NoiseKey& operator=(const NoiseKey&) = delete;
+  friend std::ostream& operator<<(std::ostream&, const NoiseKey&) = delete;
+
+  /// False if whoever knows the command line can compute the key.
+  bool is_private() const noexcept { return is_private_; }
+
+  /// The stream of (purpose, context): AES-256-CTR under
+  ///
+  ///     HMAC-SHA256(key, "dpreduce stream v1" || 0 || |purpose| || purpose || |context| || context),
+  ///
+  /// lengths as 8 bytes little-endian. Streams of different pairs are independent (PRF); the same pair gives the same
+  /// stream again, so a pair must never serve two different releases.
+  RandomStream stream(std::string_view purpose, std::span<const std::byte> context) const;
+
+  /// The first 16 bytes of HMAC-SHA256(key, "dpreduce key id v1" || 0), in hexadecimal: names the key in a ledger and
+  /// tells nothing about it.
+  std::string id() const;
+
+ private:
+  NoiseKey(SecretVector<std::byte> bytes, bool is_private);
+  SecretVector<std::byte> authenticate(std::span<const std::byte> message) const;
+
+  SecretVector<std::byte> bytes_;  // 32, or none after a move: a moved-from key derives nothing
+  bool is_private_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,24 @@
+// Gaussian noise that is rounded exactly: the one entry for noise in bulk.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dpreduce/randomness/exact_rounding.hpp"
+#include "dpreduce/randomness/random_stream.hpp"
+
+namespace dpreduce {
+
+/// out_i = round(sigma * X_i), X_i independent standard normal reals, exactly (given a stream of uniform bits).
+///
+/// sigma is the rational number that the double is. For integer q, q + out_i = round(q + sigma * X_i): a
+/// post-processing of the continuous Gaussian mechanism, whose guarantee it has with nothing added, for any dimension
+/// and shift.
+///
+/// Precondition: kSmallestSigma <= sigma <= kLargestSigma. Errors: UsageError on sigma; EntropyFailure if the stream
+/// ends or its digits cannot be random (an event of probability below 2^-500). Result: a function of the stream alone,
+/// the same for any compiler and machine. It starts at the stream's next whole block and takes one block for each
+/// proposal, about 1.005 blocks a sample. Time depends on the samples by a few nanoseconds in a hundred of them.
+void fill_rounded_gaussian(RandomStream& stream, double sigma, std::span<std::int64_t> out);
+
+}  // namespace dpreduce

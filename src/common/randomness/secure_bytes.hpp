@@ -1,0 +1,50 @@
+// Bytes that nobody can guess, and memory that forgets them.
+//
+// Everything that must be unpredictable comes from here, and here from OpenSSL's private generator alone. There is no
+// second source, no retry and no fallback: a run without entropy ends.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace dpreduce {
+
+/// Fills the whole span with independent uniform bytes and returns true, or returns false.
+using EntropySource = std::function<bool(std::span<std::byte>)>;
+
+/// OpenSSL's RAND_priv_bytes: the generator that OpenSSL keeps for values that stay secret.
+bool openssl_private_bytes(std::span<std::byte> out);
+
+/// out = |out| independent uniform bytes of `source`.
+///
+/// Errors: EntropyFailure if the source fails; it is asked once, and `out` then holds zeros.
+void secure_bytes(std::span<std::byte> out, const EntropySource& source = openssl_private_bytes);
+
+/// Overwrites with zeros, in a way that the compiler may not leave out (OPENSSL_cleanse).
+void cleanse(void* memory, std::size_t bytes) noexcept;
+
+/// Hands out plain memory and overwrites it before giving it back.
+template <class T>
+struct CleansingAllocator {
+  using value_type = T;
+
+  CleansingAllocator() = default;
+  template <class U>
+  CleansingAllocator(const CleansingAllocator<U>&) noexcept {}
+
+  T* allocate(std::size_t count) { return std::allocator<T>().allocate(count); }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    cleanse(memory, count * sizeof(T));
+    std::allocator<T>().deallocate(memory, count);
+  }
+  friend bool operator==(const CleansingAllocator&, const CleansingAllocator&) { return true; }
+};
+
+/// For keys and for noise that is still secret.
+template <class T>
+using SecretVector = std::vector<T, CleansingAllocator<T>>;
+
+}  // namespace dpreduce

@@ -1,0 +1,132 @@
+#include "dpreduce/aggregator/release.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/declared_releases.hpp"
+#include "dpreduce/privacy/ledger.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kDim = 200;
+
+class ReleaserTest : public testing::Test {
+ protected:
+  ReleaserTest()
+      : ranks_(Communicator::join()),
+        ledger_(std::filesystem::temp_directory_path() / ("dpreduce_release_test." + std::to_string(getpid()))) {}
+  ~ReleaserTest() override { std::filesystem::remove(ledger_); }
+
+  static std::vector<ReleaseRequest> requests() {
+    return {center_release(kDim, Adjacency::kAddRemove, 0.1),
+            class_means_release(kClasses, kDim, Metric::kEuclidean, Adjacency::kAddRemove, 0.9)};
+  }
+
+  Releaser releaser(NoiseKey key, double mu = 1.0) {
+    return Releaser(ranks_, make_noise_plan(mu, Adjacency::kAddRemove, requests()), std::move(key), ledger_.string(),
+                    {.method = "mean",
+                     .accountant = Accountant::kGdp,
+                     .epsilon = std::nullopt,
+                     .delta = std::nullopt,
+                     .config_digest = std::string(64, 'c'),
+                     .data_digest = std::string(64, 'd'),
+                     .version = "test"});
+  }
+
+  static std::vector<std::int64_t> values_of(const Release& release, std::string_view block) {
+    const auto values = release.block(block).values();
+    return {values.begin(), values.end()};
+  }
+
+  // A statistic whose element e of every block is e.
+  static Statistic counting_statistic(const ReleaseRequest& request) {
+    Statistic statistic = empty_statistic(request);
+    for (std::size_t b = 0; b < statistic.shape().size(); ++b) {
+      const auto block = statistic.block(b);
+      for (std::size_t e = 0; e < block.size(); ++e) block[e] = static_cast<std::int64_t>(e);
+    }
+    return statistic;
+  }
+
+  Communicator ranks_;
+  std::filesystem::path ledger_;
+};
+
+TEST_F(ReleaserTest, NonPrivateReleaseIsTheExactSumAndLeavesNoLedger) {
+  Releaser exact(ranks_);
+  const Release release = exact.release("class_means", counting_statistic(requests()[1]));
+  const auto values = values_of(release, "class_sums");
+  for (std::size_t e = 0; e < values.size(); ++e) ASSERT_EQ(values[e], static_cast<std::int64_t>(e));
+  EXPECT_EQ(release.block("class_sums").sigma(), 0.0);
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(ReleaserTest, EveryReleaseIsChargedBeforeItIsMade) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  noised.release("center", counting_statistic(requests()[0]));
+  ASSERT_EQ(Ledger::read(ledger_).size(), 1U);
+  noised.release("class_means", counting_statistic(requests()[1]));
+  const auto records = Ledger::read(ledger_);
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[1].entry.blocks.size(), 2U);
+  EXPECT_TRUE(records[1].entry.is_private);
+  EXPECT_LE(composed_mu(records), 1.0 + 1e-12);
+  EXPECT_NEAR(composed_mu(records), 1.0, 1e-9);
+}
+
+TEST_F(ReleaserTest, WithoutALedgerLineThereIsNoRelease) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  std::filesystem::create_directory(ledger_);
+  EXPECT_THROW(noised.release("center", counting_statistic(requests()[0])), BadInput);
+}
+
+TEST_F(ReleaserTest, ASecondReleaseOfTheSamePlanIsAnError) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  noised.release("center", counting_statistic(requests()[0]));
+  EXPECT_THROW(noised.release("center", counting_statistic(requests()[0])), std::logic_error);
+}
+
+TEST_F(ReleaserTest, NoiseIsSharedByNoTwoBlocksClassesOrRuns) {
+  // Zero statistics: what is released is the noise. With sigma above 6e4, two independent values are equal with
+  // probability below 5e-6; of the 5600 pairs compared fewer than five are equal but with probability 1e-10.
+  std::vector<std::vector<std::int64_t>> streams;
+  for (int run = 0; run < 2; ++run) {
+    Releaser noised = releaser(NoiseKey::from_entropy(), 0.5);
+    const Release center = noised.release("center", empty_statistic(requests()[0]));
+    const Release means = noised.release("class_means", empty_statistic(requests()[1]));
+    streams.push_back(values_of(center, "row_sum"));
+    const auto sums = values_of(means, "class_sums");
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      streams.emplace_back(sums.begin() + static_cast<std::ptrdiff_t>(c * kDim),
+                           sums.begin() + static_cast<std::ptrdiff_t>((c + 1) * kDim));
+    }
+  }
+  int equal = 0;
+  for (std::size_t first = 0; first < streams.size(); ++first) {
+    for (std::size_t second = first + 1; second < streams.size(); ++second) {
+      for (std::size_t e = 0; e < kDim; ++e) equal += streams[first][e] == streams[second][e] ? 1 : 0;
+    }
+  }
+  EXPECT_LT(equal, 5);
+}
+
+TEST_F(ReleaserTest, ASeedRepeatsTheNoiseAndSaysSoInTheLedger) {
+  std::vector<std::vector<std::int64_t>> runs;
+  for (int run = 0; run < 2; ++run) {
+    Releaser noised = releaser(NoiseKey::from_seed(11));
+    runs.push_back(values_of(noised.release("class_means", empty_statistic(requests()[1])), "class_sums"));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  for (const LedgerRecord& record : Ledger::read(ledger_)) EXPECT_FALSE(record.entry.is_private);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,154 @@
+#include "dpreduce/data/element_conversion.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/data/half_float.hpp"
+
+namespace dpreduce {
+namespace {
+
+// The value of a half by its definition.
+double half_value(std::uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const int fraction = half & 1023;
+  const double sign = half & 0x8000 ? -1.0 : 1.0;
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+TEST(HalfFloat, EveryHalfBecomesTheFloatOfTheSameValue) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float value = half_to_float(half);
+    if ((half & 0x7c00) != 0x7c00) {
+      ASSERT_EQ(value, half_value(half)) << bits;
+      ASSERT_EQ(std::signbit(value), (half & 0x8000) != 0) << bits;
+    } else if ((half & 0x3ff) == 0) {
+      ASSERT_EQ(value, half & 0x8000 ? -INFINITY : INFINITY);
+    } else {
+      ASSERT_TRUE(std::isnan(value)) << bits;
+    }
+  }
+}
+
+TEST(HalfFloat, EveryHalfComesBackFromItsFloat) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    if ((half & 0x7c00) == 0x7c00 && (half & 0x3ff) != 0) {
+      ASSERT_TRUE(std::isnan(half_to_float(float_to_half(half_to_float(half)))));
+    } else {
+      ASSERT_EQ(float_to_half(half_to_float(half)), half);
+    }
+  }
+}
+
+TEST(HalfFloat, BetweenTwoHalvesTheNearestIsTakenAndTiesGoToEven) {
+  for (std::uint16_t half = 0; half < 0x7bff; ++half) {
+    const float low = half_to_float(half);
+    const float high = half_to_float(static_cast<std::uint16_t>(half + 1));
+    const float middle = (low + high) / 2;
+    const std::uint16_t even = half % 2 == 0 ? half : static_cast<std::uint16_t>(half + 1);
+    ASSERT_EQ(float_to_half(middle), even) << half;
+    ASSERT_EQ(float_to_half(std::nextafterf(middle, low)), half) << half;
+    ASSERT_EQ(float_to_half(std::nextafterf(middle, high)), half + 1) << half;
+    ASSERT_EQ(float_to_half(-middle), even | 0x8000) << half;
+  }
+  EXPECT_EQ(float_to_half(65519.996f), 0x7bff);
+  EXPECT_EQ(float_to_half(65520.0f), 0x7c00);
+  EXPECT_EQ(float_to_half(std::numeric_limits<float>::max()), 0x7c00);
+}
+
+template <typename Element>
+std::vector<float> converted(const std::vector<Element>& elements, DType dtype, ByteOrder order) {
+  const std::string stored = element_bytes(elements, order);
+  std::vector<float> out(elements.size());
+  convert_features(as_bytes_of(stored), dtype, order, out);
+  return out;
+}
+
+TEST(ElementConversion, FeaturesOfEachTypeAndByteOrderKeepTheirValue) {
+  const std::vector<float> wanted = {0.0f, -1.5f, 1024.0f, 0x1p-20f};
+  for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
+    EXPECT_EQ(converted<float>(wanted, DType::kFloat32, order), wanted);
+    EXPECT_EQ(converted<double>({0.0, -1.5, 1024.0, 0x1p-20}, DType::kFloat64, order), wanted);
+    EXPECT_EQ(converted<std::uint16_t>({0x0000, 0xbe00, 0x6400, 0x0010}, DType::kFloat16, order), wanted);
+  }
+}
+
+TEST(ElementConversion, DoublesAreRoundedToNearestAndOverflowToInfinity) {
+  const auto out = converted<double>({1.0 + 0x1p-30, 1e39, -1e39, NAN}, DType::kFloat64, ByteOrder::kLittle);
+  EXPECT_EQ(out[0], 1.0f);
+  EXPECT_EQ(out[1], INFINITY);
+  EXPECT_EQ(out[2], -INFINITY);
+  EXPECT_TRUE(std::isnan(out[3]));
+}
+
+template <typename Integer>
+void expect_labels_work(DType dtype) {
+  for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
+    const std::vector<Integer> labels = {0, 9, 3, 100};
+    const std::string stored = element_bytes(labels, order);
+    std::vector<std::int32_t> out(4);
+    EXPECT_FALSE(convert_labels(as_bytes_of(stored), dtype, order, 101, out));
+    EXPECT_EQ(out, (std::vector<std::int32_t>{0, 9, 3, 100}));
+    const auto bad = convert_labels(as_bytes_of(stored), dtype, order, 9, out);
+    ASSERT_TRUE(bad);
+    EXPECT_EQ(bad->index, 1u);
+    EXPECT_EQ(bad->value, "9");
+  }
+}
+
+TEST(ElementConversion, LabelsOfEachWidthAndByteOrderKeepTheirValue) {
+  expect_labels_work<std::int8_t>(DType::kInt8);
+  expect_labels_work<std::int16_t>(DType::kInt16);
+  expect_labels_work<std::int32_t>(DType::kInt32);
+  expect_labels_work<std::int64_t>(DType::kInt64);
+  expect_labels_work<std::uint8_t>(DType::kUint8);
+  expect_labels_work<std::uint16_t>(DType::kUint16);
+  expect_labels_work<std::uint32_t>(DType::kUint32);
+  expect_labels_work<std::uint64_t>(DType::kUint64);
+}
+
+template <typename Integer>
+void expect_bad_label(Integer value, DType dtype, const std::string& shown) {
+  const std::string stored = element_bytes<Integer>({value});
+  std::vector<std::int32_t> out(1);
+  const auto bad = convert_labels(as_bytes_of(stored), dtype, ByteOrder::kLittle, 0x7fffffff, out);
+  ASSERT_TRUE(bad) << shown;
+  EXPECT_EQ(bad->value, shown);
+}
+
+TEST(ElementConversion, LabelsThatAreNoIndexAreNamedByTheirValue) {
+  expect_bad_label<std::int8_t>(-1, DType::kInt8, "-1");
+  expect_bad_label<std::int16_t>(-32768, DType::kInt16, "-32768");
+  expect_bad_label<std::int32_t>(-2, DType::kInt32, "-2");
+  expect_bad_label<std::int64_t>(std::numeric_limits<std::int64_t>::min(), DType::kInt64, "-9223372036854775808");
+  expect_bad_label<std::int64_t>(0x100000000, DType::kInt64, "4294967296");  // not cut down to 0
+  expect_bad_label<std::uint32_t>(0xffffffff, DType::kUint32, "4294967295");
+  expect_bad_label<std::uint64_t>(~std::uint64_t{0}, DType::kUint64, "18446744073709551615");
+}
+
+TEST(ElementConversion, BooleanLabelsAreClassesZeroAndOne) {
+  std::vector<std::int32_t> out(3);
+  EXPECT_FALSE(convert_labels(as_bytes_of(std::string("\0\1\1", 3)), DType::kBool, ByteOrder::kLittle, 2, out));
+  EXPECT_EQ(out, (std::vector<std::int32_t>{0, 1, 1}));
+  EXPECT_TRUE(convert_labels(as_bytes_of("\2\2\2"), DType::kBool, ByteOrder::kLittle, 2, out));
+}
+
+TEST(ElementConversion, PreconditionsAreChecked) {
+  std::vector<float> features(2);
+  std::vector<std::int32_t> labels(1);
+  const std::string four("abcd");
+  EXPECT_THROW(convert_features(as_bytes_of(four), DType::kFloat32, ByteOrder::kLittle, features), std::logic_error);
+  EXPECT_THROW(convert_features(as_bytes_of(four), DType::kInt16, ByteOrder::kLittle, features), std::logic_error);
+  EXPECT_THROW(convert_labels(as_bytes_of(four), DType::kFloat32, ByteOrder::kLittle, 2, labels), std::logic_error);
+  EXPECT_THROW(convert_labels(as_bytes_of(four), DType::kInt16, ByteOrder::kLittle, 2, labels), std::logic_error);
+  EXPECT_THROW(convert_labels(as_bytes_of(four), DType::kInt32, ByteOrder::kLittle, 0, labels), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,163 @@
+#include "dpreduce/data/hdf5_array.hpp"
+
+#include <numeric>
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+namespace dpreduce {
+namespace {
+
+// Writes one dataset of native elements, stored as `stored`; chunked and deflated where `chunk` is not empty.
+template <typename Element>
+void write_dataset(const std::string& path, const std::string& name, hid_t stored, hid_t native, const Shape& shape,
+                   const std::vector<Element>& elements, const Shape& chunk = {}) {
+  const hid_t file = std::filesystem::exists(path) ? H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
+                                                   : H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+  const std::vector<hsize_t> extents(shape.begin(), shape.end());
+  const hid_t space = shape.empty() ? H5Screate(H5S_SCALAR)
+                                    : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  if (!chunk.empty()) {
+    const std::vector<hsize_t> chunk_extents(chunk.begin(), chunk.end());
+    H5Pset_chunk(creation, static_cast<int>(chunk_extents.size()), chunk_extents.data());
+    H5Pset_deflate(creation, 1);
+  }
+  const hid_t dataset = H5Dcreate2(file, name.c_str(), stored, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  ASSERT_GE(dataset, 0);
+  ASSERT_GE(H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.data()), 0);
+  H5Dclose(dataset);
+  H5Pclose(creation);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+std::vector<float> features_of(ArrayFile& array, std::uint64_t first, std::uint64_t count) {
+  array.check_holds_features();
+  std::vector<float> out(count * array.columns());
+  array.read_features(first, count, out);
+  return out;
+}
+
+const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
+
+TEST(Hdf5Array, FeaturesOfEachStoredTypeAreRead) {
+  const TemporaryFolder folder;
+  const hid_t half = H5Tcopy(H5T_IEEE_F32LE);  // as h5py defines float16
+  H5Tset_fields(half, 15, 10, 5, 0, 10);
+  H5Tset_size(half, 2);
+  H5Tset_ebias(half, 15);
+  const std::vector<std::pair<std::string, hid_t>> types = {{"/f4", H5T_IEEE_F32LE},
+                                                            {"/f4_big", H5T_IEEE_F32BE},
+                                                            {"/f8", H5T_IEEE_F64LE},
+                                                            {"/f8_big", H5T_IEEE_F64BE},
+                                                            {"/f2", half}};
+  for (const auto& [name, stored] : types) {
+    write_dataset(folder / "x.h5", name, stored, H5T_NATIVE_FLOAT, {2, 3}, kSix);
+    SCOPED_TRACE(name);
+    const auto array = open_array((folder / "x.h5") + ":" + name);
+    EXPECT_EQ(features_of(*array, 0, 2), kSix);
+    EXPECT_EQ(features_of(*array, 1, 1), (std::vector<float>{3, 4, 5}));
+    EXPECT_TRUE(array->features_in_place(0, 2).empty());
+  }
+  H5Tclose(half);
+}
+
+TEST(Hdf5Array, ChunkedAndCompressedRowsAreReadByRanges) {
+  const TemporaryFolder folder;
+  constexpr std::uint64_t kRows = 1000;
+  constexpr std::uint64_t kDim = 300;
+  std::vector<float> entries(kRows * kDim);
+  std::iota(entries.begin(), entries.end(), 0.0f);
+  write_dataset(folder / "x.h5", "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {kRows, kDim}, entries, {900, 299});
+  const auto array = open_array((folder / "x.h5") + ":/x");
+  for (std::uint64_t first = 0; first < kRows; first += 137) {
+    const std::uint64_t count = std::min<std::uint64_t>(137, kRows - first);
+    const std::vector<float> rows = features_of(*array, first, count);
+    EXPECT_TRUE(std::equal(rows.begin(), rows.end(), entries.begin() + static_cast<std::ptrdiff_t>(first * kDim)));
+  }
+}
+
+TEST(Hdf5Array, LabelsOfEachWidthAreRead) {
+  const TemporaryFolder folder;
+  const std::vector<std::pair<std::string, hid_t>> types = {
+      {"/i1", H5T_STD_I8LE}, {"/i2", H5T_STD_I16BE}, {"/i4", H5T_STD_I32LE}, {"/i8", H5T_STD_I64BE},
+      {"/u1", H5T_STD_U8LE}, {"/u2", H5T_STD_U16BE}, {"/u4", H5T_STD_U32LE}, {"/u8", H5T_STD_U64BE}};
+  for (const auto& [name, stored] : types) {
+    SCOPED_TRACE(name);
+    write_dataset<int>(folder / "y.h5", name, stored, H5T_NATIVE_INT, {3, 1}, {0, 2, 100});
+    const auto array = open_array((folder / "y.h5") + ":" + name);
+    array->check_holds_labels();
+    std::vector<std::int32_t> labels(3);
+    array->read_labels(0, 3, 101, labels);
+    EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 2, 100}));
+    expect_bad_input([&] { array->read_labels(0, 3, 100, labels); }, {"y.h5:" + name, "row 2", "label 100"});
+  }
+}
+
+TEST(Hdf5Array, BooleansOfH5pyAreLabels) {
+  const TemporaryFolder folder;
+  const hid_t boolean = H5Tenum_create(H5T_NATIVE_INT8);
+  const std::int8_t no = 0;
+  const std::int8_t yes = 1;
+  H5Tenum_insert(boolean, "FALSE", &no);
+  H5Tenum_insert(boolean, "TRUE", &yes);
+  write_dataset<std::int8_t>(folder / "y.h5", "/y", boolean, boolean, {3}, {0, 1, 1});
+  H5Tclose(boolean);
+  Hdf5Array array(folder / "y.h5", "/y");
+  std::vector<std::int32_t> labels(3);
+  array.read_labels(0, 3, 2, labels);
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 1, 1}));
+}
+
+TEST(Hdf5Array, DatasetsInGroupsAreFound) {
+  const TemporaryFolder folder;
+  const hid_t file = H5Fcreate((folder / "x.h5").c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+  H5Gclose(H5Gcreate2(file, "/train", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Fclose(file);
+  write_dataset(folder / "x.h5", "/train/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
+  EXPECT_EQ(features_of(*open_array((folder / "x.h5") + ":/train/x"), 0, 2), kSix);
+  expect_bad_input([&] { open_array((folder / "x.h5") + ":/train"); }, {"x.h5:/train"});
+}
+
+TEST(Hdf5Array, WhatCannotBeReadIsNamedAndHdf5PrintsNothing) {
+  const TemporaryFolder folder;
+  write_dataset(folder / "x.h5", "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
+  write_dataset(folder / "x.h5", "/scalar", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {}, kSix);
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  write_dataset<char>(folder / "x.h5", "/text", text, text, {3}, {'a', 'b', 'c'});
+  H5Tclose(text);
+  write_bytes(folder / "not.h5", "no HDF5 file");
+
+  testing::internal::CaptureStderr();
+  expect_bad_input([&] { Hdf5Array(folder / "none.h5", "/x"); }, {"none.h5", "No such file"});
+  expect_bad_input([&] { Hdf5Array(folder.path(), "/x"); }, {"regular file"});
+  expect_bad_input([&] { Hdf5Array(folder / "not.h5", "/x"); }, {"not.h5", "HDF5"});
+  expect_bad_input([&] { Hdf5Array(folder / "x.h5", "/y"); }, {"x.h5:/y", "no such dataset"});
+  expect_bad_input([&] { Hdf5Array(folder / "x.h5", "/scalar"); }, {"x.h5:/scalar", "single number"});
+  expect_bad_input([&] { Hdf5Array(folder / "x.h5", "/text"); }, {"x.h5:/text", "neither floats nor integers"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Hdf5Array, AFileCutShortIsRefused) {
+  const TemporaryFolder folder;
+  std::vector<float> entries(100'000);
+  write_dataset(folder / "x.h5", "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {1000, 100}, entries);
+  std::filesystem::resize_file(folder / "x.h5", 200'000);
+  expect_bad_input([&] { features_of(*open_array((folder / "x.h5") + ":/x"), 0, 1000); }, {"x.h5"});
+}
+
+TEST(Hdf5Array, ADamagedChunkIsReportedWithItsRows) {
+  const TemporaryFolder folder;
+  std::vector<float> entries(100'000);
+  std::iota(entries.begin(), entries.end(), 0.0f);
+  write_dataset(folder / "x.h5", "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {1000, 100}, entries, {1000, 100});
+  std::string bytes = read_bytes(folder / "x.h5");
+  for (std::size_t at = bytes.size() / 2; at < bytes.size() / 2 + 2000; ++at) bytes[at] = '\xff';
+  write_bytes(folder / "x.h5", bytes);
+  expect_bad_input([&] { features_of(*open_array((folder / "x.h5") + ":/x"), 0, 10); }, {"x.h5:/x", "rows 0 to 9"});
+}
+
+}  // namespace
+}  // namespace dpreduce

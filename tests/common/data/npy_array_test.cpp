@@ -1,0 +1,173 @@
+#include "dpreduce/data/npy_array.hpp"
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+namespace dpreduce {
+namespace {
+
+template <typename Element>
+std::string npy_bytes(const std::string& descr, const std::string& shape, const std::vector<Element>& elements,
+                      bool fortran = false, int major = 1) {
+  const ByteOrder order = descr.front() == '>' ? ByteOrder::kBig : ByteOrder::kLittle;
+  return npy_header_bytes(npy_text(descr, shape, fortran), major) + element_bytes(elements, order);
+}
+
+std::vector<float> features_of(const std::string& bytes) {
+  NpyArray array(as_bytes_of(bytes), "x.npy");
+  array.check_holds_features();
+  std::vector<float> out(array.rows() * array.columns());
+  array.read_features(0, array.rows(), out);
+  return out;
+}
+
+std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t classes) {
+  NpyArray array(as_bytes_of(bytes), "y.npy");
+  array.check_holds_labels();
+  std::vector<std::int32_t> out(array.rows());
+  array.read_labels(0, array.rows(), classes, out);
+  return out;
+}
+
+const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
+
+TEST(NpyArray, FeaturesOfEachTypeByteOrderAndVersionAreRead) {
+  const std::vector<std::uint16_t> halves = {0x0000, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500};
+  for (const int major : {1, 2, 3}) {
+    for (const std::string order : {"<", ">"}) {
+      EXPECT_EQ(features_of(npy_bytes<float>(order + "f4", "(2, 3)", kSix, false, major)), kSix);
+      EXPECT_EQ(features_of(npy_bytes<double>(order + "f8", "(2, 3)", {0, 1, 2, 3, 4, 5}, false, major)), kSix);
+      EXPECT_EQ(features_of(npy_bytes<std::uint16_t>(order + "f2", "(2, 3)", halves, false, major)), kSix);
+    }
+  }
+}
+
+TEST(NpyArray, FortranOrderIsTransposedOnReading) {
+  const std::vector<float> column_major = {0, 3, 1, 4, 2, 5};
+  EXPECT_EQ(features_of(npy_bytes<float>("<f4", "(2, 3)", column_major, true)), kSix);
+  const std::string doubles = npy_bytes<double>(">f8", "(2, 3)", {0, 3, 1, 4, 2, 5}, true);
+  EXPECT_EQ(features_of(doubles), kSix);
+
+  NpyArray array(as_bytes_of(doubles), "x.npy");
+  std::vector<float> last(3);
+  array.read_features(1, 1, last);
+  EXPECT_EQ(last, (std::vector<float>{3, 4, 5}));
+}
+
+TEST(NpyArray, RowsBeyondOneScratchBlockAreRead) {
+  constexpr std::size_t kRows = 3000;
+  constexpr std::size_t kDim = 700;  // 8.4 MB of float32, 16.8 MB of float64
+  std::vector<double> column_major(kRows * kDim);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t a = 0; a < kDim; ++a) column_major[a * kRows + row] = static_cast<double>(row * kDim + a);
+  }
+  const std::vector<float> out = features_of(npy_bytes<double>("<f8", "(3000, 700)", column_major, true));
+  for (std::size_t k = 0; k < out.size(); ++k) ASSERT_EQ(out[k], static_cast<float>(k));
+}
+
+TEST(NpyArray, LabelsAreReadInEitherOrderAndShape) {
+  const std::vector<std::int32_t> wanted = {0, 2, 1};
+  for (const bool fortran : {false, true}) {
+    EXPECT_EQ(labels_of(npy_bytes<std::int64_t>("<i8", "(3,)", {0, 2, 1}, fortran), 3), wanted);
+    EXPECT_EQ(labels_of(npy_bytes<std::int16_t>(">i2", "(3, 1)", {0, 2, 1}, fortran), 3), wanted);
+    EXPECT_EQ(labels_of(npy_bytes<std::uint8_t>("|u1", "(3,)", {0, 2, 1}, fortran), 3), wanted);
+  }
+}
+
+TEST(NpyArray, ALabelOutsideTheClassesIsNamedWithItsRow) {
+  expect_bad_input(
+      [] {
+        labels_of(npy_bytes<std::int64_t>("<i8", "(3,)", {0, 2, 10}), 10);
+      },
+      {"y.npy", "row 2", "label 10", "0 to 9", "--classes", "for the data's owner only"});
+  expect_bad_input([] { labels_of(npy_bytes<std::int8_t>("|i1", "(3,)", {0, -1, 1}), 10); }, {"row 1", "label -1"});
+}
+
+TEST(NpyArray, FeaturesOfOtherShapesAndTypesAreRefused) {
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6,)", kSix)); }, {"x.npy", "(6,)", "two dimensions"});
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(1, 2, 3)", kSix)); }, {"(1, 2, 3)"});
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6, 0)", {})); }, {"no features"});
+  expect_bad_input([] { features_of(npy_bytes<std::int32_t>("<i4", "(2, 1)", {0, 1})); }, {"int32", "swapped"});
+}
+
+TEST(NpyArray, LabelsOfOtherShapesAndTypesAreRefused) {
+  expect_bad_input([] { labels_of(npy_bytes<float>("<f4", "(6,)", kSix), 6); }, {"y.npy", "float32", "int64"});
+  expect_bad_input([] { labels_of(npy_bytes<std::int64_t>("<i8", "(1, 3)", {0, 1, 2}), 6); }, {"(1, 3)"});
+  expect_bad_input([] { labels_of(npy_bytes<std::int64_t>("<i8", "(3, 1, 1)", {0, 1, 2}), 6); }, {"(3, 1, 1)"});
+}
+
+TEST(NpyArray, ASingleNumberIsRefused) {
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "()", {1})); }, {"x.npy", "single number"});
+}
+
+TEST(NpyArray, MissingAndAdditionalBytesAreRefused) {
+  const std::string whole = npy_bytes<float>("<f4", "(2, 3)", kSix);
+  expect_bad_input([&] { features_of(whole.substr(0, whole.size() - 1)); }, {"x.npy", "23 bytes", "24", "cut short"});
+  expect_bad_input([&] { features_of(whole + "x"); }, {"25 bytes", "appended"});
+}
+
+TEST(NpyArray, AShapeThatOverflowsIsRefused) {
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(4611686018427387904, 4)", {})); }, {"x.npy", "2^63"});
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(0, 4611686018427387904, 8)", {})); }, {"x.npy", "2^63"});
+}
+
+TEST(NpyArray, NoRowsIsAnArrayToo) {
+  EXPECT_TRUE(features_of(npy_bytes<float>("<f4", "(0, 3)", {})).empty());
+  EXPECT_TRUE(labels_of(npy_bytes<std::int64_t>("<i8", "(0,)", {}), 2).empty());
+}
+
+TEST(NpyArray, NativeFloatsInCOrderAreSeenInPlaceAndOthersAreNot) {
+  // 6 + 2 + 2 bytes and a text of 4 m + 2 leave elements aligned.
+  std::string text = npy_text("<f4", "(2, 3)");
+  text.insert(text.size() - 1, (2 - text.size() % 4 + 4) % 4, ' ');
+  const std::string aligned = npy_header_bytes(text) + element_bytes(kSix);
+  NpyArray array(as_bytes_of(aligned), "x.npy");
+  const auto row = array.features_in_place(1, 1);
+  EXPECT_EQ(std::vector<float>(row.begin(), row.end()), (std::vector<float>{3, 4, 5}));
+
+  const std::string misaligned = npy_header_bytes(" " + text) + element_bytes(kSix);
+  EXPECT_TRUE(NpyArray(as_bytes_of(misaligned), "x.npy").features_in_place(0, 2).empty());
+  EXPECT_EQ(features_of(misaligned), kSix);
+  for (const auto& bytes : {npy_bytes<float>(">f4", "(2, 3)", kSix), npy_bytes<float>("<f4", "(2, 3)", kSix, true),
+                            npy_bytes<double>("<f8", "(2, 3)", {0, 1, 2, 3, 4, 5})}) {
+    EXPECT_TRUE(NpyArray(as_bytes_of(bytes), "x.npy").features_in_place(0, 2).empty());
+  }
+}
+
+TEST(NpyArray, AMappedFileReadsAsItsBytesAlsoAfterPagesWereReleased) {
+  const TemporaryFolder folder;
+  write_features(folder / "x.npy", 5000, 7, 1.0f);
+  NpyArray array(folder / "x.npy");
+  std::vector<float> before(5000 * 7);
+  array.read_features(0, 5000, before);
+  array.release_rows(0, 5000);
+  array.expect_rows(100, 4900);
+  std::vector<float> after(5000 * 7);
+  array.read_features(0, 5000, after);
+  EXPECT_EQ(before, after);
+  EXPECT_EQ(before.back(), 35000.0f);
+}
+
+TEST(NpyArray, FilesThatCannotBeReadAreNamedWithTheReason) {
+  const TemporaryFolder folder;
+  expect_bad_input([&] { NpyArray(folder / "none.npy"); }, {"none.npy", "No such file"});
+  expect_bad_input([&] { NpyArray(folder.path()); }, {folder.path(), "directory"});
+  write_bytes(folder / "empty.npy", "");
+  expect_bad_input([&] { NpyArray(folder / "empty.npy"); }, {"empty.npy", "empty"});
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect_bad_input([&] { NpyArray(folder / "pipe"); }, {"pipe", "regular file"});
+}
+
+TEST(NpyArray, RowsOutsideTheArrayAreOurOwnMistake) {
+  const std::string bytes = npy_bytes<float>("<f4", "(2, 3)", kSix);
+  NpyArray array(as_bytes_of(bytes), "x.npy");
+  std::vector<float> out(6);
+  EXPECT_THROW(array.read_features(1, 2, out), std::logic_error);
+  EXPECT_THROW(array.read_features(~std::uint64_t{0}, 2, out), std::logic_error);
+  EXPECT_THROW(array.read_features(0, 1, out), std::logic_error);
+  EXPECT_THROW(array.features_in_place(0, 3), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,88 @@
+#include "dpreduce/data/npy_writer.hpp"
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/data/npy_array.hpp"
+
+namespace dpreduce {
+namespace {
+
+TEST(NpyWriter, WritesTheBytesOfNumpySave) {
+  const TemporaryFolder folder;
+  NpyWriter writer(folder / "x.npy", DType::kFloat32, {1, 2});
+  writer.append(std::span<const float>(std::vector<float>{1.0f, -2.0f}));
+  writer.commit();
+  // np.save(f, np.array([[1, -2]], 'f4')), NumPy 1.24
+  std::string wanted =
+      std::string("\x93NUMPY\x01\x00\x76\x00", 10) + "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
+  wanted.resize(127, ' ');
+  wanted += '\n';
+  wanted += std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0", 8);
+  EXPECT_EQ(read_bytes(folder / "x.npy"), wanted);
+}
+
+TEST(NpyWriter, WhatIsWrittenInPiecesIsReadBack) {
+  const TemporaryFolder folder;
+  constexpr std::size_t kRows = 1000;
+  constexpr std::size_t kDim = 131;  // more elements than one piece
+  std::vector<float> entries(kRows * kDim);
+  for (std::size_t k = 0; k < entries.size(); ++k) entries[k] = static_cast<float>(k % 2048);
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
+    NpyWriter writer(folder / "x.npy", dtype, {kRows, kDim});
+    writer.append(std::span<const float>(entries).first(12345));
+    writer.append(std::span<const float>());
+    writer.append(std::span<const float>(entries).subspan(12345));
+    writer.commit();
+    NpyArray array(folder / "x.npy");
+    EXPECT_EQ(array.dtype(), dtype);
+    std::vector<float> out(entries.size());
+    array.read_features(0, kRows, out);
+    EXPECT_EQ(out, entries);
+    EXPECT_EQ(array.features_in_place(0, kRows).empty(), dtype == DType::kFloat16);
+  }
+}
+
+TEST(NpyWriter, LabelsComeFromEitherIntegerType) {
+  const TemporaryFolder folder;
+  NpyWriter writer(folder / "y.npy", DType::kInt64, {4});
+  writer.append(std::span<const std::int32_t>(std::vector<std::int32_t>{0, -1}));
+  writer.append(std::span<const std::int64_t>(std::vector<std::int64_t>{5, -(std::int64_t{1} << 40)}));
+  writer.commit();
+  const std::string bytes = read_bytes(folder / "y.npy");
+  EXPECT_EQ(bytes.substr(128), element_bytes<std::int64_t>({0, -1, 5, -(std::int64_t{1} << 40)}));
+  EXPECT_EQ(NpyArray(folder / "y.npy").shape(), Shape{4});
+}
+
+TEST(NpyWriter, AnArrayWithoutRowsIsWritten) {
+  const TemporaryFolder folder;
+  NpyWriter writer(folder / "x.npy", DType::kFloat32, {0, 3});
+  writer.commit();
+  EXPECT_EQ(NpyArray(folder / "x.npy").shape(), (Shape{0, 3}));
+}
+
+TEST(NpyWriter, WithoutCommitNothingIsLeft) {
+  const TemporaryFolder folder;
+  { NpyWriter(folder / "x.npy", DType::kFloat32, {1, 2}).append(std::span<const float>(std::vector<float>{1.0f})); }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(NpyWriter, ElementsMustFitTypeAndShape) {
+  const TemporaryFolder folder;
+  const std::vector<float> three(3);
+  NpyWriter floats(folder / "x.npy", DType::kFloat32, {1, 2});
+  EXPECT_THROW(floats.append(std::span<const float>(three)), std::logic_error);
+  EXPECT_THROW(floats.append(std::span<const std::int64_t>()), std::logic_error);
+  EXPECT_THROW(floats.commit(), std::logic_error);
+  NpyWriter integers(folder / "y.npy", DType::kInt64, {2});
+  EXPECT_THROW(integers.append(std::span<const float>()), std::logic_error);
+  EXPECT_THROW(NpyWriter(folder / "z.npy", DType::kFloat64, {2}), std::logic_error);
+  EXPECT_THROW(NpyWriter(folder / "z.npy", DType::kFloat32, {2, 2, 2}), std::logic_error);
+}
+
+TEST(NpyWriter, AFullDiskIsBadInput) {
+  expect_bad_input([] { NpyWriter("/dev/full", DType::kFloat32, {2}); }, {"/dev/full", "No space left"});
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,111 @@
+#include "dpreduce/data/sharded_array.hpp"
+
+#include <numeric>
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+// Files of 3, 0, 1 and 4 rows, whose entries count on.
+class FourFiles : public testing::Test {
+ protected:
+  FourFiles() {
+    float next = 0;
+    for (const std::size_t rows : {3, 0, 1, 4}) {
+      paths.push_back(folder / numbered_npy("x", paths.size()));
+      write_features(paths.back(), rows, 2, next);
+      next += static_cast<float>(2 * rows);
+    }
+  }
+  TemporaryFolder folder;
+  std::vector<std::string> paths;
+};
+
+TEST_F(FourFiles, EveryRangeOfRowsIsReadAcrossFiles) {
+  ShardedArray array(paths, ArrayRole::kFeatures);
+  ASSERT_EQ(array.rows(), 8u);
+  ASSERT_EQ(array.columns(), 2u);
+  for (std::uint64_t first = 0; first <= 8; ++first) {
+    for (std::uint64_t count = 0; first + count <= 8; ++count) {
+      std::vector<float> wanted(2 * count);
+      std::iota(wanted.begin(), wanted.end(), static_cast<float>(2 * first));
+      std::vector<float> out(2 * count);
+      array.expect_rows(first, count);
+      array.read_features(first, count, out);
+      array.release_rows(first, count);
+      EXPECT_EQ(out, wanted) << first << " " << count;
+    }
+  }
+}
+
+TEST_F(FourFiles, ARowIsFoundInItsFile) {
+  const ShardedArray array(paths, ArrayRole::kFeatures);
+  const std::vector<std::pair<std::size_t, std::uint64_t>> wanted = {{0, 0}, {0, 1}, {0, 2}, {2, 0},
+                                                                     {3, 0}, {3, 1}, {3, 2}, {3, 3}};
+  for (std::uint64_t row = 0; row < 8; ++row) {
+    EXPECT_EQ(array.locate(row).file, paths[wanted[row].first]);
+    EXPECT_EQ(array.locate(row).row, wanted[row].second);
+  }
+  EXPECT_THROW(array.locate(8), std::logic_error);
+  EXPECT_EQ(array.rows_in_file(3), 4u);
+}
+
+TEST_F(FourFiles, RowsAreInPlaceOnlyInsideOneFile) {
+  ShardedArray array(paths, ArrayRole::kFeatures);
+  EXPECT_TRUE(array.features_in_place(2, 2).empty());
+  EXPECT_TRUE(array.features_in_place(0, 0).empty());
+  std::vector<float> copy(8);
+  array.read_features(4, 4, copy);
+  // Whether the header leaves the elements aligned is the writer's choice.
+  const auto rows = array.features_in_place(4, 4);
+  if (!rows.empty()) {
+    EXPECT_EQ(std::vector<float>(rows.begin(), rows.end()), copy);
+  }
+}
+
+TEST_F(FourFiles, FilesOfDifferentWidthAreBothNamed) {
+  write_features(folder / "wide.npy", 2, 3, 0);
+  paths.push_back(folder / "wide.npy");
+  expect_bad_input([&] { ShardedArray(paths, ArrayRole::kFeatures); },
+                   {"x0.npy has 2 features", "wide.npy has 3", "one encoder"});
+}
+
+TEST_F(FourFiles, FilesThatDoNotFitTheRoleAreRefused) {
+  expect_bad_input([&] { ShardedArray(paths, ArrayRole::kLabels); }, {"x0.npy", "float32"});
+  write_labels(folder / "y.npy", {0, 1});
+  paths.push_back(folder / "y.npy");
+  expect_bad_input([&] { ShardedArray(paths, ArrayRole::kFeatures); }, {"y.npy", "int64"});
+}
+
+TEST_F(FourFiles, AFileThatChangedSinceItWasCheckedIsRefused) {
+  ShardedArray array(paths, ArrayRole::kFeatures);
+  write_features(paths[3], 3, 2, 0);
+  std::vector<float> out(2);
+  array.read_features(0, 1, out);
+  expect_bad_input([&] { array.read_features(7, 1, out); }, {"x3.npy", "changed its shape"});
+}
+
+TEST(ShardedArray, LabelsAreReadAcrossFilesAndABadOneIsFoundInItsFile) {
+  const TemporaryFolder folder;
+  write_labels(folder / "y0.npy", {0, 1, 2});
+  write_labels(folder / "y1.npy", {3, 4});
+  ShardedArray array({folder / "y0.npy", folder / "y1.npy"}, ArrayRole::kLabels);
+  std::vector<std::int32_t> labels(3);
+  array.read_labels(1, 3, 5, labels);
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{1, 2, 3}));
+  expect_bad_input([&] { array.read_labels(2, 3, 4, labels); }, {"y1.npy", "row 1", "label 4", "0 to 3"});
+}
+
+TEST(ShardedArray, RowsAndFilesMustExist) {
+  const TemporaryFolder folder;
+  write_labels(folder / "y.npy", {0, 1, 2});
+  ShardedArray array({folder / "y.npy"}, ArrayRole::kLabels);
+  std::vector<std::int32_t> labels(3);
+  EXPECT_THROW(array.read_labels(1, 3, 5, labels), std::logic_error);
+  EXPECT_THROW(ShardedArray({}, ArrayRole::kLabels), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,96 @@
+#include "dpreduce/data/worker_rows.hpp"
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+TEST(EvenShare, SharesPartitionTheRowsAndDifferByAtMostOne) {
+  for (const std::uint64_t rows : {0u, 1u, 2u, 3u, 7u, 8u, 100u, 1'281'167u}) {
+    for (const std::size_t workers : {1u, 2u, 3u, 5u, 8u, 1000u}) {
+      std::uint64_t next = 0;
+      for (std::size_t worker = 0; worker < workers; ++worker) {
+        const RowRange share = even_share(rows, worker, workers);
+        ASSERT_EQ(share.first, next);
+        ASSERT_EQ(share.first, rows * worker / workers);
+        ASSERT_GE(share.count, rows / workers);
+        ASSERT_LE(share.count, rows / workers + 1);
+        next = share.end();
+      }
+      ASSERT_EQ(next, rows);
+    }
+  }
+}
+
+TEST(EvenShare, HugeNumbersDoNotOverflow) {
+  constexpr std::uint64_t kRows = ~std::uint64_t{0};
+  EXPECT_EQ(even_share(kRows, 999, 1000).end(), kRows);
+  EXPECT_EQ(even_share(kRows, 1, 3).first, kRows / 3);
+}
+
+TEST(EvenShare, AWorkerBeyondTheLastIsOurOwnMistake) {
+  EXPECT_THROW(even_share(10, 2, 2), std::logic_error);
+  EXPECT_THROW(even_share(10, 0, 0), std::logic_error);
+}
+
+class TwoSilos : public testing::Test {
+ protected:
+  TwoSilos() {
+    write_features(folder / "x0.npy", 3, 2, 0);
+    write_features(folder / "x1.npy", 2, 2, 6);
+    write_labels(folder / "y0.npy", {0, 1, 2});
+    write_labels(folder / "y1.npy", {3, 4});
+    write_labels(folder / "all.npy", {0, 1, 2, 3, 4});
+  }
+  WorkerRows open(const std::string& x, const std::string& y, std::size_t worker, std::size_t workers) {
+    return WorkerRows::open({folder / x}, {folder / y}, worker, workers);
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(TwoSilos, SharedFilesAreCutEvenlyWhateverTheirSizes) {
+  for (const std::string y : {"y?.npy", "all.npy"}) {
+    EXPECT_EQ(open("x?.npy", y, 0, 2).range().first, 0u);
+    EXPECT_EQ(open("x?.npy", y, 0, 2).range().end(), 2u);
+    EXPECT_EQ(open("x?.npy", y, 1, 2).range().first, 2u);
+    EXPECT_EQ(open("x?.npy", y, 1, 2).range().end(), 5u);
+  }
+}
+
+TEST_F(TwoSilos, AWorkerOwnsAllRowsOfItsOwnFiles) {
+  const WorkerRows rows = open("x{rank}.npy", "y{rank}.npy", 1, 2);
+  EXPECT_EQ(rows.range().first, 0u);
+  EXPECT_EQ(rows.range().count, 2u);
+  EXPECT_EQ(rows.where(1), (folder / "x1.npy") + ": row 1");
+}
+
+TEST_F(TwoSilos, ASiloWithoutRowsIsAllowed) {
+  write_features(folder / "x2.npy", 0, 2, 0);
+  write_labels(folder / "y2.npy", {});
+  EXPECT_EQ(open("x{rank}.npy", "y{rank}.npy", 2, 3).range().count, 0u);
+}
+
+TEST_F(TwoSilos, RowsWithoutLabelsAreAllowed) {
+  WorkerRows rows = WorkerRows::open({folder / "x?.npy"}, {}, 0, 1);
+  EXPECT_FALSE(rows.has_labels());
+  EXPECT_THROW(rows.labels(), std::logic_error);
+}
+
+TEST_F(TwoSilos, DifferentNumbersOfFeaturesAndLabelsAreForTheOwnerOnly) {
+  expect_bad_input([&] { open("x?.npy", "y0.npy", 0, 1); },
+                   {"have 5 rows", "have 3", "one label a row", "for the data's owner only"});
+}
+
+TEST_F(TwoSilos, MoreWorkersThanRowsAreRefused) {
+  EXPECT_NO_THROW(open("x?.npy", "y?.npy", 4, 5));
+  expect_bad_input([&] { open("x?.npy", "y?.npy", 0, 6); }, {"5 rows", "6 workers", "for the data's owner only"});
+}
+
+TEST_F(TwoSilos, RankInFeaturesOrLabelsAloneIsRefused) {
+  EXPECT_THROW(open("x{rank}.npy", "all.npy", 0, 2), UsageError);
+  EXPECT_THROW(open("x?.npy", "y{rank}.npy", 0, 2), UsageError);
+}
+
+}  // namespace
+}  // namespace dpreduce

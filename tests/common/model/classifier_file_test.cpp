@@ -1,0 +1,264 @@
+#include "dpreduce/model/classifier_file.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <limits>
+
+#include "byte_file.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/model/safetensors.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::as_bytes;
+using ::testing::HasSubstr;
+using testing::message_of;
+
+// Figures that no short decimal text holds, and the ends of the range.
+ClassifierParts full_parts() {
+  ClassifierParts parts;
+  parts.method = "fc";
+  parts.privacy = PrivacyStatement{1.0 / 3.0, 1e-5, 0.1 + 0.2, 5e-324, "replace-one"};
+  parts.preprocessing = {
+      .input_dim = 5, .pool = 2, .normalize = Normalize::kNone, .clip_norm = 1.0 / 7.0, .center = {0.1, -0.2, 1e-300}};
+  parts.classes = 2;
+  parts.weights = {1.0 / 3.0, -0.0, std::numeric_limits<double>::max(), 5e-324, 1e-310, -1.0};
+  parts.bias = {0.1, -1e300};
+  parts.prototypes = {1, 2, 3, 4, 5, 6};
+  return parts;
+}
+
+ClassifierParts plain_parts() {
+  ClassifierParts parts = full_parts();
+  parts.privacy.reset();
+  parts.preprocessing.center.clear();
+  parts.prototypes.clear();
+  return parts;
+}
+
+bool same_bits(const std::vector<double>& left, const std::vector<double>& right) {
+  return left.size() == right.size() &&
+         (left.empty() || std::memcmp(left.data(), right.data(), left.size() * sizeof(double)) == 0);
+}
+
+void expect_same(const ClassifierParts& left, const ClassifierParts& right) {
+  EXPECT_EQ(left.method, right.method);
+  EXPECT_EQ(left.privacy, right.privacy);
+  EXPECT_EQ(left.preprocessing.input_dim, right.preprocessing.input_dim);
+  EXPECT_EQ(left.preprocessing.pool, right.preprocessing.pool);
+  EXPECT_EQ(left.preprocessing.normalize, right.preprocessing.normalize);
+  EXPECT_EQ(left.preprocessing.clip_norm, right.preprocessing.clip_norm);
+  EXPECT_TRUE(same_bits(left.preprocessing.center, right.preprocessing.center));
+  EXPECT_EQ(left.classes, right.classes);
+  EXPECT_TRUE(same_bits(left.weights, right.weights));
+  EXPECT_TRUE(same_bits(left.bias, right.bias));
+  EXPECT_TRUE(same_bits(left.prototypes, right.prototypes));
+}
+
+TEST(ClassifierFile, AFullModelReturnsBitForBit) {
+  expect_same(classifier_from_bytes(to_bytes(Classifier(full_parts())), "f").parts(), full_parts());
+}
+
+TEST(ClassifierFile, APlainModelReturnsBitForBit) {
+  const std::vector<std::byte> bytes = to_bytes(Classifier(plain_parts()));
+  expect_same(classifier_from_bytes(bytes, "f").parts(), plain_parts());
+  EXPECT_EQ(parse_safetensors(bytes, "f").tensors.size(), 2U);
+}
+
+TEST(ClassifierFile, TheSameModelGivesTheSameBytes) {
+  const std::vector<std::byte> bytes = to_bytes(Classifier(full_parts()));
+  EXPECT_EQ(to_bytes(Classifier(full_parts())), bytes);
+  EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
+}
+
+TEST(ClassifierFile, ItsTensorsAndMetadataAreTheDocumentedOnes) {
+  const SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+  EXPECT_EQ(file.tensors.at("weights").shape, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(file.tensors.at("prototypes").shape, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(file.tensors.at("bias").shape, (std::vector<std::uint64_t>{2}));
+  EXPECT_EQ(file.tensors.at("center").shape, (std::vector<std::uint64_t>{3}));
+  EXPECT_EQ(file.tensors.size(), 4U);
+
+  std::map<std::string, std::string> metadata = file.metadata;
+  EXPECT_FALSE(metadata.at("version").empty());
+  metadata.erase("version");
+  EXPECT_EQ(metadata, (std::map<std::string, std::string>{
+                          {"format", "dpreduce-classifier"},
+                          {"format_version", "1"},
+                          {"method", "fc"},
+                          {"classes", "2"},
+                          {"input_dim", "5"},
+                          {"pool", "2"},
+                          {"normalize", "none"},
+                          {"clip_norm", "0.14285714285714285"},
+                          {"privacy", R"({"adjacency":"replace-one","delta":1e-05,"epsilon":0.3333333333333333,)"
+                                      R"("mu":0.30000000000000004,"private":true,"rho":5e-324})"}}));
+  EXPECT_EQ(parse_safetensors(to_bytes(Classifier(plain_parts())), "f").metadata.at("privacy"), R"({"private":false})");
+}
+
+TEST(ClassifierFile, ALoadedModelPredictsTheSameBits) {
+  ClassifierParts parts = full_parts();
+  parts.weights[2] = 2.0;
+  const Classifier trained(parts);
+  const std::filesystem::path path = ::testing::TempDir() + "classifier_file_test_model.safetensors";
+  {
+    const std::vector<std::byte> bytes = to_bytes(trained);
+    std::ofstream stream(path, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  const Classifier loaded = load_classifier(path);
+  std::filesystem::remove(path);
+  const std::vector<float> rows = {1, 2, 3, 4, 5, -1, 0.5F, 2, 8, -3};
+  EXPECT_TRUE(same_bits(loaded.predict_scores(rows), trained.predict_scores(rows)));
+}
+
+TEST(ClassifierFile, AMissingFileIsNamed) {
+  EXPECT_THAT(message_of<BadInput>([] { load_classifier("no/such/model.safetensors"); }),
+              HasSubstr("no/such/model.safetensors"));
+}
+
+TEST(ClassifierFile, ANewerFormatSaysToUpdate) {
+  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+  file.metadata["format_version"] = "2";
+  EXPECT_THAT(message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
+              HasSubstr("a newer dpreduce wrote this"));
+}
+
+struct Damage {
+  const char* name;
+  void (*make)(SafetensorsFile&);
+  const char* complaint;
+};
+void PrintTo(const Damage& damage, std::ostream* out) {
+  *out << damage.name;
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+void set_weights(SafetensorsFile& file, const std::vector<double>& values, std::vector<std::uint64_t> shape) {
+  file.tensors["weights"] = make_tensor(values, std::move(shape));
+}
+
+const Damage kDamages[] = {
+    {"NoMetadata", [](SafetensorsFile& f) { f.metadata.clear(); }, "no format in its metadata"},
+    {"ForeignFormat", [](SafetensorsFile& f) { f.metadata["format"] = "pt"; }, "its format is \"pt\""},
+    {"VersionZero", [](SafetensorsFile& f) { f.metadata["format_version"] = "0"; }, "format version 0 is unknown"},
+    {"VersionText", [](SafetensorsFile& f) { f.metadata["format_version"] = "one"; }, "no number in range"},
+    {"VersionHuge", [](SafetensorsFile& f) { f.metadata["format_version"] = "99999999999999999999"; }, "no number"},
+    {"NoMethod", [](SafetensorsFile& f) { f.metadata.erase("method"); }, "no method"},
+    {"MethodOfBadText", [](SafetensorsFile& f) { f.metadata["method"] = "L S"; }, "method"},
+    {"NoClasses", [](SafetensorsFile& f) { f.metadata.erase("classes"); }, "no classes"},
+    {"OneClass",
+     [](SafetensorsFile& f) {
+       f.metadata["classes"] = "1";
+       set_weights(f, {1, 2, 3}, {1, 3});
+       f.tensors["bias"] = make_tensor(std::vector<double>{1}, {1});
+       f.tensors["prototypes"] = make_tensor(std::vector<double>{1, 2, 3}, {1, 3});
+     },
+     "classes: 1"},
+    {"ClassesOfAnotherModel", [](SafetensorsFile& f) { f.metadata["classes"] = "3"; }, "[2, 3] instead of [3, 3]"},
+    {"NegativeClasses", [](SafetensorsFile& f) { f.metadata["classes"] = "-2"; }, "no number in range"},
+    {"ClassesWithSpace", [](SafetensorsFile& f) { f.metadata["classes"] = "2 "; }, "no number in range"},
+    {"NoInputDim", [](SafetensorsFile& f) { f.metadata.erase("input_dim"); }, "no input_dim"},
+    {"InputDimOfAnotherModel", [](SafetensorsFile& f) { f.metadata["input_dim"] = "9"; }, "has 3"},
+    {"InputDimHuge", [](SafetensorsFile& f) { f.metadata["input_dim"] = "18446744073709551615"; }, "input_dim"},
+    {"NoPool", [](SafetensorsFile& f) { f.metadata.erase("pool"); }, "no pool"},
+    {"PoolZero", [](SafetensorsFile& f) { f.metadata["pool"] = "0"; }, "pool"},
+    {"PoolHuge", [](SafetensorsFile& f) { f.metadata["pool"] = "18446744073709551615"; }, "pool"},
+    {"NoNormalize", [](SafetensorsFile& f) { f.metadata.erase("normalize"); }, "no normalize"},
+    {"UnknownNormalize", [](SafetensorsFile& f) { f.metadata["normalize"] = "L2"; }, "neither l2 nor none"},
+    {"NoClip", [](SafetensorsFile& f) { f.metadata.erase("clip_norm"); }, "no clip_norm"},
+    {"ClipNan", [](SafetensorsFile& f) { f.metadata["clip_norm"] = "nan"; }, "clip"},
+    {"ClipText", [](SafetensorsFile& f) { f.metadata["clip_norm"] = ""; }, "no number in range"},
+    {"NoPrivacy", [](SafetensorsFile& f) { f.metadata.erase("privacy"); }, "no privacy"},
+    {"PrivacyNotJson", [](SafetensorsFile& f) { f.metadata["privacy"] = "{"; }, "privacy is no JSON object"},
+    {"PrivacyNotAnObject", [](SafetensorsFile& f) { f.metadata["privacy"] = "true"; }, "privacy is no JSON object"},
+    {"PrivacyUndecided", [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":1})"; }, "true or false"},
+    {"PrivacyWithoutFigures",
+     [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"adjacency":"add-remove"})"; }, "is needed"},
+    {"PrivacyOfText",
+     [](SafetensorsFile& f) {
+       f.metadata["privacy"] = R"({"private":true,"adjacency":"add-remove","epsilon":"1","delta":0})";
+     },
+     "epsilon is no number"},
+    {"PrivacyWithoutAdjacency", [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1})"; },
+     "adjacency is missing"},
+    {"PrivacyOfUnknownAdjacency",
+     [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"x"})"; },
+     "adjacency must"},
+    {"NoWeights", [](SafetensorsFile& f) { f.tensors.erase("weights"); }, "no tensor weights"},
+    {"NoBias", [](SafetensorsFile& f) { f.tensors.erase("bias"); }, "no tensor bias"},
+    {"WeightsOfOneDimension",
+     [](SafetensorsFile& f) {
+       set_weights(f, {1, 2, 3, 4, 5, 6}, {6});
+     },
+     "two dimensions"},
+    {"WeightsTransposed",
+     [](SafetensorsFile& f) {
+       set_weights(f, {1, 2, 3, 4, 5, 6}, {3, 2});
+     },
+     "[3, 2] instead"},
+    {"WeightsWithoutColumns",
+     [](SafetensorsFile& f) {
+       set_weights(f, {}, {2, 0});
+       f.tensors["center"] = make_tensor({}, {0});
+       f.tensors["prototypes"] = make_tensor({}, {2, 0});
+     },
+     "weights has 0 entries"},
+    {"WeightsNan",
+     [](SafetensorsFile& f) {
+       set_weights(f, {1, 2, 3, 4, kNan, 6}, {2, 3});
+     },
+     "weights has nan"},
+    {"WeightsInSinglePrecision",
+     [](SafetensorsFile& f) {
+       f.tensors["weights"] = {TensorType::kF32, {2, 3}, std::vector<std::byte>(24)};
+     },
+     "weights is F32, not F64"},
+    {"BiasOfAnotherLength",
+     [](SafetensorsFile& f) {
+       f.tensors["bias"] = make_tensor(std::vector<double>{1, 2, 3}, {3});
+     },
+     "bias has the shape [3] instead of [2]"},
+    {"BiasNan",
+     [](SafetensorsFile& f) {
+       f.tensors["bias"] = make_tensor(std::vector<double>{1, kNan}, {2});
+     },
+     "bias has nan"},
+    {"CentreOfAnotherLength",
+     [](SafetensorsFile& f) { f.tensors["center"] = make_tensor(std::vector<double>{1}, {1}); },
+     "center has the shape"},
+    {"CentreNan",
+     [](SafetensorsFile& f) {
+       f.tensors["center"] = make_tensor(std::vector<double>{kNan, 1, 2}, {3});
+     },
+     "center has nan"},
+    {"PrototypesOfAnotherShape",
+     [](SafetensorsFile& f) {
+       f.tensors["prototypes"] = make_tensor(std::vector<double>{1}, {1, 1});
+     },
+     "prototypes has the shape"},
+    {"UnknownTensor", [](SafetensorsFile& f) { f.tensors["more"] = make_tensor(std::vector<double>{1}, {1}); },
+     "unknown tensor \"more\""},
+};
+
+class DamagedClassifier : public ::testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedClassifier, IsRefusedWithItsReasonAndName) {
+  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+  GetParam().make(file);
+  const std::string message = message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
+  EXPECT_THAT(message, ::testing::StartsWith("some/model: "));
+  EXPECT_THAT(message, HasSubstr(GetParam().complaint));
+  EXPECT_THAT(message, HasSubstr("was this file written by dpreduce?"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DamagedClassifier, ::testing::ValuesIn(kDamages),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace dpreduce

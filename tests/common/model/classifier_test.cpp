@@ -1,0 +1,278 @@
+#include "dpreduce/model/classifier.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "byte_file.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::message_of;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Two classes, two features, rows taken as they are (norm at most 100).
+ClassifierParts small_parts() {
+  ClassifierParts parts;
+  parts.method = "ls";
+  parts.preprocessing = {.input_dim = 2, .pool = 1, .normalize = Normalize::kNone, .clip_norm = 100.0, .center = {}};
+  parts.classes = 2;
+  parts.weights = {1.0, 2.0, 3.0, -1.0};
+  parts.bias = {0.5, 0.0};
+  return parts;
+}
+
+ClassifierParts random_parts(std::size_t classes, std::size_t input_dim, std::size_t pool, bool second_head) {
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  const auto draw = [&](std::size_t count) {
+    std::vector<double> values(count);
+    for (double& value : values) value = normal(random);
+    return values;
+  };
+  ClassifierParts parts;
+  parts.method = "fc";
+  parts.preprocessing = {
+      .input_dim = input_dim, .pool = pool, .normalize = Normalize::kL2, .clip_norm = 2.0, .center = {}};
+  const std::size_t dim = parts.preprocessing.dim();
+  parts.preprocessing.center = draw(dim);
+  parts.classes = classes;
+  parts.weights = draw(classes * dim);
+  parts.bias = draw(classes);
+  if (second_head) parts.prototypes = draw(classes * dim);
+  return parts;
+}
+
+std::vector<float> random_rows(std::size_t count) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> rows(count);
+  for (float& value : rows) value = normal(random);
+  return rows;
+}
+
+std::vector<double> naive_softmax(std::vector<double> v) {
+  double sum = 0.0;
+  for (const double entry : v) sum += std::exp(entry);
+  for (double& entry : v) entry = std::exp(entry) / sum;
+  return v;
+}
+
+// The equations of the header, one row at a time.
+std::vector<double> naive_scores(const ClassifierParts& parts, std::span<const float> row) {
+  const RowTransform transform(parts.preprocessing);
+  const std::size_t dim = transform.output_dim();
+  std::vector<double> u(dim);
+  transform(row, u);
+  std::vector<double> g(parts.classes);
+  std::vector<double> h(parts.classes);
+  for (std::size_t label = 0; label < parts.classes; ++label) {
+    double product = 0.0;
+    double uu = 0.0;
+    double cc = 0.0;
+    double uc = 0.0;
+    for (std::size_t a = 0; a < dim; ++a) {
+      product += u[a] * parts.weights[label * dim + a];
+      if (parts.prototypes.empty()) continue;
+      const double c = parts.prototypes[label * dim + a];
+      uu += u[a] * u[a];
+      cc += c * c;
+      uc += u[a] * c;
+    }
+    g[label] = product + parts.bias[label];
+    h[label] = uu * cc > 0.0 ? uc / std::sqrt(uu * cc) : 0.0;
+  }
+  if (parts.prototypes.empty()) return g;
+  g = naive_softmax(g);
+  h = naive_softmax(h);
+  for (std::size_t label = 0; label < parts.classes; ++label) g[label] += h[label];
+  return g;
+}
+
+TEST(Classifier, ScoresOfASmallModelByHand) {
+  const Classifier classifier(small_parts());
+  const std::vector<float> rows = {1.0F, 1.0F, 2.0F, 0.0F};
+  EXPECT_EQ(classifier.predict_scores(rows), (std::vector<double>{3.5, 2.0, 2.5, 6.0}));
+  EXPECT_EQ(classifier.predict_labels(rows), (std::vector<std::int32_t>{0, 1}));
+}
+
+TEST(Classifier, TheCentreIsSubtractedAfterClippingAndTheRowClippedAgain) {
+  ClassifierParts parts = small_parts();
+  parts.weights = {1.0, 0.0, 0.0, 1.0};
+  parts.bias = {0.0, 0.0};
+  parts.preprocessing.normalize = Normalize::kL2;
+  parts.preprocessing.clip_norm = 5.0;
+  parts.preprocessing.center = {0.0, 4.0};
+  // (6, 8) has norm 10: u = (3, 4), less the centre (3, 0), at norm 5 again (5, 0).
+  EXPECT_EQ(Classifier(parts).predict_scores(std::vector<float>{6.0F, 8.0F}), (std::vector<double>{5.0, 0.0}));
+}
+
+TEST(Classifier, TiesGoToTheSmallestClass) {
+  ClassifierParts parts = small_parts();
+  parts.weights.assign(4, 0.0);
+  parts.bias = {1.0, 1.0};
+  EXPECT_EQ(Classifier(parts).predict_labels(std::vector<float>{1.0F, 2.0F}), (std::vector<std::int32_t>{0}));
+  EXPECT_EQ(argmax(std::vector<double>{1.0, 3.0, 3.0}), 1);
+  EXPECT_EQ(argmax(std::vector<double>{kNan, -1.0, kNan}), 1);
+  EXPECT_EQ(argmax(std::vector<double>{-kInfinity, -kInfinity}), 0);
+}
+
+TEST(Classifier, OneHeadEqualsThePlainLoopsBitForBit) {
+  const ClassifierParts parts = random_parts(11, 37, 3, false);
+  const Classifier classifier(parts);
+  const std::vector<float> rows = random_rows(70 * 37);
+  const std::vector<double> scores = classifier.predict_scores(rows);
+  const std::vector<std::int32_t> labels = classifier.predict_labels(rows);
+  for (std::size_t row = 0; row < 70; ++row) {
+    const std::vector<double> expected = naive_scores(parts, std::span(rows).subspan(row * 37, 37));
+    EXPECT_EQ(std::memcmp(&scores[row * 11], expected.data(), 11 * sizeof(double)), 0) << row;
+    EXPECT_EQ(labels[row], argmax(expected));
+  }
+}
+
+// Entries are at most 2 and sums of d = 13 products: a few dozen roundings.
+TEST(Classifier, TwoHeadsEqualThePlainLoops) {
+  const ClassifierParts parts = random_parts(11, 37, 3, true);
+  const std::vector<float> rows = random_rows(70 * 37);
+  const std::vector<double> scores = Classifier(parts).predict_scores(rows);
+  for (std::size_t row = 0; row < 70; ++row) {
+    const std::vector<double> expected = naive_scores(parts, std::span(rows).subspan(row * 37, 37));
+    for (std::size_t label = 0; label < 11; ++label) {
+      EXPECT_NEAR(scores[row * 11 + label], expected[label], 200 * std::numeric_limits<double>::epsilon());
+    }
+  }
+}
+
+TEST(Classifier, AZeroRowAndAZeroPrototypeHaveCosineZero) {
+  ClassifierParts parts = small_parts();
+  parts.weights.assign(4, 0.0);
+  parts.bias = {0.0, 0.0};
+  parts.prototypes = {0.0, 0.0, 0.0, 3.0};
+  const std::vector<double> scores = Classifier(parts).predict_scores(std::vector<float>{0.0F, 0.0F, 0.0F, -2.0F});
+  EXPECT_EQ(scores[0], 1.0);
+  EXPECT_EQ(scores[1], 1.0);
+  EXPECT_DOUBLE_EQ(scores[2], 0.5 + 1.0 / (1.0 + std::exp(-1.0)));  // cosines 0 and -1
+  EXPECT_DOUBLE_EQ(scores[2] + scores[3], 2.0);
+}
+
+TEST(Classifier, LargeLogitsDoNotOverflowTheSoftmax) {
+  ClassifierParts parts = small_parts();
+  parts.bias = {1e300, 0.0};
+  parts.prototypes = {1.0, 0.0, 0.0, 1.0};
+  const std::vector<double> scores = Classifier(parts).predict_scores(std::vector<float>{1.0F, 1.0F});
+  EXPECT_DOUBLE_EQ(scores[0], 1.5);
+  EXPECT_DOUBLE_EQ(scores[1], 0.5);
+}
+
+class ClassifierHeads : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ClassifierHeads, ARowsScoresDoNotDependOnOtherRowsOrThreads) {
+  const Classifier classifier(random_parts(9, 20, 1, GetParam()));
+  const std::vector<float> rows = random_rows(101 * 20);
+  const std::vector<double> together = classifier.predict_scores(rows);
+  for (const unsigned threads : {2U, 7U}) EXPECT_EQ(classifier.predict_scores(rows, threads), together);
+  for (std::size_t row = 0; row < 101; ++row) {
+    const std::vector<double> alone = classifier.predict_scores(std::span(rows).subspan(row * 20, 20));
+    EXPECT_EQ(std::memcmp(alone.data(), &together[row * 9], 9 * sizeof(double)), 0) << row;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OneAndTwo, ClassifierHeads, ::testing::Bool());
+
+TEST(Classifier, NoRowsHaveNoLabels) {
+  EXPECT_TRUE(Classifier(small_parts()).predict_labels({}).empty());
+  EXPECT_TRUE(Classifier(small_parts()).predict_scores({}, 3).empty());
+}
+
+TEST(Classifier, TheFirstBadRowIsNamedWhateverTheThreads) {
+  const Classifier classifier(small_parts());
+  std::vector<float> rows(2 * 200, 1.0F);
+  rows[2 * 190] = std::numeric_limits<float>::quiet_NaN();
+  rows[2 * 77 + 1] = std::numeric_limits<float>::infinity();
+  for (const unsigned threads : {1U, 4U}) {
+    EXPECT_THAT(message_of<BadInput>([&] { classifier.predict_labels(rows, threads, 1000); }),
+                HasSubstr("row 1077 has a NaN or an infinity"));
+  }
+}
+
+TEST(Classifier, RowsOfAnotherWidthAreRefused) {
+  EXPECT_THAT(message_of<BadInput>([] { Classifier(small_parts()).predict_scores(std::vector<float>(3)); }),
+              HasSubstr("the model takes 2 a row"));
+  EXPECT_THROW(Classifier(small_parts()).predict_labels(std::vector<float>(5)), BadInput);
+}
+
+struct Mistake {
+  const char* name;
+  void (*make)(ClassifierParts&);
+  const char* complaint;
+};
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+  *out << mistake.name;
+}
+
+const PrivacyStatement kStatement = {.epsilon = 1.0, .delta = 1e-5, .mu = 0.3, .rho = {}, .adjacency = "add-remove"};
+
+const Mistake kMistakes[] = {
+    {"OneClass", [](ClassifierParts& p) { p.classes = 1; }, "classes: 1"},
+    {"TooManyClasses", [](ClassifierParts& p) { p.classes = std::size_t{1} << 40; }, "classes: "},
+    {"NoFeatures", [](ClassifierParts& p) { p.preprocessing.input_dim = 0; }, "at least one feature"},
+    {"TooManyFeatures", [](ClassifierParts& p) { p.preprocessing.input_dim = std::size_t{1} << 40; }, "input_dim"},
+    {"PoolIsZero", [](ClassifierParts& p) { p.preprocessing.pool = 0; }, "pool"},
+    {"PoolOverflows", [](ClassifierParts& p) { p.preprocessing.pool = SIZE_MAX; }, "pool"},
+    {"ClipIsNegative", [](ClassifierParts& p) { p.preprocessing.clip_norm = -1.0; }, "clip"},
+    {"CentreTooLong",
+     [](ClassifierParts& p) {
+       p.preprocessing.center = {1, 2, 3};
+     },
+     "centre"},
+    {"CentreInfinite",
+     [](ClassifierParts& p) {
+       p.preprocessing.center = {kInfinity, 0};
+     },
+     "center has inf at entry 0"},
+    {"WeightsTooShort", [](ClassifierParts& p) { p.weights.pop_back(); }, "weights has 3 entries instead of 4"},
+    {"WeightsNan", [](ClassifierParts& p) { p.weights[3] = kNan; }, "weights has nan at entry 3"},
+    {"BiasTooLong", [](ClassifierParts& p) { p.bias.push_back(0); }, "bias has 3"},
+    {"BiasInfinite", [](ClassifierParts& p) { p.bias[1] = kInfinity; }, "bias has inf"},
+    {"PrototypesTooShort", [](ClassifierParts& p) { p.prototypes = {1.0}; }, "prototypes has 1"},
+    {"PrototypesNan", [](ClassifierParts& p) { p.prototypes.assign(4, kNan); }, "prototypes has nan"},
+    {"NoMethod", [](ClassifierParts& p) { p.method.clear(); }, "method"},
+    {"MethodTooLong", [](ClassifierParts& p) { p.method.assign(41, 'a'); }, "method"},
+    {"MethodWithNewline", [](ClassifierParts& p) { p.method = "l\ns"; }, "method"},
+    {"EpsilonIsZero", [](ClassifierParts& p) { (p.privacy = kStatement)->epsilon = 0.0; }, "epsilon is 0"},
+    {"EpsilonIsNan", [](ClassifierParts& p) { (p.privacy = kStatement)->epsilon = kNan; }, "epsilon is nan"},
+    {"DeltaIsOne", [](ClassifierParts& p) { (p.privacy = kStatement)->delta = 1.0; }, "delta is 1"},
+    {"DeltaIsNegative", [](ClassifierParts& p) { (p.privacy = kStatement)->delta = -0.5; }, "delta is -0.5"},
+    {"DeltaAlone", [](ClassifierParts& p) { (p.privacy = kStatement)->epsilon.reset(); }, "go together"},
+    {"MuIsInfinite", [](ClassifierParts& p) { (p.privacy = kStatement)->mu = kInfinity; }, "mu is inf"},
+    {"RhoIsNegative", [](ClassifierParts& p) { (p.privacy = kStatement)->rho = -1.0; }, "rho is -1"},
+    {"NoFigure",
+     [](ClassifierParts& p) {
+       p.privacy = PrivacyStatement{{}, {}, {}, {}, "add-remove"};
+     },
+     "is needed"},
+    {"UnknownAdjacency", [](ClassifierParts& p) { (p.privacy = kStatement)->adjacency = "swap"; }, "adjacency"},
+};
+
+class ClassifierMistakes : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(ClassifierMistakes, AreRefusedWithTheirReason) {
+  ClassifierParts parts = small_parts();
+  GetParam().make(parts);
+  EXPECT_THAT(message_of<UsageError>([&] { Classifier classifier(parts); }), HasSubstr(GetParam().complaint));
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, ClassifierMistakes, ::testing::ValuesIn(kMistakes),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,294 @@
+#include "dpreduce/model/safetensors.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <random>
+
+#include "byte_file.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/model/safetensors_header.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::as_bytes;
+using ::testing::HasSubstr;
+using testing::message_of;
+using testing::safetensors_bytes;
+
+// Two float64 values 1.0 and -2.0, metadata {"a": "bc"}: every byte by hand from the format's description.
+const std::string kReferenceHeader =
+    R"({"__metadata__":{"a":"bc"},"w":{"data_offsets":[0,16],"dtype":"F64","shape":[2]}}       )";
+std::vector<std::byte> reference_file() {
+  // 81 characters and seven spaces: 88 = 0x58.
+  std::vector<std::byte> bytes = as_bytes(std::string("\x58\0\0\0\0\0\0\0", 8));
+  for (const std::byte byte : as_bytes(kReferenceHeader)) bytes.push_back(byte);
+  for (const std::byte byte : as_bytes(std::string("\0\0\0\0\0\0\xF0\x3F", 8))) bytes.push_back(byte);
+  for (const std::byte byte : as_bytes(std::string("\0\0\0\0\0\0\0\xC0", 8))) bytes.push_back(byte);
+  return bytes;
+}
+
+SafetensorsFile reference_content() {
+  SafetensorsFile file;
+  file.metadata["a"] = "bc";
+  file.tensors["w"] = make_tensor(std::vector<double>{1.0, -2.0}, {2});
+  return file;
+}
+
+TEST(Safetensors, TheHandWrittenFileIsRead) {
+  EXPECT_EQ(parse_safetensors(reference_file(), "f"), reference_content());
+}
+
+TEST(Safetensors, TheHandWrittenFileIsWritten) {
+  EXPECT_EQ(serialize(reference_content()), reference_file());
+}
+
+TEST(Safetensors, AnEmptyFileHasAnEmptyObject) {
+  const std::vector<std::byte> bytes = serialize({});
+  EXPECT_EQ(bytes, safetensors_bytes("{}      ", 0));
+  EXPECT_EQ(parse_safetensors(bytes, "f"), SafetensorsFile());
+}
+
+TEST(Safetensors, DoublesReturnBitForBit) {
+  const std::vector<double> values = {0.0,
+                                      -0.0,
+                                      std::numeric_limits<double>::denorm_min(),
+                                      std::numeric_limits<double>::max(),
+                                      -std::numeric_limits<double>::infinity(),
+                                      std::numeric_limits<double>::quiet_NaN()};
+  SafetensorsFile file;
+  file.tensors["v"] = make_tensor(values, {3, 2});
+  const std::vector<double> back = to_doubles(parse_safetensors(serialize(file), "f").tensors.at("v"));
+  ASSERT_EQ(back.size(), values.size());
+  EXPECT_EQ(std::memcmp(back.data(), values.data(), values.size() * sizeof(double)), 0);
+}
+
+TEST(Safetensors, RandomFilesOfAllTypesReturnAndAreAligned) {
+  std::mt19937 random(7);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    SafetensorsFile file;
+    const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+    for (unsigned count = draw(6), tensor = 0; tensor < count; ++tensor) {
+      Tensor drawn;
+      drawn.type = static_cast<TensorType>(draw(6));
+      std::size_t size = element_size(drawn.type);
+      for (unsigned rank = draw(4), axis = 0; axis < rank; ++axis) {
+        drawn.shape.push_back(draw(5));
+        size *= drawn.shape.back();
+      }
+      for (std::size_t index = 0; index < size; ++index) drawn.data.push_back(static_cast<std::byte>(draw(256)));
+      file.tensors["t\"\\\n\xC3\xA4" + std::to_string(draw(1000))] = drawn;
+    }
+    if (draw(2) == 1) file.metadata["key " + std::to_string(repeat)] = "value\t";
+    const std::vector<std::byte> bytes = serialize(file);
+    EXPECT_EQ(parse_safetensors(bytes, "f"), file);
+
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    EXPECT_EQ(length % 8, 0U);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
+    for (const auto& [name, entry] : parse_safetensors_header(text, "f").entries) {
+      EXPECT_EQ(entry.begin % element_size(entry.type), 0U) << name;
+    }
+  }
+}
+
+TEST(Safetensors, BytesDoNotDependOnTheOrderOfInsertion) {
+  SafetensorsFile forward;
+  SafetensorsFile backward;
+  const std::vector<double> one = {1.0};
+  for (const char* name : {"a", "b", "c"}) forward.tensors[name] = make_tensor(one, {1});
+  for (const char* name : {"c", "b", "a"}) backward.tensors[name] = make_tensor(one, {1});
+  EXPECT_EQ(serialize(forward), serialize(backward));
+}
+
+// Another writer's choices: spaces, other key order, data in another order than the names, a scalar, an empty tensor.
+TEST(Safetensors, OtherWritersFilesAreRead) {
+  const SafetensorsFile file = parse_safetensors(
+      safetensors_bytes(R"({ "z" : {"shape": [], "dtype": "U8", "data_offsets": [0, 1]},)"
+                        "\n\t"
+                        R"("e": {"dtype":"F16","shape":[0,7],"data_offsets":[1,1]},)"
+                        R"("a": {"dtype":"I32","shape":[1,2],"data_offsets":[1,9]}, "__metadata__": {} }   )",
+                        9),
+      "f");
+  EXPECT_EQ(file.tensors.at("z").data, (std::vector<std::byte>{std::byte{0}}));
+  EXPECT_TRUE(file.tensors.at("e").data.empty());
+  EXPECT_EQ(file.tensors.at("a").shape, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(file.tensors.at("a").data.back(), std::byte{8});
+}
+
+struct Damage {
+  const char* name;
+  std::vector<std::byte> bytes;
+  const char* complaint;
+};
+void PrintTo(const Damage& damage, std::ostream* out) {
+  *out << damage.name;
+}
+
+std::vector<Damage> damages() {
+  const auto header = [](const char* text, std::size_t data_size = 8) { return safetensors_bytes(text, data_size); };
+  const auto length = [](std::string_view eight) { return as_bytes(std::string(eight) + "{}"); };
+  std::vector<std::byte> bad_utf8 =
+      safetensors_bytes("{\"\xFF\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0);
+  std::vector<std::byte> zero_byte = safetensors_bytes(std::string_view("{}\0{}", 5), 0);
+  return {
+      {"Empty", {}, "too few"},
+      {"SevenBytes", as_bytes("1234567"), "too few"},
+      {"LengthBeyondFile", length(std::string_view("\x03\0\0\0\0\0\0\0", 8)), "does not fit"},
+      {"LengthAbove100MB", length(std::string_view("\x01\xE1\xF5\x05\0\0\0\0", 8)), "does not fit"},
+      {"LengthOverflows", length("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"), "does not fit"},
+      {"NoHeader", header("", 0), "not one JSON object"},
+      {"NotAnObject", header("[1]", 0), "not one JSON object"},
+      {"LeadingSpace", header(" {}", 0), "not one JSON object"},
+      {"ByteOrderMark", header("\xEF\xBB\xBF{}", 0), "not one JSON object"},
+      {"ZeroByteInHeader", zero_byte, "not one JSON object"},
+      {"NotJson", header("{w}", 0), "not valid JSON at its byte"},
+      {"TruncatedJson", header(R"({"w":{"dtype":"F64")"), "not valid JSON"},
+      {"TextAfterJson", header("{}{}", 0), "not valid JSON"},
+      {"Comment", header("{/* */}", 0), "not valid JSON"},
+      {"BadUtf8", bad_utf8, "not valid JSON"},
+      {"DuplicateTensor",
+       header(
+           R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})"),
+       "stands twice"},
+      {"DuplicateField", header(R"({"w":{"dtype":"U8","shape":[1],"shape":[8],"data_offsets":[0,8]}})"), "shape twice"},
+      {"DuplicateMetadata", header(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "stands twice"},
+      {"TwoMetadataObjects", header(R"({"__metadata__":{},"__metadata__":{}})", 0), "stands twice"},
+      {"MetadataNotStrings", header(R"({"__metadata__":{"a":1}})", 0), "a metadata string belongs"},
+      {"MetadataNotAnObject", header(R"({"__metadata__":"a"})", 0), "the metadata object belongs"},
+      {"MetadataNested", header(R"({"__metadata__":{"a":{}}})", 0), "a metadata string belongs"},
+      {"TensorIsNull", header(R"({"w":null})", 0), "null where a tensor's object belongs"},
+      {"UnknownField", header(R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"x":1}})"), "unknown field"},
+      {"MissingField", header(R"({"w":{"dtype":"U8","shape":[8]}})"), "lacks one of"},
+      {"UnknownType", header(R"({"w":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})"), "dtype \"BF16\""},
+      {"TypeIsNumber", header(R"({"w":{"dtype":64,"shape":[1],"data_offsets":[0,8]}})"), "the dtype's name belongs"},
+      {"NegativeDimension", header(R"({"w":{"dtype":"F64","shape":[-1],"data_offsets":[0,8]}})"), "negative number -1"},
+      {"FractionalDimension", header(R"({"w":{"dtype":"F64","shape":[1.0],"data_offsets":[0,8]}})"),
+       "no 64-bit integer"},
+      {"HugeDimension", header(R"({"w":{"dtype":"F64","shape":[18446744073709551616],"data_offsets":[0,8]}})"),
+       "no 64-bit integer"},
+      {"StringDimension", header(R"({"w":{"dtype":"F64","shape":["1"],"data_offsets":[0,8]}})"), "a dimension from 0"},
+      {"BooleanDimension", header(R"({"w":{"dtype":"F64","shape":[true],"data_offsets":[0,8]}})"), "a boolean where"},
+      {"NestedShape", header(R"({"w":{"dtype":"F64","shape":[[1]],"data_offsets":[0,8]}})"), "an array where"},
+      {"ShapeOverflows", header(R"({"w":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"),
+       "passes 2^64"},
+      {"ShapeWrapsToTheRightSize",
+       header(R"({"w":{"dtype":"U8","shape":[2305843009213693953,8],"data_offsets":[0,8]}})"), "passes 2^64"},
+      {"OneOffset", header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0]}})"), "1 data_offsets"},
+      {"ThreeOffsets", header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8,8]}})"), "more than two"},
+      {"ReversedOffsets", header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[8,0]}})"), "before its begin"},
+      {"OffsetBeyondData", header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})"), "past the data's 8"},
+      {"OffsetsShorterThanShape", header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})"), "needs 16"},
+      {"Overlap",
+       header(
+           R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"),
+       "inside another tensor"},
+      {"SameBytesTwice",
+       header(
+           R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})"),
+       "inside another tensor"},
+      {"Hole",
+       header(
+           R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"),
+       "after a hole"},
+      {"HoleInFront", header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"), "after a hole"},
+      {"BytesOfNoTensor", header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})"), "last 4 bytes"},
+      {"TooManyDimensions",
+       header(
+           R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})",
+           1),
+       "more than 32 dimensions"},
+  };
+}
+
+class DamagedSafetensors : public ::testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedSafetensors, IsRefusedWithItsReasonAndName) {
+  const std::string message = message_of<BadInput>([] { parse_safetensors(GetParam().bytes, "some/file"); });
+  EXPECT_THAT(message, ::testing::StartsWith("some/file: "));
+  EXPECT_THAT(message, HasSubstr(GetParam().complaint));
+  EXPECT_THAT(message, ::testing::Not(HasSubstr("\n")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DamagedSafetensors, ::testing::ValuesIn(damages()),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(Safetensors, EveryTruncationIsRefused) {
+  const std::vector<std::byte> whole = reference_file();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_THROW(parse_safetensors(std::span(whole).first(size), "f"), BadInput) << size;
+  }
+}
+
+TEST(Safetensors, DeepNestingIsRefusedAtItsSecondLevel) {
+  const std::string deep = R"({"w":)" + std::string(1'000'000, '[');
+  const std::string message = message_of<BadInput>([&] { parse_safetensors(safetensors_bytes(deep, 0), "f"); });
+  EXPECT_THAT(message, HasSubstr("an array where a tensor's object belongs"));
+}
+
+TEST(Safetensors, NamesInMessagesAreShortAndOfOneLine) {
+  EXPECT_EQ(printable_name("a\n\x1B\xC3\xA4"), R"("a\n\u001b\u00e4")");
+  EXPECT_EQ(printable_name(std::string(200, 'x')), '"' + std::string(60, 'x') + "\"...");
+}
+
+TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {
+  SafetensorsFile wrong_size;
+  wrong_size.tensors["w"] = {TensorType::kF32, {3}, std::vector<std::byte>(11)};
+  EXPECT_THROW(serialize(wrong_size), std::logic_error);
+
+  SafetensorsFile reserved;
+  reserved.tensors["__metadata__"] = {TensorType::kU8, {0}, {}};
+  EXPECT_THROW(serialize(reserved), std::logic_error);
+
+  SafetensorsFile not_text;
+  not_text.metadata["k"] = "\xFF";
+  EXPECT_ANY_THROW(serialize(not_text));
+
+  EXPECT_THROW(make_tensor(std::vector<double>{1.0}, {2}), std::logic_error);
+  EXPECT_THROW(to_doubles({TensorType::kF32, {2}, std::vector<std::byte>(8)}), std::logic_error);
+}
+
+class SafetensorsOnDisk : public ::testing::Test {
+ protected:
+  void write(std::span<const std::byte> bytes) const {
+    std::ofstream stream(path_, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  std::filesystem::path path_ =
+      ::testing::TempDir() + "safetensors_test_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(SafetensorsOnDisk, AFileIsRead) {
+  write(reference_file());
+  EXPECT_EQ(read_safetensors(path_), reference_content());
+}
+
+TEST_F(SafetensorsOnDisk, AMissingFileIsNamed) {
+  const std::string message = message_of<BadInput>([&] { read_safetensors(path_); });
+  EXPECT_THAT(message, HasSubstr(path_.string()));
+  EXPECT_THAT(message, HasSubstr("No such file"));
+}
+
+TEST_F(SafetensorsOnDisk, AFolderIsRefused) {
+  EXPECT_THROW(read_safetensors(std::filesystem::temp_directory_path()), BadInput);
+}
+
+TEST_F(SafetensorsOnDisk, AForeignFileIsRefusedByItsFirstBytes) {
+  write(as_bytes("\x93NUMPY\x01and so on"));
+  EXPECT_THAT(message_of<BadInput>([&] { read_safetensors(path_); }), HasSubstr("is it a safetensors file"));
+}
+
+TEST_F(SafetensorsOnDisk, AShortFileIsRefused) {
+  write(as_bytes("abc"));
+  EXPECT_THAT(message_of<BadInput>([&] { read_safetensors(path_); }), HasSubstr("3 bytes are too few"));
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,27 @@
+// A valid ledger entry for tests to vary.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "dpreduce/privacy/ledger_record.hpp"
+
+namespace dpreduce {
+
+inline LedgerEntry sample_entry(std::string release_id) {
+  return {.release_id = std::move(release_id),
+          .method = "mean",
+          .adjacency = Adjacency::kAddRemove,
+          .accountant = Accountant::kGdp,
+          .is_private = true,
+          .rounds = 1,
+          .blocks = {{"sum", 7680, 32767, 122241.5}, {"count", 10, 1, 20.25}},
+          .mu = 0.25,
+          .epsilon = 1,
+          .delta = 1e-5,
+          .config_digest = std::string(64, 'a'),
+          .data_digest = std::string(64, '7'),
+          .version = "0.1.0"};
+}
+
+}  // namespace dpreduce

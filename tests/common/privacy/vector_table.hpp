@@ -1,0 +1,62 @@
+// Reads an oracle table from tests/data/vectors: one header line, commas, quotes around fields that hold commas.
+#pragma once
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+
+class VectorRow {
+ public:
+  explicit VectorRow(std::map<std::string, std::string> fields) : fields_(std::move(fields)) {}
+  const std::string& text(const std::string& column) const { return fields_.at(column); }
+  double number(const std::string& column) const { return std::strtod(text(column).c_str(), nullptr); }
+
+ private:
+  std::map<std::string, std::string> fields_;
+};
+
+inline std::vector<std::string> split_csv_line(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      fields.emplace_back();
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+inline std::vector<VectorRow> read_vectors(const std::string& name) {
+  std::ifstream file(std::string(DPREDUCE_TEST_DATA) + "/vectors/" + name);
+  std::string line;
+  if (!std::getline(file, line)) throw std::runtime_error("no table " + name);
+  const std::vector<std::string> columns = split_csv_line(line);
+  std::vector<VectorRow> rows;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> fields = split_csv_line(line);
+    if (fields.size() != columns.size()) throw std::runtime_error(name + ": a row of another length: " + line);
+    std::map<std::string, std::string> row;
+    for (std::size_t column = 0; column < columns.size(); ++column) row[columns[column]] = fields[column];
+    rows.emplace_back(std::move(row));
+  }
+  if (rows.empty()) throw std::runtime_error("an empty table: " + name);
+  return rows;
+}
+
+/// |actual - expected| <= tolerance * |expected|
+inline void expect_relative(double actual, double expected, double tolerance) {
+  EXPECT_NEAR(actual, expected, tolerance * std::abs(expected));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,310 @@
+#include "dpreduce/randomness/rounded_gaussian.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "exact_oracle.hpp"
+#include "tapes.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/randomness/gaussian_bins.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::FunctionTape;
+using testing::LongReal;
+using testing::oracle_proposal;
+using testing::oracle_samples;
+using testing::Real;
+using testing::seeded_stream;
+using testing::seeded_tape;
+using testing::stream_of;
+using testing::written_tape;
+using testing::WrittenBlocks;
+
+constexpr std::uint64_t kTail = 1023;
+constexpr std::uint64_t kTailRow = std::uint64_t{1} << 63;
+
+std::uint64_t head(std::uint64_t slot, bool is_negative, std::uint64_t coin) {
+  return slot | std::uint64_t{is_negative} << 10 | coin << 11;
+}
+
+std::vector<std::int64_t> samples(RandomStream stream, double sigma, std::size_t count) {
+  std::vector<std::int64_t> out(count);
+  fill_rounded_gaussian(stream, sigma, out);
+  return out;
+}
+
+void expect_equals_oracle(const FunctionTape::Function& function, double sigma, std::size_t count) {
+  FunctionTape tape(function);
+  EXPECT_EQ(samples(stream_of(function), sigma, count), oracle_samples(tape, sigma, count)) << "sigma = " << sigma;
+}
+
+const std::vector<double> kSigmas{0.5, 1.0, 1.7320508075688772, 10.0, 4096.0, 1048576.25, 0x1.23456789abcdep40, 0x1p45};
+
+TEST(RoundedGaussian, EqualsTheOracleOnRandomTapes) {
+  unsigned char seed = 10;
+  for (const double sigma : kSigmas) {
+    AesBlockSource tape = seeded_tape(++seed);
+    EXPECT_EQ(samples(seeded_stream(seed), sigma, 5000), oracle_samples(tape, sigma, 5000)) << "sigma = " << sigma;
+  }
+}
+
+// Every coin lies above sure_accept, so that the series decides each proposal.
+TEST(RoundedGaussian, EqualsTheOracleWhereTheFirstWordDoesNotDecide) {
+  const auto background = written_tape({});
+  const auto close = [background](std::uint64_t row, std::uint64_t column) {
+    RandomBlock block = background(row, column);
+    if (row > 0) return block;
+    const GaussianBin& bin = gaussian_bins()[block.first % kSlots];
+    const std::uint64_t range = (bin.peak >> (kPeakBits - kCoinBits)) + 2 - bin.sure_accept;
+    block.first = head(block.first % kSlots, (block.first >> 10 & 1) != 0,
+                       std::min(bin.sure_accept + (block.first >> 11) % range, (std::uint64_t{1} << 53) - 1));
+    return block;
+  };
+  for (const double sigma : kSigmas) expect_equals_oracle(close, sigma, 1000);
+}
+
+// The strips before the tail are wide, and every level of the tail has its own peak.
+TEST(RoundedGaussian, EqualsTheOracleInTheTailAndTheWidestStrips) {
+  const auto background = written_tape({});
+  for (const std::uint64_t slot : {std::uint64_t{0}, kTail - 3, kTail - 2, kTail - 1, kTail}) {
+    const auto far = [background, slot](std::uint64_t row, std::uint64_t column) {
+      RandomBlock block = background(row, column);
+      if (row == 0) block.first = head(slot, (block.first >> 10 & 1) != 0, block.first >> 11 >> column % 12);
+      return block;
+    };
+    for (const double sigma : kSigmas) expect_equals_oracle(far, sigma, 200);
+  }
+}
+
+// Levels 0 to 40 with coins so small that they are accepted, and so the table's last level and those beyond it.
+TEST(RoundedGaussian, EqualsTheOracleAtEveryTailLevel) {
+  for (unsigned level = 0; level < 14; ++level) {
+    WrittenBlocks blocks;
+    blocks[{0, 0}] = {head(kTail, false, 0), 0x123456789abcdef0};
+    blocks[{kTailRow, 0}] = {std::uint64_t{1} << level, 0};
+    for (std::uint64_t row = 1; row <= 3; ++row) blocks[{row, 0}] = {0, 0x0123456789abcdef};
+    for (const double sigma : kSigmas) expect_equals_oracle(written_tape(blocks), sigma, 3);
+  }
+}
+
+TEST(RoundedGaussian, TailLevelCountsZerosOverWordsAndRows) {
+  // At level 200, A is about exp(-20000): a coin of zeros for 16 rows is still above it or cannot be decided.
+  WrittenBlocks blocks;
+  blocks[{0, 0}] = {head(kTail, false, 0), 0};
+  blocks[{kTailRow, 0}] = {0, 0};
+  blocks[{kTailRow + 1, 0}] = {0, 256};
+  for (std::uint64_t row = 1; row <= 16; ++row) blocks[{row, 0}] = {0, 0};
+  EXPECT_THROW(samples(stream_of(written_tape(blocks)), 1.0, 1), EntropyFailure);
+  blocks[{1, 0}] = {1, 0};  // now the coin is 2^-117, far above A: rejected, and the next column gives the sample
+  blocks[{0, 1}] = {head(0, true, 0), 0};
+  EXPECT_EQ(samples(stream_of(written_tape(blocks)), 1.0, 1), std::vector<std::int64_t>{0});
+}
+
+// floor(value * 2^(64 (rows + 1))) as the words of rows 0 to `rows`
+std::vector<std::uint64_t> digits_of(LongReal value, std::size_t first_bits, std::size_t rows) {
+  std::vector<std::uint64_t> words;
+  for (std::size_t row = 0; row <= rows; ++row) {
+    value = ldexp(value, row == 0 ? static_cast<int>(first_bits) : 64);
+    const LongReal whole = floor(value);
+    words.push_back(static_cast<std::uint64_t>(whole));
+    value -= whole;
+  }
+  return words;
+}
+
+// sigma * x agrees with a half in all digits of rows 0 to `rows` - 1 and differs in the last digit of row `rows`.
+TEST(RoundedGaussian, RoundingNearATieReadsAsManyRowsAsItNeeds) {
+  for (const double sigma : kSigmas) {
+    if (sigma < 4096) continue;  // a strip shall contain a tie
+    for (const std::uint64_t slot : {std::uint64_t{7}, std::uint64_t{500}, std::uint64_t{1000}, kTail}) {
+      WrittenBlocks blocks;
+      blocks[{0, 0}] = {head(slot, true, 0), 0};
+      blocks[{kTailRow, 0}] = {4, 0};  // level 2
+      FunctionTape plain(written_tape(blocks));
+      const auto proposal = oracle_proposal<LongReal>(plain, 0);
+      const LongReal middle = LongReal(sigma) * (proposal.left + proposal.width / 2);
+      const auto below = static_cast<std::int64_t>(floor(middle));
+      const LongReal tie = ((LongReal(below) + LongReal(0.5)) / LongReal(sigma) - proposal.left) / proposal.width;
+      for (std::size_t rows = 0; rows <= 6; ++rows) {
+        const auto words = digits_of(tie, 64, rows);
+        if (words[rows] == 0) continue;  // a binary fraction: the next test's
+        for (const int side : {-1, 1}) {
+          for (std::size_t row = 0; row <= rows; ++row) {
+            const std::uint64_t nudge = row == rows ? static_cast<std::uint64_t>(side) : 0;
+            const std::uint64_t coin = row == 0 ? head(slot, true, 0) : 0;
+            blocks[{row, 0}] = {coin, words[row] + nudge};
+          }
+          const std::int64_t expected = side > 0 ? -(below + 1) : -below;
+          EXPECT_EQ(samples(stream_of(written_tape(blocks)), sigma, 1)[0], expected)
+              << "sigma = " << sigma << ", slot " << slot << ", rows " << rows << ", side " << side;
+        }
+      }
+    }
+  }
+}
+
+// In the tail at sigma = 2^k the tie is a binary fraction: x exactly on it rounds up, and with digits 0111...  x stays
+// below it for ever, which the open end of the interval tells at once.
+TEST(RoundedGaussian, TieThatIsABinaryFractionRoundsUp) {
+  constexpr double kSigma = 0x1p45;
+  WrittenBlocks blocks;
+  blocks[{kTailRow, 0}] = {1, 0};
+  const std::uint64_t left = gaussian_bins()[kTail].left;  // places of 2^-32: sigma * left = left * 2^13
+  const std::uint64_t one_half = std::uint64_t{1} << (64 - 46);
+  blocks[{0, 0}] = {head(kTail, false, 0), one_half};
+  for (std::uint64_t row = 1; row <= 16; ++row) blocks[{row, 0}] = {0, 0};
+  EXPECT_EQ(samples(stream_of(written_tape(blocks)), kSigma, 1)[0], static_cast<std::int64_t>(left << 13) + 1);
+  blocks[{0, 0}].second = one_half - 1;
+  for (std::uint64_t row = 1; row <= 16; ++row) blocks[{row, 0}] = {0, ~std::uint64_t{0}};
+  EXPECT_EQ(samples(stream_of(written_tape(blocks)), kSigma, 1)[0], static_cast<std::int64_t>(left << 13));
+}
+
+// V agrees with A(x) in all digits of rows 0 to `rows` - 1 and differs by one unit in row `rows`.
+TEST(RoundedGaussian, CoinNearItsProbabilityReadsAsManyRowsAsItNeeds) {
+  constexpr double kSigma = 1048576.25;
+  for (const std::uint64_t slot : {std::uint64_t{7}, std::uint64_t{500}, std::uint64_t{1000}, kTail - 1, kTail}) {
+    WrittenBlocks blocks;
+    for (std::uint64_t row = 0; row <= 17; ++row) blocks[{row, 0}] = {head(slot, false, 0), 0};
+    blocks[{0, 0}].second = 0xfedcba9876543210;
+    blocks[{kTailRow, 0}] = {2, 0};           // level 1
+    blocks[{0, 1}] = {head(0, false, 0), 0};  // the sample 0, if column 0 is rejected
+    FunctionTape plain(written_tape(blocks));
+    const auto proposal = oracle_proposal<LongReal>(plain, 0);
+    const auto accepted = static_cast<std::int64_t>(floor(LongReal(kSigma) * proposal.x() + LongReal(0.5)));
+    for (std::size_t rows = 0; rows <= 15; ++rows) {
+      const auto words = digits_of(proposal.acceptance(), 53, rows);
+      for (const int side : {-1, 1}) {
+        WrittenBlocks near = blocks;
+        for (std::size_t row = 0; row <= rows; ++row) {
+          const std::uint64_t word = words[row] + (row == rows ? static_cast<std::uint64_t>(side) : 0);
+          near[{row, 0}].first = row == 0 ? head(slot, false, word) : word;
+        }
+        EXPECT_EQ(samples(stream_of(written_tape(near)), kSigma, 1)[0], side < 0 ? accepted : 0)
+            << "slot " << slot << ", rows " << rows << ", side " << side;
+      }
+    }
+  }
+}
+
+// V is A(x) to 53 digits, or one unit beside it, and goes on with zeros or with ones: a bound in the series that is
+// wrong by an eighth of that unit decides some of them wrongly.
+TEST(RoundedGaussian, EqualsTheOracleWhereTheCoinMeetsTheCurve) {
+  const auto background = written_tape({});
+  const auto meeting = [background](std::uint64_t row, std::uint64_t column) {
+    RandomBlock block = background(row, column);
+    const std::uint64_t slot = column * 37 % kSlots;
+    if (row == 0) {
+      FunctionTape moved([&](std::uint64_t of_row, std::uint64_t of_column) {
+        RandomBlock other = background(of_row, of_column);
+        if (of_row == 0) other.first = head(slot, false, 0);
+        return other;
+      });
+      const Real acceptance = oracle_proposal<Real>(moved, column).acceptance();
+      const std::uint64_t coin = static_cast<std::uint64_t>(floor(ldexp(acceptance, 53))) + column % 3 - 1;
+      block.first = head(slot, false, std::min(coin, (std::uint64_t{1} << 53) - 1));
+    } else if (row < kTailRow) {
+      block.first = column % 2 == 0 ? 0 : ~std::uint64_t{0};
+    }
+    return block;
+  };
+  expect_equals_oracle(meeting, 0x1p40, 6000);
+}
+
+TEST(RoundedGaussian, DigitsThatNeverDecideAreFatal) {
+  constexpr double kSigma = 4096.0;
+  WrittenBlocks blocks;
+  blocks[{0, 0}] = {head(500, false, 0), 0};
+  FunctionTape plain(written_tape(blocks));
+  const auto proposal = oracle_proposal<LongReal>(plain, 0);
+  const auto below = static_cast<std::int64_t>(floor(LongReal(kSigma) * (proposal.left + proposal.width / 2)));
+  const LongReal tie = ((LongReal(below) + LongReal(0.5)) / LongReal(kSigma) - proposal.left) / proposal.width;
+  const auto words = digits_of(tie, 64, 17);
+  for (std::uint64_t row = 0; row <= 17; ++row) blocks[{row, 0}] = {row == 0 ? head(500, false, 0) : 0, words[row]};
+  EXPECT_THROW(samples(stream_of(written_tape(blocks)), kSigma, 1), EntropyFailure);
+}
+
+TEST(RoundedGaussian, StuckStreamIsFatal) {
+  constexpr std::uint64_t kOnes = ~std::uint64_t{0};
+  const auto ones = [](std::uint64_t, std::uint64_t) { return RandomBlock{kOnes, kOnes}; };
+  EXPECT_THROW(samples(stream_of(ones), 1.0, 1), EntropyFailure) << "always the tail, always rejected";
+  EXPECT_THROW(samples(stream_of(ones), 1.0, 5000), EntropyFailure);
+  const auto endless_tail = [](std::uint64_t row, std::uint64_t) {
+    return row == 0 ? RandomBlock{kTail, 0} : RandomBlock{0, 0};
+  };
+  EXPECT_THROW(samples(stream_of(endless_tail), 1.0, 1), EntropyFailure);
+}
+
+TEST(RoundedGaussian, ZerosGiveZero) {
+  const auto zeros = [](std::uint64_t, std::uint64_t) { return RandomBlock{0, 0}; };
+  EXPECT_EQ(samples(stream_of(zeros), 0x1p45, 3), (std::vector<std::int64_t>{0, 0, 0}));
+}
+
+TEST(RoundedGaussian, SamplesDoNotDependOnHowTheyAreAskedFor) {
+  const auto whole = samples(seeded_stream(9), 1e6, 10000);
+  RandomStream stream = seeded_stream(9);
+  std::vector<std::int64_t> parts(whole.size());
+  std::size_t done = 0;
+  for (std::size_t step = 1; done < parts.size(); step = 2 * step + 1) {
+    const std::size_t count = std::min(step, parts.size() - done);
+    fill_rounded_gaussian(stream, 1e6, std::span(parts).subspan(done, count));
+    done += count;
+  }
+  EXPECT_EQ(parts, whole);
+}
+
+TEST(RoundedGaussian, SignFlipsWithItsBitAlone) {
+  const auto background = written_tape({});
+  const auto flipped = [background](std::uint64_t row, std::uint64_t column) {
+    RandomBlock block = background(row, column);
+    if (row == 0) block.first ^= std::uint64_t{1} << 10;
+    return block;
+  };
+  auto one = samples(stream_of(background), 1e6, 5000);
+  const auto other = samples(stream_of(flipped), 1e6, 5000);
+  for (std::int64_t& sample : one) sample = -sample;
+  EXPECT_EQ(one, other);
+}
+
+TEST(RoundedGaussian, DoublingSigmaRefinesTheSameReal) {
+  const auto coarse = samples(seeded_stream(4), 0x1p30, 5000);
+  const auto fine = samples(seeded_stream(4), 0x1p31, 5000);
+  for (std::size_t sample = 0; sample < coarse.size(); ++sample) {
+    EXPECT_LE(std::abs(fine[sample] - 2 * coarse[sample]), 1);
+  }
+}
+
+// A change of these numbers changes the noise that a restart replays.
+TEST(RoundedGaussian, FirstSamplesOfAKnownStreamStay) {
+  EXPECT_EQ(samples(seeded_stream(1), 1048576.0, 4), (std::vector<std::int64_t>{449880, 1249285, -365651, 407933}));
+}
+
+TEST(RoundedGaussian, NothingAskedTakesNothing) {
+  RandomStream stream = seeded_stream(1);
+  fill_rounded_gaussian(stream, 1.0, {});
+  EXPECT_EQ(stream.next_u64(), seeded_stream(1).next_u64());
+}
+
+TEST(RoundedGaussian, EndOfTheStreamIsFatal) {
+  RandomStream stream = seeded_stream(1);
+  stream.skip_blocks(std::numeric_limits<std::uint64_t>::max() - 10);
+  std::vector<std::int64_t> out(100);
+  EXPECT_THROW(fill_rounded_gaussian(stream, 1.0, out), EntropyFailure);
+}
+
+TEST(RoundedGaussian, SigmaOutOfRangeIsRefused) {
+  for (const double sigma : {0.0, 0.25, -1.0, 0x1.0000000000001p45, std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(samples(seeded_stream(1), sigma, 0), UsageError) << sigma;
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,33 @@
+// Any bytes as an .npy file: refused with BadInput, or read without touching a byte outside them.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/npy_array.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace dpreduce;
+  constexpr std::uint64_t kMaxRows = 64;
+  constexpr std::uint64_t kMaxElements = 1 << 16;
+  try {
+    NpyArray array(std::as_bytes(std::span(data, size)), "fuzz.npy");
+    const std::uint64_t rows = array.rows() < kMaxRows ? array.rows() : kMaxRows;
+    if (is_float(array.dtype())) {
+      array.check_holds_features();
+      if (array.columns() > kMaxElements) return 0;
+      std::vector<float> features(rows * array.columns());
+      array.read_features(array.rows() - rows, rows, features);
+      if (const auto in_place = array.features_in_place(0, rows); !in_place.empty()) {
+        std::vector<float> copy(in_place.begin(), in_place.end());
+      }
+    } else {
+      array.check_holds_labels();
+      std::vector<std::int32_t> labels(rows);
+      array.read_labels(array.rows() - rows, rows, 10, labels);
+    }
+  } catch (const BadInput&) {
+  }
+  return 0;
+}
