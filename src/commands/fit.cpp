@@ -178,7 +178,7 @@ void run_command(const FitOptions& options, Communicator& ranks) {
       outputs->report->write(report.dump(2) + "\n");
       outputs->report->commit();
     }
-    print_fit(options, plan, report);
+    print_fit(options, plan, report, timings);
   });
 }
 

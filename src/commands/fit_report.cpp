@@ -45,7 +45,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
   return report;
 }
 
-void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report) {
+void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings) {
   if (options.format == OutputFormat::kJson) {
     fmt::print("{}\n", report.dump(2));
     return;
@@ -60,14 +60,14 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
   }
   fmt::print("model      {}\n", options.out);
   if (!options.report.empty()) fmt::print("report     {}\n", options.report);
-  if (report.contains("test")) {
+  if (report.contains("test") && report["test"]["accuracy"].is_number()) {
     const nlohmann::json& test = report["test"];
     fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f} (about the test rows, outside the guarantee)\n",
                test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>());
   }
   std::string phases;
-  for (const auto& [phase, seconds] : report["timings"].items()) {
-    phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds.get<double>());
+  for (const auto& [phase, seconds] : timings.phases()) {
+    phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds);
   }
   fmt::print("seconds    {}\n", phases);
 }

@@ -34,6 +34,6 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
                           unsigned threads);
 
 /// The same, in a few lines, or as JSON with --format json.
-void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report);
+void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings);
 
 }  // namespace dpreduce
