@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "dpreduce/aggregator/statistic_fingerprint.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
 
 namespace dpreduce {
@@ -14,17 +16,29 @@ namespace {
 // Noise is drawn and added in pieces of this many coordinates: 512 KiB, in the second-level cache.
 constexpr std::size_t kNoisePiece = std::size_t{1} << 16;
 
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return text;
+}
+
 // 128 random bits that name the run in the ledger.
 std::string make_run_id() {
   std::array<std::byte, 16> bytes{};
   secure_bytes(bytes);
-  std::string id;
-  for (const std::byte byte : bytes) id += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return id;
+  return hex(bytes);
 }
 
 std::string release_id(const std::string& run_id, std::string_view release) {
   return fmt::format("{}/{}", run_id, release);
+}
+
+// Whether a charge on file is of this very release, but for the run that made it.
+bool is_same_release(LedgerEntry on_file, const LedgerEntry& entry) {
+  const auto release_of = [](const std::string& id) { return id.substr(id.find('/') + 1); };
+  if (release_of(on_file.release_id) != release_of(entry.release_id)) return false;
+  on_file.release_id = entry.release_id;
+  return on_file == entry;
 }
 
 }  // namespace
@@ -38,40 +52,84 @@ const ReleasedBlock& Release::block(std::string_view name) const {
 
 Releaser::Releaser(Communicator& ranks) : ranks_(ranks) {}
 
-Releaser::Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, std::string ledger_path, LedgerContext context)
+Releaser::Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context)
     : ranks_(ranks) {
-  // Under a seed the noise must not depend on the name, which is new in every run.
   std::string run_id = make_run_id();
-  std::string noise_id = key.is_private() ? run_id : "seeded";
-  noise_.emplace(Noise{std::move(plan), std::move(key), std::move(run_id), std::move(noise_id),
-                       Ledger(std::move(ledger_path)), std::move(context)});
+  Ledger ledger(charging.ledger_path);
+  noise_.emplace(Noise{std::move(plan), std::move(key), std::move(run_id), std::move(ledger), std::move(charging),
+                       std::move(context)});
 }
 
-void Releaser::charge(const PlannedRelease& planned) {
+// Of the statistic over all ranks; on the coordinator. Collective.
+std::string Releaser::fingerprint(std::string_view name, const Statistic& local) {
+  SecretVector<std::byte> secret(32);
+  if (ranks_.is_coordinator()) {
+    noise_->key.stream("fingerprint key", std::as_bytes(std::span(name))).fill(secret);
+  }
+  ranks_.broadcast(std::span<std::byte>(secret));
+  const NoiseKey coefficients = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
+  RandomStream stream = coefficients.stream("coefficients", {});
+  FingerprintPart part = fingerprint_part(local, stream);
+  ranks_.sum_to_coordinator(part);
+  return fingerprint_of(part);
+}
+
+LedgerEntry Releaser::entry_of(const PlannedRelease& planned, const std::string& fingerprint) const {
+  std::array<std::byte, 32> data_digest{};
+  noise_->key.stream("data digest", std::as_bytes(std::span(fingerprint))).fill(data_digest);
+
   const LedgerContext& context = noise_->context;
-  LedgerEntry entry{.release_id = release_id(noise_->run_id, planned.name),
-                    .method = context.method,
-                    .adjacency = noise_->plan.adjacency,
-                    .accountant = context.accountant,
-                    .is_private = noise_->key.is_private(),
-                    .rounds = planned.rounds,
-                    .blocks = {},
-                    .mu = planned.mu,
-                    .epsilon = context.epsilon,
-                    .delta = context.delta,
-                    .config_digest = context.config_digest,
-                    .data_digest = context.data_digest,
-                    .version = context.version};
+  LedgerEntry entry;
+  entry.release_id = release_id(noise_->run_id, planned.name);
+  entry.method = context.method;
+  entry.adjacency = noise_->plan.adjacency;
+  entry.accountant = context.accountant;
+  entry.is_private = noise_->key.is_private();
+  entry.rounds = planned.rounds;
   for (const PlannedBlock& block : planned.blocks) {
     entry.blocks.push_back({block.name, block.elements, block.sensitivity, block.sigma});
   }
-  noise_->ledger.append(entry);
+  entry.mu = planned.mu;
+  entry.epsilon = context.epsilon;
+  entry.delta = context.delta;
+  entry.config_digest = context.config_digest;
+  entry.data_digest = hex(data_digest);
+  entry.version = context.version;
+  return entry;
 }
 
-void Releaser::add_noise(const PlannedRelease& planned, Statistic& statistic) {
+// Returns the id that the release's noise is drawn under.
+std::string Releaser::charge(const PlannedRelease& planned, const std::string& fingerprint) {
+  const LedgerEntry entry = entry_of(planned, fingerprint);
+  if (noise_->charging.replay == Replay::kChargedBefore) {
+    const std::vector<LedgerRecord> records = Ledger::read(noise_->charging.ledger_path);
+    const auto charged = std::find_if(records.rbegin(), records.rend(),
+                                      [&](const LedgerRecord& record) { return is_same_release(record.entry, entry); });
+    if (charged != records.rend()) return charged->entry.release_id;
+  }
+  std::optional<Allowance> allowance;
+  if (noise_->charging.limit_mu && entry.is_private) {
+    allowance = Allowance{*noise_->charging.limit_mu, remaining_mu()};
+  }
+  noise_->ledger.append(entry, allowance);
+  // Under a seed the noise must not depend on the run's name, which is new every time.
+  return entry.is_private ? entry.release_id : release_id("seeded", planned.name);
+}
+
+// mu of the releases that are still to be made, this one included.
+double Releaser::remaining_mu() const {
+  std::vector<double> mus;
+  for (const PlannedRelease& planned : noise_->plan.releases) {
+    const bool is_done = std::find(made_.begin(), made_.end(), planned.name) != made_.end();
+    if (!is_done || planned.name == made_.back()) mus.push_back(planned.mu);
+  }
+  return gdp_compose(mus);
+}
+
+void Releaser::add_noise(const PlannedRelease& planned, const std::string& noise_id, Statistic& statistic) const {
   std::vector<std::int64_t> piece;
   for (const PlannedBlock& block : planned.blocks) {
-    const std::string context = fmt::format("{}/{}", release_id(noise_->noise_id, planned.name), block.name);
+    const std::string context = fmt::format("{}/{}", noise_id, block.name);
     RandomStream stream = noise_->key.stream("noise", std::as_bytes(std::span(context)));
     const std::span<std::int64_t> values = statistic.block(statistic.index_of(block.name));
     for (std::size_t first = 0; first < values.size(); first += kNoisePiece) {
@@ -91,11 +149,14 @@ Release Releaser::release(std::string_view name, Statistic local) {
   made_.emplace_back(name);
 
   const PlannedRelease* planned = noise_ ? &noise_->plan.release(name) : nullptr;
-  ranks_.together([&] {
-    if (planned == nullptr || !ranks_.is_coordinator()) return;
-    charge(*planned);
-    add_noise(*planned, local);
-  });
+  if (planned != nullptr) {
+    const std::string whole = fingerprint(name, local);
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator()) return;
+      const std::string id = charge(*planned, whole);
+      add_noise(*planned, fmt::format("{}/{}", id, whole), local);
+    });
+  }
   ranks_.sum_to_coordinator(local.words());
 
   std::vector<ReleasedBlock> blocks;

@@ -1,8 +1,11 @@
 // From exact sums to public values: the one place where private integers become public.
 //
-//     ledger line, fsynced  ->  coordinator's part += noise  ->  reduction over ranks  ->  Release
+//     fingerprint  ->  ledger line, fsynced  ->  coordinator's part += noise  ->  reduction over ranks  ->  Release
 //
-// Noise is one addend of the reduction, so the exact sum over the ranks exists nowhere. A release can be made once.
+// Noise is one addend of the reduction, so the exact sum over the ranks exists nowhere. It is a function of the secret
+// key, the release's id and the statistic's fingerprint: the same release of the same statistic has the same noise, and
+// is charged once, however often a run is killed and resumed; any other statistic has noise of its own, and a charge of
+// its own.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +57,20 @@ struct LedgerContext {
   std::optional<double> epsilon;  ///< the budget as stated; both or neither
   std::optional<double> delta;
   std::string config_digest;
-  std::string data_digest;
   std::string version;
+};
+
+/// What to do where the ledger has a charge of this very release (configuration, statistic, noise) already.
+enum class Replay {
+  kNever,         ///< a new release, with new noise and a new charge
+  kChargedBefore  ///< repeat it bit for bit, at no charge: the run was killed, and goes on
+};
+
+/// Where and under which terms releases are charged.
+struct Charging {
+  std::string ledger_path;
+  std::optional<double> limit_mu = std::nullopt;  ///< of the data set, over all runs on this ledger
+  Replay replay = Replay::kNever;
 };
 
 /// Makes the releases of one run. Exists on every rank; plan, key and ledger serve on the coordinator.
@@ -64,31 +79,34 @@ class Releaser {
   /// Without noise and ledger: for comparison only.
   explicit Releaser(Communicator& ranks);
 
-  /// With the noise of `plan`, drawn from `key`, each release charged to the ledger at `ledger_path`.
-  Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, std::string ledger_path, LedgerContext context);
+  /// With the noise of `plan`, drawn from `key`, each release charged as `charging` says.
+  Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context);
 
   /// The noised sum over ranks of every rank's statistic `local`, at the coordinator:
   ///
   ///     block_b = sum_ranks local_b + round(N(0, s_b^2))        each coordinate its own noise
   ///
-  /// Noise is the stream of (key, run id, release name, block name): different releases, blocks and runs never
-  /// share any. Collective. Preconditions: the plan has a release `name` with the blocks of `local`; it has not been
-  /// made before. Throws UsageError, and what Ledger::append and Communicator throw; std::logic_error on a second
-  /// release.
+  /// Noise is the stream of (key, release id, fingerprint of the statistic, block name): different releases, blocks and
+  /// runs never share any, nor do two different statistics. Collective. Preconditions: the plan has a release `name`
+  /// with the blocks of `local`; it has not been made before. Throws BudgetRefused where the data set's limit would be
+  /// passed; UsageError, and what Ledger::append and Communicator throw; std::logic_error on a second release.
   Release release(std::string_view name, Statistic local);
 
  private:
   struct Noise {
     NoisePlan plan;
     NoiseKey key;
-    std::string run_id;    ///< in the ledger
-    std::string noise_id;  ///< in the noise
+    std::string run_id;  ///< new in every run
     Ledger ledger;
+    Charging charging;
     LedgerContext context;
   };
 
-  void charge(const PlannedRelease& planned);
-  void add_noise(const PlannedRelease& planned, Statistic& statistic);
+  std::string fingerprint(std::string_view name, const Statistic& local);
+  LedgerEntry entry_of(const PlannedRelease& planned, const std::string& fingerprint) const;
+  std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
+  double remaining_mu() const;
+  void add_noise(const PlannedRelease& planned, const std::string& noise_id, Statistic& statistic) const;
 
   Communicator& ranks_;
   std::optional<Noise> noise_;

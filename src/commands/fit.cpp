@@ -16,6 +16,7 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/model/classifier_file.hpp"
+#include "dpreduce/randomness/key_file.hpp"
 #include "dpreduce/worker/class_statistics.hpp"
 
 namespace dpreduce {
@@ -43,30 +44,25 @@ void check_ledger(const std::string& path) {
   }
 }
 
-// Names and sizes of the training files, under the run's secret key: a plain digest would let a reader try out values
-// of n.
-std::string data_digest(const NoiseKey& key, const ShardedArray& features, const FitOptions& options) {
-  nlohmann::json manifest{{"x", options.train.x}, {"y", options.train.y}, {"rows", features.rows()}};
-  const std::string text = manifest.dump();
-  std::array<std::byte, 32> digest{};
-  key.stream("data digest", std::as_bytes(std::span(text))).fill(digest);
-  std::string hex;
-  for (const std::byte byte : digest) hex += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return hex;
+// A run's key: of the seed, or of the key file. On the coordinator; other ranks' keys are never used.
+NoiseKey noise_key(const FitOptions& options, const Communicator& ranks) {
+  if (options.seed) return NoiseKey::from_seed(*options.seed);
+  if (!ranks.is_coordinator()) return NoiseKey::from_entropy();
+  return load_or_make_key(options.key.empty() ? options.ledger + ".key" : options.key);
 }
 
-Releaser make_releaser(const FitOptions& options, const FitPlan& plan, WorkerRows& rows, Communicator& ranks) {
+Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communicator& ranks) {
   if (!plan.noise) return Releaser(ranks);
-  NoiseKey key = options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
-  std::string digest = data_digest(key, rows.features(), options);
+  Charging charging{.ledger_path = options.ledger,
+                    .limit_mu = plan.limit_mu,
+                    .replay = options.resume ? Replay::kChargedBefore : Replay::kNever};
   LedgerContext context{.method = "mean",
                         .accountant = options.budget.accountant,
                         .epsilon = options.budget.epsilon,
                         .delta = options.budget.epsilon ? options.budget.delta : std::nullopt,
                         .config_digest = plan.config_digest,
-                        .data_digest = std::move(digest),
                         .version = version()};
-  return Releaser(ranks, *plan.noise, std::move(key), options.ledger, std::move(context));
+  return Releaser(ranks, *plan.noise, noise_key(options, ranks), std::move(charging), std::move(context));
 }
 
 // One pass over this rank's rows, which ends soon after any rank fails. Collective.
@@ -136,7 +132,7 @@ void run_command(const FitOptions& options, Communicator& ranks) {
       if (plan.noise) check_ledger(options.ledger);
       outputs.emplace(options, plan.preprocessing.dim());
     }
-    releaser.emplace(make_releaser(options, plan, rows, ranks));
+    releaser.emplace(make_releaser(options, plan, ranks));
   });
   timings.end_phase("open");
 

@@ -9,6 +9,7 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger_record.hpp"
 
 namespace dpreduce {
@@ -72,6 +73,12 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
     plan.noise = make_noise_plan(budget_from(budget).mu(budget.accountant), options.adjacency, plan.requests);
     plan.guarantee = guarantee_of(budget, plan.noise->mu);
     plan.is_private = !options.seed.has_value();
+    if (options.limit_epsilon || options.limit_delta) {
+      if (!options.limit_epsilon || !options.limit_delta) {
+        throw UsageError("--budget-epsilon and --budget-delta go together");
+      }
+      plan.limit_mu = gdp_mu(*options.limit_epsilon, *options.limit_delta);
+    }
   }
   plan.config_digest = config_digest(options, plan.preprocessing);
 

@@ -22,6 +22,7 @@ struct FitPlan {
   std::optional<NoisePlan> noise;        ///< none in a non-private run
   std::optional<Guarantee> guarantee;    ///< as above
   bool is_private = false;               ///< false also under a seed
+  std::optional<double> limit_mu;        ///< of the data set, over all runs, where the user sets one
   std::string config_digest;             ///< of everything public that decides what is released
   std::size_t memory_bytes = 0;          ///< of a rank: row buffers and statistic
 

@@ -30,14 +30,15 @@ class ReleaserTest : public testing::Test {
             class_means_release(kClasses, kDim, Metric::kEuclidean, Adjacency::kAddRemove, 0.9)};
   }
 
-  Releaser releaser(NoiseKey key, double mu = 1.0) {
-    return Releaser(ranks_, make_noise_plan(mu, Adjacency::kAddRemove, requests()), std::move(key), ledger_.string(),
+  Releaser releaser(NoiseKey key, double mu = 1.0, Replay replay = Replay::kNever,
+                    std::optional<double> limit_mu = std::nullopt) {
+    return Releaser(ranks_, make_noise_plan(mu, Adjacency::kAddRemove, requests()), std::move(key),
+                    {.ledger_path = ledger_.string(), .limit_mu = limit_mu, .replay = replay},
                     {.method = "mean",
                      .accountant = Accountant::kGdp,
                      .epsilon = std::nullopt,
                      .delta = std::nullopt,
                      .config_digest = std::string(64, 'c'),
-                     .data_digest = std::string(64, 'd'),
                      .version = "test"});
   }
 
@@ -126,6 +127,71 @@ TEST_F(ReleaserTest, ASeedRepeatsTheNoiseAndSaysSoInTheLedger) {
   }
   EXPECT_EQ(runs[0], runs[1]);
   for (const LedgerRecord& record : Ledger::read(ledger_)) EXPECT_FALSE(record.entry.is_private);
+}
+
+TEST_F(ReleaserTest, AResumedRunRepeatsTheReleaseThatItHasPaidFor) {
+  const NoiseKey key = NoiseKey::from_entropy();
+  const auto same_key = [&] { return NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes())); };
+  const auto run = [&](Replay replay) {
+    Releaser noised = releaser(same_key(), 1.0, replay);
+    return values_of(noised.release("class_means", counting_statistic(requests()[1])), "class_sums");
+  };
+  const auto first = run(Replay::kChargedBefore);
+  EXPECT_EQ(run(Replay::kChargedBefore), first);
+  EXPECT_EQ(Ledger::read(ledger_).size(), 1U) << "charged once";
+  EXPECT_NE(run(Replay::kNever), first) << "a new release has new noise";
+  EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+}
+
+TEST_F(ReleaserTest, AnyChangeOfTheStatisticGetsNoiseAndChargeOfItsOwn) {
+  const NoiseKey key = NoiseKey::from_entropy();
+  const auto run = [&](std::int64_t shift) {
+    Releaser noised =
+        releaser(NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes())), 1.0, Replay::kChargedBefore);
+    Statistic statistic = counting_statistic(requests()[1]);
+    statistic.block(0)[17] += shift;
+    return values_of(noised.release("class_means", std::move(statistic)), "class_sums");
+  };
+  const auto before = run(0);
+  const auto after = run(1);
+  EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+  // Under shared noise the difference would be 1 at one place and 0 at all others.
+  int equal = 0;
+  for (std::size_t e = 0; e < before.size(); ++e) equal += before[e] == after[e] ? 1 : 0;
+  EXPECT_LT(equal, 3);
+}
+
+TEST_F(ReleaserTest, AnotherKeyNeverReplays) {
+  for (int run = 0; run < 2; ++run) {
+    Releaser noised = releaser(NoiseKey::from_entropy(), 1.0, Replay::kChargedBefore);
+    noised.release("center", counting_statistic(requests()[0]));
+  }
+  EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+}
+
+TEST_F(ReleaserTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
+  const auto run = [&](double mu) {
+    Releaser noised = releaser(NoiseKey::from_entropy(), mu, Replay::kNever, 1.0);
+    noised.release("center", counting_statistic(requests()[0]));
+    noised.release("class_means", counting_statistic(requests()[1]));
+  };
+  run(0.6);
+  run(0.79);  // 0.6^2 + 0.79^2 = 0.9841
+  EXPECT_THROW(run(0.2), BudgetRefused);
+  EXPECT_EQ(Ledger::read(ledger_).size(), 4U) << "not even its first release is charged";
+  run(0.1);
+  EXPECT_LE(composed_mu(Ledger::read(ledger_)), 1.0);
+}
+
+TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
+  const NoiseKey key = NoiseKey::from_entropy();
+  for (int run = 0; run < 3; ++run) {
+    Releaser noised =
+        releaser(NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes())), 0.9, Replay::kChargedBefore, 1.0);
+    noised.release("center", counting_statistic(requests()[0]));
+    noised.release("class_means", counting_statistic(requests()[1]));
+  }
+  EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
 }
 
 }  // namespace

@@ -127,13 +127,12 @@ double proven_against_fit(double epsilon) {
   Communicator alone = Communicator::join();
   const auto draw = [&](World world) {
     const Classes classes(world);
-    Releaser releaser(alone, plan, NoiseKey::from_entropy(), classes.ledger(),
+    Releaser releaser(alone, plan, NoiseKey::from_entropy(), {.ledger_path = classes.ledger()},
                       {.method = "mean",
                        .accountant = Accountant::kGdp,
                        .epsilon = epsilon,
                        .delta = kDelta,
                        .config_digest = std::string(64, '0'),
-                       .data_digest = std::string(64, '0'),
                        .version = "test"});
     const Release release = releaser.release("class_means", classes.statistic(request));
     const ReleasedBlock& sums = release.block("class_sums");

@@ -121,6 +121,14 @@ void CommandOptions::declare_fit(CLI::App& app) {
   fit.add_option("--ledger", fit_.ledger, "where each release is recorded before it is made")
       ->capture_default_str()
       ->group("Privacy");
+  fit.add_option("--key", fit_.key, "secret noise key, made if absent (0600); default: the ledger's name and .key")
+      ->group("Privacy");
+  fit.add_option("--budget-epsilon", fit_.limit_epsilon,
+                 "of the data set: refuse (exit 4) what all runs on this ledger would pass")
+      ->group("Privacy");
+  fit.add_option("--budget-delta", fit_.limit_delta, "goes with --budget-epsilon")->group("Privacy");
+  fit.add_flag("--resume", fit_.resume, "after a crash: repeat the very release that is charged, at no further charge")
+      ->group("Privacy");
 
   fit.add_option("--out", fit_.out, "the model")->capture_default_str()->group("Output");
   fit.add_option("--report", fit_.report, "JSON report")->group("Output");

@@ -45,6 +45,10 @@ struct FitOptions {
   std::string out = "model.safetensors";
   std::string report;  ///< empty: none
   std::string ledger = "ledger.jsonl";
+  std::string key;                      ///< empty: the ledger's name and ".key"
+  std::optional<double> limit_epsilon;  ///< of the data set, over all runs on the ledger; with limit_delta
+  std::optional<double> limit_delta;
+  bool resume = false;   ///< repeat a release that is charged already
   unsigned threads = 0;  ///< 0: every core alone, one under a launcher
   std::optional<std::uint64_t> seed;
   std::size_t memory_mib = 64;  ///< for the row buffers of a rank

@@ -52,6 +52,8 @@ FitOptions validated(FitOptions options) {
   if (options.out == options.report || options.out == options.ledger || options.report == options.ledger) {
     throw UsageError("--out, --report and --ledger must be three different files");
   }
+  if (options.resume && options.seed)
+    throw UsageError("--resume and --seed: a seeded run repeats itself without --resume");
   options.test.bad_rows = options.train.bad_rows;
   return options;
 }

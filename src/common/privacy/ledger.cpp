@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/argument_checks.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 
 namespace dpreduce {
@@ -123,6 +124,16 @@ void write_durably(const Descriptor& file, const fs::path& path, const std::stri
   refuse(path, what, error_number);
 }
 
+void require_allowed(const Allowance& allowance, std::span<const LedgerRecord> records, const fs::path& path) {
+  const std::array<double, 2> parts{composed_mu(records), allowance.planned_mu};
+  const double total = gdp_compose(parts);
+  if (total <= allowance.limit_mu) return;
+  throw BudgetRefused(path.string() + ": the runs on file have mu " + print_number(parts[0]) + ", with this one's " +
+                      print_number(allowance.planned_mu) + " it would be " + print_number(total) +
+                      ", above the data set's budget of mu " + print_number(allowance.limit_mu) +
+                      "; ask for less, or stop here");
+}
+
 void sync_folder(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const Descriptor handle(uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
@@ -148,7 +159,7 @@ void Ledger::verify_text(std::string_view text) {
   verified_sha256_ = sha256_hex(text);
 }
 
-Charge Ledger::append(const LedgerEntry& entry) {
+Charge Ledger::append(const LedgerEntry& entry, const std::optional<Allowance>& allowance) {
   if (const std::string fault = fault_of(entry); !fault.empty()) throw UsageError("ledger entry: " + fault);
 
   const Descriptor file = open_locked(path_, O_RDWR | O_APPEND | O_CREAT, LOCK_EX);
@@ -162,6 +173,7 @@ Charge Ledger::append(const LedgerEntry& entry) {
     throw ResumeMismatch(path_.string() + ":" + std::to_string(same_id - records_.begin() + 1) + ": release " +
                          entry.release_id + " is on file with another content; another release needs another id");
   }
+  if (allowance) require_allowed(*allowance, records_, path_);
 
   const std::string line =
       print_record({.entry = entry, .utc_time = utc_now(), .previous_sha256 = next_previous_sha256(text)}) + "\n";

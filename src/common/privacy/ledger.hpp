@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,13 @@ namespace dpreduce {
 /// What append did: wrote a line, or found that this very release is on file already, so that a restarted run which
 /// replays bit-identical noise is charged once.
 enum class Charge { kWritten, kAlreadyOnFile };
+
+/// What a data set may cost over all runs: the run at hand will have `planned_mu`, and everything on file together with
+/// it must not pass `limit_mu`. All in Gaussian DP, so that runs add up exactly, also when chosen adaptively.
+struct Allowance {
+  double limit_mu;
+  double planned_mu;
+};
 
 class Ledger {
  public:
@@ -33,8 +41,11 @@ class Ledger {
   /// @throws UsageError naming the field; LedgerCorrupt naming the line; ResumeMismatch if the release id is on file
   ///         with another content; BadInput with path and reason if the file cannot be opened, locked, read, written or
   ///         synced, or is not a regular file.
+  /// With an allowance, the entry's own charge counts as part of planned_mu; a line that is on file already costs
+  /// nothing.
+  /// @throws BudgetRefused where sqrt(sum of mu^2 on file + planned_mu^2) passes limit_mu; nothing is written.
   /// A process that can meet a file-size limit must ignore SIGXFSZ, or the kernel ends it here (harmlessly).
-  Charge append(const LedgerEntry& entry);
+  Charge append(const LedgerEntry& entry, const std::optional<Allowance>& allowance = std::nullopt);
 
   /// All records, oldest first, under a shared lock; verified as parse_ledger says, with its one limit: a cut at the
   /// tail cannot be found by the chain alone.

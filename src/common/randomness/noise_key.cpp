@@ -64,6 +64,10 @@ NoiseKey NoiseKey::from_seed(std::uint64_t seed) {
   return NoiseKey(std::move(bytes), false);
 }
 
+NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
+  return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()), true);
+}
+
 RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
   Message message = domain("dpreduce stream v1");
   append(message, std::uint64_t{purpose.size()});

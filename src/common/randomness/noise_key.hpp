@@ -27,6 +27,9 @@ class NoiseKey {
   /// SHA-256("dpreduce noise key from seed v1" || 0 || seed, 8 bytes little-endian): repeatable, hence not private.
   static NoiseKey from_seed(std::uint64_t seed);
 
+  /// The key that a key file holds (key_file.hpp).
+  static NoiseKey from_bytes(std::span<const std::byte, 32> bytes);
+
   NoiseKey(NoiseKey&&) noexcept = default;
   NoiseKey& operator=(NoiseKey&&) noexcept = default;
   NoiseKey(const NoiseKey&) = delete;
@@ -43,6 +46,9 @@ class NoiseKey {
   /// lengths as 8 bytes little-endian. Streams of different pairs are independent (PRF); the same pair gives the same
   /// stream again, so a pair must never serve two different releases.
   RandomStream stream(std::string_view purpose, std::span<const std::byte> context) const;
+
+  /// A copy of the secret, for the key file alone.
+  SecretVector<std::byte> bytes() const { return bytes_; }
 
   /// The first 16 bytes of HMAC-SHA256(key, "dpreduce key id v1" || 0), in hexadecimal: names the key in a ledger and
   /// tells nothing about it.

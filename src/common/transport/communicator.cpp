@@ -152,6 +152,14 @@ void Communicator::broadcast(std::span<double> values) {
   }
 }
 
+void Communicator::broadcast(std::span<std::byte> bytes) {
+  if (!job_) return;
+  for (std::size_t first = 0; first < bytes.size(); first += kElementsPerMessage) {
+    const auto part = bytes.subspan(first, std::min(kElementsPerMessage, bytes.size() - first));
+    check_mpi(MPI_Bcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, 0, job_->sums), "MPI_Bcast");
+  }
+}
+
 double Communicator::max_everywhere(double value) {
   if (!job_) return value;
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, job_->sums), "MPI_Allreduce");

@@ -61,8 +61,11 @@ class Communicator {
   /// Sums of doubles, for figures that need not be exact (diagnostics). The order of ranks may change their last bits.
   void sum_everywhere(std::span<double> values);
 
-  /// The coordinator's values, known to every rank. For public values only. Collective.
+  /// The coordinator's values, known to every rank. Collective.
   void broadcast(std::span<double> values);
+
+  /// The coordinator's bytes, known to every rank. Collective.
+  void broadcast(std::span<std::byte> bytes);
 
   /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.
   double max_everywhere(double value);

@@ -1,0 +1,57 @@
+#include "dpreduce/aggregator/statistic_fingerprint.hpp"
+
+#include <fmt/format.h>
+
+namespace dpreduce {
+namespace {
+
+__extension__ using Uint128 = unsigned __int128;
+
+constexpr Uint128 kPrime = (Uint128{1} << 127) - 1;
+constexpr std::uint64_t kLow63 = (std::uint64_t{1} << 63) - 1;
+constexpr std::uint64_t kLow32 = (std::uint64_t{1} << 32) - 1;
+
+// x mod p: 2^127 = 1 mod p.
+Uint128 reduced(Uint128 x) {
+  x = (x & kPrime) + (x >> 127);
+  return x >= kPrime ? x - kPrime : x;
+}
+
+// r v mod p for r < p. With r = r1 2^64 + r0 and A = r1 v = a1 2^63 + a0, A 2^64 = a1 + a0 2^64 mod p.
+Uint128 product(Uint128 r, std::uint64_t v) {
+  const Uint128 a = (r >> 64) * v;
+  const Uint128 shifted = (a >> 63) + (Uint128{static_cast<std::uint64_t>(a) & kLow63} << 64);
+  return reduced(reduced(shifted) + reduced(Uint128{static_cast<std::uint64_t>(r)} * v));
+}
+
+Uint128 signed_product(Uint128 r, std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  if (value >= 0) return product(r, bits);
+  return reduced(kPrime - product(r, std::uint64_t{0} - bits));
+}
+
+}  // namespace
+
+FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients) {
+  Uint128 sum = 0;
+  for (const std::uint64_t word : local.words()) {
+    const Uint128 high = coefficients.next_u64() & kLow63;
+    const Uint128 coefficient = reduced((high << 64) + coefficients.next_u64());
+    sum = reduced(sum + signed_product(coefficient, static_cast<std::int64_t>(word)));
+  }
+  FingerprintPart part{};
+  for (std::size_t digit = 0; digit < part.size(); ++digit) {
+    part[digit] = static_cast<std::uint64_t>(sum >> (32 * digit)) & kLow32;
+  }
+  return part;
+}
+
+std::string fingerprint_of(const FingerprintPart& summed) {
+  Uint128 whole = 0;
+  for (std::size_t digit = 0; digit < summed.size(); ++digit) {
+    whole = reduced(whole + product(Uint128{1} << (32 * digit), summed[digit]));
+  }
+  return fmt::format("{:016x}{:016x}", static_cast<std::uint64_t>(whole >> 64), static_cast<std::uint64_t>(whole));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,140 @@
+#include "dpreduce/kernels/blocked_kernel.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "dpreduce/kernels/packed_panels.hpp"
+#include "dpreduce/kernels/thread_team.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kMaxColumns = 4096;
+/// Panels of B that stay in cache while the panels of A pass: 4 x 48 columns x 2048 rows = 768 KiB.
+constexpr std::size_t kPanelsInCache = 4;
+
+struct PanelPair {
+  std::size_t a = 0;
+  std::size_t b = 0;
+};
+
+/// All pairs of panels, or those that touch the upper triangle; groups of kPanelsInCache panels of B at a time.
+std::vector<PanelPair> order_panel_pairs(std::size_t count_a, std::size_t count_b, ProductPart part) {
+  std::vector<PanelPair> pairs;
+  for (std::size_t group = 0; group < count_b; group += kPanelsInCache) {
+    const std::size_t group_end = std::min(group + kPanelsInCache, count_b);
+    for (std::size_t a = 0; a < count_a; ++a) {
+      const std::size_t first_b = part == ProductPart::kUpperTriangle ? std::max(group, a) : group;
+      for (std::size_t b = first_b; b < group_end; ++b) pairs.push_back({a, b});
+    }
+  }
+  return pairs;
+}
+
+/// C += A^T B for one packed block of each: the panels of two column ranges.
+class BlockProduct {
+ public:
+  BlockProduct(const MicroKernel& micro, const PackedPanels& a, const PackedPanels& b, ProductPart part,
+               const Int64View& c)
+      : micro_(micro), a_(a), b_(b), part_(part), c_(c) {}
+
+  /// The tiles of one pair of panels, over a block of `depth` rows.
+  void accumulate(const PanelPair& index, std::size_t depth) const {
+    thread_local std::vector<Segment> segments;
+    plan_segments(a_.energies(index.a, depth), b_.energies(index.b, depth), PackedPanels::pairs(depth), segments);
+
+    const Panel& panel_a = a_.panels()[index.a];
+    const Panel& panel_b = b_.panels()[index.b];
+    const std::size_t end_row = std::min(panel_a.first_column + panel_a.vectors * micro_.lanes, a_.columns());
+    const std::size_t end_column = std::min(panel_b.first_column + panel_b.vectors * micro_.lanes, b_.columns());
+    for (std::size_t row = panel_a.first_column; row < end_row; row += micro_.tile_rows) {
+      // Vectors of b that lie wholly left of the diagonal are skipped.
+      const std::size_t first_vector = part_ == ProductPart::kUpperTriangle && row > panel_b.first_column
+                                           ? (row - panel_b.first_column) / micro_.lanes
+                                           : 0;
+      if (first_vector >= panel_b.vectors) break;
+      const Range rows{row, std::min(row + micro_.tile_rows, end_row)};
+      const Range columns{panel_b.first_column + first_vector * micro_.lanes, end_column};
+      prefetch(rows, columns);
+      for (const Segment& segment : segments) {
+        const std::int16_t* pairs_a = a_.at(panel_a, segment.begin) + 2 * (row - panel_a.first_column);
+        const std::int16_t* pairs_b = b_.at(panel_b, segment.begin) + 2 * first_vector * micro_.lanes;
+        alignas(64) std::int32_t tile[kMaxTileRows * kMaxTileVectors * kMaxLanes];
+        const std::size_t vectors = panel_b.vectors - first_vector;
+        micro_.multiply[vectors - 1](pairs_a, a_.pair_stride(panel_a), pairs_b, b_.pair_stride(panel_b),
+                                     segment.end - segment.begin, tile);
+        widen(tile, vectors * micro_.lanes, rows, columns);
+      }
+    }
+  }
+
+ private:
+  /// Asks for the tile of C, which is needed thousands of cycles later.
+  void prefetch(const Range& rows, const Range& columns) const {
+    constexpr std::size_t kLine = 64 / sizeof(std::int64_t);
+    for (std::size_t row = rows.begin; row < rows.end; ++row) {
+      for (std::size_t column = columns.begin; column < columns.end; column += kLine) {
+        __builtin_prefetch(c_.row(row) + column, 0, 1);
+      }
+    }
+  }
+
+  void widen(const std::int32_t* tile, std::size_t width, const Range& rows, const Range& columns) const {
+    for (std::size_t row = rows.begin; row < rows.end; ++row, tile += width) {
+      const std::size_t begin = part_ == ProductPart::kUpperTriangle ? std::max(columns.begin, row) : columns.begin;
+      if (begin < columns.end) {
+        micro_.widen(tile + (begin - columns.begin), columns.end - begin, c_.row(row) + begin);
+      }
+    }
+  }
+
+  const MicroKernel& micro_;
+  const PackedPanels& a_;
+  const PackedPanels& b_;
+  ProductPart part_;
+  Int64View c_;
+};
+
+/// C += A^T B for two column ranges that fit the packing memory.
+void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand& a, const Range& range_a,
+                       const Operand& b, const Range& range_b, ProductPart part, const Int64View& c) {
+  const std::size_t depth = a.depth();
+  const bool one_operand = part == ProductPart::kUpperTriangle;
+  PackedPanels packed_a(micro, range_a.size(), depth);
+  std::optional<PackedPanels> other;
+  if (!one_operand) other.emplace(micro, range_b.size(), depth);
+  PackedPanels& packed_b = one_operand ? packed_a : *other;
+
+  const BlockProduct product(micro, packed_a, packed_b, part, c);
+  const std::vector<PanelPair> panel_pairs =
+      order_panel_pairs(packed_a.panels().size(), packed_b.panels().size(), part);
+  for (std::size_t first_k = 0; first_k < depth; first_k += 2 * kBlockPairs) {
+    const std::size_t block_depth = std::min(2 * kBlockPairs, depth - first_k);
+    team.for_each(PackedPanels::stripes(block_depth), [&](std::size_t stripe) {
+      packed_a.pack_stripe(a, range_a.begin, first_k, block_depth, stripe);
+      if (!one_operand) packed_b.pack_stripe(b, range_b.begin, first_k, block_depth, stripe);
+    });
+    team.for_each(panel_pairs.size(), [&](std::size_t index) { product.accumulate(panel_pairs[index], block_depth); });
+  }
+}
+
+}  // namespace
+
+void BlockedKernel::accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
+                               unsigned threads) const {
+  ThreadTeam team(threads);
+  const bool triangle = part == ProductPart::kUpperTriangle;
+  for (std::size_t begin_a = 0; begin_a < a.columns(); begin_a += kMaxColumns) {
+    const Range range_a{begin_a, std::min(begin_a + kMaxColumns, a.columns())};
+    for (std::size_t begin_b = triangle ? begin_a : 0; begin_b < b.columns(); begin_b += kMaxColumns) {
+      const Range range_b{begin_b, std::min(begin_b + kMaxColumns, b.columns())};
+      const Int64View part_of_c{c.row(begin_a) + begin_b, range_a.size(), range_b.size(), c.stride};
+      const bool on_diagonal = triangle && begin_a == begin_b;
+      accumulate_ranges(micro_, team, a, range_a, b, range_b,
+                        on_diagonal ? ProductPart::kUpperTriangle : ProductPart::kFull, part_of_c);
+    }
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,32 @@
+// The loops around a micro-kernel: which rows are packed, which tiles are computed, where sums are widened.
+//
+//     for each range of at most 4096 columns of A, of B      (bounds the memory: 16 MiB of packed values an operand)
+//       for each block of 2048 rows
+//         pack the block, stripe by stripe                   (threads share the stripes)
+//         for each panel of A and panel of B                 (threads share these)
+//           for each safe segment of the block               (energy_segments.hpp)
+//             C tile += micro-kernel(segment), widened to int64
+//
+// A panel of B stays in the second-level cache while the panels of A pass. Cost of packing: O(n (p + q)), against n p
+// q.
+#pragma once
+
+#include "dpreduce/kernels/integer_kernel.hpp"
+#include "dpreduce/kernels/micro_kernel.hpp"
+
+namespace dpreduce {
+
+class BlockedKernel final : public IntegerKernel {
+ public:
+  explicit BlockedKernel(const MicroKernel& micro) : micro_(micro) {}
+
+  std::string_view name() const override { return micro_.name; }
+
+ private:
+  void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
+                  unsigned threads) const override;
+
+  MicroKernel micro_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,51 @@
+#include "dpreduce/kernels/energy_segments.hpp"
+
+#include <algorithm>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// (2^31 - 1)^2 in units of 1024 of either energy.
+constexpr std::uint64_t kMaxInt32 = (std::uint64_t{1} << 31) - 1;
+constexpr std::uint64_t kEnergyLimit = kMaxInt32 * kMaxInt32 / (1024 * 1024);
+
+// The product of the energies of two whole blocks fits in 64 bits.
+constexpr std::uint64_t kMaxBlockUnits = kBlockPairs * ((std::uint64_t{1} << 21) + 1);
+static_assert(kMaxBlockUnits < std::uint64_t{1} << 32);
+
+}  // namespace
+
+void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b,
+                   std::size_t pairs, std::vector<Segment>& segments) {
+  const std::size_t stripes = energies_a.size();
+  DPREDUCE_ASSERT(pairs <= kBlockPairs && stripes == (pairs + kStripePairs - 1) / kStripePairs);
+  DPREDUCE_ASSERT(energies_b.size() == stripes);
+
+  segments.clear();
+  std::size_t begin = 0;
+  std::uint64_t energy_a = 0;
+  std::uint64_t energy_b = 0;
+  for (std::size_t stripe = 0; stripe < stripes; ++stripe) {
+    const std::size_t stripe_begin = stripe * kStripePairs;
+    energy_a += energies_a[stripe];
+    energy_b += energies_b[stripe];
+    if (energy_a * energy_b <= kEnergyLimit) continue;
+
+    if (begin < stripe_begin) segments.push_back({begin, stripe_begin});
+    begin = stripe_begin;
+    energy_a = energies_a[stripe];
+    energy_b = energies_b[stripe];
+    if (energy_a * energy_b <= kEnergyLimit) continue;
+
+    // One stripe alone is too much: pair by pair.
+    const std::size_t stripe_end = std::min(stripe_begin + kStripePairs, pairs);
+    for (; begin < stripe_end; ++begin) segments.push_back({begin, begin + 1});
+    energy_a = 0;
+    energy_b = 0;
+  }
+  if (begin < pairs) segments.push_back({begin, pairs});
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,90 @@
+#include "dpreduce/kernels/integer_kernel.hpp"
+
+#include <string>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string shape(std::size_t rows, std::size_t cols) {
+  return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+template <typename View>
+void check_view(const char* name, const View& view) {
+  if (view.stride < view.cols) {
+    throw UsageError(std::string("integer product: ") + name + " has stride " + std::to_string(view.stride) +
+                     ", less than its " + std::to_string(view.cols) + " columns");
+  }
+  if (view.data == nullptr && view.rows * view.cols != 0) {
+    throw UsageError(std::string("integer product: ") + name + " is " + shape(view.rows, view.cols) +
+                     " but has no data");
+  }
+}
+
+void check_depth(const char* what, std::size_t depth_a, std::size_t depth_b) {
+  if (depth_a != depth_b) {
+    throw UsageError(std::string("integer product: a has ") + std::to_string(depth_a) + " " + what + ", b has " +
+                     std::to_string(depth_b));
+  }
+}
+
+void check_result(const Int64View& c, std::size_t rows, std::size_t cols) {
+  if (c.rows != rows || c.cols != cols) {
+    throw UsageError("integer product: c is " + shape(c.rows, c.cols) + ", must be " + shape(rows, cols));
+  }
+}
+
+void check_threads(unsigned threads) {
+  if (threads == 0) throw UsageError("integer product: threads is 0, must be at least 1");
+}
+
+bool is_empty(const Operand& a, const Operand& b) {
+  return a.depth() == 0 || a.columns() == 0 || b.columns() == 0;
+}
+
+}  // namespace
+
+void IntegerKernel::accumulate_product(const Int16View& a, const Int16View& b, const Int64View& c,
+                                       unsigned threads) const {
+  check_depth("rows", a.rows, b.rows);
+  check_result(c, a.cols, b.cols);
+  check_view("a", a);
+  check_view("b", b);
+  check_view("c", c);
+  check_threads(threads);
+  const Operand left{a, SummedOver::kRows};
+  const Operand right{b, SummedOver::kRows};
+  if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
+}
+
+void IntegerKernel::accumulate_gram(const Int16View& a, const Int64View& c, unsigned threads) const {
+  check_result(c, a.cols, a.cols);
+  check_view("a", a);
+  check_view("c", c);
+  check_threads(threads);
+  const Operand both{a, SummedOver::kRows};
+  if (!is_empty(both, both)) accumulate(both, both, ProductPart::kUpperTriangle, c, threads);
+}
+
+void IntegerKernel::accumulate_row_products(const Int16View& a, const Int16View& b, const Int64View& c,
+                                            unsigned threads) const {
+  check_depth("columns", a.cols, b.cols);
+  check_result(c, a.rows, b.rows);
+  check_view("a", a);
+  check_view("b", b);
+  check_view("c", c);
+  check_threads(threads);
+  const Operand left{a, SummedOver::kColumns};
+  const Operand right{b, SummedOver::kColumns};
+  if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
+}
+
+void reject_value(const Operand& operand, std::size_t k, std::size_t column) {
+  const bool by_rows = operand.summed_over == SummedOver::kRows;
+  throw UsageError("integer product: row " + std::to_string(by_rows ? k : column) + ", column " +
+                   std::to_string(by_rows ? column : k) + " holds -32768; lattice values lie in [-32767, 32767]");
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,53 @@
+#include "dpreduce/kernels/kernel_choice.hpp"
+
+#include <string>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/blocked_kernel.hpp"
+#include "dpreduce/kernels/reference_kernel.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::vector<const IntegerKernel*> find_supported() {
+  std::vector<const IntegerKernel*> kernels{&reference_kernel()};
+  static const BlockedKernel portable(portable_micro_kernel());
+  kernels.push_back(&portable);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) {
+    static const BlockedKernel avx2(avx2_micro_kernel());
+    kernels.push_back(&avx2);
+  }
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) {
+    static const BlockedKernel avx512_vnni(avx512_vnni_micro_kernel());
+    kernels.push_back(&avx512_vnni);
+  }
+#endif
+  return kernels;
+}
+
+}  // namespace
+
+const IntegerKernel& reference_kernel() {
+  static const ReferenceKernel kernel;
+  return kernel;
+}
+
+const std::vector<const IntegerKernel*>& supported_kernels() {
+  static const std::vector<const IntegerKernel*> kernels = find_supported();
+  return kernels;
+}
+
+const IntegerKernel& select_kernel(std::string_view name) {
+  if (name == "auto") return *supported_kernels().back();
+  std::string names = "auto";
+  for (const IntegerKernel* kernel : supported_kernels()) {
+    if (kernel->name() == name) return *kernel;
+    names += ", ";
+    names += kernel->name();
+  }
+  throw UsageError("kernel '" + std::string(name) + "' is unknown or not supported by this processor; choose one of " +
+                   names);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,144 @@
+#include "dpreduce/kernels/packed_panels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace dpreduce {
+namespace {
+
+constexpr std::int16_t kLowest = std::numeric_limits<std::int16_t>::min();
+constexpr std::size_t kMaxPanelColumns = kMaxTileVectors * kMaxLanes;
+
+// packed[2j], packed[2j + 1] = first[j], second[j].
+void interleave(const std::int16_t* first, const std::int16_t* second, std::size_t count, std::int16_t* packed) {
+  for (std::size_t column = 0; column < count; ++column) {
+    packed[2 * column] = first[column];
+    packed[2 * column + 1] = second[column];
+  }
+}
+
+// Pairs of rows k of a matrix that is summed over its rows.
+void pack_rows(const Int16View& view, std::size_t first_column, std::size_t count, std::size_t first_k,
+               std::size_t depth, std::size_t width, std::int16_t* packed) {
+  static constexpr std::array<std::int16_t, kMaxPanelColumns> kZeroRow{};
+  for (std::size_t k = 0; k < depth; k += 2, packed += 2 * width) {
+    const std::int16_t* first = view.row(first_k + k) + first_column;
+    const std::int16_t* second = k + 1 < depth ? first + view.stride : kZeroRow.data();
+    interleave(first, second, count, packed);
+    std::fill(packed + 2 * count, packed + 2 * width, std::int16_t{0});
+  }
+}
+
+using Pairs4 = std::int32_t __attribute__((vector_size(16)));
+
+Pairs4 load_pairs(const std::int16_t* values) {
+  Pairs4 pairs;
+  std::memcpy(&pairs, values, sizeof pairs);
+  return pairs;
+}
+
+void store_pairs(const Pairs4& pairs, std::int16_t* values) {
+  std::memcpy(values, &pairs, sizeof pairs);
+}
+
+// packed[k][j] = rows[j][k] for 4 x 4 pairs.
+void transpose_pairs(const std::int16_t* rows, std::size_t stride, std::int16_t* packed, std::size_t packed_stride) {
+  const Pairs4 row0 = load_pairs(rows);
+  const Pairs4 row1 = load_pairs(rows + stride);
+  const Pairs4 row2 = load_pairs(rows + 2 * stride);
+  const Pairs4 row3 = load_pairs(rows + 3 * stride);
+  const Pairs4 low01 = __builtin_shufflevector(row0, row1, 0, 4, 1, 5);
+  const Pairs4 high01 = __builtin_shufflevector(row0, row1, 2, 6, 3, 7);
+  const Pairs4 low23 = __builtin_shufflevector(row2, row3, 0, 4, 1, 5);
+  const Pairs4 high23 = __builtin_shufflevector(row2, row3, 2, 6, 3, 7);
+  store_pairs(__builtin_shufflevector(low01, low23, 0, 1, 4, 5), packed);
+  store_pairs(__builtin_shufflevector(low01, low23, 2, 3, 6, 7), packed + packed_stride);
+  store_pairs(__builtin_shufflevector(high01, high23, 0, 1, 4, 5), packed + 2 * packed_stride);
+  store_pairs(__builtin_shufflevector(high01, high23, 2, 3, 6, 7), packed + 3 * packed_stride);
+}
+
+// The same for a matrix that is summed along its rows: pairs lie side by side already, and are transposed, whole
+// stripes four columns at a time.
+void pack_columns(const Int16View& view, std::size_t first_row, std::size_t count, std::size_t first_k,
+                  std::size_t depth, std::size_t width, std::int16_t* packed) {
+  static_assert(kStripePairs % 4 == 0);
+  const std::size_t fours = depth == 2 * kStripePairs ? count - count % 4 : 0;
+  for (std::size_t column = 0; column < fours; column += 4) {
+    const std::int16_t* source = view.row(first_row + column) + first_k;
+    for (std::size_t pair = 0; pair < kStripePairs; pair += 4) {
+      transpose_pairs(source + 2 * pair, view.stride, packed + (pair * width + column) * 2, 2 * width);
+    }
+  }
+  for (std::size_t column = fours; column < count; ++column) {
+    const std::int16_t* source = view.row(first_row + column) + first_k;
+    for (std::size_t k = 0; k < depth + depth % 2; ++k) {
+      packed[(k / 2 * width + column) * 2 + k % 2] = k < depth ? source[k] : std::int16_t{0};
+    }
+  }
+  for (std::size_t pair = 0; pair < PackedPanels::pairs(depth); ++pair) {
+    std::fill(packed + (pair * width + count) * 2, packed + (pair + 1) * width * 2, std::int16_t{0});
+  }
+}
+
+// Names the value that no bound covers.
+void reject_first(const Operand& operand, const Range& depth, const Range& columns) {
+  for (std::size_t k = depth.begin; k < depth.end; ++k) {
+    for (std::size_t column = columns.begin; column < columns.end; ++column) {
+      if (operand.at(k, column) == kLowest) reject_value(operand, k, column);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
+  const std::size_t vectors = (columns + lanes - 1) / lanes;
+  const std::size_t count = (vectors + kMaxTileVectors - 1) / kMaxTileVectors;
+  std::vector<Panel> panels(count);
+  std::size_t first_column = 0;
+  for (std::size_t index = 0; index < count; ++index) {
+    panels[index] = {first_column, vectors / count + (index < vectors % count ? 1 : 0)};
+    first_column += panels[index].vectors * lanes;
+  }
+  return panels;
+}
+
+PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth)
+    : columns_(columns),
+      lanes_(micro.lanes),
+      measure_(micro.measure),
+      max_pairs_(std::min(pairs(depth), kBlockPairs)),
+      max_stripes_((max_pairs_ + kStripePairs - 1) / kStripePairs),
+      panels_(split_into_panels(columns, micro.lanes)),
+      energies_(panels_.size() * max_stripes_) {
+  const std::size_t padded_columns = (columns + lanes_ - 1) / lanes_ * lanes_;
+  const std::size_t bytes = 2 * max_pairs_ * padded_columns * sizeof(std::int16_t);
+  values_.reset(static_cast<std::int16_t*>(::operator new (bytes, std::align_val_t{64})));
+}
+
+void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column, std::size_t first_k, std::size_t depth,
+                               std::size_t stripe) {
+  const std::size_t first_pair = stripe * kStripePairs;
+  const std::size_t stripe_k = first_k + 2 * first_pair;
+  const std::size_t stripe_depth = std::min(2 * kStripePairs, depth - 2 * first_pair);
+  const std::size_t stripe_pairs = pairs(stripe_depth);
+  for (std::size_t index = 0; index < panels_.size(); ++index) {
+    const Panel& panel = panels_[index];
+    const std::size_t width = panel.vectors * lanes_;
+    const std::size_t count = std::min(width, columns_ - panel.first_column);
+    const std::size_t source_column = first_column + panel.first_column;
+    std::int16_t* packed = panel_begin(panel) + first_pair * pair_stride(panel);
+    const auto pack = operand.summed_over == SummedOver::kRows ? pack_rows : pack_columns;
+    pack(operand.view, source_column, count, stripe_k, stripe_depth, width, packed);
+
+    const std::uint32_t energy = measure_(packed, stripe_pairs, panel.vectors);
+    if (energy == kNoEnergy) {
+      reject_first(operand, {stripe_k, stripe_k + stripe_depth}, {source_column, source_column + count});
+    }
+    energies_[index * max_stripes_ + stripe] = energy;
+  }
+}
+
+}  // namespace dpreduce
