@@ -21,12 +21,6 @@ int report_error(const char* message, ExitCode code) {
   return static_cast<int>(code);
 }
 
-// Every rank parses the same words and comes to the same end; the first one speaks.
-int usage_error(const UsageError& error) {
-  if (launched_rank() == 0) report_error(error.what(), error.code());
-  return static_cast<int>(error.code());
-}
-
 // A failure that the ranks have not agreed on would leave the others waiting: the job is ended.
 int end_with(Communicator& ranks, const char* message, ExitCode code) {
   report_error(message, code);
@@ -34,9 +28,12 @@ int end_with(Communicator& ranks, const char* message, ExitCode code) {
   return static_cast<int>(code);
 }
 
-int run_on_ranks(const Command& command) {
+// Every rank parses the same words; what is wrong with them is agreed upon like any other failure, and told once.
+int parse_and_run(const std::vector<std::string>& words) {
   Communicator ranks = Communicator::join();
   try {
+    Command command;
+    ranks.together([&] { command = parse_command_line(words); });
     std::visit([&](const auto& options) { run_command(options, ranks); }, command);
     return static_cast<int>(ExitCode::kDone);
   } catch (const PeerFailed& failure) {
@@ -47,16 +44,6 @@ int run_on_ranks(const Command& command) {
     return end_with(ranks, "out of memory; use more ranks, or a smaller --memory", ExitCode::kInternal);
   } catch (const std::exception& error) {
     return end_with(ranks, error.what(), ExitCode::kInternal);
-  }
-}
-
-int parse_and_run(std::vector<std::string> words) {
-  try {
-    return run_on_ranks(parse_command_line(std::move(words)));
-  } catch (const UsageError& error) {
-    return usage_error(error);
-  } catch (const std::exception& error) {
-    return report_error(error.what(), ExitCode::kInternal);
   }
 }
 

@@ -73,13 +73,15 @@ void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares
 
 void run_command(const EvaluateOptions& options, Communicator& ranks) {
   std::optional<Classifier> classifier;
+  std::optional<WorkerRows> rows;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
+    rows.emplace(open_rows_for(classifier->input_dim(), options.test, ranks.rank(), ranks.size()));
     if (ranks.is_coordinator() && !options.report.empty()) AtomicFile check_writable(options.report);
   });
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, classifier->classes());
-  const ConfusionMatrix matrix = evaluate_on_ranks(ranks, *classifier, options.test, default_threads());
+  const ConfusionMatrix matrix = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads());
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     nlohmann::json report = to_json(matrix, shares);

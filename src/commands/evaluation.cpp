@@ -52,22 +52,21 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
   }
 }
 
-WorkerRows open_rows_for(const Classifier& classifier, const RowsOptions& options, int worker, int workers) {
+WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers) {
   WorkerRows rows =
       WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers));
-  if (rows.dim() != classifier.input_dim()) {
+  if (rows.dim() != input_dim) {
     throw BadInput(fmt::format("{}: rows have {} features, but the model was trained on {}", options.x.front(),
-                               rows.dim(), classifier.input_dim()));
+                               rows.dim(), input_dim));
   }
   return rows;
 }
 
-ConfusionMatrix evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, const RowsOptions& options,
+ConfusionMatrix evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                                   unsigned threads) {
   ConfusionMatrix local(classifier.classes());
   ranks.together([&] {
-    WorkerRows rows = open_rows_for(classifier, options, ranks.rank(), ranks.size());
-    for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk& chunk) {
+    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk) {
       const std::vector<std::int32_t> predicted = classifier.predict_labels(chunk.features, threads);
       for (std::size_t row = 0; row < chunk.rows; ++row) local.add(chunk.labels[row], predicted[row]);
     });

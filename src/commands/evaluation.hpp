@@ -24,11 +24,13 @@ unsigned default_threads();
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const std::function<void(const RowChunk&)>& visit);
 
-/// Opens the rows of worker `worker` of `workers` and checks that they have the classifier's features. Throws BadInput.
-WorkerRows open_rows_for(const Classifier& classifier, const RowsOptions& options, int worker, int workers);
+/// Opens the rows of worker `worker` of `workers` and checks that they have the model's `input_dim` features. Throws
+/// BadInput.
+WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers);
 
-/// The confusion matrix over all ranks' rows, known to every rank. Collective.
-ConfusionMatrix evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, const RowsOptions& options,
+/// The confusion matrix over all ranks' `rows`, known to every rank. Collective. Throws BadInput as for_each_chunk
+/// does.
+ConfusionMatrix evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                                   unsigned threads);
 
 }  // namespace dpreduce

@@ -34,9 +34,14 @@ struct Outputs {
   std::optional<AtomicFile> report;
 };
 
-// The ledger can be read, verifies, and can be written, as far as that shows in advance.
-void check_ledger(const std::string& path) {
-  Ledger::read(path);
+// The ledger can be read, verifies, has room for the plan, and can be written, as far as that shows in advance. A
+// resumed run may have paid already; what it still has to pay is checked when it is charged.
+void check_ledger(const FitOptions& options, const FitPlan& plan) {
+  const std::string& path = options.ledger;
+  const std::vector<LedgerRecord> records = Ledger::read(path);
+  if (plan.limit_mu && plan.is_private && !options.resume) {
+    require_allowed({*plan.limit_mu, plan.noise->mu}, records, path);
+  }
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
@@ -125,11 +130,13 @@ void run_command(const FitOptions& options, Communicator& ranks) {
     if (ranks.is_coordinator()) print_dry_run(options, plan);
     return;
   }
+  std::optional<WorkerRows> test_rows;
   std::optional<Outputs> outputs;
   std::optional<Releaser> releaser;
   ranks.together([&] {
+    if (!options.test.x.empty()) test_rows.emplace(open_rows_for(rows.dim(), options.test, ranks.rank(), ranks.size()));
     if (ranks.is_coordinator()) {
-      if (plan.noise) check_ledger(options.ledger);
+      if (plan.noise) check_ledger(options, plan);
       outputs.emplace(options, plan.preprocessing.dim());
     }
     releaser.emplace(make_releaser(options, plan, ranks));
@@ -158,17 +165,22 @@ void run_command(const FitOptions& options, Communicator& ranks) {
       release_classifier(*releaser, std::move(local), options, plan, std::move(preprocessing), ranks);
   timings.end_phase("release");
 
+  // What has been paid for is kept, whatever becomes of the test.
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    outputs->model.write(to_bytes(classifier));
+    outputs->model.commit();
+  });
+  timings.end_phase("write");
+
   std::optional<ConfusionMatrix> test;
-  if (!options.test.x.empty()) {
-    test.emplace(evaluate_on_ranks(ranks, classifier, options.test, threads));
+  if (test_rows) {
+    test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.test.bad_rows, threads));
     timings.end_phase("test");
   }
 
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    outputs->model.write(to_bytes(classifier));
-    outputs->model.commit();
-    timings.end_phase("write");
     const nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
     if (outputs->report) {
       outputs->report->write(report.dump(2) + "\n");

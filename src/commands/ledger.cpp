@@ -1,13 +1,21 @@
 #include "dpreduce/privacy/ledger.hpp"
 
+#include <filesystem>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/commands/commands.hpp"
+#include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 
 namespace dpreduce {
 namespace {
+
+// An absent ledger is an empty one to a run that will write it; to somebody who asks for it, it is a wrong path.
+void require_file(const std::string& path) {
+  if (!std::filesystem::exists(path)) throw BadInput(path + ": no such ledger; check the path");
+}
 
 void print_text(const std::vector<LedgerRecord>& records) {
   for (const LedgerRecord& record : records) {
@@ -29,6 +37,7 @@ void print_text(const std::vector<LedgerRecord>& records) {
 void run_command(const LedgerShowOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
+    require_file(options.ledger);
     const std::vector<LedgerRecord> records = Ledger::read(options.ledger);
     if (options.format == OutputFormat::kText) return print_text(records);
     nlohmann::json releases = nlohmann::json::array();
@@ -40,6 +49,7 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks) {
 void run_command(const LedgerVerifyOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
+    require_file(options.ledger);
     fmt::print("{}: {} lines, intact (a cut at the end cannot be told from the chain alone)\n", options.ledger,
                Ledger::verify(options.ledger));
   });

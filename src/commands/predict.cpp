@@ -15,7 +15,8 @@ namespace {
 void predict_labels(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
   std::vector<std::int32_t> labels;
   ranks.together([&] {
-    WorkerRows rows = open_rows_for(classifier, {options.x, {}, options.bad_rows}, ranks.rank(), ranks.size());
+    WorkerRows rows =
+        open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, ranks.rank(), ranks.size());
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk& chunk) {
       const auto predicted = classifier.predict_labels(chunk.features, default_threads());
       labels.insert(labels.end(), predicted.begin(), predicted.end());
@@ -38,7 +39,7 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
 void predict_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    WorkerRows rows = open_rows_for(classifier, {options.x, {}, options.bad_rows}, 0, 1);
+    WorkerRows rows = open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, 0, 1);
     NpyWriter writer(options.out, DType::kFloat32, {rows.range().count, classifier.classes()});
     std::vector<float> scores;
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk& chunk) {

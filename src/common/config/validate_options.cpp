@@ -1,6 +1,9 @@
 #include "dpreduce/config/validate_options.hpp"
 
 #include <cmath>
+#include <filesystem>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -31,6 +34,16 @@ void check_classes(std::size_t classes) {
   }
 }
 
+// However the two are spelled, and whether they exist yet or not. A device may take several outputs.
+bool is_same_file(const std::filesystem::path& first, const std::filesystem::path& second) {
+  std::error_code error;
+  if (std::filesystem::is_character_file(first, error)) return false;
+  const auto plain = [&](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  return plain(first) == plain(second);
+}
+
 void check_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
   if (has_x != has_y) throw UsageError(fmt::format("{} and {} go together: {} is missing", x, y, has_x ? y : x));
 }
@@ -49,8 +62,15 @@ FitOptions validated(FitOptions options) {
   check_range("--memory", static_cast<double>(options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
   if (options.ledger.empty()) throw UsageError("--ledger: a file name is needed");
-  if (options.out == options.report || options.out == options.ledger || options.report == options.ledger) {
-    throw UsageError("--out, --report and --ledger must be three different files");
+  const std::string key = options.key.empty() ? options.ledger + ".key" : options.key;
+  const std::vector<std::pair<const char*, std::string>> outputs{
+      {"--out", options.out}, {"--report", options.report}, {"--ledger", options.ledger}, {"--key", key}};
+  for (std::size_t first = 0; first < outputs.size(); ++first) {
+    for (std::size_t second = first + 1; second < outputs.size(); ++second) {
+      if (outputs[first].second.empty() || !is_same_file(outputs[first].second, outputs[second].second)) continue;
+      throw UsageError(fmt::format("{} and {} are both {}: they must be different files", outputs[first].first,
+                                   outputs[second].first, outputs[second].second));
+    }
   }
   if (options.resume && options.seed)
     throw UsageError("--resume and --seed: a seeded run repeats itself without --resume");

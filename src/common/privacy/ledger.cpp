@@ -124,16 +124,6 @@ void write_durably(const Descriptor& file, const fs::path& path, const std::stri
   refuse(path, what, error_number);
 }
 
-void require_allowed(const Allowance& allowance, std::span<const LedgerRecord> records, const fs::path& path) {
-  const std::array<double, 2> parts{composed_mu(records), allowance.planned_mu};
-  const double total = gdp_compose(parts);
-  if (total <= allowance.limit_mu) return;
-  throw BudgetRefused(path.string() + ": the runs on file have mu " + print_number(parts[0]) + ", with this one's " +
-                      print_number(allowance.planned_mu) + " it would be " + print_number(total) +
-                      ", above the data set's budget of mu " + print_number(allowance.limit_mu) +
-                      "; ask for less, or stop here");
-}
-
 void sync_folder(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const Descriptor handle(uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
@@ -190,6 +180,16 @@ std::vector<LedgerRecord> Ledger::read(const fs::path& path) {
   const Descriptor file = open_locked(path, O_RDONLY, LOCK_SH);
   if (file.get() < 0) return {};
   return parse_ledger(read_all(file, path), path.string());
+}
+
+void require_allowed(const Allowance& allowance, std::span<const LedgerRecord> records, const fs::path& path) {
+  const std::array<double, 2> parts{composed_mu(records), allowance.planned_mu};
+  const double total = gdp_compose(parts);
+  if (total <= allowance.limit_mu) return;
+  throw BudgetRefused(path.string() + ": the runs on file have mu " + print_number(parts[0]) + ", with this one's " +
+                      print_number(allowance.planned_mu) + " it would be " + print_number(total) +
+                      ", above the data set's budget of mu " + print_number(allowance.limit_mu) +
+                      "; ask for less, or stop here");
 }
 
 double composed_mu(std::span<const LedgerRecord> records) {

@@ -65,6 +65,11 @@ class Ledger {
   std::string verified_sha256_;
 };
 
+/// Returns where sqrt(sum of mu^2 on file + planned_mu^2) <= limit_mu.
+/// @throws BudgetRefused, naming `path` and the three figures.
+void require_allowed(const Allowance& allowance, std::span<const LedgerRecord> records,
+                     const std::filesystem::path& path);
+
 /// sqrt(sum mu^2) over the records of private runs, rounded up: what they reveal together, if they were about the same
 /// records, under one adjacency.
 double composed_mu(std::span<const LedgerRecord> records);

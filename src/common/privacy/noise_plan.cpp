@@ -90,7 +90,9 @@ std::vector<double> choose_sigmas(const ReleaseRequest& release, const HighPreci
       split_precision(weights, release.profiles, allowed_squared_mu / release.rounds);
 
   std::vector<double> sigmas;
-  for (const HighPrecision& precision : precisions) sigmas.push_back(round_up(1 / sqrt(precision)));
+  for (const HighPrecision& precision : precisions) {
+    sigmas.push_back(std::max(round_up(1 / sqrt(precision)), kSmallestPlannedSigma));
+  }
   while (squared_mu(sigmas, release.profiles, release.rounds) > allowed_squared_mu) {
     for (double& sigma : sigmas) sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
   }

@@ -26,6 +26,8 @@ namespace dpreduce {
 
 /// The largest noise that is sampled exactly (fill_rounded_gaussian); 40 s is far below 2^63 there.
 inline constexpr double kLargestPlannedSigma = 0x1p45;
+/// The smallest: a budget that would be content with less gets this, and spends less than it may.
+inline constexpr double kSmallestPlannedSigma = 0.5;
 
 struct BlockRequest {
   std::string name;

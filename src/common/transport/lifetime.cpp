@@ -55,8 +55,8 @@ int wait_for_child(pid_t child) {
   const int signal = WTERMSIG(status);
   if (signal != SIGTERM && signal != SIGINT) {
     std::fprintf(stderr,
-                 "dpreduce: rank %d was lost: killed by signal %d (%s); the job ends, unfinished output is discarded\n",
-                 launched_rank(), signal, strsignal(signal));
+                 "dpreduce: rank %s was lost: killed by signal %d (%s); the job ends, unfinished output is discarded\n",
+                 launcher_rank(), signal, strsignal(signal));
   }
   return static_cast<int>(ExitCode::kAggregationAborted);
 }
@@ -65,11 +65,6 @@ int wait_for_child(pid_t child) {
 
 bool launched_by_mpi() {
   return launcher_rank() != nullptr;
-}
-
-int launched_rank() {
-  const char* rank = launcher_rank();
-  return rank == nullptr ? 0 : std::atoi(rank);
 }
 
 int run_guarded(const std::function<int()>& job, void (*before_the_end)() noexcept) {

@@ -13,10 +13,6 @@ namespace dpreduce {
 /// Whether mpirun, srun or another PMI launcher started this process.
 bool launched_by_mpi();
 
-/// This process's number in the launched job as the launcher's environment has it, before MPI is started; 0 without
-/// one.
-int launched_rank();
-
 /// Runs `job` to its exit code: in this process without a launcher, in a guarded child under one. Call it before MPI,
 /// threads or files. Also sets what SIGINT and SIGTERM do: the process ends at once with ExitCode::kInterrupted (alone)
 /// or ExitCode::kAggregationAborted (told to by the launcher). SIGPIPE and
