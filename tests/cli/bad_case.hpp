@@ -1,0 +1,43 @@
+// One way in which a user or the world goes wrong, and what the program must answer.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+
+namespace dpreduce {
+
+/// Where a case is tried. Those that differ from another one only in what a file or option holds are spared the time
+/// that mpirun takes.
+enum class Launch { kAloneAndOnRanks, kAloneOnly, kOnRanksOnly };
+
+/// Every case starts in a folder of its own with x.npy (12 x 4), y.npy (classes 0 to 2), and model.safetensors,
+/// report.json and ledger.jsonl (two lines) of earlier runs.
+struct BadCase {
+  std::string name;
+  std::string arguments;
+  int exit_code = 0;
+  std::string message;                                       ///< a part of the one line on standard error
+  std::function<void(const TemporaryFolder&)> prepare = {};  ///< makes the bad file
+  Launch launch = Launch::kAloneAndOnRanks;
+  Privileges privileges = Privileges::kOwn;
+};
+
+/// A fit that succeeds; what stands behind it may make it fail.
+inline const std::string kGoodFit =
+    "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 1 --report report.json ";
+/// The same without a budget.
+inline const std::string kFitWithoutBudget =
+    "fit --train-x x.npy --train-y y.npy --classes 3 --seed 1 --report report.json ";
+/// Without a file of features, without a file of labels.
+inline const std::string kFitOfFeatures = "fit --train-y y.npy --classes 3 --mu 1 --seed 1 --train-x ";
+inline const std::string kFitOfLabels = "fit --train-x x.npy --classes 3 --mu 1 --seed 1 --train-y ";
+
+std::vector<BadCase> bad_training_files();
+std::vector<BadCase> bad_options();
+std::vector<BadCase> bad_models_and_outputs();
+
+}  // namespace dpreduce

@@ -1,0 +1,137 @@
+#include <filesystem>
+
+#include "bad_case.hpp"
+#include "training_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Folder = TemporaryFolder;
+namespace fs = std::filesystem;
+
+const std::string kPredict = "predict --x x.npy --out labels.npy --model ";
+
+// The good model with one text replaced by another of the same length.
+std::function<void(const Folder&)> model_with(const std::string& text, const std::string& other) {
+  return [=](const Folder& folder) {
+    std::string bytes = read_bytes(folder / "model.safetensors");
+    bytes.replace(bytes.find(text), text.size(), other);
+    write_bytes(folder / "bad.safetensors", bytes);
+  };
+}
+
+std::string safetensors(const std::string& header, const std::string& data) {
+  return element_bytes(std::vector<std::uint64_t>{header.size()}) + header + data;
+}
+
+const std::string kUnseededFit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --report report.json ";
+
+void read_only_folder(const Folder& folder) {
+  fs::create_directory(folder / "closed");
+  fs::permissions(folder / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+}
+
+void wider_rows(const Folder& folder) {
+  write_npy(make_rows({4, 4, 4}, 5), folder / "wide.npy", folder / "wide_y.npy");
+}
+
+}  // namespace
+
+std::vector<BadCase> bad_models_and_outputs() {
+  return {
+      {"ModelMissing", kPredict + "absent.safetensors", 3, "absent.safetensors: cannot be"},
+      {"ModelOfANewerProgram", kPredict + "bad.safetensors", 3, "a newer dpreduce wrote this",
+       model_with("\"format_version\":\"1\"", "\"format_version\":\"2\"")},
+      {"ModelOfAnOlderProgram", kPredict + "bad.safetensors", 3, "format version 0 is unknown",
+       model_with("\"format_version\":\"1\"", "\"format_version\":\"0\""), Launch::kAloneOnly},
+      {"ModelTruncated", kPredict + "bad.safetensors", 3, "bad.safetensors: ",
+       [](const Folder& folder) {
+         fs::copy_file(folder / "model.safetensors", folder / "bad.safetensors");
+         fs::resize_file(folder / "bad.safetensors", fs::file_size(folder / "bad.safetensors") - 3);
+       }},
+      {"ModelOfGarbage", kPredict + "bad.safetensors", 3, "is it a safetensors file",
+       [](const Folder& folder) { write_bytes(folder / "bad.safetensors", std::string(200, 'g')); }},
+      {"ModelOfAnotherProgram", kPredict + "bad.safetensors", 3, "was this file written by dpreduce",
+       [](const Folder& folder) {
+         write_bytes(folder / "bad.safetensors",
+                     safetensors(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", std::string(8, '\0')));
+       },
+       Launch::kAloneOnly},
+      {"ModelThatIsADirectory", kPredict + ".", 3, ".: "},
+      {"PredictOnOtherFeatures", "predict --model model.safetensors --x wide.npy --out labels.npy", 3,
+       "wide.npy: rows have 5 features, but the model was trained on 4", wider_rows},
+      {"EvaluateOnOtherFeatures", "evaluate --model model.safetensors --test-x wide.npy --test-y y.npy", 3,
+       "wide.npy: rows have 5 features", wider_rows},
+      {"EvaluateOnOtherLabels", "evaluate --model model.safetensors --test-x x.npy --test-y bad.npy", 3,
+       "bad.npy: row 1 has label 9",
+       [](const Folder& folder) {
+         write_label_file(folder / "bad.npy", {0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+       }},
+      {"TestFeaturesMissing", kGoodFit + "--test-x absent.npy --test-y y.npy", 3, "absent.npy: No such file"},
+      {"TestLabelsMissing",
+       kGoodFit + "--test-x x.npy --test-y absent.npy",
+       3,
+       "absent.npy: No such file",
+       {},
+       Launch::kAloneOnly},
+      {"TestOnOtherFeatures", kGoodFit + "--test-x wide.npy --test-y wide_y.npy", 3, "wide.npy: rows have 5 features",
+       wider_rows},
+      {"ModelIntoMissingFolder", kGoodFit + "--out absent/model.safetensors", 3, "absent/model.safetensors: cannot be"},
+      {"ModelOntoDirectory", kGoodFit + "--out folder", 3, "folder: is a directory",
+       [](const Folder& folder) { fs::create_directory(folder / "folder"); }},
+      {"ReportIntoMissingFolder", kGoodFit + "--report absent/report.json", 3, "absent/report.json: cannot be"},
+      {"ReportIntoClosedFolder", kGoodFit + "--report closed/report.json", 3,
+       "closed/report.json: cannot be written in directory closed: Permission denied", read_only_folder,
+       Launch::kAloneAndOnRanks, Privileges::kNone},
+      {"LabelsIntoMissingFolder", "predict --x x.npy --model model.safetensors --out absent/labels.npy", 3,
+       "absent/labels.npy: cannot be"},
+      {"SynthOntoAFile", "synth --out x.npy --rows 10", 3, "x.npy: cannot be made"},
+      {"LedgerEdited", kGoodFit, 6, "ledger.jsonl:2: the chain is broken",
+       [](const Folder& folder) {
+         std::string text = read_bytes(folder / "ledger.jsonl");
+         text.replace(text.find("\"elements\":12"), 13, "\"elements\":10");
+         write_bytes(folder / "ledger.jsonl", text);
+       }},
+      {"LedgerOfGarbage", kGoodFit, 6, "ledger.jsonl:1: not a ledger line",
+       [](const Folder& folder) { write_bytes(folder / "ledger.jsonl", "no ledger\n"); }, Launch::kAloneOnly},
+      {"LedgerTorn", kGoodFit, 6, "the last line is torn",
+       [](const Folder& folder) {
+         fs::resize_file(folder / "ledger.jsonl", fs::file_size(folder / "ledger.jsonl") - 1);
+       }},
+      {"LedgerNotWritable", kGoodFit, 3, "ledger.jsonl: cannot be written",
+       [](const Folder& folder) { fs::permissions(folder / "ledger.jsonl", fs::perms::owner_read); },
+       Launch::kAloneAndOnRanks, Privileges::kNone},
+      {"LedgerIntoMissingFolder",
+       kGoodFit + "--ledger absent/ledger.jsonl",
+       3,
+       "absent/ledger.jsonl: cannot be written",
+       {},
+       Launch::kAloneOnly},
+      {"LedgerIntoClosedFolder", kGoodFit + "--ledger closed/ledger.jsonl", 3, "closed/ledger.jsonl: cannot be written",
+       read_only_folder, Launch::kAloneAndOnRanks, Privileges::kNone},
+      {"LedgerThatIsADirectory", kGoodFit + "--ledger folder", 3, "folder: the ledger must be a regular file",
+       [](const Folder& folder) { fs::create_directory(folder / "folder"); }},
+      {"KeyOfOtherLength", kUnseededFit + "--key bad.key", 3, "bad.key: is no key file",
+       [](const Folder& folder) {
+         write_bytes(folder / "bad.key", "too short");
+         fs::permissions(folder / "bad.key", fs::perms::owner_read);
+       }},
+      {"KeyThatOthersMayRead", kUnseededFit + "--key bad.key", 3, "others than its owner may use it",
+       [](const Folder& folder) {
+         write_bytes(folder / "bad.key", std::string(32, 'k'));
+         fs::permissions(folder / "bad.key", fs::perms::owner_read | fs::perms::group_read);
+       }},
+      {"KeyIntoMissingFolder", kUnseededFit + "--key absent/key", 3, "absent/key: cannot be", {}, Launch::kAloneOnly},
+      {"BudgetOfTheDataSpent", kUnseededFit + "--ledger spent.jsonl --budget-epsilon 1e-3 --budget-delta 1e-9 --key k",
+       4, "spent.jsonl",
+       [](const Folder& folder) {
+         write_bytes(folder / "spent.jsonl", "");
+         write_bytes(folder / "k", std::string(32, 'k'));
+         fs::permissions(folder / "k", fs::perms::owner_read);
+       }},
+      {"VerifyOfNoLedger", "ledger verify absent.jsonl", 3, "absent.jsonl: "},
+      {"ShowOfNoLedger", "ledger show absent.jsonl", 3, "absent.jsonl: "},
+  };
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,163 @@
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "bad_case.hpp"
+#include "training_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Folder = TemporaryFolder;
+using Prepare = std::function<void(const Folder&)>;
+
+Prepare bytes(const std::string& name, const std::string& content) {
+  return [=](const Folder& folder) { write_bytes(folder / name, content); };
+}
+
+// An .npy file of this element type and shape, with `count` bytes of zeros behind the header.
+Prepare npy(const std::string& name, const std::string& descr, const std::string& shape, std::size_t count) {
+  return bytes(name, npy_header_bytes(npy_text(descr, shape)) + std::string(count, '\0'));
+}
+
+// x.npy with one entry replaced.
+Prepare with_entry(std::size_t row, float value) {
+  return [=](const Folder& folder) {
+    TrainingRows rows = make_rows({4, 4, 4}, 4);
+    rows.features[row * rows.dim + 2] = value;
+    write_npy(rows, folder / "bad.npy", folder / "y.npy");
+  };
+}
+
+Prepare with_label(std::size_t row, std::int64_t label) {
+  return [=](const Folder& folder) {
+    TrainingRows rows = make_rows({4, 4, 4}, 4);
+    rows.labels[row] = label;
+    write_label_file(folder / "bad.npy", rows.labels);
+  };
+}
+
+Prepare cut_short(const std::string& name) {
+  return [=](const Folder& folder) {
+    std::filesystem::copy_file(folder / "x.npy", folder / name);
+    std::filesystem::resize_file(folder / name, std::filesystem::file_size(folder / name) - 5);
+  };
+}
+
+// The features for some ranks' own files, each of this many columns.
+Prepare features_of_ranks(const std::vector<std::size_t>& dims) {
+  return [=](const Folder& folder) {
+    for (std::size_t rank = 0; rank < dims.size(); ++rank) {
+      write_npy(make_rows({2, 1, 1}, dims[rank]), folder / numbered_npy("x", rank), folder / numbered_npy("y", rank));
+    }
+  };
+}
+
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+std::vector<BadCase> bad_training_files() {
+  const std::string header_of_5000_bytes = std::string("\x93NUMPY\x01\0\x88\x13", 10) + npy_text("<f4", "(12, 4)");
+  return {
+      {"TruncatedFile", kFitOfFeatures + "bad.npy", 3, "bad.npy: holds 187 bytes of elements where its shape (12, 4)",
+       cut_short("bad.npy")},
+      {"AppendedFile", kFitOfFeatures + "bad.npy", 3, "something was appended", npy("bad.npy", "<f4", "(12, 4)", 193),
+       Launch::kAloneOnly},
+      {"WrongMagic", kFitOfFeatures + "bad.npy", 3, "bad.npy: is not an .npy file", bytes("bad.npy", "PK\3\4 a zip")},
+      {"HeaderLargerThanFile", kFitOfFeatures + "bad.npy", 3, "bad.npy: ends inside its .npy header",
+       bytes("bad.npy", header_of_5000_bytes)},
+      {"UnknownNpyVersion", kFitOfFeatures + "bad.npy", 3, "version 9.0",
+       bytes("bad.npy", npy_header_bytes(npy_text("<f4", "(12, 4)"), 9)), Launch::kAloneOnly},
+      {"NegativeShape", kFitOfFeatures + "bad.npy", 3, "a negative extent", npy("bad.npy", "<f4", "(-12, 4)", 192),
+       Launch::kAloneOnly},
+      {"OverflowingShape", kFitOfFeatures + "bad.npy", 3,
+       "bad.npy: ", npy("bad.npy", "<f4", "(4294967296, 4294967296)", 64)},
+      {"ExtentBeyond64Bits", kFitOfFeatures + "bad.npy", 3, "does not fit 64 bits",
+       npy("bad.npy", "<f4", "(99999999999999999999, 4)", 64), Launch::kAloneOnly},
+      {"HeaderThatIsNoDictionary", kFitOfFeatures + "bad.npy", 3, "damaged .npy header",
+       bytes("bad.npy", npy_header_bytes("__import__('os').system('true')\n")), Launch::kAloneOnly},
+      {"OneDimensionalFeatures", kFitOfFeatures + "bad.npy", 3, "shape (12,); reshape",
+       npy("bad.npy", "<f4", "(12,)", 48)},
+      {"ThreeDimensionalFeatures", kFitOfFeatures + "bad.npy", 3, "shape (12, 2, 2); reshape",
+       npy("bad.npy", "<f4", "(12, 2, 2)", 192), Launch::kAloneOnly},
+      {"SingleNumberAsFeatures", kFitOfFeatures + "bad.npy", 3, "holds a single number", npy("bad.npy", "<f4", "()", 4),
+       Launch::kAloneOnly},
+      {"RowsWithoutFeatures", kFitOfFeatures + "bad.npy", 3, "rows have no features",
+       npy("bad.npy", "<f4", "(12, 0)", 0), Launch::kAloneOnly},
+      {"ComplexFeatures", kFitOfFeatures + "bad.npy", 3, "elements of type '<c8'",
+       npy("bad.npy", "<c8", "(12, 4)", 384)},
+      {"ObjectFeatures", kFitOfFeatures + "bad.npy", 3, "elements of type '|O'", npy("bad.npy", "|O", "(12, 4)", 384),
+       Launch::kAloneOnly},
+      {"IntegerFeatures", kFitOfFeatures + "y.npy", 3, "y.npy: features are int64"},
+      {"RecordFeatures", kFitOfFeatures + "bad.npy", 3, "records with named fields",
+       bytes("bad.npy", npy_header_bytes("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (12,)}\n")),
+       Launch::kAloneOnly},
+      {"StringLabels", kFitOfLabels + "bad.npy", 3, "elements of type '<U3'", npy("bad.npy", "<U3", "(12,)", 144),
+       Launch::kAloneOnly},
+      {"FloatLabels", kFitOfLabels + "bad.npy", 3, "bad.npy: labels are float32", npy("bad.npy", "<f4", "(12,)", 48)},
+      {"OneHotLabels", kFitOfLabels + "bad.npy", 3, "labels have shape (12, 3)", npy("bad.npy", "<i8", "(12, 3)", 288),
+       Launch::kAloneOnly},
+      {"FewerLabelsThanRows", kFitOfLabels + "bad.npy", 3, "12 rows but labels (bad.npy) have 11",
+       npy("bad.npy", "<i8", "(11,)", 88)},
+      {"LabelBelowZero", kFitOfLabels + "bad.npy", 3, "bad.npy: row 11 has label -1, outside 0 to 2",
+       with_label(11, -1)},
+      {"LabelOfNoClass", kFitOfLabels + "bad.npy", 3, "bad.npy: row 7 has label 3, outside 0 to 2", with_label(7, 3)},
+      {"LabelBeyond32Bits", kFitOfLabels + "bad.npy", 3, "row 0 has label 4294967296", with_label(0, 4294967296),
+       Launch::kAloneOnly},
+      {"NotANumber", kFitOfFeatures + "bad.npy", 3, "bad.npy: row 9", with_entry(9, kNotANumber)},
+      {"Infinity", kFitOfFeatures + "bad.npy", 3, "bad.npy: row 0", with_entry(0, -kInfinite)},
+      {"NotANumberUnderACentre", kFitOfFeatures + "bad.npy --center dp", 3, "bad.npy: row 5",
+       with_entry(5, kNotANumber)},
+      {"EmptyFile", kFitOfFeatures + "bad.npy", 3, "bad.npy: is empty", bytes("bad.npy", "")},
+      {"MissingFeatures", kFitOfFeatures + "absent.npy", 3, "absent.npy: No such file"},
+      {"MissingLabels", kFitOfLabels + "absent.npy", 3, "absent.npy: No such file"},
+      {"PatternWithoutMatch", kFitOfFeatures + "shard_*.npy", 3, "shard_*.npy: no file matches"},
+      {"DirectoryAsFile", kFitOfFeatures + "folder", 3, "folder: is a directory",
+       [](const Folder& folder) { std::filesystem::create_directory(folder / "folder"); }},
+      {"DeviceAsFile", kFitOfFeatures + "/dev/zero", 3, "/dev/zero: is not a regular file"},
+      {"UnreadableFile", kFitOfFeatures + "bad.npy", 3, "bad.npy: cannot be read: Permission denied",
+       [](const Folder& folder) {
+         std::filesystem::copy_file(folder / "x.npy", folder / "bad.npy");
+         std::filesystem::permissions(folder / "bad.npy", std::filesystem::perms::none);
+       },
+       Launch::kAloneAndOnRanks, Privileges::kNone},
+      {"ShardsOfDifferentWidth", kFitOfFeatures + "x0.npy x1.npy", 3, "x0.npy has 4 features a row but x1.npy has 5",
+       features_of_ranks({4, 5})},
+      {"RanksOfDifferentWidth", "fit --train-x x{rank}.npy --train-y y{rank}.npy --classes 3 --mu 1", 3,
+       "but those of another rank have 5", features_of_ranks({4, 4, 5}), Launch::kOnRanksOnly},
+      {"RankWithoutItsFile", "fit --train-x x{rank}.npy --train-y y{rank}.npy --classes 3 --mu 1", 3,
+       "x2.npy: No such file", features_of_ranks({4, 4}), Launch::kOnRanksOnly},
+      {"RankInSomePatternsOnly", kFitOfFeatures + "x{rank}.npy x.npy", 2, "x.npy: has no {rank}",
+       features_of_ranks({4, 4, 4})},
+      {"RankInFeaturesOnly", kFitOfFeatures + "x{rank}.npy", 2, "must both use {rank}, or neither",
+       features_of_ranks({4, 4, 4})},
+      {"SameFileTwice", kFitOfFeatures + "x.npy ./x.npy", 3, "./x.npy: is named twice"},
+      {"SameFileByALink", kFitOfFeatures + "x.npy link.npy", 3, "link.npy: is named twice",
+       [](const Folder& folder) { std::filesystem::create_symlink("x.npy", folder / "link.npy"); }, Launch::kAloneOnly},
+      {"Hdf5WithoutDataset", kFitOfFeatures + "x.h5", 3, "x.h5: is an HDF5 file; name a dataset",
+       [](const Folder& folder) {
+         write_hdf5(make_rows({4, 4, 4}, 4), folder / "x.h5");
+       }},
+      {"Hdf5ThatIsNone", kFitOfFeatures + "x.npy:/x", 3, "x.npy: cannot be opened as an HDF5 file"},
+      {"Hdf5CutShort", kFitOfFeatures + "x.h5:/x", 3, "x.h5: cannot be opened as an HDF5 file",
+       [](const Folder& folder) {
+         write_hdf5(make_rows({4, 4, 4}, 4), folder / "x.h5");
+         std::filesystem::resize_file(folder / "x.h5", std::filesystem::file_size(folder / "x.h5") / 2);
+       },
+       Launch::kAloneOnly},
+      {"Hdf5WithoutThatDataset", kFitOfFeatures + "x.h5:/features", 3, "x.h5:/features: there is no such dataset",
+       [](const Folder& folder) {
+         write_hdf5(make_rows({4, 4, 4}, 4), folder / "x.h5");
+       }},
+      {"MoreRanksThanRows", "fit --train-x x0.npy --train-y y0.npy --classes 3 --mu 1", 3,
+       "2 rows (x0.npy) for 3 workers",
+       [](const Folder& folder) {
+         write_npy(make_rows({1, 1}, 4), folder / "x0.npy", folder / "y0.npy");
+       },
+       Launch::kOnRanksOnly},
+  };
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,292 @@
+// Every command but fit: what it prints and writes, alone and on several ranks.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include "vector_table.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/data/sharded_array.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::size_t kClasses = 4;
+constexpr std::size_t kTestRows = 600;
+
+std::vector<std::int32_t> labels_in(const std::string& path, std::size_t classes) {
+  ShardedArray array({path}, ArrayRole::kLabels);
+  std::vector<std::int32_t> labels(array.rows());
+  array.read_labels(0, array.rows(), classes, labels);
+  return labels;
+}
+
+std::vector<std::uint64_t> counts_of(const std::vector<std::int32_t>& labels, std::size_t classes) {
+  std::vector<std::uint64_t> counts(classes);
+  for (const std::int32_t label : labels) ++counts[static_cast<std::size_t>(label)];
+  return counts;
+}
+
+class CommandsTest : public testing::Test {
+ protected:
+  ProgramRun run(const std::string& arguments, int ranks = 0) {
+    return run_program(words(arguments), {.folder = folder_.path(), .ranks = ranks});
+  }
+  ProgramRun succeed(const std::string& arguments, int ranks = 0) {
+    ProgramRun done = run(arguments, ranks);
+    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
+    EXPECT_EQ(done.err, "") << arguments;
+    return done;
+  }
+  const TemporaryFolder folder_;
+};
+
+/// With data and a model of it.
+class ModelCommandsTest : public CommandsTest {
+ protected:
+  ModelCommandsTest() {
+    succeed(
+        "synth --out . --kind gaussian-mixture --rows 2000 --test-rows 600 --dim 16 --classes 4 --separation 2 "
+        "--imbalance-ratio 10");
+    succeed("fit --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --center dp");
+  }
+};
+
+TEST_F(ModelCommandsTest, PredictedLabelsAreTheSameOnScreenInFilesAndOnRanks) {
+  const std::string predict = "predict --model model.safetensors --x test_x.npy";
+  const ProgramRun printed = succeed(predict);
+  std::vector<std::int32_t> labels;
+  for (const std::string& line : lines_of(printed.out)) labels.push_back(std::stoi(line));
+  ASSERT_EQ(labels.size(), kTestRows);
+  EXPECT_EQ(succeed(predict, 3).out, printed.out);
+
+  EXPECT_EQ(succeed(predict + " --out labels.npy").out, "");
+  EXPECT_EQ(labels_in(folder_ / "labels.npy", kClasses), labels);
+  succeed(predict + " --out labels_3.npy", 3);
+  EXPECT_TRUE(read_bytes(folder_ / "labels_3.npy") == read_bytes(folder_ / "labels.npy"));
+}
+
+TEST_F(ModelCommandsTest, TheLargestScoreIsThePredictedLabel) {
+  const std::string predict = "predict --model model.safetensors --x test_x.npy --out ";
+  succeed(predict + "labels.npy");
+  succeed(predict + "scores.npy --scores");
+  succeed(predict + "scores_3.npy --scores", 3);
+  EXPECT_TRUE(read_bytes(folder_ / "scores_3.npy") == read_bytes(folder_ / "scores.npy"));
+
+  ShardedArray array({folder_ / "scores.npy"}, ArrayRole::kFeatures);
+  ASSERT_EQ(array.rows(), kTestRows);
+  ASSERT_EQ(array.columns(), kClasses);
+  std::vector<float> scores(kTestRows * kClasses);
+  array.read_features(0, kTestRows, scores);
+  const std::vector<std::int32_t> labels = labels_in(folder_ / "labels.npy", kClasses);
+  for (std::size_t row = 0; row < kTestRows; ++row) {
+    const float* const first = scores.data() + row * kClasses;
+    EXPECT_EQ(first[labels[row]], *std::max_element(first, first + kClasses)) << "row " << row;
+  }
+}
+
+TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {
+  succeed("predict --model model.safetensors --x test_x.npy --out labels.npy");
+  const std::vector<std::int32_t> predicted = labels_in(folder_ / "labels.npy", kClasses);
+  const std::vector<std::int32_t> truth = labels_in(folder_ / "test_y.npy", kClasses);
+  std::vector<std::vector<std::uint64_t>> confusion(kClasses, std::vector<std::uint64_t>(kClasses));
+  for (std::size_t row = 0; row < kTestRows; ++row) {
+    ++confusion[static_cast<std::size_t>(truth[row])][static_cast<std::size_t>(predicted[row])];
+  }
+  double right = 0.0;
+  std::vector<double> recalls;
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    right += static_cast<double>(confusion[c][c]);
+    recalls.push_back(static_cast<double>(confusion[c][c]) /
+                      static_cast<double>(std::accumulate(confusion[c].begin(), confusion[c].end(), std::uint64_t{0})));
+  }
+
+  const std::string evaluate =
+      "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --train-y train_y.npy --format json "
+      "--report evaluation.json";
+  const json figures = succeed(evaluate).json();
+  EXPECT_EQ(figures["confusion_matrix"], json(confusion));
+  EXPECT_DOUBLE_EQ(figures["accuracy"].get<double>(), right / kTestRows);
+  EXPECT_NEAR(figures["balanced_accuracy"].get<double>(),
+              std::accumulate(recalls.begin(), recalls.end(), 0.0) / kClasses, 1e-12);
+  for (std::size_t c = 0; c < kClasses; ++c) EXPECT_DOUBLE_EQ(figures["per_class"][c].get<double>(), recalls[c]);
+  EXPECT_EQ(figures["minority_classes"], json({3}));  // the tail of the long tail
+  EXPECT_DOUBLE_EQ(figures["minority_accuracy"].get<double>(), recalls[3]);
+  EXPECT_EQ(json::parse(read_bytes(folder_ / "evaluation.json")), figures);
+
+  json on_ranks = succeed(evaluate, 3).json();
+  EXPECT_EQ(on_ranks["ranks"], 3);
+  on_ranks["ranks"] = figures["ranks"];
+  EXPECT_EQ(on_ranks, figures);
+  EXPECT_FALSE(succeed("evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json")
+                   .json()
+                   .contains("minority_accuracy"));
+}
+
+TEST_F(ModelCommandsTest, TheReportOfAFitHasTheFiguresOfEvaluate) {
+  succeed(
+      "fit --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --report report.json --test-x "
+      "test_x.npy --test-y test_y.npy");
+  const json report = json::parse(read_bytes(folder_ / "report.json"));
+  const json figures =
+      succeed("evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json").json();
+  for (const char* key : {"accuracy", "balanced_accuracy", "per_class"}) EXPECT_EQ(report["test"][key], figures[key]);
+}
+
+TEST_F(CommandsTest, InspectTellsTheOwnerExactFigures) {
+  succeed("synth --out . --rows 3001 --test-rows 0 --dim 32 --classes 5 --imbalance-ratio 5");
+  const std::string inspect = "inspect --x train_x.npy --y train_y.npy --classes 5 --clip 0.5 --format json";
+  const json figures = succeed(inspect).json();
+  EXPECT_THAT(figures["notice"].get<std::string>(), StartsWith("PRIVATE"));
+  EXPECT_EQ(figures["rows"], 3001);
+  EXPECT_EQ(figures["features"], 32);
+  EXPECT_EQ(figures["rows_not_finite"], 0);
+  EXPECT_EQ(figures["class_rows"], json(counts_of(labels_in(folder_ / "train_y.npy", 5), 5)));
+  EXPECT_EQ(figures["share_longer_than_clip"], 1.0);  // a collapsed frame has unit norms
+  EXPECT_NEAR(figures["norms"]["max"].get<double>(), 1.0, 1e-5);
+  for (const char* figure : {"min", "median", "max"}) {
+    EXPECT_NEAR(figures["class_mean_cosines"][figure].get<double>(), -0.25, 1e-5);
+  }
+  EXPECT_LT(figures["feature_shift_beta"]["max"].get<double>(), 1e-5);
+
+  const json on_ranks = succeed(inspect, 3).json();
+  for (const char* key : {"rows", "class_rows", "norms", "rows_zero", "share_longer_than_clip"}) {
+    EXPECT_EQ(on_ranks[key], figures[key]) << key;
+  }
+  EXPECT_NEAR(on_ranks["class_mean_cosines"]["max"].get<double>(), -0.25, 1e-5);
+  EXPECT_THAT(succeed("inspect --x train_x.npy").out, StartsWith("PRIVATE"));
+}
+
+TEST_F(CommandsTest, InspectCountsRowsThatAFitWouldRefuse) {
+  TrainingRows rows = make_rows({5, 5}, 4);
+  rows.features[4] = std::numeric_limits<float>::quiet_NaN();
+  std::fill_n(rows.features.begin() + 8, 4, 0.0F);
+  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  const json figures = succeed("inspect --x x.npy --y y.npy --classes 2 --format json").json();
+  EXPECT_EQ(figures["rows"], 10);
+  EXPECT_EQ(figures["rows_not_finite"], 1);
+  EXPECT_EQ(figures["rows_zero"], 1);
+}
+
+TEST_F(CommandsTest, SynthWritesWhatItSays) {
+  const ProgramRun run = succeed(
+      "synth --out made --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 "
+      "--imbalance-ratio 8 --seed 5");
+  const std::vector<std::string> names = {"train_x_0.npy", "train_x_1.npy", "train_x_2.npy", "train_y_0.npy",
+                                          "train_y_1.npy", "train_y_2.npy", "test_x.npy",    "test_y.npy"};
+  EXPECT_EQ(lines_of(run.out).size(), names.size());
+  for (const std::string& name : names) {
+    EXPECT_THAT(run.out, HasSubstr("made/" + name));
+    EXPECT_TRUE(std::filesystem::exists(folder_ / ("made/" + name)));
+  }
+  std::vector<std::string> x;
+  std::vector<std::int32_t> labels;
+  for (std::size_t shard = 0; shard < 3; ++shard) {
+    x.push_back(folder_ / numbered_npy("made/train_x_", shard));
+    const auto part = labels_in(folder_ / numbered_npy("made/train_y_", shard), 4);
+    labels.insert(labels.end(), part.begin(), part.end());
+  }
+  const ShardedArray features(x, ArrayRole::kFeatures);
+  EXPECT_EQ(features.rows(), 1000u);
+  EXPECT_EQ(features.columns(), 24u);
+  const std::vector<std::uint64_t> counts = counts_of(labels, 4);
+  EXPECT_TRUE(std::is_sorted(counts.rbegin(), counts.rend()));
+  EXPECT_NEAR(static_cast<double>(counts.front()) / static_cast<double>(counts.back()), 8.0, 0.3);
+
+  succeed("synth --out again --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 --imbalance-ratio 8 --seed 5",
+          3);
+  EXPECT_TRUE(content_of(folder_ / "again") == content_of(folder_ / "made"));
+  succeed("synth --out other --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 --imbalance-ratio 8 --seed 6");
+  EXPECT_FALSE(content_of(folder_ / "other") == content_of(folder_ / "made"));
+}
+
+TEST_F(CommandsTest, SynthMakesOneMajority) {
+  succeed("synth --out . --rows 1000 --test-rows 0 --dim 8 --classes 5 --majority-share 0.6");
+  EXPECT_EQ(counts_of(labels_in(folder_ / "train_y.npy", 5), 5), (std::vector<std::uint64_t>{600, 100, 100, 100, 100}));
+}
+
+TEST_F(CommandsTest, AnEditedLedgerIsFound) {
+  write_npy(make_rows({20, 20}, 4), folder_ / "x.npy", folder_ / "y.npy");
+  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 2 --mu 0.3 --out model";
+  for (int release = 0; release < 3; ++release) succeed(fit);
+  EXPECT_THAT(succeed("ledger verify ledger.jsonl").out, HasSubstr("3 lines, intact"));
+  const json shown = succeed("ledger show --format json", 2).json();
+  EXPECT_EQ(shown["releases"].size(), 3u);
+  EXPECT_NEAR(shown["mu"].get<double>(), 0.3 * std::sqrt(3.0), 1e-9);
+  EXPECT_THAT(succeed("ledger show").out, HasSubstr("3 releases"));
+
+  const std::string intact = read_bytes(folder_ / "ledger.jsonl");
+  const std::vector<std::string> lines = lines_of(intact);
+  std::string edited = intact;
+  edited[edited.find("\"mu\":") + 7] ^= 1;
+  const std::vector<std::string> damaged = {edited, lines[1] + "\n" + lines[0] + "\n" + lines[2] + "\n",
+                                            lines[0] + "\n" + lines[2] + "\n", intact.substr(0, intact.size() - 9)};
+  for (const std::string& text : damaged) {
+    write_bytes(folder_ / "ledger.jsonl", text);
+    for (const std::string& command : std::vector<std::string>{"ledger verify ledger.jsonl", "ledger show", fit}) {
+      const ProgramRun refused = run(command);
+      EXPECT_EQ(refused.exit_code, 6) << command;
+      EXPECT_THAT(lines_of(refused.err), testing::ElementsAre(StartsWith("dpreduce: ledger.jsonl:")));
+    }
+    EXPECT_EQ(read_bytes(folder_ / "ledger.jsonl"), text);
+  }
+}
+
+TEST_F(CommandsTest, CalibrationGivesTheVectors) {
+  for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
+    const std::string budget = " --epsilon " + row.text("epsilon") + " --delta " + row.text("delta");
+    SCOPED_TRACE(budget);
+    const json figures = succeed("privacy calibrate --format json" + budget).json();
+    expect_relative(figures["sigma"], row.number("sigma_mpmath"), 1e-11);
+    expect_relative(figures["mu"], row.number("mu_mpmath"), 1e-11);
+    expect_relative(figures["rho"], row.number("rho_equiv_mpmath"), 1e-11);
+    EXPECT_EQ(figures["epsilon"], row.number("epsilon"));
+    EXPECT_EQ(figures["delta"], row.number("delta"));
+  }
+  const json scaled = succeed("privacy calibrate --mu 0.5 --sensitivity 3 --format json", 2).json();
+  expect_relative(scaled["sigma"], 6.0, 1e-12);
+  EXPECT_GE(scaled["sigma"].get<double>(), 6.0);
+  EXPECT_THAT(succeed("privacy calibrate --rho 0.5").out, HasSubstr("sigma    1"));
+}
+
+TEST_F(CommandsTest, BenchesTellTheirFigures) {
+  const json gram = succeed("bench gram --rows 64 --dim 32 --repeats 1 --format json").json();
+  for (const char* key : {"kernel", "rows", "dim", "threads", "seconds", "gmac_per_second"}) {
+    EXPECT_TRUE(gram.contains(key)) << key;
+  }
+  const json noise = succeed("bench noise --sigma 1048576 --count 10000 --repeats 1 --format json").json();
+  EXPECT_GT(noise["samples_per_second"].get<double>(), 0.0);
+  const json reduce = succeed("bench reduce --elements 1000 --repeats 1 --format json", 3).json();
+  EXPECT_EQ(reduce["ranks"], 3);
+  EXPECT_GT(reduce["gigabytes_per_second"].get<double>(), 0.0);
+  EXPECT_THAT(succeed("bench gram --rows 64 --dim 32 --repeats 1").out, HasSubstr("gmac_per_second"));
+}
+
+TEST_F(CommandsTest, EveryHelpHasAnExample) {
+  EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
+  for (const std::string command : {"fit", "predict", "evaluate", "privacy calibrate", "ledger show", "ledger verify",
+                                    "synth", "inspect", "bench gram", "bench noise", "bench reduce"}) {
+    const ProgramRun help = succeed(command + " --help");
+    EXPECT_THAT(help.out, HasSubstr("Examples:"));
+    EXPECT_THAT(help.out, HasSubstr("dpreduce " + command));
+  }
+  EXPECT_EQ(succeed("fit --help", 3).out, succeed("fit --help").out);
+}
+
+TEST_F(CommandsTest, TheVersionIsToldAndNoCommandIsAnError) {
+  EXPECT_THAT(succeed("--version").out, testing::MatchesRegex("dpreduce [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_EQ(run("").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace dpreduce

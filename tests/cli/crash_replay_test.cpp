@@ -1,0 +1,142 @@
+// kill -9 at random points of a run, two hundred times: what was charged is repeated bit for bit, nothing is released
+// without its ledger line, and other data never meet the same noise.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/privacy/ledger.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr int kKills = 200;
+
+// A folder with data, ledger and model.
+class Site {
+ public:
+  Site() : rows_(make_rows({900, 700, 500}, 48)) { write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy"); }
+
+  static std::vector<std::string> fit() {
+    return words("fit --train-x x.npy --train-y y.npy --classes 3 --center dp --mu 0.5 --resume --memory 1");
+  }
+
+  std::string model() const {
+    std::ifstream file(folder_ / "model.safetensors", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::vector<LedgerRecord> ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
+
+  // Seconds that a whole run takes; also the first charge.
+  double whole_run() const {
+    const ProgramRun run = run_program(fit(), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.seconds;
+  }
+
+  // Starts a run and kills it after a random part of `seconds`.
+  void kill_somewhere(double seconds) {
+    RunningProgram run(fit(), {.folder = folder_.path()});
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::uniform_real_distribution<>(0.0, 1.1 * seconds)(engine_)));
+    kill(run.pid(), SIGKILL);
+    run.finish();
+  }
+
+  // Moves row 3 to another class and back.
+  void relabel(std::int64_t step) {
+    rows_.labels[3] = (rows_.labels[3] + step) % 3;
+    write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+  }
+
+  const TemporaryFolder& folder() const { return folder_; }
+
+ private:
+  TemporaryFolder folder_;
+  TrainingRows rows_;
+  std::mt19937 engine_{7};
+};
+
+TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
+  // How long a run takes is measured elsewhere, so that the first charge falls under a kill as well.
+  const double seconds = Site().whole_run();
+  Site site;
+  std::set<std::string> models;
+  int killed_before_a_model = 0;
+  for (int round = 0; round < kKills; ++round) {
+    std::filesystem::remove(site.folder() / "model.safetensors");
+    site.kill_somewhere(seconds);
+    const std::vector<LedgerRecord> charged = site.ledger();  // throws where a line is torn
+    ASSERT_LE(charged.size(), 2U) << "round " << round;
+    const std::string released = site.model();
+    if (released.empty()) {
+      ++killed_before_a_model;
+    } else {
+      ASSERT_EQ(charged.size(), 2U) << "a release without its ledger lines";
+      models.insert(released);
+    }
+  }
+  site.whole_run();
+  models.insert(site.model());
+  EXPECT_EQ(models.size(), 1U) << "the same charge, another release";
+  EXPECT_EQ(site.ledger().size(), 2U);
+  EXPECT_GT(killed_before_a_model, kKills / 10) << "the kills came too late to test anything";
+  for (const std::string& name : site.folder().names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+}
+
+TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {
+  Site site;
+  site.whole_run();
+  const std::string before = site.model();
+  site.relabel(1);
+  site.whole_run();
+  const auto charged = site.ledger();
+  // The centre does not depend on labels: its release is the same one. The class sums do.
+  ASSERT_EQ(charged.size(), 3U);
+  EXPECT_NE(charged[1].entry.data_digest, charged[2].entry.data_digest);
+  EXPECT_NE(site.model(), before);
+  site.relabel(2);
+  site.whole_run();
+  EXPECT_EQ(site.model(), before) << "back to the first data: their release is on file";
+  EXPECT_EQ(site.ledger().size(), 3U);
+}
+
+TEST(CrashReplay, WithoutResumeEveryRunIsANewRelease) {
+  Site site;
+  for (int round = 0; round < 2; ++round) {
+    auto arguments = Site::fit();
+    arguments.erase(std::find(arguments.begin(), arguments.end(), "--resume"));
+    ASSERT_EQ(run_program(arguments, {.folder = site.folder().path()}).exit_code, 0);
+  }
+  EXPECT_EQ(site.ledger().size(), 4U);
+}
+
+TEST(CrashReplay, TheBudgetOfTheDataSetIsRefusedWithExitFour) {
+  Site site;
+  const auto run = [&](const std::string& mu) {
+    return run_program(
+        words("fit --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 --budget-delta 1e-5 --mu " + mu),
+        {.folder = site.folder().path()});
+  };
+  EXPECT_EQ(run("0.2").exit_code, 0);  // the limit is mu = 0.268
+  const ProgramRun refused = run("0.2");
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_NE(refused.err.find("budget"), std::string::npos) << refused.err;
+  EXPECT_EQ(site.ledger().size(), 1U);
+  EXPECT_EQ(run("0.1").exit_code, 0);
+}
+
+}  // namespace
+}  // namespace dpreduce

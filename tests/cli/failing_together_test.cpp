@@ -1,0 +1,237 @@
+// A rank that is lost, a signal, a bad row on one rank: all end soon, with one message, and nothing is left.
+//
+// A process is caught in the middle of its pass over the rows by looking at how much of its mapped file it has read,
+// and held there with SIGSTOP, so that no test depends on how fast the machine is. A run that ends before it is caught
+// is repeated.
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <memory>
+
+#include "data_files.hpp"
+#include "process_watch.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr double kSecondsToEnd = 5.0;
+constexpr int kRanks = 3;
+constexpr int kMostAttempts = 50;
+constexpr useconds_t kPollMicroseconds = 200;
+// More than the kernel maps around one touched page: the pass has begun.
+constexpr std::size_t kBytesOfAPass = std::size_t{512} << 10;
+
+std::vector<std::string> dpreduce_lines(const std::string& text) {
+  std::vector<std::string> found;
+  for (const std::string& line : lines_of(text)) {
+    if (line.starts_with("dpreduce: ")) found.push_back(line);
+  }
+  return found;
+}
+
+struct CaughtRun {
+  std::unique_ptr<RunningProgram> program;
+  pid_t worker = -1;  ///< stopped, in the middle of its rows
+};
+
+class FailingTogetherTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    data_ = std::make_unique<TemporaryFolder>();
+    const ProgramRun run = run_program(
+        words("synth --kind gaussian-mixture --rows 90000 --dim 256 --classes 10 --test-rows 0 --out " + data_->path()),
+        {.folder = data_->path()});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+  }
+  static void TearDownTestSuite() { data_.reset(); }
+
+  std::vector<std::string> fit() const {
+    return words("fit --classes 10 --mu 1 --center dp --memory 1 --threads 1 --report report.json --train-x " +
+                 (*data_ / "train_x.npy") + " --train-y " + (*data_ / "train_y.npy"));
+  }
+
+  // Starts a fit and stops a process of it that is reading its rows: the worker of a rank, or the program itself.
+  CaughtRun start_and_catch(int ranks, int rank, const std::string& further = {}) const {
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      CaughtRun caught;
+      caught.program = std::make_unique<RunningProgram>(joined(fit(), words(further)),
+                                                        RunOptions{.folder = run_folder_.path(), .ranks = ranks});
+      const pid_t launched = caught.program->pid();
+      const std::string& mark = caught.program->mark();
+      const double give_up = seconds_now() + 30.0;
+      while (seconds_now() < give_up && !has_ended(launched)) {
+        if (caught.worker < 0) caught.worker = ranks == 0 ? launched : worker_of_rank(mark, rank).value_or(-1);
+        if (caught.worker > 0 && bytes_read_of(caught.worker, *data_ / "train_x.npy") > kBytesOfAPass) {
+          ::kill(caught.worker, SIGSTOP);
+          if (bytes_read_of(caught.worker, *data_ / "train_x.npy") > 0) return caught;
+          break;
+        }
+        ::usleep(kPollMicroseconds);
+      }
+      caught.program.reset();
+      for (const std::string& name : run_folder_.names()) std::filesystem::remove(run_folder_ / name);
+    }
+    ADD_FAILURE() << "no run could be caught in " << kMostAttempts << " attempts";
+    return {};
+  }
+
+  // Without taking the exit status that finish() wants.
+  static bool has_ended(pid_t process) {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+  }
+
+  // Ends the run and says how long that took.
+  static ProgramRun finish_soon(RunningProgram& program) {
+    const double signalled = seconds_now();
+    ProgramRun run = program.finish();
+    EXPECT_LT(seconds_now() - signalled, kSecondsToEnd);
+    EXPECT_TRUE(all_gone(program.mark(), kSecondsToEnd)) << "processes remain";
+    return run;
+  }
+
+  // A release that was made before the end is on record, and the key of the run serves the next one. Nothing else.
+  void expect_nothing_left() const {
+    for (const std::string& name : run_folder_.names()) {
+      EXPECT_THAT(name, testing::AnyOf("ledger.jsonl", "ledger.jsonl.key"));
+    }
+  }
+  void expect_nothing_charged() const {
+    expect_nothing_left();
+    EXPECT_EQ(read_bytes(run_folder_ / "ledger.jsonl"), "");
+  }
+
+  static std::unique_ptr<TemporaryFolder> data_;
+  const TemporaryFolder run_folder_;
+};
+
+std::unique_ptr<TemporaryFolder> FailingTogetherTest::data_;
+
+TEST_F(FailingTogetherTest, AKilledRankEndsTheJob) {
+  for (int rank = 0; rank < kRanks; ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const CaughtRun caught = start_and_catch(kRanks, rank);
+    ASSERT_NE(caught.program, nullptr);
+    ::kill(caught.worker, SIGKILL);
+    const ProgramRun run = finish_soon(*caught.program);
+    EXPECT_EQ(run.exit_code, 5) << run.err;
+    const std::vector<std::string> messages = dpreduce_lines(run.err);
+    ASSERT_EQ(messages.size(), 1u) << run.err;
+    EXPECT_THAT(messages.front(), StartsWith("dpreduce: rank " + std::to_string(rank) + " was lost"));
+    EXPECT_EQ(run.out, "");
+    expect_nothing_left();
+  }
+}
+
+TEST_F(FailingTogetherTest, AKilledRankEndsAJobInWhichAnotherHangs) {
+  const CaughtRun caught = start_and_catch(kRanks, 2);
+  ASSERT_NE(caught.program, nullptr);
+  const std::optional<pid_t> other = worker_of_rank(caught.program->mark(), 1);
+  ASSERT_TRUE(other.has_value());  // it waits for the stopped one
+  ::kill(*other, SIGKILL);
+  const ProgramRun run = finish_soon(*caught.program);
+  EXPECT_EQ(run.exit_code, 5) << run.err;
+  const std::vector<std::string> messages = dpreduce_lines(run.err);
+  ASSERT_EQ(messages.size(), 1u) << run.err;
+  EXPECT_THAT(messages.front(), StartsWith("dpreduce: rank 1 was lost"));
+  expect_nothing_left();
+}
+
+TEST_F(FailingTogetherTest, AKilledGuardTakesItsWorkerAlong) {
+  const CaughtRun caught = start_and_catch(kRanks, 1);
+  ASSERT_NE(caught.program, nullptr);
+  for (const ProcessEntry& process : processes_with(caught.program->mark())) {
+    if (process.pid == caught.worker) ::kill(process.parent, SIGKILL);
+  }
+  const ProgramRun run = finish_soon(*caught.program);
+  EXPECT_NE(run.exit_code, 0);  // 128 + 9: the launcher saw the kill itself
+  EXPECT_EQ(run.out, "");
+  expect_nothing_left();
+}
+
+TEST_F(FailingTogetherTest, SignalsEndARunThatIsAlone) {
+  const std::pair<int, int> codes[] = {{SIGINT, 130}, {SIGTERM, 143}};
+  for (const auto& [signal, code] : codes) {
+    SCOPED_TRACE(strsignal(signal));
+    const CaughtRun caught = start_and_catch(0, 0);
+    ASSERT_NE(caught.program, nullptr);
+    ::kill(caught.worker, signal);
+    ::kill(caught.worker, SIGCONT);
+    const ProgramRun run = finish_soon(*caught.program);
+    EXPECT_EQ(run.exit_code, code);
+    EXPECT_THAT(dpreduce_lines(run.err), testing::ElementsAre(HasSubstr("interrupted")));
+    EXPECT_EQ(run.out, "");
+    expect_nothing_left();
+  }
+}
+
+TEST_F(FailingTogetherTest, SignalsEndAJob) {
+  // The launcher wakes the stopped process and gives the job a second to end. Scores of so many classes take longer.
+  const std::string long_test =
+      "--classes 8000 --test-x " + (*data_ / "train_x.npy") + " --test-y " + (*data_ / "train_y.npy");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    SCOPED_TRACE(strsignal(signal));
+    const CaughtRun caught = start_and_catch(kRanks, 1, long_test);
+    ASSERT_NE(caught.program, nullptr);
+    ::kill(caught.program->pid(), signal);
+    const ProgramRun run = finish_soon(*caught.program);
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_EQ(run.out, "");
+    expect_nothing_left();
+  }
+}
+
+TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
+  const TemporaryFolder silos;
+  TrainingRows rows = make_rows({10000, 10000, 10000}, 128);
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    if (rank == kRanks - 1) rows.features[17 * rows.dim + 5] = std::numeric_limits<float>::quiet_NaN();
+    write_npy(rows, silos / numbered_npy("x", rank), silos / numbered_npy("y", rank));
+  }
+  for (const std::string metric : {"cosine", "euclidean"}) {
+    const ProgramRun run = run_program(words("fit --classes 3 --mu 1 --memory 1 --metric " + metric + " --train-x " +
+                                             (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
+                                       {.folder = run_folder_.path(), .ranks = kRanks});
+    EXPECT_EQ(run.exit_code, 3);
+    EXPECT_LT(run.seconds, kSecondsToEnd);
+    EXPECT_THAT(lines_of(run.err),
+                testing::ElementsAre(testing::AllOf(StartsWith("dpreduce: "), HasSubstr("x2.npy: row 17"))));
+    EXPECT_EQ(run.out, "");
+    expect_nothing_charged();
+  }
+}
+
+TEST_F(FailingTogetherTest, AUsageErrorIsToldHoweverLateTheFirstRankStarts) {
+  const ProgramRun run = run_program(words("fit --classes 10 --mu"),
+                                     {.folder = run_folder_.path(), .ranks = kRanks, .first_rank_late_seconds = 0.5});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+  EXPECT_LT(run.seconds, kSecondsToEnd);
+}
+
+TEST_F(FailingTogetherTest, BadRowsOfAllRanksMakeOneMessage) {
+  const TemporaryFolder silos;
+  TrainingRows rows = make_rows({10, 10, 10}, 8);
+  rows.features[0] = std::numeric_limits<float>::infinity();
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    write_npy(rows, silos / numbered_npy("x", rank), silos / numbered_npy("y", rank));
+  }
+  const ProgramRun run = run_program(
+      words("fit --classes 3 --mu 1 --train-x " + (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
+      {.folder = run_folder_.path(), .ranks = kRanks});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+  expect_nothing_charged();
+}
+
+}  // namespace
+}  // namespace dpreduce

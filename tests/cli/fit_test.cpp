@@ -1,0 +1,146 @@
+// The same rows, options and seed give the same model, byte for byte, however the rows are stored and spread.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+const std::string kWhole = "--train-x x.npy --train-y y.npy";
+
+/// One way to name the same rows.
+struct Storage {
+  std::string name;
+  std::string files;
+};
+
+class FitTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    const TemporaryFolder& folder = *folder_;
+    const TrainingRows rows = make_rows({5003, 3119, 1885}, 32);
+    write_npy(rows, folder / "x.npy", folder / "y.npy");
+    write_npy(rows, folder / "fortran_x.npy", folder / "fortran_y.npy", MemoryOrder::kFortran);
+    write_hdf5(rows, folder / "rows.h5");
+    const std::size_t cuts[] = {0, 1, 6500, rows.rows()};
+    for (std::size_t shard = 0; shard < 3; ++shard) {
+      write_npy(rows.part(cuts[shard], cuts[shard + 1] - cuts[shard]), folder / numbered_npy("x_", shard),
+                folder / numbered_npy("y_", shard));
+    }
+    write_npy(rows.part(0, 0), folder / "none_x.npy", folder / "none_y.npy");
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::vector<Storage> storages() {
+    return {{"three uneven files", "--train-x x_0.npy x_1.npy x_2.npy --train-y y_0.npy y_1.npy y_2.npy"},
+            {"files of a pattern", "--train-x x_?.npy --train-y y_*.npy"},
+            {"files cut differently from the labels", "--train-x x.npy --train-y y_0.npy y_1.npy y_2.npy"},
+            {"an empty file among others",
+             "--train-x x_0.npy none_x.npy x_1.npy x_2.npy --train-y y_0.npy y_1.npy none_y.npy y_2.npy"},
+            {"HDF5", "--train-x rows.h5:/x --train-y rows.h5:/y"},
+            {"Fortran order", "--train-x fortran_x.npy --train-y y.npy"}};
+  }
+
+  /// The bytes of the model.
+  static std::string fit(const std::string& options, int ranks = 0) {
+    const ProgramRun run = run_program(words("fit --classes 3 --out model --ledger ledger " + options),
+                                       {.folder = folder_->path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.err, "");
+    const std::string model = read_bytes(*folder_ / "model");
+    std::filesystem::remove(*folder_ / "model");
+    std::filesystem::remove(*folder_ / "ledger");
+    return model;
+  }
+
+  static std::unique_ptr<TemporaryFolder> folder_;
+};
+
+std::unique_ptr<TemporaryFolder> FitTest::folder_;
+
+// metric, center, adjacency
+using Choices = std::tuple<std::string, std::string, std::string>;
+
+class FitChoicesTest : public FitTest, public testing::WithParamInterface<Choices> {
+ protected:
+  static std::string options() {
+    const auto& [metric, center, adjacency] = GetParam();
+    return " --epsilon 2 --delta 1e-6 --seed 7 --metric " + metric + " --center " + center + " --adjacency " +
+           adjacency;
+  }
+};
+
+TEST_P(FitChoicesTest, AnyNumberOfRanksGivesTheSameBytes) {
+  const std::string alone = fit(kWhole + options());
+  ASSERT_FALSE(alone.empty());
+  for (const int ranks : {1, 2, 3, 5}) EXPECT_TRUE(fit(kWhole + options(), ranks) == alone) << ranks << " ranks";
+}
+
+TEST_P(FitChoicesTest, AnyStorageOfTheRowsGivesTheSameBytes) {
+  const std::string expected = fit(kWhole + options());
+  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + options()) == expected) << name;
+}
+
+TEST_P(FitChoicesTest, ThreadsAndMemoryDoNotMatter) {
+  const std::string expected = fit(kWhole + options());
+  for (const std::string further : {" --threads 1", " --threads 3", " --memory 1", " --memory 64 --threads 2"}) {
+    EXPECT_TRUE(fit(kWhole + options() + further) == expected) << further;
+  }
+}
+
+std::string choices_name(const testing::TestParamInfo<Choices>& choices) {
+  const auto& [metric, center, adjacency] = choices.param;
+  std::string name = metric + "_center_" + center + "_" + adjacency;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(, FitChoicesTest,
+                         testing::Combine(testing::Values("cosine", "euclidean"), testing::Values("none", "dp"),
+                                          testing::Values("add-remove", "replace-one")),
+                         choices_name);
+
+const std::string kSeeded = " --mu 1 --seed 1 --center dp --metric euclidean --clip 2 --pool 2 --normalize none";
+
+TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
+  const std::string expected = fit(kWhole + kSeeded);
+  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + kSeeded, 3) == expected) << name;
+}
+
+TEST_F(FitTest, SilosWithTheirOwnFilesGiveTheSameBytes) {
+  const std::string expected = fit(kWhole + kSeeded);
+  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + kSeeded, 3) == expected);
+}
+
+TEST_F(FitTest, OptionsOfAFileAreThoseOfTheCommandLine) {
+  const std::string expected = fit(kWhole + kSeeded);
+  write_bytes(*folder_ / "run.toml",
+              "# a run\ntrain-x = [\"x_0.npy\", \"x_1.npy\", \"x_2.npy\"]\ntrain-y = \"y.npy\"\nmu = 1.0\nseed = 9\n"
+              "center = \"dp\"\nmetric = \"euclidean\"\nclip = 2\n[fit]\npool = 2\nnormalize = \"none\"\n");
+  EXPECT_TRUE(fit("--config run.toml --seed 1") == expected);  // the command line wins
+  EXPECT_TRUE(fit("--config=run.toml --seed 1", 3) == expected);
+  EXPECT_FALSE(fit("--config run.toml") == expected);
+}
+
+TEST_F(FitTest, AnotherSeedGivesAnotherModel) {
+  EXPECT_NE(fit(kWhole + " --mu 1 --seed 1"), fit(kWhole + " --mu 1 --seed 2"));
+}
+
+TEST_F(FitTest, WithoutASeedNoTwoRunsAreAlike) {
+  for (const int ranks : {0, 3}) EXPECT_NE(fit(kWhole + " --mu 1", ranks), fit(kWhole + " --mu 1", ranks));
+}
+
+TEST_F(FitTest, WithoutNoiseRunsAreAlike) {
+  const std::string exact = fit(kWhole + " --non-private");
+  for (const int ranks : {0, 2, 3}) EXPECT_TRUE(fit(kWhole + " --non-private", ranks) == exact);
+}
+
+}  // namespace
+}  // namespace dpreduce

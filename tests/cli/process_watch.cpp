@@ -1,0 +1,92 @@
+#include "process_watch.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "program_run.hpp"
+#include <unistd.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr useconds_t kPollMicroseconds = 2000;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Value of a variable in /proc/PID/environ, whose entries end with a zero byte.
+std::optional<std::string> variable(const std::string& environment, const std::string& name) {
+  const std::string all = std::string(1, '\0') + environment;
+  const std::size_t at = all.find(std::string(1, '\0') + name + "=");
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t value = at + name.size() + 2;
+  return all.substr(value, all.find('\0', value) - value);
+}
+
+// The fourth field of /proc/PID/stat; the second, in brackets, may hold anything.
+pid_t parent_of(pid_t process) {
+  const std::string status = text_of("/proc/" + std::to_string(process) + "/stat");
+  std::istringstream after_name(status.substr(std::min(status.size(), status.rfind(')') + 1)));
+  std::string state;
+  pid_t parent = -1;
+  after_name >> state >> parent;
+  return parent;
+}
+
+std::string name_of(pid_t process) {
+  std::string name = text_of("/proc/" + std::to_string(process) + "/comm");
+  if (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+}  // namespace
+
+std::vector<ProcessEntry> processes_with(const std::string& mark) {
+  const std::string name = mark.substr(0, mark.find('='));
+  const std::string value = mark.substr(mark.find('=') + 1);
+  std::vector<ProcessEntry> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0) continue;
+    const std::string environment = text_of(entry.path().string() + "/environ");
+    if (variable(environment, name) != value) continue;
+    const std::string rank = variable(environment, "OMPI_COMM_WORLD_RANK").value_or("-1");
+    found.push_back({pid, parent_of(pid), name_of(pid), std::atoi(rank.c_str())});
+  }
+  return found;
+}
+
+std::optional<pid_t> worker_of_rank(const std::string& mark, int rank) {
+  for (const ProcessEntry& process : processes_with(mark)) {
+    if (process.rank == rank && process.name == "dpreduce" && name_of(process.parent) == "dpreduce-guard") {
+      return process.pid;
+    }
+  }
+  return std::nullopt;
+}
+
+std::size_t bytes_read_of(pid_t process, const std::string& file) {
+  std::istringstream maps(text_of("/proc/" + std::to_string(process) + "/smaps"));
+  bool in_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(" " + file)) in_file = true;
+    if (in_file && line.starts_with("Rss:")) return std::strtoull(line.c_str() + 4, nullptr, 10) << 10;
+  }
+  return 0;
+}
+
+bool all_gone(const std::string& mark, double seconds) {
+  for (const double end = seconds_now() + seconds; !processes_with(mark).empty(); ::usleep(kPollMicroseconds)) {
+    if (seconds_now() > end) return false;
+  }
+  return true;
+}
+
+}  // namespace dpreduce

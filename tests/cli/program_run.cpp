@@ -1,0 +1,202 @@
+#include "program_run.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "process_watch.hpp"
+#include <fcntl.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr const char* kMarkName = "DPREDUCE_TEST_RUN";
+
+[[noreturn]] void refuse(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) refuse("pipe");
+    read_end = ends[0];
+    write_end = ends[1];
+  }
+};
+
+// A file without a name that holds the text, to be read from its beginning.
+int input_file(const std::string& text) {
+  std::FILE* const file = std::tmpfile();
+  if (file == nullptr) refuse("tmpfile");
+  if (std::fwrite(text.data(), 1, text.size(), file) != text.size()) refuse("tmpfile");
+  std::rewind(file);
+  const int copy = ::fcntl(::fileno(file), F_DUPFD_CLOEXEC, 0);
+  std::fclose(file);
+  return copy;
+}
+
+std::vector<std::string> command_line(const std::vector<std::string>& arguments, const RunOptions& options) {
+  std::vector<std::string> line;
+  if (options.ranks > 0) {
+    line = {DPREDUCE_MPIRUN, "--quiet", "-n", std::to_string(options.ranks)};
+    line.insert(line.end(), options.launcher_options.begin(), options.launcher_options.end());
+  }
+  if (options.first_rank_late_seconds > 0.0) {
+    line.insert(line.end(), {"/bin/sh", "-c",
+                             "[ $OMPI_COMM_WORLD_RANK -ne 0 ] || sleep " +
+                                 std::to_string(options.first_rank_late_seconds) + "; exec \"$0\" \"$@\""});
+  }
+  line.emplace_back(DPREDUCE_PROGRAM);
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return line;
+}
+
+// In the child: from here to the program. Returns only where something failed.
+void become_program(const std::vector<std::string>& line, const RunOptions& options) {
+  if (::chdir(options.folder.c_str()) != 0) return;
+  ::setpgid(0, 0);
+  for (const std::string& entry : words(DPREDUCE_MPI_ENVIRONMENT)) {
+    const std::size_t sign = entry.find('=');
+    ::setenv(entry.substr(0, sign).c_str(), entry.substr(sign + 1).c_str(), 1);
+  }
+  for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  if (options.largest_file) {
+    const struct rlimit limit { *options.largest_file, *options.largest_file };
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return;
+  }
+  if (options.privileges == Privileges::kNone && ::geteuid() == 0 &&
+      ::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) != 0) {
+    return;  // with these bits root is an ordinary user after exec
+  }
+  std::vector<char*> argv;
+  for (const std::string& word : line) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+}
+
+std::string next_mark() {
+  static int runs = 0;
+  return std::to_string(::getpid()) + "-" + std::to_string(++runs);
+}
+
+int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options)
+    : mark_(std::string(kMarkName) + "=" + next_mark()),
+      timeout_seconds_(options.timeout_seconds),
+      started_(seconds_now()) {
+  const std::vector<std::string> line = command_line(arguments, options);
+  const int in = input_file(options.input);
+  const Pipe out;
+  const Pipe err;
+  pid_ = ::fork();
+  if (pid_ < 0) refuse("fork");
+  if (pid_ == 0) {
+    ::setenv(kMarkName, mark_.substr(mark_.find('=') + 1).c_str(), 1);
+    ::dup2(in, STDIN_FILENO);
+    ::dup2(out.write_end, STDOUT_FILENO);
+    ::dup2(err.write_end, STDERR_FILENO);
+    become_program(line, options);
+    std::perror("cannot start the program");
+    ::_exit(127);
+  }
+  ::close(in);
+  ::close(out.write_end);
+  ::close(err.write_end);
+  out_ = out.read_end;
+  err_ = err.read_end;
+}
+
+RunningProgram::~RunningProgram() {
+  if (pid_ >= 0) {
+    kill_all();
+    ::waitpid(pid_, nullptr, 0);
+  }
+  ::close(out_);
+  ::close(err_);
+}
+
+void RunningProgram::kill_all() const {
+  ::kill(pid_, SIGKILL);
+  for (const ProcessEntry& process : processes_with(mark_)) ::kill(process.pid, SIGKILL);
+}
+
+ProgramRun RunningProgram::finish() {
+  ProgramRun run;
+  pollfd streams[] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+  std::string* const texts[] = {&run.out, &run.err};
+  for (int open = 2; open > 0;) {
+    const double left = started_ + timeout_seconds_ - seconds_now();
+    if (left <= 0.0 && !run.timed_out) {
+      run.timed_out = true;
+      kill_all();
+    }
+    const int wait_ms = run.timed_out ? 1000 : static_cast<int>(left * 1000.0) + 1;
+    const int ready = ::poll(streams, 2, wait_ms);
+    if (ready < 0 && errno != EINTR) refuse("poll");
+    if (ready == 0 && run.timed_out) break;  // a process without the mark holds the pipe
+    for (int stream = 0; stream < 2 && ready > 0; ++stream) {
+      if (streams[stream].fd < 0 || streams[stream].revents == 0) continue;
+      char piece[65536];
+      const ssize_t got = ::read(streams[stream].fd, piece, sizeof piece);
+      if (got > 0) {
+        texts[stream]->append(piece, static_cast<std::size_t>(got));
+      } else {
+        streams[stream].fd = -1;
+        --open;
+      }
+    }
+  }
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  run.exit_code = exit_code_of(status);
+  run.seconds = seconds_now() - started_;
+  return run;
+}
+
+ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
+  return RunningProgram(arguments, options).finish();
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> found;
+  for (std::string word; stream >> word;) found.push_back(word);
+  return found;
+}
+
+std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> found;
+  for (std::string line; std::getline(stream, line);) found.push_back(line);
+  return found;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,79 @@
+// Runs the built program as its users do: alone, or as ranks under mpirun; and keeps what they would see.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+namespace dpreduce {
+
+/// Root may read and write every file; a test of permissions has to take that power away.
+enum class Privileges { kOwn, kNone };
+
+struct RunOptions {
+  std::string folder = {};                                            ///< working directory
+  int ranks = 0;                                                      ///< under mpirun; 0: alone, without it
+  std::string input = {};                                             ///< what standard input holds
+  std::vector<std::string> launcher_options = {};                     ///< further words for mpirun
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< beside what this process has
+  std::optional<rlim_t> largest_file = {};                            ///< bytes; stands in for a full disk
+  double first_rank_late_seconds = 0.0;                               ///< rank 0 starts that long after the others
+  Privileges privileges = Privileges::kOwn;
+  double timeout_seconds = 60.0;  ///< then everything that the run started is killed
+};
+
+struct ProgramRun {
+  int exit_code = -1;  ///< 128 + signal where one ended the program
+  std::string out;
+  std::string err;
+  double seconds = 0.0;
+  bool timed_out = false;
+
+  nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+/// A program that has been started and not yet waited for.
+class RunningProgram {
+ public:
+  RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options);
+  ~RunningProgram();  ///< kills what is left of it
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  /// The program, or mpirun where there are ranks.
+  pid_t pid() const { return pid_; }
+  /// In the environment of every process of this run, and of no other.
+  const std::string& mark() const { return mark_; }
+  /// Waits for the end. Call it once.
+  ProgramRun finish();
+
+ private:
+  void kill_all() const;
+
+  std::string mark_;
+  double timeout_seconds_;
+  double started_;
+  pid_t pid_ = -1;
+  int out_ = -1;
+  int err_ = -1;
+};
+
+ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options);
+
+/// Seconds of a clock that never goes back.
+double seconds_now();
+
+/// "--mu 0.5" -> {"--mu", "0.5"}; words cannot hold spaces.
+std::vector<std::string> words(const std::string& text);
+
+/// `first`, then `second`.
+std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second);
+
+std::vector<std::string> lines_of(const std::string& text);
+
+}  // namespace dpreduce

@@ -1,0 +1,299 @@
+// What a fit tells, and what it must never tell.
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// Numbers that appear nowhere else: the rows, and those of each class.
+const std::vector<std::size_t> kClassRows = {5003, 3119, 1885};
+constexpr std::size_t kRows = 10007;
+
+class ReportTest : public testing::Test {
+ protected:
+  ReportTest() {
+    write_npy(make_rows(kClassRows, 16), folder_ / "x.npy", folder_ / "y.npy");
+    write_npy(make_rows({100, 100, 100}, 16), folder_ / "tx.npy", folder_ / "ty.npy");
+  }
+
+  ProgramRun fit(const std::string& options, int ranks = 0, const std::vector<std::string>& launcher_options = {}) {
+    return run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
+                       {.folder = folder_.path(), .ranks = ranks, .launcher_options = launcher_options});
+  }
+  json report() const { return json::parse(read_bytes(folder_ / "report.json")); }
+  std::vector<std::string> ledger() const { return lines_of(read_bytes(folder_ / "ledger.jsonl")); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ReportTest, HasEveryKeyOfTheContract) {
+  ASSERT_EQ(fit("--epsilon 1.5 --delta 1e-6 --test-x tx.npy --test-y ty.npy", 3).exit_code, 0);
+  const json report = this->report();
+  for (const char* key : {"method", "private", "privacy", "test", "timings", "ranks", "version"}) {
+    EXPECT_TRUE(report.contains(key)) << key;
+  }
+  for (const char* key : {"epsilon", "delta", "mu", "rho", "adjacency", "releases"}) {
+    EXPECT_TRUE(report["privacy"].contains(key)) << key;
+  }
+  for (const char* key : {"name", "sensitivity", "sigma", "mu", "coordinates"}) {
+    EXPECT_TRUE(report["privacy"]["releases"][0].contains(key)) << key;
+  }
+  for (const char* key : {"accuracy", "balanced_accuracy", "per_class"})
+    EXPECT_TRUE(report["test"].contains(key)) << key;
+  EXPECT_EQ(report["private"], true);
+  EXPECT_EQ(report["privacy"]["epsilon"], 1.5);
+  EXPECT_EQ(report["privacy"]["delta"], 1e-6);
+  EXPECT_EQ(report["ranks"], 3);
+  EXPECT_EQ(report["test"]["per_class"].size(), 3u);
+  EXPECT_THAT(report["test"]["note"].get<std::string>(), HasSubstr("outside the privacy guarantee"));
+  for (const auto& [phase, seconds] : report["timings"].items()) EXPECT_GE(seconds.get<double>(), 0.0) << phase;
+}
+
+TEST_F(ReportTest, NumbersAgreeWithEachOther) {
+  for (const std::string metric : {"cosine", "euclidean"}) {
+    for (const std::string center : {"none", "dp"}) {
+      for (const std::string adjacency : {"add-remove", "replace-one"}) {
+        SCOPED_TRACE(metric + " " + center + " " + adjacency);
+        const ProgramRun run =
+            fit("--mu 0.75 --metric " + metric + " --center " + center + " --adjacency " + adjacency);
+        ASSERT_EQ(run.exit_code, 0) << run.err;
+        const json privacy = report()["privacy"];
+        const double mu = privacy["mu"];
+        EXPECT_LE(mu, 0.75);
+        EXPECT_GT(mu, 0.75 * (1.0 - 1e-9));
+        EXPECT_NEAR(privacy["rho"].get<double>(), mu * mu / 2.0, 1e-12);
+        EXPECT_EQ(privacy["adjacency"], adjacency);
+        const std::size_t blocks =
+            (metric == "cosine" ? 1u : 2u) +
+            (center == "dp"
+                 ? (privacy["releases"].size() > 2 && privacy["releases"][1]["release"] == "center" ? 2u : 1u)
+                 : 0u);
+        EXPECT_EQ(privacy["releases"].size(), blocks);
+        double squares = 0.0;
+        for (const json& release : privacy["releases"]) {
+          const double own = release["mu"];
+          const double ratio = release["sensitivity"].get<double>() / release["sigma"].get<double>();
+          EXPECT_NEAR(own, ratio, 1e-12 * own);
+          squares += own * own;
+        }
+        if (adjacency == "add-remove") {
+          EXPECT_LE(squares, mu * mu * (1.0 + 1e-12));
+          EXPECT_LE(squares, 0.75 * 0.75);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReportTest, SeededAndNoiselessRunsAreNotPrivate) {
+  ASSERT_EQ(fit("--mu 1 --seed 3").exit_code, 0);
+  EXPECT_EQ(report()["private"], false);
+  EXPECT_THAT(report()["note"].get<std::string>(), HasSubstr("NOT private"));
+  EXPECT_THAT(read_bytes(folder_ / "model.safetensors"), HasSubstr(R"(\"private\":false)"));
+  EXPECT_THAT(ledger().back(), HasSubstr("\"private\":false"));
+
+  const ProgramRun exact = fit("--non-private");
+  ASSERT_EQ(exact.exit_code, 0);
+  EXPECT_EQ(report()["private"], false);
+  EXPECT_EQ(report()["privacy"]["epsilon"], nullptr);
+  EXPECT_EQ(report()["privacy"]["releases"].size(), 0u);
+  EXPECT_THAT(exact.out, HasSubstr("NOT private"));
+  EXPECT_EQ(ledger().size(), 1u);  // nothing to record
+
+  ASSERT_EQ(fit("--mu 1").exit_code, 0);
+  EXPECT_EQ(report()["private"], true);
+  EXPECT_THAT(read_bytes(folder_ / "model.safetensors"), HasSubstr(R"(\"private\":true)"));
+  EXPECT_THAT(ledger().back(), HasSubstr("\"private\":true"));
+}
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// Whether the number stands in the text by itself: not in a longer number, a fraction or a digest.
+bool tells(const std::string& text, std::size_t number) {
+  const std::string digits = std::to_string(number);
+  for (std::size_t at = 0; (at = text.find(digits, at)) != std::string::npos; ++at) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    const char after = at + digits.size() == text.size() ? ' ' : text[at + digits.size()];
+    if (!is_word(before) && before != '.' && !is_word(after)) return true;
+  }
+  return false;
+}
+
+// Whether the number stands in the bytes, as an element of any type of 8 bytes.
+bool holds(const std::string& bytes, std::size_t number) {
+  return bytes.find(element_bytes(std::vector<std::uint64_t>{number})) != std::string::npos ||
+         bytes.find(element_bytes(std::vector<double>{static_cast<double>(number)})) != std::string::npos;
+}
+
+TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
+  std::vector<std::size_t> counts = kClassRows;
+  counts.push_back(kRows);
+  ASSERT_TRUE(tells("rows 10007\n", kRows) && tells("{\"n\":5003,", kClassRows[0]));
+  ASSERT_FALSE(tells("0.10007 a10007 100071", kRows));
+  for (const std::string options :
+       {"--epsilon 1 --delta 1e-5 --metric euclidean --center dp --test-x tx.npy --test-y ty.npy",
+        "--mu 1 --seed 1 --metric euclidean --format json", "--non-private --test-x tx.npy --test-y ty.npy",
+        "--mu 1 --dry-run --format json", "--mu 1 --dry-run"}) {
+    for (const int ranks : {0, 3}) {
+      SCOPED_TRACE(options);
+      const ProgramRun run = fit(options, ranks);
+      ASSERT_EQ(run.exit_code, 0) << run.err;
+      for (const std::size_t count : counts) {
+        EXPECT_FALSE(tells(run.out, count)) << count << " on standard output:\n" << run.out;
+        EXPECT_FALSE(tells(run.err, count)) << count << " on standard error:\n" << run.err;
+        for (const std::string name : {"model.safetensors", "report.json", "ledger.jsonl"}) {
+          const std::string bytes = read_bytes(folder_ / name);
+          EXPECT_FALSE(tells(bytes, count)) << count << " in " << name;
+          EXPECT_FALSE(holds(bytes, count)) << count << " in " << name;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReportTest, ADryRunTellsThePlanOfTheRunAndMakesNothing) {
+  const std::string options = "--epsilon 1 --delta 1e-6 --metric euclidean --center dp --format json ";
+  const auto before = folder_.names();
+  const ProgramRun dry = fit(options + "--dry-run");
+  ASSERT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_EQ(folder_.names(), before);
+  const json plan = dry.json();
+  EXPECT_EQ(plan["dry_run"], true);
+  EXPECT_EQ(fit(options + "--dry-run", 3).json(), plan);
+  EXPECT_EQ(folder_.names(), before);
+
+  const ProgramRun real = fit(options);
+  ASSERT_EQ(real.exit_code, 0) << real.err;
+  EXPECT_EQ(plan["privacy"], report()["privacy"]);
+  EXPECT_EQ(plan["private"], report()["private"]);
+  EXPECT_EQ(plan["method"], report()["method"]);
+  EXPECT_EQ(real.json(), report());  // standard output is one JSON document, the report
+  EXPECT_THAT(fit("--mu 1 --dry-run").out, HasSubstr("nothing is spent"));
+}
+
+TEST_F(ReportTest, TheLedgerIsChargedBeforeTheModelExists) {
+  for (const int ranks : {0, 3}) {
+    SCOPED_TRACE(ranks);
+    std::filesystem::remove(folder_ / "ledger.jsonl");
+    const ProgramRun run = fit("--mu 1 --center dp --out /dev/full", ranks);
+    EXPECT_EQ(run.exit_code, 3);
+    EXPECT_THAT(run.err, HasSubstr("/dev/full"));
+    EXPECT_EQ(ledger().size(), 2u);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "report.json"));
+  }
+}
+
+TEST_F(ReportTest, TheLedgerGrowsByTheReleasesOfEachRun) {
+  ASSERT_EQ(fit("--mu 1").exit_code, 0);
+  const std::vector<std::string> first = ledger();
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_EQ(fit("--epsilon 1 --delta 1e-6 --center dp", 3).exit_code, 0);
+  const std::vector<std::string> second = ledger();
+  ASSERT_EQ(second.size(), 3u);
+  EXPECT_EQ(second.front(), first.front());
+  double squares = 0.0;
+  for (std::size_t line = 1; line < 3; ++line) {
+    const json entry = json::parse(second[line]);
+    EXPECT_EQ(entry["epsilon"], 1.0);
+    EXPECT_EQ(entry["delta"], 1e-6);
+    squares += std::pow(entry["mu"].get<double>(), 2);
+  }
+  EXPECT_NEAR(std::sqrt(squares), report()["privacy"]["mu"].get<double>(), 1e-12);
+}
+
+TEST_F(ReportTest, ResumeRepeatsWhatIsChargedAndNothingElse) {
+  const std::string options = "--mu 1 --center dp --metric euclidean ";
+  ASSERT_EQ(fit(options).exit_code, 0);
+  const std::string model = read_bytes(folder_ / "model.safetensors");
+  const std::vector<std::string> charged = ledger();
+  ASSERT_EQ(fit(options + "--resume", 3).exit_code, 0);
+  EXPECT_TRUE(read_bytes(folder_ / "model.safetensors") == model);
+  EXPECT_EQ(ledger(), charged);
+
+  TrainingRows other = make_rows(kClassRows, 16);
+  other.features[0] += 0.25F;  // one entry of one record
+  write_npy(other, folder_ / "x.npy", folder_ / "y.npy");
+  ASSERT_EQ(fit(options + "--resume").exit_code, 0);
+  EXPECT_EQ(ledger().size(), charged.size() + 2);
+  EXPECT_FALSE(read_bytes(folder_ / "model.safetensors") == model);
+}
+
+TEST_F(ReportTest, ResumeMakesTheModelThatCouldNotBeWritten) {
+  ASSERT_EQ(fit("--mu 1 --out /dev/full").exit_code, 3);
+  ASSERT_EQ(ledger().size(), 1u);
+  ASSERT_EQ(fit("--mu 1 --resume").exit_code, 0);
+  EXPECT_EQ(ledger().size(), 1u);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "model.safetensors"));
+}
+
+TEST_F(ReportTest, RunsAreRefusedOnceTheBudgetOfTheDataIsSpent) {
+  const std::string options = "--epsilon 1 --delta 1e-6 --budget-epsilon 1.5 --budget-delta 1e-6 ";
+  for (const int ranks : {0, 3}) {
+    SCOPED_TRACE(ranks);
+    std::filesystem::remove(folder_ / "ledger.jsonl");
+    ASSERT_EQ(fit(options).exit_code, 0);
+    ASSERT_EQ(fit(options, ranks).exit_code, 0);  // sqrt(2) times the mu of one is still within
+    const auto before = content_of(folder_.path());
+    const ProgramRun refused = fit(options, ranks);
+    EXPECT_EQ(refused.exit_code, 4);
+    EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;
+    EXPECT_TRUE(content_of(folder_.path()) == before);
+  }
+}
+
+TEST_F(ReportTest, TheKeyIsItsOwnersAlone) {
+  ASSERT_EQ(fit("--mu 1").exit_code, 0);
+  EXPECT_EQ(std::filesystem::status(folder_ / "ledger.jsonl.key").permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const std::string key = read_bytes(folder_ / "ledger.jsonl.key");
+  ASSERT_EQ(fit("--mu 1").exit_code, 0);
+  EXPECT_TRUE(read_bytes(folder_ / "ledger.jsonl.key") == key);
+  ASSERT_EQ(fit("--mu 1 --seed 1 --ledger other.jsonl").exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "other.jsonl.key"));  // a seed needs none
+}
+
+TEST_F(ReportTest, OnlyTheCoordinatorSpeaks) {
+  const ProgramRun run = fit("--mu 1 --test-x tx.npy --test-y ty.npy", 3, {"--tag-output"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  ASSERT_FALSE(run.out.empty());
+  for (const std::string& line : lines_of(run.out)) EXPECT_THAT(line, HasSubstr(",0]<stdout>:"));
+  EXPECT_EQ(run.err, "");
+}
+
+TEST_F(ReportTest, ALargeBudgetIsAsAccurateAsNone) {
+  const std::string test = " --test-x test_x.npy --test-y test_y.npy";
+  const ProgramRun synth = run_program(
+      words("synth --out . --kind gaussian-mixture --rows 4000 --test-rows 2000 --dim 16 --classes 3 --separation 2"),
+      {.folder = folder_.path()});
+  ASSERT_EQ(synth.exit_code, 0) << synth.err;
+  const std::string files = "--train-x train_x.npy --train-y train_y.npy --classes 3 --report report.json ";
+  for (const std::string metric : {"cosine", "euclidean"}) {
+    std::vector<double> accuracies;
+    for (const std::string budget :
+         {" --non-private", " --epsilon 1000 --delta 1e-6", " --epsilon 1e-4 --delta 1e-9 --seed 1"}) {
+      const ProgramRun run =
+          run_program(words("fit " + files + "--metric " + metric + budget + test), {.folder = folder_.path()});
+      ASSERT_EQ(run.exit_code, 0) << run.err;
+      accuracies.push_back(report()["test"]["accuracy"]);
+    }
+    EXPECT_GT(accuracies[0], 0.75);
+    EXPECT_NEAR(accuracies[1], accuracies[0], 0.005);
+    EXPECT_LT(accuracies[2], accuracies[0] - 0.1);  // and a tiny one is not
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

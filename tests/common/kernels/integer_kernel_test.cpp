@@ -1,0 +1,292 @@
+#include "dpreduce/kernels/integer_kernel.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "test_matrix.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/kernel_choice.hpp"
+
+namespace dpreduce {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class KernelTest : public ::testing::TestWithParam<const IntegerKernel*> {
+ protected:
+  static const IntegerKernel& kernel() { return *GetParam(); }
+
+  static void expect_product_equals_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
+    TestSums actual(a.cols, b.cols, 3);
+    TestSums expected = actual;
+    kernel().accumulate_product(a.view(), b.view(), actual.view(), threads);
+    reference_kernel().accumulate_product(a.view(), b.view(), expected.view());
+    EXPECT_TRUE(actual == expected) << "product " << a.rows << " x " << a.cols << " by " << b.cols;
+  }
+  static void expect_gram_equals_reference(const TestMatrix& a, unsigned threads = 1) {
+    TestSums actual(a.cols, a.cols, 3);
+    TestSums expected = actual;
+    kernel().accumulate_gram(a.view(), actual.view(), threads);
+    reference_kernel().accumulate_gram(a.view(), expected.view());
+    EXPECT_TRUE(actual == expected) << "gram " << a.rows << " x " << a.cols;
+  }
+  static void expect_row_products_equal_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
+    TestSums actual(a.rows, b.rows, 3);
+    TestSums expected = actual;
+    kernel().accumulate_row_products(a.view(), b.view(), actual.view(), threads);
+    reference_kernel().accumulate_row_products(a.view(), b.view(), expected.view());
+    EXPECT_TRUE(actual == expected) << "row products " << a.rows << " by " << b.rows << ", " << a.cols << " columns";
+  }
+};
+
+// Around every vector, tile, panel and stripe size of every kernel.
+constexpr std::size_t kColumnCounts[] = {0, 1, 3, 4, 5, 8, 9, 16, 17, 24, 25, 31, 33, 47, 48, 49, 64, 65, 97};
+constexpr std::size_t kRowCounts[] = {0, 1, 2, 3, 15, 16, 17, 35};
+
+TEST(ReferenceKernel, MultipliesByHand) {
+  // A^T B with A = (1 2; 3 4; -5 6), B = (7; -8; 9).
+  const std::vector<std::int16_t> a{1, 2, 3, 4, -5, 6};
+  const std::vector<std::int16_t> b{7, -8, 9};
+  std::vector<std::int64_t> c{100, 200};
+  reference_kernel().accumulate_product({a.data(), 3, 2, 2}, {b.data(), 3, 1, 1}, {c.data(), 2, 1, 1});
+  EXPECT_EQ(c, (std::vector<std::int64_t>{100 + 7 - 24 - 45, 200 + 14 - 32 + 54}));
+  // A A^T of the first two rows.
+  std::vector<std::int64_t> g(4);
+  reference_kernel().accumulate_row_products({a.data(), 2, 2, 2}, {a.data(), 2, 2, 2}, {g.data(), 2, 2, 2});
+  EXPECT_EQ(g, (std::vector<std::int64_t>{5, 11, 11, 25}));
+}
+
+TEST_P(KernelTest, ProductsOfAllSmallShapesEqualTheReference) {
+  for (const std::size_t n : kRowCounts) {
+    for (const std::size_t p : kColumnCounts) {
+      for (const std::size_t q : kColumnCounts) {
+        expect_product_equals_reference(random_matrix(n, p, p % 3, n + p), random_matrix(n, q, q % 4, n + q + 1000));
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, GramsOfAllSmallShapesEqualTheReferenceAndLeaveTheLowerTriangle) {
+  for (const std::size_t n : kRowCounts) {
+    for (const std::size_t p : kColumnCounts) expect_gram_equals_reference(random_matrix(n, p, p % 3, n + p));
+  }
+}
+
+TEST_P(KernelTest, RowProductsOfAllSmallShapesEqualTheReference) {
+  for (const std::size_t d : kColumnCounts) {
+    for (const std::size_t n : kColumnCounts) {
+      for (const std::size_t m : {0, 1, 10, 50}) {
+        expect_row_products_equal_reference(random_matrix(n, d, d % 3, n + d),
+                                            random_matrix(m, d, d % 4, m + d + 1000));
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, ProductsDeeperThanABlockEqualTheReference) {
+  for (const std::size_t n : {2047, 2048, 2049, 4097}) {
+    const TestMatrix a = random_matrix(n, 21, 2, n, 600);
+    expect_product_equals_reference(a, random_matrix(n, 19, 1, n + 1, 600));
+    expect_gram_equals_reference(a);
+    expect_row_products_equal_reference(random_matrix(9, n, 1, n, 600), random_matrix(18, n, 0, n + 1, 600));
+  }
+}
+
+TEST_P(KernelTest, ProductsWiderThanAColumnRangeEqualTheReference) {
+  const TestMatrix wide = random_matrix(3, 4096 + 19, 1, 5);
+  const TestMatrix narrow = random_matrix(3, 5, 1, 6);
+  expect_product_equals_reference(wide, narrow);
+  expect_product_equals_reference(narrow, wide);
+  expect_row_products_equal_reference(random_matrix(4096 + 19, 3, 1, 7), random_matrix(5, 3, 1, 8));
+}
+
+TEST_P(KernelTest, GramWiderThanAColumnRangeIsTheOuterProductOfItsRow) {
+  const std::size_t d = 4096 + 5;
+  const TestMatrix row = random_matrix(1, d, 0, 9);
+  std::vector<std::int64_t> c(d * d);
+  kernel().accumulate_gram(row.view(), {c.data(), d, d, d});
+  std::size_t wrong = 0;
+  for (std::size_t a = 0; a < d; ++a) {
+    for (std::size_t b = 0; b < d; ++b) {
+      const std::int64_t expected = a <= b ? std::int64_t{row.values[a]} * row.values[b] : 0;
+      wrong += c[a * d + b] != expected;
+    }
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+TEST_P(KernelTest, ExtremeValuesAreExact) {
+  constexpr std::size_t n = 67;
+  const auto constant = [](int value) {
+    return TestMatrix(n, 50, 0, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); });
+  };
+  const TestMatrix highest = constant(32767);
+  const TestMatrix lowest = constant(-32767);
+  const TestMatrix alternating_rows(
+      n, 50, 0, [](std::size_t row, std::size_t) { return static_cast<std::int16_t>(row % 2 == 0 ? 32767 : -32767); });
+  const TestMatrix alternating_columns(n, 50, 0, [](std::size_t, std::size_t column) {
+    return static_cast<std::int16_t>(column % 2 == 0 ? 32767 : -32767);
+  });
+  const TestMatrix* all[] = {&highest, &lowest, &alternating_rows, &alternating_columns};
+  for (const TestMatrix* a : all) {
+    expect_gram_equals_reference(*a);
+    for (const TestMatrix* b : all) {
+      expect_product_equals_reference(*a, *b);
+      expect_row_products_equal_reference(*a, *b);
+    }
+  }
+}
+
+TEST_P(KernelTest, OneHugeColumnIsExact) {
+  for (const std::size_t huge : {0, 20, 99}) {
+    const TestMatrix small = random_matrix(500, 100, 0, 3, 30);
+    const TestMatrix a(500, 100, 1, [&](std::size_t row, std::size_t column) {
+      return column == huge ? std::int16_t{32767} : small.values[row * 100 + column];
+    });
+    expect_gram_equals_reference(a);
+    expect_product_equals_reference(a, small);
+    expect_product_equals_reference(small, a);
+  }
+}
+
+// Every sum of such columns meets the Cauchy-Schwarz bound with equality: n value^2 passes 2^31 within the n tried, and
+// the last rows before that are where a cut one pair too late would show.
+TEST_P(KernelTest, EqualColumnsAtTheEnergyBoundAreExact) {
+  for (const int value : {181, 724, 1023, 1448, 2896, 8191, 8192, 11585, 16383, 16384, 23170, 32766, 32767}) {
+    for (const int sign : {1, -1}) {
+      for (const std::size_t n : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 127, 129, 1024, 1100, 2048}) {
+        const TestMatrix a(n, 17, 0, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); });
+        const TestMatrix b(n, 3, 0, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(sign * value); });
+        std::vector<std::int64_t> c(17 * 3, 5);
+        kernel().accumulate_product(a.view(), b.view(), {c.data(), 17, 3, 3});
+        const std::int64_t expected = 5 + std::int64_t{sign} * value * value * static_cast<std::int64_t>(n);
+        EXPECT_THAT(c, ::testing::Each(expected)) << "value " << value << ", " << n << " rows";
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, LatticeRowsAreExact) {
+  for (const std::size_t d : {8, 40, 100}) {
+    const int limit = static_cast<int>(32767 / std::sqrt(static_cast<double>(d)));
+    expect_gram_equals_reference(random_matrix(3001, d, 0, d, limit));
+  }
+}
+
+TEST_P(KernelTest, AnySplitOfTheRowsGivesTheSameBits) {
+  const TestMatrix a = random_matrix(301, 60, 0, 21);
+  const TestMatrix b = random_matrix(301, 35, 0, 22);
+  TestSums whole_product(60, 35, 0);
+  TestSums split_product = whole_product;
+  TestSums whole_gram(60, 60, 0);
+  TestSums split_gram = whole_gram;
+  kernel().accumulate_product(a.view(), b.view(), whole_product.view());
+  kernel().accumulate_gram(a.view(), whole_gram.view());
+  std::size_t begin = 0;
+  for (const std::size_t end : {1, 1, 2, 5, 100, 133, 300, 301}) {
+    kernel().accumulate_product(a.view(begin, end), b.view(begin, end), split_product.view());
+    kernel().accumulate_gram(a.view(begin, end), split_gram.view());
+    begin = end;
+  }
+  EXPECT_TRUE(whole_product == split_product);
+  EXPECT_TRUE(whole_gram == split_gram);
+}
+
+TEST_P(KernelTest, AddingTheNegatedOperandRestoresTheSums) {
+  const TestMatrix a = random_matrix(77, 33, 0, 31);
+  const TestMatrix b = random_matrix(77, 50, 0, 32);
+  TestMatrix negated = b;
+  for (std::int16_t& value : negated.values) value = static_cast<std::int16_t>(-value);
+  TestSums sums(33, 50, 0);
+  const TestSums before = sums;
+  kernel().accumulate_product(a.view(), b.view(), sums.view());
+  EXPECT_FALSE(sums == before);
+  kernel().accumulate_product(a.view(), negated.view(), sums.view());
+  EXPECT_TRUE(sums == before);
+}
+
+TEST_P(KernelTest, AnyNumberOfThreadsGivesTheSameBits) {
+  const TestMatrix a = random_matrix(2100, 120, 1, 41, 3000);
+  const TestMatrix b = random_matrix(2100, 70, 0, 42, 3000);
+  const TestMatrix rows = random_matrix(35, 120, 1, 43, 3000);
+  for (const unsigned threads : {1U, 2U, 3U, 7U}) {
+    expect_gram_equals_reference(a, threads);
+    expect_product_equals_reference(a, b, threads);
+    expect_row_products_equal_reference(rows, a, threads);
+  }
+}
+
+TEST_P(KernelTest, TheLowestInt16IsRejectedWithItsPlace) {
+  for (const unsigned threads : {1U, 3U}) {
+    for (const std::size_t bad_row : {0, 20, 36}) {
+      for (const std::size_t bad_column : {0, 33, 64}) {
+        const TestMatrix good = random_matrix(37, 65, 0, 51);
+        TestMatrix bad = good;
+        bad.values[bad_row * 65 + bad_column] = std::numeric_limits<std::int16_t>::min();
+        const std::string place = "row " + std::to_string(bad_row) + ", column " + std::to_string(bad_column) + " ";
+        const auto rejects = ThrowsMessage<UsageError>(HasSubstr(place));
+        TestSums by_columns(65, 65, 0);
+        EXPECT_THAT([&] { kernel().accumulate_gram(bad.view(), by_columns.view(), threads); }, rejects);
+        EXPECT_THAT([&] { kernel().accumulate_product(good.view(), bad.view(), by_columns.view(), threads); }, rejects);
+        TestSums by_rows(37, 37, 0);
+        EXPECT_THAT([&] { kernel().accumulate_row_products(bad.view(), good.view(), by_rows.view(), threads); },
+                    rejects);
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, MismatchedShapesAreRejectedByName) {
+  const TestMatrix a = random_matrix(4, 3, 0, 61);
+  const TestMatrix b = random_matrix(5, 3, 0, 62);
+  TestSums c(3, 3, 0);
+  TestSums wrong(3, 4, 0);
+  const auto rejects = [](const char* part) { return ThrowsMessage<UsageError>(HasSubstr(part)); };
+  EXPECT_THAT([&] { kernel().accumulate_product(a.view(), b.view(), c.view()); }, rejects("a has 4 rows, b has 5"));
+  EXPECT_THAT([&] { kernel().accumulate_product(a.view(), a.view(), wrong.view()); },
+              rejects("c is 3 x 4, must be 3 x 3"));
+  EXPECT_THAT([&] { kernel().accumulate_gram(a.view(), wrong.view()); }, rejects("c is 3 x 4, must be 3 x 3"));
+  const TestMatrix narrow = random_matrix(5, 2, 0, 63);
+  EXPECT_THAT([&] { kernel().accumulate_row_products(a.view(), narrow.view(), c.view()); },
+              rejects("a has 3 columns, b has 2"));
+  EXPECT_THAT([&] { kernel().accumulate_row_products(a.view(), b.view(), c.view()); },
+              rejects("c is 3 x 3, must be 4 x 5"));
+}
+
+TEST_P(KernelTest, BrokenViewsAreRejectedByName) {
+  const TestMatrix a = random_matrix(4, 3, 0, 71);
+  TestSums c(3, 3, 0);
+  const auto rejects = [](const char* part) { return ThrowsMessage<UsageError>(HasSubstr(part)); };
+  Int16View narrow = a.view();
+  narrow.stride = 2;
+  EXPECT_THAT([&] { kernel().accumulate_gram(narrow, c.view()); }, rejects("a has stride 2"));
+  EXPECT_THAT([&] { kernel().accumulate_product(a.view(), narrow, c.view()); }, rejects("b has stride 2"));
+  Int64View narrow_sums = c.view();
+  narrow_sums.stride = 1;
+  EXPECT_THAT([&] { kernel().accumulate_gram(a.view(), narrow_sums); }, rejects("c has stride 1"));
+  EXPECT_THAT([&] { kernel().accumulate_gram({nullptr, 4, 3, 3}, c.view()); }, rejects("a is 4 x 3 but has no data"));
+}
+
+TEST_P(KernelTest, ZeroThreadsAreRejected) {
+  const TestMatrix a = random_matrix(4, 3, 0, 81);
+  TestSums c(3, 3, 0);
+  TestSums by_rows(4, 4, 0);
+  EXPECT_THROW(kernel().accumulate_gram(a.view(), c.view(), 0), UsageError);
+  EXPECT_THROW(kernel().accumulate_product(a.view(), a.view(), c.view(), 0), UsageError);
+  EXPECT_THROW(kernel().accumulate_row_products(a.view(), a.view(), by_rows.view(), 0), UsageError);
+}
+
+std::string kernel_name(const ::testing::TestParamInfo<const IntegerKernel*>& parameter) {
+  std::string name(parameter.param->name());
+  std::erase(name, '-');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Supported, KernelTest, ::testing::ValuesIn(supported_kernels()), kernel_name);
+
+}  // namespace
+}  // namespace dpreduce
