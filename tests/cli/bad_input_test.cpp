@@ -53,7 +53,7 @@ class BadInputTest : public testing::TestWithParam<BadCase> {
     RunOptions options{.folder = folder.path(), .ranks = ranks, .privileges = bad.privileges};
     // Ranks that have joined end together, after the message. mpirun need not give the last of them its second of
     // grace.
-    if (bad.exit_code != 2) options.environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "0"}};
+    options.environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "0"}};
     const ProgramRun run = run_program(words(bad.arguments), options);
 
     EXPECT_EQ(run.exit_code, bad.exit_code) << run.err;

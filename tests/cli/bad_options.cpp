@@ -59,7 +59,7 @@ std::vector<BadCase> bad_options() {
       {"LimitNegative",
        kGoodFit + "--budget-epsilon -1 --budget-delta 1e-5",
        2,
-       "epsilon = -1",
+       "--budget-epsilon -1",
        {},
        Launch::kAloneOnly},
       {"UnknownAccountant",

@@ -17,6 +17,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "dpreduce/model/classifier_file.hpp"
+
 namespace dpreduce {
 namespace {
 
@@ -186,6 +188,10 @@ TEST_F(FailingTogetherTest, SignalsEndAJob) {
     const ProgramRun run = finish_soon(*caught.program);
     EXPECT_NE(run.exit_code, 0);
     EXPECT_EQ(run.out, "");
+    // The model is kept as soon as it has been paid for, before it is tested: whole, or not at all.
+    const std::string model = run_folder_ / "model.safetensors";
+    if (std::filesystem::exists(model)) EXPECT_EQ(load_classifier(model).classes(), 8000u);
+    std::filesystem::remove(model);
     expect_nothing_left();
   }
 }

@@ -151,7 +151,7 @@ void CommandOptions::declare_predict(CLI::App& app) {
   CLI::App& predict = *app.add_subcommand("predict", "labels for new features");
   predict.add_option("--model", predict_.model, "written by fit")->required()->type_name("FILE");
   add_files(predict, "--x,--test-x", predict_.x, "features")->required();
-  predict.add_option("--out", predict_.out, "labels, .npy (int32); default: one a line on standard output");
+  predict.add_option("--out", predict_.out, "labels, .npy (int64); default: one a line on standard output");
   predict.add_flag("--scores", predict_.scores, "write the n x K scores instead of labels (needs --out)");
   add_choice(predict, "--bad-rows", predict_.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   add_config(predict);

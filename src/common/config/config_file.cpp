@@ -43,6 +43,16 @@ std::vector<CLI::ConfigItem> read_items(const std::string& path) {
   return parse_config(text, path);
 }
 
+bool names_a_command(const CLI::App& app, const std::vector<std::string>& section) {
+  const CLI::App* command = &app;
+  for (const std::string& name : section) {
+    const auto named = command->get_subcommands([&](const CLI::App* sub) { return sub->check_name(name); });
+    if (named.empty()) return false;
+    command = named.front();
+  }
+  return true;
+}
+
 bool is_given(const std::vector<std::string>& arguments, const CLI::Option& option) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& word) {
     const std::string name = word.substr(0, word.find('='));
@@ -81,6 +91,9 @@ std::vector<std::string> with_config_file(const CLI::App& app, std::vector<std::
   std::vector<std::string> from_file;
   for (const CLI::ConfigItem& item : read_items(path)) {
     if (item.name == "++" || item.name == "--") continue;  // CLI11's marks for the begin and end of a section
+    if (!item.parents.empty() && !names_a_command(app, item.parents)) {
+      throw UsageError(fmt::format("--config {}: [{}] is not a command", path, fmt::join(item.parents, ".")));
+    }
     if (!item.parents.empty() && item.parents != command_path) continue;
     std::string key = item.name;
     std::replace(key.begin(), key.end(), '_', '-');

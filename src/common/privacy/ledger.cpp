@@ -105,8 +105,8 @@ std::string utc_now() {
 }
 
 // One write of the whole line at the end of the file, then sync; whatever fails, the file gets its former length again.
-void write_durably(const Descriptor& file, const fs::path& path, const std::string& line, std::size_t former_length) {
-  const ssize_t written = uninterrupted([&] { return ::write(file.get(), line.data(), line.size()); });
+void write_durably(int file, const fs::path& path, const std::string& line, std::size_t former_length) {
+  const ssize_t written = uninterrupted([&] { return ::write(file, line.data(), line.size()); });
   int error_number = written < 0 ? errno : 0;
   std::string what = "cannot write the ledger";
   if (written >= 0 && static_cast<std::size_t>(written) < line.size()) {
@@ -114,13 +114,13 @@ void write_durably(const Descriptor& file, const fs::path& path, const std::stri
     error_number = ENOSPC;
     what = "cannot write the ledger (only " + std::to_string(written) + " of " + std::to_string(line.size()) +
            " bytes fitted: disk, quota or size limit)";
-  } else if (written >= 0 && ::fsync(file.get()) != 0) {
+  } else if (written >= 0 && ::fsync(file) != 0) {
     error_number = errno;
     what = "cannot sync the ledger";
   }
   if (error_number == 0) return;
   const off_t length = static_cast<off_t>(former_length);
-  if (uninterrupted([&] { return ::ftruncate(file.get(), length); }) != 0) what += "; a torn last line remains";
+  if (uninterrupted([&] { return ::ftruncate(file, length); }) != 0) what += "; a torn last line remains";
   refuse(path, what, error_number);
 }
 
@@ -154,6 +154,17 @@ Charge Ledger::append(const LedgerEntry& entry, const std::optional<Allowance>& 
 
   const Descriptor file = open_locked(path_, O_RDWR | O_APPEND | O_CREAT, LOCK_EX);
   const std::string text = read_all(file, path_);
+  try {
+    return append_locked(file.get(), text, entry, allowance);
+  } catch (...) {
+    // Nothing was charged: the name that opening may have made goes again. Who waits for the lock will find it gone.
+    if (text.empty() && status_of(file, path_).st_size == 0) ::unlink(path_.c_str());
+    throw;
+  }
+}
+
+Charge Ledger::append_locked(int file, const std::string& text, const LedgerEntry& entry,
+                             const std::optional<Allowance>& allowance) {
   verify_text(text);
   const auto same_id = std::find_if(records_.begin(), records_.end(), [&](const LedgerRecord& record) {
     return record.entry.release_id == entry.release_id;

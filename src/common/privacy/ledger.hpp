@@ -57,6 +57,8 @@ class Ledger {
 
  private:
   void verify_text(std::string_view text);
+  Charge append_locked(int file, const std::string& text, const LedgerEntry& entry,
+                       const std::optional<Allowance>& allowance);
 
   std::filesystem::path path_;
   // What the last append read: those bytes need no second parse as long as their hash is the same.

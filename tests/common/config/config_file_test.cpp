@@ -87,6 +87,10 @@ TEST_F(ConfigFile, UnknownKeysAreNamed) {
   EXPECT_THAT(refusal("epsilonn = 1\n"), HasSubstr("epsilonn"));
 }
 
+TEST_F(ConfigFile, SectionsAreCommands) {
+  EXPECT_THAT(refusal("[fti]\nclasses = 3\n"), HasSubstr("[fti]"));
+}
+
 TEST_F(ConfigFile, FlagsAreTrueOrFalse) {
   EXPECT_THAT(refusal("dry-run = 3\n"), HasSubstr("true or false"));
 }
