@@ -190,7 +190,9 @@ TEST_F(FailingTogetherTest, SignalsEndAJob) {
     EXPECT_EQ(run.out, "");
     // The model is kept as soon as it has been paid for, before it is tested: whole, or not at all.
     const std::string model = run_folder_ / "model.safetensors";
-    if (std::filesystem::exists(model)) EXPECT_EQ(load_classifier(model).classes(), 8000u);
+    if (std::filesystem::exists(model)) {
+      EXPECT_EQ(load_classifier(model).classes(), 8000u);
+    }
     std::filesystem::remove(model);
     expect_nothing_left();
   }
