@@ -56,7 +56,10 @@ Command parse_command_line(std::vector<std::string> arguments) {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes words from the back
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    return PrintText{innermost(&app)->help()};
+    const CLI::App* command = innermost(&app);
+    std::string parents = full_name(app);
+    parents.resize(command == &app ? 0 : parents.size() - command->get_name().size() - 1);
+    return PrintText{command->help(parents)};
   } catch (const CLI::CallForAllHelp&) {
     return PrintText{app.help("", CLI::AppFormatMode::All)};
   } catch (const CLI::CallForVersion&) {

@@ -41,7 +41,7 @@ void add_format(CLI::App& app, OutputFormat& format) {
 
 CLI::Option* add_files(CLI::App& app, const std::string& names, std::vector<std::string>& files,
                        const std::string& help) {
-  return app.add_option(names, files, help)->type_name("FILE...");
+  return app.add_option(names, files, help)->type_name("FILE");
 }
 
 void add_budget(CLI::App& app, BudgetOptions& budget) {
@@ -136,7 +136,7 @@ void CommandOptions::declare_fit(CLI::App& app) {
   fit.add_flag("--dry-run", fit_.dry_run, "print noise plan and expected error; read no rows, spend nothing")
       ->group("Output");
   add_count(fit, "--threads", fit_.threads, "a rank; default: all cores alone, 1 under mpirun");
-  add_count(fit, "--memory", fit_.memory_mib, "MiB for the row buffers of a rank")->capture_default_str();
+  add_count(fit, "--memory", fit_.memory_mib, "for the row buffers of a rank")->type_name("MIB")->capture_default_str();
   add_config(fit);
   fit.footer(
       "Examples:\n"
