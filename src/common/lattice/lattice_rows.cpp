@@ -1,7 +1,9 @@
 #include "dpreduce/lattice/lattice_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <thread>
 
 #include "dpreduce/config/error.hpp"
@@ -9,21 +11,32 @@
 namespace dpreduce {
 namespace {
 
-// q = round(u * factor), ties to even. Adding and subtracting 1.5 * 2^52 rounds to an integer in the current (nearest)
-// mode for |value| < 2^51, with the same bits with and without vector instructions.
-void round_scaled(std::span<const double> u, double factor, std::span<std::int16_t> q) {
+constexpr double kSquaredNorm = double{kLatticeNorm} * double{kLatticeNorm};
+constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
+
+// Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to even, for |value| < 2^51: the same bits with and
+// without vector instructions.
+double rounded_entry(double value) {
   constexpr double kRoundToInteger = 6755399441055744.0;
-  for (std::size_t a = 0; a < u.size(); ++a) {
-    const double rounded = (u[a] * factor + kRoundToInteger) - kRoundToInteger;
-    const double bounded = std::min(std::max(rounded, -double{kLatticeNorm}), double{kLatticeNorm});
-    q[a] = static_cast<std::int16_t>(static_cast<std::int32_t>(bounded));
-  }
+  const double rounded = (value + kRoundToInteger) - kRoundToInteger;
+  return std::min(std::max(rounded, -double{kLatticeNorm}), double{kLatticeNorm});
 }
 
-std::int64_t squared_norm(std::span<const std::int16_t> q) {
-  std::int64_t sum = 0;
-  for (const std::int16_t entry : q) sum += std::int64_t{entry} * entry;
-  return sum;
+// q = round(u * factor), and sum_a q_a^2. The sum is exact: integers below d 2^30 < 2^53, in double.
+double round_scaled(std::span<const double> u, double factor, std::span<std::int16_t> q) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> squares{};
+  const auto round_entry = [&](std::size_t a, std::size_t lane) {
+    const double entry = rounded_entry(u[a] * factor);
+    squares[lane] += entry * entry;
+    q[a] = static_cast<std::int16_t>(static_cast<std::int32_t>(entry));
+  };
+  std::size_t a = 0;
+  for (; a + kLanes <= u.size(); a += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) round_entry(a + lane, lane);
+  }
+  for (std::size_t lane = 0; a < u.size(); ++a, ++lane) round_entry(a, lane);
+  return std::accumulate(squares.begin(), squares.end(), 0.0);
 }
 
 }  // namespace
@@ -34,11 +47,11 @@ double Lattice::scale() const {
 }
 
 bool quantize_row(std::span<const double> u, const Lattice& lattice, std::span<std::int16_t> q) {
+  DPREDUCE_ASSERT(u.size() == q.size() && u.size() <= kMostFeatures);
   constexpr int kAttempts = 4;
   double factor = lattice.scale();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    round_scaled(u, factor, q);
-    if (squared_norm(q) <= kLatticeNorm * kLatticeNorm) return true;
+    if (round_scaled(u, factor, q) <= kSquaredNorm) return true;
     factor *= 1.0 - 1.0 / 1024.0;
   }
   std::fill(q.begin(), q.end(), std::int16_t{0});
@@ -46,7 +59,7 @@ bool quantize_row(std::span<const double> u, const Lattice& lattice, std::span<s
 }
 
 LatticeRows::LatticeRows(const Lattice& lattice, std::size_t capacity) : lattice_(lattice), capacity_(capacity) {
-  if (!(lattice.scale() > 0.0)) {
+  if (lattice.dim > kMostFeatures) {
     throw UsageError("rows have too many features for the integer lattice; reduce them with --pool");
   }
   values_.resize(capacity * lattice.dim);

@@ -11,6 +11,20 @@
 namespace dpreduce {
 namespace {
 
+// Running sums are kept in this many lanes, so that a loop's body is one vector operation on any processor.
+constexpr std::size_t kLanes = 8;
+
+// A sum of x * 0 is 0 for finite entries and NaN otherwise: one test a row.
+bool is_finite(std::span<const float> row) {
+  std::array<float, kLanes> sums{};
+  std::size_t a = 0;
+  for (; a + kLanes <= row.size(); a += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += row[a + lane] * 0.0F;
+  }
+  for (std::size_t lane = 0; a < row.size(); ++a, ++lane) sums[lane] += row[a] * 0.0F;
+  return std::all_of(sums.begin(), sums.end(), [](float sum) { return sum == 0.0F; });
+}
+
 // v <- v * C / ||v|| (L2), or v * min(1, C / ||v||) (none).
 void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_norm) {
   const double norm = std::sqrt(squared_norm(v));
@@ -26,7 +40,6 @@ std::string_view to_string(Normalize normalize) {
 }
 
 double squared_norm(std::span<const double> v) {
-  constexpr std::size_t kLanes = 8;
   std::array<double, kLanes> sums{};
   std::size_t a = 0;
   for (; a + kLanes <= v.size(); a += kLanes) {
@@ -54,14 +67,9 @@ bool RowTransform::operator()(std::span<const float> row, std::span<double> out)
   const Preprocessing& p = preprocessing_;
   DPREDUCE_ASSERT(row.size() == p.input_dim && out.size() == p.dim());
 
-  // A sum of x * 0 is 0 for finite rows and NaN otherwise; one test a row, no early exit, so that it vectorises.
-  std::array<float, 8> finite{};
-  for (std::size_t a = 0; a < row.size(); ++a) finite[a % 8] += row[a] * 0.0F;
-  for (const float lane : finite) {
-    if (lane != 0.0F) {
-      std::fill(out.begin(), out.end(), 0.0);
-      return false;
-    }
+  if (!is_finite(row)) {
+    std::fill(out.begin(), out.end(), 0.0);
+    return false;
   }
 
   if (p.pool == 1) {
