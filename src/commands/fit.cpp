@@ -17,7 +17,7 @@
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 #include "dpreduce/randomness/key_file.hpp"
-#include "dpreduce/worker/class_statistics.hpp"
+#include "dpreduce/worker/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -70,17 +70,19 @@ Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communica
   return Releaser(ranks, *plan.noise, noise_key(options, ranks), std::move(charging), std::move(context));
 }
 
-// One pass over this rank's rows, which ends soon after any rank fails. Collective.
-Statistic sum_rows(const char* what, Communicator& ranks, const WorkerRows& rows,
-                   const std::function<Statistic(const OnChunk&)>& pass) {
+// The statistic of `release` over this rank's rows: one pass, which ends soon after any rank fails. Collective.
+Statistic sum_rows(std::string_view release, const FitPlan& plan, WorkerRows& rows, const RowTransform& transform,
+                   const StreamPlan& stream, Communicator& ranks) {
   std::optional<Statistic> statistic;
   ranks.together([&] {
     const double bytes = static_cast<double>(rows.range().count) * static_cast<double>(rows.dim() * sizeof(float));
-    Progress progress(what, bytes * ranks.size(), ranks.is_coordinator());
-    statistic.emplace(pass([&](double share) {
+    Progress progress(std::string(release), bytes * ranks.size(), ranks.is_coordinator());
+    const auto on_chunk = [&](double share) {
       ranks.check_peers();
       progress.update(share);
-    }));
+    };
+    const RegisteredStatistic& registered = registered_statistic(release);
+    statistic.emplace(registered.compute(plan.request(release), rows, transform, stream, on_chunk));
   });
   return std::move(*statistic);
 }
@@ -147,19 +149,13 @@ void run_command(const FitOptions& options, Communicator& ranks) {
   const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib << 20, threads};
   Preprocessing preprocessing = plan.preprocessing;
   if (options.center == Centering::kDp) {
-    const RowTransform transform(preprocessing);
-    Statistic local = sum_rows("mean of all rows", ranks, rows, [&](const OnChunk& on_chunk) {
-      return center_statistic(plan.request("center"), rows, transform, stream, on_chunk);
-    });
+    Statistic local = sum_rows("center", plan, rows, RowTransform(preprocessing), stream, ranks);
     const Lattice lattice{preprocessing.clip_norm, preprocessing.dim()};
     preprocessing.center = release_center(*releaser, std::move(local), lattice, ranks);
     timings.end_phase("center");
   }
 
-  const RowTransform transform(preprocessing);
-  Statistic local = sum_rows("class sums", ranks, rows, [&](const OnChunk& on_chunk) {
-    return class_means_statistic(plan.request("class_means"), rows, transform, stream, on_chunk);
-  });
+  Statistic local = sum_rows("class_means", plan, rows, RowTransform(preprocessing), stream, ranks);
   timings.end_phase("sums");
   const Classifier classifier =
       release_classifier(*releaser, std::move(local), options, plan, std::move(preprocessing), ranks);

@@ -11,6 +11,7 @@
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/worker/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,12 +65,13 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
                         .center = {}};
   const std::size_t dim = RowTransform(plan.preprocessing).output_dim();
 
+  const ReleaseTerms terms{options.classes, dim, options.metric, options.adjacency};
   double rest = 1.0;
   if (options.center == Centering::kDp) {
-    plan.requests.push_back(center_release(dim, options.adjacency, options.center_share));
+    plan.requests.push_back(registered_statistic("center").request(terms, options.center_share));
     rest -= options.center_share;
   }
-  plan.requests.push_back(class_means_release(options.classes, dim, options.metric, options.adjacency, rest));
+  plan.requests.push_back(registered_statistic("class_means").request(terms, rest));
 
   const BudgetOptions& budget = options.budget;
   if (budget.non_private) {

@@ -1,0 +1,37 @@
+// Every statistic that a method computes from rows, beside the release that it is declared for. What is not listed here
+// has no pass over the rows; what is listed is compared with its declared sensitivity, on neighbouring data sets, by a
+// test that goes through this list.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/privacy/declared_releases.hpp"
+#include "dpreduce/worker/lattice_stream.hpp"
+
+namespace dpreduce {
+
+/// What the declared releases depend on; all public.
+struct ReleaseTerms {
+  std::size_t classes = 0;
+  std::size_t dim = 0;
+  Metric metric = Metric::kCosine;
+  Adjacency adjacency = Adjacency::kAddRemove;
+};
+
+struct RegisteredStatistic {
+  std::string_view release;
+  /// The declaration, with its share of mu^2.
+  ReleaseRequest (*request)(const ReleaseTerms& terms, double share);
+  /// The blocks of `request` from a worker's rows. Errors: as for_each_lattice_chunk.
+  Statistic (*compute)(const ReleaseRequest& request, WorkerRows& rows, const RowTransform& transform,
+                       const StreamPlan& plan, const OnChunk& on_chunk);
+};
+
+std::span<const RegisteredStatistic> registered_statistics();
+
+/// The entry of that release. Throws std::logic_error where there is none.
+const RegisteredStatistic& registered_statistic(std::string_view release);
+
+}  // namespace dpreduce

@@ -1,0 +1,158 @@
+// Record and replay: every registered statistic on neighbouring data sets. Its exact difference is compared with the
+// declared sensitivity of every block.
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/worker/registered_statistics.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kDim = 24;
+constexpr int kTrials = 60;
+
+struct Row {
+  std::vector<float> x;
+  std::int32_t y;
+};
+using Rows = std::vector<Row>;
+
+// Rows that a clip must hold: long, short, zero, huge, single coordinates, opposite directions, and plain random ones.
+Row random_row(std::mt19937& engine) {
+  std::normal_distribution<float> normal;
+  Row row{std::vector<float>(kDim), static_cast<std::int32_t>(engine() % kClasses)};
+  const unsigned kind = engine() % 6;
+  for (float& entry : row.x) entry = normal(engine);
+  if (kind == 0) std::fill(row.x.begin(), row.x.end(), 0.0F);
+  if (kind == 1)
+    std::fill(row.x.begin(), row.x.end(), (engine() % 2 == 0 ? 1.0F : -1.0F) * std::numeric_limits<float>::max());
+  if (kind == 2) {
+    std::fill(row.x.begin(), row.x.end(), 0.0F);
+    row.x[0] = engine() % 2 == 0 ? 1000.0F : -1000.0F;
+  }
+  if (kind == 3) {
+    for (float& entry : row.x) entry *= 1e-30F;
+  }
+  return row;
+}
+
+Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
+                       const RowTransform& transform, const Rows& rows) {
+  const TemporaryFolder folder;
+  std::vector<float> x;
+  std::vector<std::int32_t> y;
+  for (const Row& row : rows) {
+    x.insert(x.end(), row.x.begin(), row.x.end());
+    y.push_back(row.y);
+  }
+  const std::string n = std::to_string(rows.size());
+  write_bytes(folder / "x.npy",
+              npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
+  write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+  WorkerRows worker = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+  return registered.compute(request, worker, transform, {kClasses, BadRows::kFail, 4096, 1}, [](double) {});
+}
+
+// Exact squared L2 distance of every block.
+std::vector<std::uint64_t> squared_differences(const Statistic& a, const Statistic& b) {
+  std::vector<std::uint64_t> squares(a.shape().size(), 0);
+  for (std::size_t block = 0; block < squares.size(); ++block) {
+    for (std::size_t e = 0; e < a.block(block).size(); ++e) {
+      const std::int64_t difference = a.block(block)[e] - b.block(block)[e];
+      squares[block] += static_cast<std::uint64_t>(difference * difference);
+    }
+  }
+  return squares;
+}
+
+bool is_within(const std::vector<std::uint64_t>& squares, const SensitivityProfile& profile) {
+  for (std::size_t block = 0; block < squares.size(); ++block) {
+    if (squares[block] > profile.squared_l2[block]) return false;
+  }
+  return true;
+}
+
+struct Terms {
+  Metric metric;
+  Adjacency adjacency;
+  Normalize normalize;
+};
+
+class Sensitivity : public testing::TestWithParam<Terms> {};
+
+TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
+  std::mt19937 engine(5);
+  const ReleaseTerms terms{kClasses, kDim, GetParam().metric, GetParam().adjacency};
+  Preprocessing preprocessing{kDim, 1, GetParam().normalize, 2.5, {}};
+  for (const bool is_centred : {false, true}) {
+    if (is_centred) preprocessing.center.assign(kDim, 0.4);
+    const RowTransform transform(preprocessing);
+    for (const RegisteredStatistic& registered : registered_statistics()) {
+      const ReleaseRequest request = registered.request(terms, 1.0);
+      std::vector<std::uint64_t> largest(request.blocks.size(), 0);
+      for (int trial = 0; trial < kTrials; ++trial) {
+        Rows rows;
+        for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine));
+        Rows neighbour = rows;
+        const std::size_t place = engine() % rows.size();
+        if (terms.adjacency == Adjacency::kReplaceOne) {
+          neighbour[place] = random_row(engine);
+          if (trial % 3 == 0) {  // the far end of the ball
+            neighbour[place] = rows[place];
+            for (float& entry : neighbour[place].x) entry = -entry;
+          }
+          if (trial % 6 == 1) neighbour[place].y = (rows[place].y + 1) % static_cast<std::int32_t>(kClasses);
+        } else if (trial % 2 == 0) {
+          neighbour.erase(neighbour.begin() + static_cast<std::ptrdiff_t>(place));
+        } else {
+          neighbour.insert(neighbour.begin() + static_cast<std::ptrdiff_t>(place), random_row(engine));
+        }
+        const auto squares = squared_differences(statistic_of(registered, request, transform, rows),
+                                                 statistic_of(registered, request, transform, neighbour));
+        EXPECT_TRUE(std::any_of(request.profiles.begin(), request.profiles.end(),
+                                [&](const SensitivityProfile& profile) { return is_within(squares, profile); }))
+            << registered.release;
+        for (std::size_t block = 0; block < largest.size(); ++block) {
+          largest[block] = std::max(largest[block], squares[block]);
+        }
+      }
+      // The trials are no idle ones: they come close to what is declared. (A count that no replacement moves is the
+      // exception.)
+      for (std::size_t block = 0; block < largest.size(); ++block) {
+        std::uint64_t declared = 0;
+        for (const SensitivityProfile& profile : request.profiles)
+          declared = std::max(declared, profile.squared_l2[block]);
+        const bool never_moves = request.blocks[block].name == "row_count" && terms.adjacency == Adjacency::kReplaceOne;
+        if (!never_moves && !is_centred) {
+          EXPECT_GE(static_cast<double>(largest[block]), 0.99 * static_cast<double>(declared))
+              << registered.release << " " << request.blocks[block].name;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Terms, Sensitivity,
+                         testing::Values(Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2},
+                                         Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kNone},
+                                         Terms{Metric::kEuclidean, Adjacency::kAddRemove, Normalize::kNone},
+                                         Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2}));
+
+TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
+  for (const RegisteredStatistic& registered : registered_statistics()) {
+    EXPECT_EQ(registered.request({kClasses, kDim, Metric::kCosine, Adjacency::kAddRemove}, 1.0).name,
+              registered.release);
+    EXPECT_EQ(&registered_statistic(registered.release), &registered);
+  }
+  EXPECT_THROW(registered_statistic("something else"), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce
