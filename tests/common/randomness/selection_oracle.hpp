@@ -1,0 +1,67 @@
+// Private selection once more, from its definition and with reals of 300 digits: no interval, no fallback.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include <boost/multiprecision/cpp_bin_float.hpp>
+
+#include "dpreduce/randomness/block_source.hpp"
+#include "dpreduce/randomness/certified_exp.hpp"
+#include "dpreduce/randomness/selection_rate.hpp"
+
+namespace dpreduce::testing {
+
+using SelectionReal =
+    boost::multiprecision::number<boost::multiprecision::cpp_bin_float<300>, boost::multiprecision::et_off>;
+
+inline SelectionReal oracle_gamma(const SelectionRate& rate) {
+  return ldexp(SelectionReal(rate.numerator) / SelectionReal(rate.denominator), -static_cast<int>(rate.scale_bits));
+}
+
+inline SelectionReal oracle_decay(std::int64_t best, std::int64_t utility, const SelectionRate& rate) {
+  return exp(-oracle_gamma(rate) * (SelectionReal(best) - SelectionReal(utility)));
+}
+
+/// W_i; empty multiplicities stand for ones.
+inline std::vector<SelectionReal> oracle_weights(std::span<const std::int64_t> utilities,
+                                                 std::span<const BigInteger> multiplicities,
+                                                 const SelectionRate& rate) {
+  const std::int64_t best = *std::max_element(utilities.begin(), utilities.end());
+  std::vector<SelectionReal> weights;
+  for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
+    const SelectionReal count = multiplicities.empty() ? SelectionReal(1) : SelectionReal(multiplicities[candidate]);
+    weights.push_back(count * oracle_decay(best, utilities[candidate], rate));
+  }
+  return weights;
+}
+
+inline SelectionReal oracle_digits(BlockSource& tape, std::uint64_t column, std::uint64_t rows) {
+  SelectionReal uniform = 0;
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    RandomBlock block;
+    tape.read(row, column, std::span(&block, 1));
+    const int place = -128 * static_cast<int>(row);
+    uniform += ldexp(SelectionReal(block.first), place - 64) + ldexp(SelectionReal(block.second), place - 128);
+  }
+  return uniform;
+}
+
+/// i with S_i <= U S_n < S_{i+1}. Throws if U, of which 6 rows are read, is too near to a boundary.
+inline std::size_t oracle_selection(BlockSource& tape, std::uint64_t column, std::span<const SelectionReal> weights) {
+  SelectionReal total = 0;
+  for (const SelectionReal& weight : weights) total += weight;
+  const SelectionReal target = oracle_digits(tape, column, 6) * total;
+  SelectionReal sum = 0;
+  for (std::size_t candidate = 0; candidate < weights.size(); ++candidate) {
+    sum += weights[candidate];
+    if (abs(sum - target) < total * ldexp(SelectionReal(1), -700)) throw std::runtime_error("undecided choice");
+    if (target < sum) return candidate;
+  }
+  throw std::runtime_error("U is not below 1");
+}
+
+}  // namespace dpreduce::testing
