@@ -57,17 +57,23 @@ inline constexpr auto kPowerCoefficients = [] {
   return coefficients;
 }();
 
+// sum of a_j f^(j - order) over j >= order. A recursion, since GCC 12 does not vectorise a loop around a loop.
+template <std::size_t order>
+double power_polynomial(double f) {
+  if constexpr (order + 1 == kPowerCoefficients.size()) {
+    return kPowerCoefficients[order];
+  } else {
+    return power_polynomial<order + 1>(f) * f + kPowerCoefficients[order];
+  }
+}
+
 /// 2^-x (1 + theta), |theta| <= kPowerRoundoffs u. Precondition, not checked: 0 <= x <= 1000.
 inline double power_of_half(double x) {
   constexpr double kRounder = 0x1.8p52;  // adding it rounds to an integer, which then stands in the last digits
   const double shifted = x + kRounder;
   const double f = x - (shifted - kRounder);
-  double sum = kPowerCoefficients[kPowerDegree];
-  for (int order = kPowerDegree - 1; order >= 0; --order) {
-    sum = sum * f + kPowerCoefficients[static_cast<std::size_t>(order)];
-  }
   const std::uint64_t scale = (std::uint64_t{1023} << 52) - (std::bit_cast<std::uint64_t>(shifted) << 52);
-  return sum * std::bit_cast<double>(scale);
+  return power_polynomial<0>(f) * std::bit_cast<double>(scale);
 }
 
 /// d -> exp(-gamma d).

@@ -21,11 +21,9 @@ using testing::written_tape;
 using Utilities = std::vector<std::int64_t>;
 
 // Coin and key as reals of 64 * 6 digits; the least key among those whose coin shows heads.
-std::size_t oracle_flip(BlockSource& tape, std::uint64_t first_column, const Utilities& utilities,
-                        const SelectionRate& rate) {
-  const std::int64_t best = *std::max_element(utilities.begin(), utilities.end());
+std::size_t oracle_flip(BlockSource& tape, std::uint64_t first_column, std::span<const SelectionReal> decays) {
   std::optional<std::pair<SelectionReal, std::size_t>> winner;
-  for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
+  for (std::size_t candidate = 0; candidate < decays.size(); ++candidate) {
     SelectionReal coin = 0;
     SelectionReal key = 0;
     for (std::uint64_t row = 0; row < 6; ++row) {
@@ -35,7 +33,7 @@ std::size_t oracle_flip(BlockSource& tape, std::uint64_t first_column, const Uti
       coin += ldexp(SelectionReal(block.first), place);
       key += ldexp(SelectionReal(block.second), place);
     }
-    if (coin >= testing::oracle_decay(best, utilities[candidate], rate)) continue;
+    if (coin >= decays[candidate]) continue;
     if (!winner || key < winner->first) winner = {key, candidate};
   }
   return winner->second;
@@ -47,10 +45,11 @@ TEST(PermuteAndFlip, ChoosesWithTheOracle) {
     for (const SelectionRate& rate : {SelectionRate{1, 1, 0}, SelectionRate{1, 300, 0}}) {
       Utilities utilities(count);
       for (auto& utility : utilities) utility = static_cast<std::int64_t>(random() % 1000);
+      const auto decays = testing::oracle_decays(utilities, rate);
       auto tape = testing::seeded_tape(3);
       RandomStream stream = seeded_stream(3);
       for (std::uint64_t sample = 0; sample < 10; ++sample) {
-        EXPECT_EQ(permute_and_flip(stream, utilities, rate), oracle_flip(tape, sample * count, utilities, rate));
+        EXPECT_EQ(permute_and_flip(stream, utilities, rate), oracle_flip(tape, sample * count, decays));
       }
     }
   }

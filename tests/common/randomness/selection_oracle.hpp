@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -22,19 +23,30 @@ inline SelectionReal oracle_gamma(const SelectionRate& rate) {
   return ldexp(SelectionReal(rate.numerator) / SelectionReal(rate.denominator), -static_cast<int>(rate.scale_bits));
 }
 
-inline SelectionReal oracle_decay(std::int64_t best, std::int64_t utility, const SelectionRate& rate) {
-  return exp(-oracle_gamma(rate) * (SelectionReal(best) - SelectionReal(utility)));
+/// exp(-gamma (u_max - u_i)), each different one computed once.
+inline std::vector<SelectionReal> oracle_decays(std::span<const std::int64_t> utilities, const SelectionRate& rate) {
+  const SelectionReal gamma = oracle_gamma(rate);
+  const std::int64_t best = *std::max_element(utilities.begin(), utilities.end());
+  std::map<std::int64_t, SelectionReal> known;
+  std::vector<SelectionReal> decays;
+  for (const std::int64_t utility : utilities) {
+    auto found = known.find(utility);
+    if (found == known.end()) {
+      const SelectionReal decay = exp(-gamma * (SelectionReal(best) - SelectionReal(utility)));
+      found = known.emplace(utility, decay).first;
+    }
+    decays.push_back(found->second);
+  }
+  return decays;
 }
 
 /// W_i; empty multiplicities stand for ones.
 inline std::vector<SelectionReal> oracle_weights(std::span<const std::int64_t> utilities,
                                                  std::span<const BigInteger> multiplicities,
                                                  const SelectionRate& rate) {
-  const std::int64_t best = *std::max_element(utilities.begin(), utilities.end());
-  std::vector<SelectionReal> weights;
-  for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
-    const SelectionReal count = multiplicities.empty() ? SelectionReal(1) : SelectionReal(multiplicities[candidate]);
-    weights.push_back(count * oracle_decay(best, utilities[candidate], rate));
+  std::vector<SelectionReal> weights = oracle_decays(utilities, rate);
+  for (std::size_t candidate = 0; candidate < multiplicities.size(); ++candidate) {
+    weights[candidate] *= SelectionReal(multiplicities[candidate]);
   }
   return weights;
 }
