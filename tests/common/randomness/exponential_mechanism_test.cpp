@@ -219,6 +219,47 @@ TEST(SelectExponential, DecidesNextToEveryBoundary) {
   }
 }
 
+// The same among 3000, where the rounding of many sums adds up to what the last digits of U are worth.
+TEST(SelectExponential, DecidesNextToTheBoundariesOfLongSums) {
+  std::mt19937_64 random(3);
+  Utilities utilities(3000);
+  for (auto& utility : utilities) utility = static_cast<std::int64_t>(random() % 1000);
+  const SelectionRate rate{1, 300, 0};
+  const auto weights = oracle_weights(utilities, {}, rate);
+  std::vector<SelectionReal> sums_through;
+  for (const auto& weight : weights)
+    sums_through.push_back(sums_through.empty() ? weight : sums_through.back() + weight);
+  const auto choose = [&](const SelectionReal& uniform) {
+    RandomStream stream = stream_of_digits(BigInteger(ldexp(uniform, 4096)));
+    return select_exponential(stream, utilities, rate);
+  };
+  for (const std::size_t candidate : {0u, 1022u, 1023u, 1024u, 1700u, 2998u}) {
+    const SelectionReal boundary = sums_through[candidate] / sums_through.back();
+    for (const int place : {44, 50, 53, 60}) {
+      const SelectionReal step = ldexp(SelectionReal(1), -place);
+      EXPECT_EQ(choose(boundary - step), candidate) << place;
+      EXPECT_EQ(choose(boundary + step), candidate + 1) << place;
+    }
+  }
+}
+
+// Weights from 2^-36 to 2^-289 at either end: U is read in units of 2^-53, and weights below 2^-100 look alike to the
+// fast way.
+TEST(SelectExponential, DecidesNextToTheBoundariesOfSmallWeights) {
+  for (const std::int64_t distance : {25, 34, 36, 38, 42, 50, 68, 69, 70, 75, 100, 200}) {
+    const Utilities utilities{-distance, 0, -distance};
+    const SelectionReal weight = exp(-SelectionReal(distance));
+    const SelectionReal share = weight / (1 + 2 * weight);
+    const auto choose = [&](const SelectionReal& uniform) {
+      return both_ways(BigInteger(ldexp(uniform, 4096)), utilities, {1, 1, 0});
+    };
+    for (const double part : {0.001, 0.5, 0.999}) EXPECT_EQ(choose(share * part), 0u) << distance;
+    for (const double part : {1.001, 2.0, 100.0}) EXPECT_EQ(choose(share * part), 1u) << distance;
+    for (const double part : {1.001, 2.0, 100.0}) EXPECT_EQ(choose(1 - share * part), 1u) << distance;
+    for (const double part : {0.001, 0.5, 0.999}) EXPECT_EQ(choose(1 - share * part), 2u) << distance;
+  }
+}
+
 // U = 0.000... belongs to a candidate of weight exp(-2^40) at last, after 2^40 digits. No random tape goes on so.
 TEST(SelectExponential, DigitsThatCannotBeRandomAreRefused) {
   RandomStream stream = stream_of_digits(0);
