@@ -69,10 +69,10 @@ TEST(SelectExponential, ChoosesWithTheOracleBothWays) {
     auto tape = testing::seeded_tape(7);
     RandomStream stream = seeded_stream(7);
     RandomStream integer_stream = seeded_stream(7);
-    for (std::uint64_t column = 0; column < 20; ++column) {
+    for (std::uint64_t column = 0; column < 10; ++column) {
       const std::size_t truth = oracle_selection(tape, column, weights);
       EXPECT_EQ(select_exponential(stream, that.utilities, that.rate), truth);
-      if (column >= 3) continue;
+      if (column > 0) continue;
       EXPECT_EQ(select_exponential_by_integers(integer_stream, that.utilities, that.rate), truth);
     }
   }
@@ -293,7 +293,7 @@ std::vector<BigInteger> random_counts(std::size_t count, unsigned most_bits, std
 
 TEST(SelectWeighted, ChoosesWithTheOracleBothWays) {
   std::mt19937_64 random(2);
-  for (const std::size_t count : {1u, 2u, 5u, 200u, 1500u}) {
+  for (const std::size_t count : {1u, 2u, 5u, 200u, 1100u}) {
     for (const unsigned most_bits : {64u, 192u, 576u}) {
       const auto counts = random_counts(count, most_bits, random);
       Utilities utilities(count);
@@ -304,10 +304,10 @@ TEST(SelectWeighted, ChoosesWithTheOracleBothWays) {
         auto tape = testing::seeded_tape(9);
         RandomStream stream = seeded_stream(9);
         RandomStream integer_stream = seeded_stream(9);
-        for (std::uint64_t column = 0; column < 20; ++column) {
+        for (std::uint64_t column = 0; column < 10; ++column) {
           const std::size_t truth = oracle_selection(tape, column, weights);
           EXPECT_EQ(select_exponential_weighted(stream, utilities, multiplicities, rate), truth);
-          if (column >= 3) continue;
+          if (column > 0) continue;
           EXPECT_EQ(select_exponential_weighted_by_integers(integer_stream, utilities, multiplicities, rate), truth);
         }
       }
