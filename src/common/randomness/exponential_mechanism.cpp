@@ -1,0 +1,310 @@
+// Two ways of finding S_i <= U S_n < S_{i+1}, each right whenever it answers:
+//
+//   1. quick_choice: sums of doubles with a proven bound on their error, and 53 digits of U;
+//   2. exact_choice: sums of integer intervals, with ever more digits until one candidate remains.
+//
+// The first leaves it to the second if U S_n lies within about 2^-41 S_n of some S_i: for a million candidates once in
+// some 2^19 selections at the worst. Both keep one sum a block of candidates and weigh one block again, so that their
+// memory is n / 1024 sums.
+#include "dpreduce/randomness/exponential_mechanism.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/randomness/exponential_decay.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kBlock = 1024;
+
+std::uint64_t distance_below(std::int64_t best, std::int64_t utility) {
+  return static_cast<std::uint64_t>(best) - static_cast<std::uint64_t>(utility);
+}
+
+// What the two ways ask of candidates: distances u_max - u_i, and m_i as a number or as leading digits and exponent.
+class PlainCandidates {
+ public:
+  explicit PlainCandidates(std::span<const std::int64_t> utilities) : utilities_(utilities) {
+    if (utilities.empty()) throw UsageError("private selection from no candidates: give at least one utility");
+    best_ = *std::max_element(utilities.begin(), utilities.end());
+  }
+  std::size_t size() const { return utilities_.size(); }
+  std::uint64_t distance(std::size_t candidate) const { return distance_below(best_, utilities_[candidate]); }
+  double leading(std::size_t) const { return 1; }
+  double exponent(std::size_t) const { return 0; }
+  unsigned most_exponent() const { return 0; }
+  double least_halvings(const ExponentialDecay&) const { return 0; }
+  IntegerBounds scaled(std::size_t, IntegerBounds decay) const { return decay; }
+
+ private:
+  std::span<const std::int64_t> utilities_;
+  std::int64_t best_ = 0;
+};
+
+// Candidates with m_i = 0 do not count for u_max; their distances mean nothing and are multiplied by 0.
+class WeightedCandidates {
+ public:
+  WeightedCandidates(std::span<const std::int64_t> utilities, const Multiplicities& multiplicities)
+      : utilities_(utilities), multiplicities_(multiplicities) {
+    if (utilities.size() != multiplicities.size()) {
+      throw UsageError(fmt::format("private selection from {} utilities with {} multiplicities: give one for each",
+                                   utilities.size(), multiplicities.size()));
+    }
+    bool is_empty = true;
+    for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
+      if (multiplicities[candidate] == 0) continue;
+      best_ = is_empty ? utilities[candidate] : std::max(best_, utilities[candidate]);
+      is_empty = false;
+    }
+    if (is_empty) throw UsageError("private selection from no candidates: give at least one multiplicity above 0");
+  }
+  std::size_t size() const { return utilities_.size(); }
+  std::uint64_t distance(std::size_t candidate) const { return distance_below(best_, utilities_[candidate]); }
+  double leading(std::size_t candidate) const { return multiplicities_.leading(candidate); }
+  double exponent(std::size_t candidate) const { return multiplicities_.exponent(candidate); }
+  unsigned most_exponent() const { return multiplicities_.most_exponent(); }
+  double least_halvings(const ExponentialDecay& decay) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t candidate = 0; candidate < size(); ++candidate) {
+      least = std::min(least, decay.halvings(distance(candidate)) - exponent(candidate));
+    }
+    return least;
+  }
+  IntegerBounds scaled(std::size_t candidate, const IntegerBounds& decay) const {
+    return {decay.lower * multiplicities_[candidate], decay.upper * multiplicities_[candidate]};
+  }
+
+ private:
+  std::span<const std::int64_t> utilities_;
+  const Multiplicities& multiplicities_;
+  std::int64_t best_ = 0;
+};
+
+// The weights in units of 2^-z, z the least z_i = halvings(d_i) - exponent_i:
+//
+//     estimate_i = leading_i 2^-min(z_i - z, 100),      one of them >= 1
+//
+// u = 2^-53, E the largest exponent. z <= 0, since d = 0 occurs: where z_i - z <= 100, |z_i| <= 100 + E and
+// halvings(d_i)
+// <= 100 + E, so that z_i - z is known to 7u (100 + E) of the halvings and 2u (100 + E) of two subtractions. With
+// 10u of the power, 2u of the leading digits and u of the product, the estimate is right to ln 2 * 9u (100 + E) + 13u <
+// 8u (100 + E), relatively. Where z_i - z > 100, weight and estimate are both in [0, 2^-98]. A sum in any order of one
+// block after the sums of b blocks has (1024 + b) u more, and up to n 2^-98 absolutely. That is
+//
+//     |estimate - truth| <= relative * truth + absolute        for every S_i and S_n;
+//
+// `relative` has (1024 + 64)u to spare, for second-order terms and for the few operations that compare.
+template <class Candidates>
+class WeightEstimates {
+ public:
+  WeightEstimates(const Candidates& candidates, const ExponentialDecay& decay)
+      : candidates_(candidates), decay_(decay), least_(candidates.least_halvings(decay)) {}
+
+  // |out| weights from candidate `first` on. Two loops: of one, GCC 12 makes branches instead of vectors.
+  void weigh(std::size_t first, std::span<double> out) const {
+    for (std::size_t place = 0; place < out.size(); ++place) {
+      const std::size_t candidate = first + place;
+      const double beyond = decay_.halvings(candidates_.distance(candidate)) - candidates_.exponent(candidate) - least_;
+      out[place] = beyond < kMostHalvings ? beyond : kMostHalvings;
+    }
+    for (std::size_t place = 0; place < out.size(); ++place) {
+      out[place] = candidates_.leading(first + place) * power_of_half(out[place]);
+    }
+  }
+
+  double relative_error() const {
+    const auto blocks = static_cast<double>(candidates_.size() / kBlock + 1);
+    return kUnitRoundoff * (8 * (kMostHalvings + candidates_.most_exponent()) + 2 * kBlock + 64 + blocks);
+  }
+  double absolute_error() const { return static_cast<double>(candidates_.size()) * 0x1p-98; }
+
+ private:
+  const Candidates& candidates_;
+  const ExponentialDecay& decay_;
+  double least_;
+};
+
+double sum(std::span<const double> weights) {
+  std::array<double, 8> lanes{};  // for speed; any order will do
+  std::size_t place = 0;
+  for (; place + lanes.size() <= weights.size(); place += lanes.size()) {
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) lanes[lane] += weights[place + lane];
+  }
+  double total = 0;
+  for (; place < weights.size(); ++place) total += weights[place];
+  for (const double lane : lanes) total += lane;
+  return total;
+}
+
+// The choice, if the leading 53 digits of U and sums of doubles are sure of it.
+template <class Candidates>
+std::optional<std::size_t> quick_choice(const Candidates& candidates, const ExponentialDecay& decay,
+                                        std::uint64_t leading_digits) {
+  const WeightEstimates<Candidates> estimates(candidates, decay);
+  const double relative = estimates.relative_error();
+  const double absolute = estimates.absolute_error();
+  if (!can_decide_by_doubles() || relative > 0x1p-20) return std::nullopt;
+
+  std::array<double, kBlock> memory;
+  const auto weigh_block = [&](std::size_t first) {
+    const auto weights = std::span(memory).first(std::min(kBlock, candidates.size() - first));
+    estimates.weigh(first, weights);
+    return weights;
+  };
+  std::vector<double> sums_before;
+  double total = 0;
+  for (std::size_t first = 0; first < candidates.size(); first += kBlock) {
+    sums_before.push_back(total);
+    total += sum(weigh_block(first));
+  }
+
+  // target_lower <= U S_n < target_upper
+  const auto digits = static_cast<double>(leading_digits >> 11);
+  const double target_lower = digits * 0x1p-53 * (total * (1 - 2 * relative) - absolute);
+  const double target_upper = (digits + 1) * 0x1p-53 * (total * (1 + 2 * relative) + absolute);
+
+  // The only block that can be sure of U is the last one that begins below it. The first sum is 0.
+  const auto after = std::upper_bound(sums_before.begin(), sums_before.end(), target_lower);
+  const auto block = static_cast<std::size_t>(after - sums_before.begin()) - 1;
+  double before = sums_before[block];
+  const auto weights = weigh_block(block * kBlock);
+  for (std::size_t place = 0; place < weights.size(); ++place) {
+    const double through = before + weights[place];
+    if (through * (1 - 2 * relative) - absolute >= target_upper) {
+      if (before * (1 + 2 * relative) + absolute > target_lower) return std::nullopt;
+      return block * kBlock + place;
+    }
+    before = through;
+  }
+  return std::nullopt;
+}
+
+// U in [digits, digits + 1) / 2^bits, read from the column that holds it.
+class LazyUniform {
+ public:
+  LazyUniform(RandomStream& stream, std::uint64_t column, const RandomBlock& leading)
+      : stream_(stream), column_(column) {
+    append(leading);
+  }
+
+  // Twice as many digits. Errors: EntropyFailure once there are 2^12.
+  void read_further_digits() {
+    constexpr std::uint64_t kMostRows = 32;
+    if (rows_ >= kMostRows) {
+      throw EntropyFailure("random digits of a private selection repeat: they are not random; nothing was selected");
+    }
+    for (const std::uint64_t rows = 2 * rows_; rows_ < rows;) append(stream_.further_digits(rows_, column_));
+  }
+
+  const BigInteger& digits() const { return digits_; }
+  unsigned bits() const { return static_cast<unsigned>(128 * rows_); }
+
+ private:
+  void append(const RandomBlock& block) {
+    digits_ = (((digits_ << 64) + block.first) << 64) + block.second;
+    ++rows_;
+  }
+
+  RandomStream& stream_;
+  std::uint64_t column_;
+  std::uint64_t rows_ = 0;
+  BigInteger digits_ = 0;
+};
+
+// The choice, if `uniform` and weights to 2^-precision are sure of it.
+//
+// With q = uniform.bits(), a = uniform.digits() and A <= 2^precision S <= B for each sum, candidate i is certain when
+// 2^q B_i <= a A_n and (a + 1) B_n <= 2^q A_{i+1}. The last candidate needs only the first, as U < 1.
+template <class Candidates>
+std::optional<std::size_t> certain_choice(const Candidates& candidates, const ExponentialDecay& decay,
+                                          const LazyUniform& uniform, unsigned precision) {
+  auto add_weight = [&, known_distance = std::uint64_t{0}, known = decay.bounds(0, precision)](
+                        IntegerBounds& sum, std::size_t candidate) mutable {
+    const std::uint64_t distance = candidates.distance(candidate);
+    if (distance != known_distance) known = decay.bounds(known_distance = distance, precision);
+    const IntegerBounds weight = candidates.scaled(candidate, known);
+    sum.lower += weight.lower;
+    sum.upper += weight.upper;
+  };
+  std::vector<IntegerBounds> sums_before;
+  IntegerBounds total{0, 0};
+  for (std::size_t candidate = 0; candidate < candidates.size(); ++candidate) {
+    if (candidate % kBlock == 0) sums_before.push_back(total);
+    add_weight(total, candidate);
+  }
+
+  const BigInteger target_lower = uniform.digits() * total.lower;
+  const BigInteger target_upper = uniform.digits() * total.upper + total.upper;
+  const auto begins_below = [&](const IntegerBounds& before) {
+    return (before.upper << uniform.bits()) <= target_lower;
+  };
+  const auto after = std::partition_point(sums_before.begin(), sums_before.end(), begins_below);
+  const auto block = static_cast<std::size_t>(after - sums_before.begin()) - 1;  // the first sum is 0
+  IntegerBounds before = sums_before[block];
+  const std::size_t end = std::min(candidates.size(), (block + 1) * kBlock);
+  for (std::size_t candidate = block * kBlock; candidate < end && begins_below(before); ++candidate) {
+    add_weight(before, candidate);
+    const bool is_last = candidate + 1 == candidates.size();
+    if (is_last || target_upper <= (before.lower << uniform.bits())) return candidate;
+  }
+  return std::nullopt;
+}
+
+// Weights are known to 64 digits more than U, the largest m_i and the number of candidates have not counted: what
+// stays undecided is for want of digits of U.
+template <class Candidates>
+std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& decay, LazyUniform uniform) {
+  for (;; uniform.read_further_digits()) {
+    const unsigned precision = uniform.bits() + candidates.most_exponent() + 64;
+    if (const auto choice = certain_choice(candidates, decay, uniform, precision)) return *choice;
+  }
+}
+
+enum class Method { kFast, kIntegers };
+
+template <class Candidates>
+std::size_t select(RandomStream& stream, const Candidates& candidates, const ExponentialDecay& decay, Method method) {
+  SecretVector<RandomBlock> leading(1);
+  const std::uint64_t column = stream.take_blocks(leading);
+  if (method == Method::kFast) {
+    if (const auto choice = quick_choice(candidates, decay, leading[0].first)) return *choice;
+  }
+  return exact_choice(candidates, decay, LazyUniform(stream, column, leading[0]));
+}
+
+}  // namespace
+
+std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
+                               const SelectionRate& rate) {
+  const ExponentialDecay decay(rate);
+  return select(stream, PlainCandidates(utilities), decay, Method::kFast);
+}
+
+std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
+                                        const Multiplicities& multiplicities, const SelectionRate& rate) {
+  const ExponentialDecay decay(rate);
+  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Method::kFast);
+}
+
+std::size_t select_exponential_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
+                                           const SelectionRate& rate) {
+  const ExponentialDecay decay(rate);
+  return select(stream, PlainCandidates(utilities), decay, Method::kIntegers);
+}
+
+std::size_t select_exponential_weighted_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
+                                                    const Multiplicities& multiplicities, const SelectionRate& rate) {
+  const ExponentialDecay decay(rate);
+  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Method::kIntegers);
+}
+
+}  // namespace dpreduce

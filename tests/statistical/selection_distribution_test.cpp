@@ -1,0 +1,153 @@
+// The distribution of private selections on small sets of candidates.
+//
+// Every test is seeded, so that it passes always or never; its threshold is such that a right sampler with a random
+// seed would fail one test in 10^9.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <gtest/gtest.h>
+
+#include "dpreduce/randomness/exponential_mechanism.hpp"
+#include "dpreduce/randomness/noise_key.hpp"
+#include "dpreduce/randomness/permute_and_flip.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kFalseAlarm = 1e-9;
+constexpr std::size_t kSamples = 200'000;
+
+using Utilities = std::vector<std::int64_t>;
+using Probabilities = std::vector<double>;
+
+double gamma_of(const SelectionRate& rate) {
+  return std::ldexp(static_cast<double>(rate.numerator) / static_cast<double>(rate.denominator),
+                    -static_cast<int>(rate.scale_bits));
+}
+
+// exp(-gamma (u_max - u_i))
+Probabilities decays(const Utilities& utilities, const SelectionRate& rate) {
+  const std::int64_t best = *std::max_element(utilities.begin(), utilities.end());
+  Probabilities values;
+  for (const std::int64_t utility : utilities) {
+    values.push_back(std::exp(-gamma_of(rate) * static_cast<double>(best - utility)));
+  }
+  return values;
+}
+
+// Candidates of which fewer than 25 are expected share a cell; it is left out if that expects fewer than 10.
+void expect_fits(std::uint64_t seed, const Probabilities& probabilities,
+                 const std::function<std::size_t(RandomStream&)>& choose, const std::string& what) {
+  ASSERT_NEAR(std::accumulate(probabilities.begin(), probabilities.end(), 0.0), 1, 1e-12) << what;
+  RandomStream stream =
+      NoiseKey::from_seed(seed).stream("selection test", std::as_bytes(std::span(what.data(), what.size())));
+  std::vector<double> counts(probabilities.size());
+  for (std::size_t sample = 0; sample < kSamples; ++sample) ++counts[choose(stream)];
+  double statistic = 0;
+  double rare_count = 0;
+  double rare_expected = 0;
+  int cells = 0;
+  const auto add_cell = [&](double count, double expected) {
+    statistic += (count - expected) * (count - expected) / expected;
+    ++cells;
+  };
+  for (std::size_t candidate = 0; candidate < counts.size(); ++candidate) {
+    const double expected = static_cast<double>(kSamples) * probabilities[candidate];
+    if (expected >= 25) {
+      add_cell(counts[candidate], expected);
+    } else {
+      rare_count += counts[candidate];
+      rare_expected += expected;
+    }
+  }
+  if (rare_expected >= 10) add_cell(rare_count, rare_expected);
+  ASSERT_GE(cells, 2) << what;
+  EXPECT_LT(statistic, quantile(complement(boost::math::chi_squared(cells - 1), kFalseAlarm))) << what;
+}
+
+TEST(SelectExponential, HasTheExactProbabilities) {
+  for (std::size_t count = 2; count <= 20; count += 3) {
+    Utilities utilities(count);
+    for (std::size_t candidate = 0; candidate < count; ++candidate) {
+      utilities[candidate] = static_cast<std::int64_t>(candidate * candidate % 13);
+    }
+    for (const SelectionRate& rate : {SelectionRate{1, 1, 0}, SelectionRate{1, 3, 0}, SelectionRate{1, 50, 0},
+                                      selection_rate(0.7, 3, ScoreChange::kGeneral)}) {
+      Probabilities probabilities = decays(utilities, rate);
+      const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+      for (double& probability : probabilities) probability /= total;
+      expect_fits(
+          1, probabilities, [&](RandomStream& stream) { return select_exponential(stream, utilities, rate); },
+          std::to_string(count) + " candidates, gamma = " + std::to_string(gamma_of(rate)));
+    }
+  }
+}
+
+TEST(SelectExponential, SharesTiesEqually) {
+  const Utilities utilities(16, 3);
+  expect_fits(
+      2, Probabilities(16, 1.0 / 16),
+      [&](RandomStream& stream) {
+        return select_exponential(stream, utilities, {1, 1, 0});
+      },
+      "ties");
+}
+
+// P(worst rank y) ~ C(y, K - 1) exp(gamma u_y), for K = 3 of 12 candidates in falling order.
+TEST(SelectWeighted, HasTheExactProbabilitiesOfSubsets) {
+  const Utilities utilities{40, 38, 38, 31, 30, 22, 21, 20, 20, 11, 3, 0};
+  const Multiplicities multiplicities = Multiplicities::of_subsets_by_worst(utilities.size(), 3);
+  for (const SelectionRate& rate : {SelectionRate{1, 4, 0}, SelectionRate{1, 20, 0}}) {
+    Probabilities probabilities = decays(utilities, rate);
+    for (std::size_t rank = 0; rank < utilities.size(); ++rank) {
+      probabilities[rank] *= static_cast<double>(rank * (rank - 1)) / 2;
+      if (rank == 0) probabilities[rank] = 0;
+    }
+    const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+    for (double& probability : probabilities) probability /= total;
+    expect_fits(
+        3, probabilities,
+        [&](RandomStream& stream) { return select_exponential_weighted(stream, utilities, multiplicities, rate); },
+        "subsets, gamma = " + std::to_string(gamma_of(rate)));
+  }
+}
+
+// With the worse one's p = exp(-gamma gap): it has p/2.
+TEST(PermuteAndFlip, OfTwoHasItsClosedForm) {
+  for (const std::int64_t gap : {0, 1, 2, 5}) {
+    const double p = std::exp(-0.5 * static_cast<double>(gap));
+    const Utilities utilities{7 - gap, 7};
+    expect_fits(
+        4, {p / 2, 1 - p / 2},
+        [&](RandomStream& stream) {
+          return permute_and_flip(stream, utilities, {1, 2, 0});
+        },
+        "gap " + std::to_string(gap));
+  }
+}
+
+// P(i) = p_i * integral over [0, 1] of (1 - p_j x) (1 - p_k x) dx = p_i (1 - (p_j + p_k) / 2 + p_j p_k / 3)
+TEST(PermuteAndFlip, OfThreeHasItsClosedForm) {
+  for (const Utilities& utilities : {Utilities{0, 0, 0}, Utilities{0, 1, 3}, Utilities{9, 4, 9}, Utilities{2, 1, 0}}) {
+    const SelectionRate rate{1, 3, 0};
+    const Probabilities p = decays(utilities, rate);
+    Probabilities probabilities;
+    for (std::size_t one = 0; one < 3; ++one) {
+      const double other = p[(one + 1) % 3];
+      const double third = p[(one + 2) % 3];
+      probabilities.push_back(p[one] * (1 - (other + third) / 2 + other * third / 3));
+    }
+    expect_fits(
+        5, probabilities, [&](RandomStream& stream) { return permute_and_flip(stream, utilities, rate); },
+        "utilities " + std::to_string(utilities[0]) + std::to_string(utilities[1]) + std::to_string(utilities[2]));
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
