@@ -2,11 +2,12 @@
 //
 //     kernels_benchmark --benchmark_filter='gram/avx512-vnni'
 //
-// Rows are unit-norm lattice rows (gaussian directions), as training sees them; `even` data has the least energy a
-// column, `hot` has one column with a tenth of every row's energy. blas_ssyrk is the float32 Gram of the BLAS that is
-// linked, on one thread or as its own environment variables say.
+// Rows are unit-norm lattice rows in gaussian directions, as training sees them; gram_hot gives one column a tenth of
+// every row's energy. blas_ssyrk is the float32 Gram of the BLAS that is linked, on as many threads as its own
+// environment variables say. read_bandwidth is what class_sums is measured against.
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
