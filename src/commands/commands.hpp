@@ -15,6 +15,7 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks);
 void run_command(const LedgerVerifyOptions& options, Communicator& ranks);
 void run_command(const SynthOptions& options, Communicator& ranks);
 void run_command(const InspectOptions& options, Communicator& ranks);
+void run_command(const AuditOptions& options, Communicator& ranks);
 void run_command(const BenchOptions& options, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -77,7 +77,7 @@ void CommandOptions::declare(CLI::App& app) {
   app.set_version_flag("--version", version());
   app.footer(
       "Each command has its own --help with examples. Exit codes: 0 done, 2 usage, 3 bad input, 4 budget refused,\n"
-      "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch.");
+      "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted.");
   declare_fit(app);
   declare_predict(app);
   declare_evaluate(app);
@@ -85,6 +85,7 @@ void CommandOptions::declare(CLI::App& app) {
   declare_ledger(app);
   declare_synth(app);
   declare_inspect(app);
+  declare_audit(app);
   declare_bench(app);
   let_the_last_word_win(app);
 }
@@ -258,6 +259,42 @@ void CommandOptions::declare_inspect(CLI::App& app) {
       "  mpirun -n 4 dpreduce inspect --x 'x_*.npy' --y 'y_*.npy' --classes 100 --normalize l2 --format json");
 }
 
+void CommandOptions::declare_audit(CLI::App& app) {
+  CLI::App& audit = *app.add_subcommand("audit", "try to refute a privacy claim on adjacent data sets (exit 8)");
+  add_choice(audit, "--method", audit_.method, "whose claim")->group("Method");
+  add_choice(audit, "--metric", audit_.metric, "mean: nearest direction, or nearest centre")->group("Method");
+  add_choice(audit, "--normalize", audit_.normalize, "scale every row, or only clip longer ones")->group("Method");
+  add_choice(audit, "--center", audit_.center, "centre rows by a released mean")->group("Method");
+  audit.add_option("--center-share", audit_.center_share, "share of mu^2 that the released mean takes")
+      ->capture_default_str()
+      ->group("Method");
+  add_budget(audit, audit_.budget);
+  add_choice(audit, "--adjacency", audit_.adjacency, "which data sets are neighbours")->group("Privacy");
+
+  audit.add_option("--confidence", audit_.confidence, "a true claim is refuted with probability at most 1 minus this")
+      ->capture_default_str();
+  add_count(audit, "--trials", audit_.trials, "runs of the method, on small data sets")->capture_default_str();
+  add_count(audit, "--threads", audit_.threads, "default: all cores");
+  audit
+      .add_flag_callback(
+          "--one-run", [this] { audit_.kind = AuditKind::kOneRun; }, "one run, with many canaries in one training set")
+      ->group("One run");
+  add_count(audit, "--canaries", audit_.canaries, "each in or out by a fair coin")
+      ->capture_default_str()
+      ->group("One run");
+  add_files(audit, "--train-x", audit_.train.x, "rows that the canaries go among; default: synthetic ones")
+      ->group("One run");
+  add_files(audit, "--train-y", audit_.train.y, "their labels")->group("One run");
+  add_count(audit, "--classes", audit_.classes, "K")->capture_default_str()->group("One run");
+  add_format(audit, audit_.format);
+  add_config(audit);
+  audit.footer(
+      "Examples:\n"
+      "  dpreduce audit --epsilon 1 --delta 1e-5\n"
+      "  dpreduce audit --metric euclidean --center dp --mu 2 --adjacency replace-one --trials 1000000\n"
+      "  dpreduce audit --one-run --train-x x.npy --train-y y.npy --classes 10 --epsilon 4 --delta 1e-6 --format json");
+}
+
 void CommandOptions::declare_bench(CLI::App& app) {
   CLI::App& bench = *app.add_subcommand("bench", "speed of the parts on this machine");
   bench.require_subcommand(1);
@@ -292,6 +329,7 @@ Command CommandOptions::chosen(const CLI::App& app) const {
   if (got(app, "privacy")) return validated(calibrate_);
   if (got(app, "synth")) return synth_;
   if (got(app, "inspect")) return validated(inspect_);
+  if (got(app, "audit")) return validated(audit_);
   if (got(app, "ledger")) {
     const CLI::App& ledger = *app.get_subcommand("ledger");
     if (got(ledger, "verify")) return ledger_verify_;

@@ -23,6 +23,7 @@ class CommandOptions {
   void declare_ledger(CLI::App& app);
   void declare_synth(CLI::App& app);
   void declare_inspect(CLI::App& app);
+  void declare_audit(CLI::App& app);
   void declare_bench(CLI::App& app);
 
   FitOptions fit_;
@@ -33,6 +34,7 @@ class CommandOptions {
   LedgerVerifyOptions ledger_verify_;
   SynthOptions synth_;
   InspectOptions inspect_;
+  AuditOptions audit_;
   BenchOptions bench_;
 };
 

@@ -19,6 +19,7 @@ enum class ExitCode : int {
   kAggregationAborted = 5,  ///< a rank or silo was lost, or a message failed its check
   kLedgerCorrupt = 6,       ///< the ledger does not verify
   kResumeMismatch = 7,      ///< a checkpoint of another run
+  kClaimRefuted = 8,        ///< an audit has proven more loss than is claimed
   kInterrupted = 130        ///< Ctrl-C (128 + SIGINT)
 };
 
@@ -48,6 +49,9 @@ struct LedgerCorrupt : Error {
 };
 struct ResumeMismatch : Error {
   explicit ResumeMismatch(const std::string& message) : Error(ExitCode::kResumeMismatch, message) {}
+};
+struct ClaimRefuted : Error {
+  explicit ClaimRefuted(const std::string& message) : Error(ExitCode::kClaimRefuted, message) {}
 };
 /// The operating system's entropy or OpenSSL failed. Never retried: a run without secure bytes must end.
 struct EntropyFailure : Error {

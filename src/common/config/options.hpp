@@ -114,6 +114,30 @@ struct InspectOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
+/// How an audit observes the mechanism.
+enum class AuditKind {
+  kManyRuns,  ///< on two small neighbouring data sets, again and again
+  kOneRun     ///< once, with many canaries in one training set
+};
+
+struct AuditOptions {
+  AuditKind kind = AuditKind::kManyRuns;
+  Method method = Method::kAuto;
+  Metric metric = Metric::kCosine;
+  Normalize normalize = Normalize::kNone;
+  Centering center = Centering::kNone;
+  double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
+  BudgetOptions budget;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  double confidence = 0.999;
+  std::size_t trials = 200000;  ///< runs in all, kManyRuns
+  std::size_t canaries = 1000;  ///< kOneRun
+  RowsOptions train;            ///< kOneRun; empty: synthetic rows
+  std::size_t classes = 10;     ///< kOneRun
+  unsigned threads = 0;         ///< 0: every core
+  OutputFormat format = OutputFormat::kText;
+};
+
 struct BenchOptions {
   BenchKind kind = BenchKind::kGram;
   std::size_t rows = 8192;
@@ -132,7 +156,8 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions,
-                             LedgerShowOptions, LedgerVerifyOptions, SynthOptions, InspectOptions, BenchOptions>;
+using Command =
+    std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions, LedgerShowOptions,
+                 LedgerVerifyOptions, SynthOptions, InspectOptions, AuditOptions, BenchOptions>;
 
 }  // namespace dpreduce

@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 constexpr unsigned kMostThreads = 1024;
+constexpr double kLargestConfidence = 1.0 - 1e-12;
+constexpr double kFewestTrials = 100;
+constexpr double kMostTrials = 1e9;
+constexpr double kFewestCanaries = 100;
+constexpr double kMostCanaries = 1e6;
 constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
 
 void check_range(const char* option, double value, double smallest, double largest) {
@@ -95,6 +100,22 @@ CalibrateOptions validated(CalibrateOptions options) {
 InspectOptions validated(InspectOptions options) {
   if (!options.rows.y.empty()) check_classes(options.classes);
   check_positive("--clip", options.clip_norm);
+  return options;
+}
+
+AuditOptions validated(AuditOptions options) {
+  check_classes(options.classes);
+  check_both_or_none("--train-x", !options.train.x.empty(), "--train-y", !options.train.y.empty());
+  if (!options.train.x.empty() && options.kind != AuditKind::kOneRun) {
+    throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");
+  }
+  if (!(options.center_share > 0.0 && options.center_share < 1.0)) {
+    throw UsageError(fmt::format("--center-share {}: must lie between 0 and 1", options.center_share));
+  }
+  check_range("--confidence", options.confidence, 0.5, kLargestConfidence);
+  check_range("--trials", static_cast<double>(options.trials), kFewestTrials, kMostTrials);
+  check_range("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
+  check_range("--threads", options.threads, 0, kMostThreads);
   return options;
 }
 

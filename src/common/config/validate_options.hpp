@@ -12,6 +12,7 @@ PredictOptions validated(PredictOptions options);
 EvaluateOptions validated(EvaluateOptions options);
 CalibrateOptions validated(CalibrateOptions options);
 InspectOptions validated(InspectOptions options);
+AuditOptions validated(AuditOptions options);
 BenchOptions validated(BenchOptions options);
 
 }  // namespace dpreduce

@@ -1,0 +1,66 @@
+#include "dpreduce/audit/neighbour_rows.hpp"
+
+#include <cmath>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/npy_writer.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kCanaryLength = 1000.0;  // in clip norms
+constexpr std::int32_t kCanaryClass = 0;
+constexpr std::int32_t kOtherClass = 1;
+
+std::vector<float> along_diagonal(const NeighbourTerms& terms, double length) {
+  return std::vector<float>(terms.dim,
+                            static_cast<float>(length * terms.clip_norm / std::sqrt(static_cast<double>(terms.dim))));
+}
+
+// n rows -C u in class `label`.
+LabelledRows other_rows(const NeighbourTerms& terms, std::int32_t label) {
+  LabelledRows rows{terms.dim, {}, {}};
+  for (std::size_t row = 0; row < terms.other_rows; ++row) rows.add(along_diagonal(terms, -1.0), label);
+  return rows;
+}
+
+}  // namespace
+
+void LabelledRows::add(std::span<const float> row, std::int32_t label) {
+  DPREDUCE_ASSERT(row.size() == dim);
+  x.insert(x.end(), row.begin(), row.end());
+  y.push_back(label);
+}
+
+void LabelledRows::write(const std::string& x_path, const std::string& y_path) const {
+  NpyWriter features(x_path, DType::kFloat32, {y.size(), dim});
+  features.append(std::span(x));
+  features.commit();
+  NpyWriter labels(y_path, DType::kInt64, {y.size()});
+  labels.append(std::span(y));
+  labels.commit();
+}
+
+std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms) {
+  DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && terms.clip_norm > 0.0);
+  const std::vector<float> canary = along_diagonal(terms, kCanaryLength);
+  const std::vector<float> opposite = along_diagonal(terms, -kCanaryLength);
+  std::vector<NeighbourPair> pairs;
+  if (terms.adjacency == Adjacency::kAddRemove) {
+    for (const auto& [name, label] : {std::pair{"alone", kOtherClass}, std::pair{"opposed", kCanaryClass}}) {
+      NeighbourPair pair{name, other_rows(terms, label), other_rows(terms, label)};
+      pair.with.add(canary, kCanaryClass);
+      pairs.push_back(std::move(pair));
+    }
+    return pairs;
+  }
+  for (const auto& [name, label] : {std::pair{"turned", kCanaryClass}, std::pair{"moved", kOtherClass}}) {
+    NeighbourPair pair{name, other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
+    pair.without.add(opposite, label);
+    pair.with.add(canary, kCanaryClass);
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,51 @@
+// Pairs of adjacent data sets on which a faulty mechanism would give itself away.
+//
+// Legend: C the clip norm, u = (1, ..., 1) / sqrt(d). The canary is 1000 C u: a clip must bring it to C u, and an entry
+// that is only cut off at the lattice's bound has norm sqrt(d) C still.
+//
+//     alone      the canary's class is empty without it, n rows -C u lie in another class
+//     opposed    n rows -C u lie in the canary's own class: a mean over n rows moves by 2 C / (n + 1)
+//     turned     (replace-one) the canary stands for its own opposite
+//     moved      (replace-one) the canary stands for its opposite in another class
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpreduce/config/choices.hpp"
+
+namespace dpreduce {
+
+/// n x d features, row-major, with a label each.
+struct LabelledRows {
+  std::size_t dim = 0;
+  std::vector<float> x;
+  std::vector<std::int32_t> y;
+
+  void add(std::span<const float> row, std::int32_t label);
+
+  /// Writes `x_path` (float32) and `y_path` (int64), .npy. Throws BadInput as NpyWriter does.
+  void write(const std::string& x_path, const std::string& y_path) const;
+};
+
+struct NeighbourPair {
+  std::string name;
+  LabelledRows without;  ///< world 0
+  LabelledRows with;     ///< world 1: one record more, or another one
+};
+
+struct NeighbourTerms {
+  std::size_t classes = 0;
+  std::size_t dim = 0;
+  double clip_norm = 1.0;
+  std::size_t other_rows = 0;  ///< n
+  Adjacency adjacency = Adjacency::kAddRemove;
+};
+
+/// Preconditions (asserted): classes >= 2; dim >= 1; clip_norm > 0.
+std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms);
+
+}  // namespace dpreduce

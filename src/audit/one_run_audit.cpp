@@ -1,0 +1,173 @@
+#include "dpreduce/audit/one_run_audit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "dpreduce/audit/neighbour_rows.hpp"
+#include "dpreduce/audit/one_run_bound.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/randomness/secure_bytes.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kCanaryLength = 1000.0;  // in clip norms: a clip that is skipped shows
+constexpr double kS = static_cast<double>(kLatticeNorm);
+
+struct Canaries {
+  LabelledRows in;         ///< the rows, 1000 C long, of every canary
+  std::vector<bool> coin;  ///< true: in
+};
+
+std::mt19937_64 unpredictable_engine() {
+  std::array<std::uint32_t, 16> seed{};
+  secure_bytes(std::as_writable_bytes(std::span(seed)));
+  std::seed_seq sequence(seed.begin(), seed.end());
+  return std::mt19937_64(sequence);
+}
+
+Canaries draw_canaries(std::size_t count, std::size_t dim, std::size_t classes, double clip_norm) {
+  std::mt19937_64 engine = unpredictable_engine();
+  std::normal_distribution<double> normal;
+  Canaries canaries{{dim, {}, {}}, {}};
+  std::vector<float> row(dim);
+  std::vector<double> direction(dim);
+  for (std::size_t canary = 0; canary < count; ++canary) {
+    for (double& entry : direction) entry = normal(engine);
+    const double norm = std::sqrt(squared_norm(direction));
+    for (std::size_t a = 0; a < dim; ++a) row[a] = static_cast<float>(direction[a] / norm * kCanaryLength * clip_norm);
+    canaries.in.add(row, static_cast<std::int32_t>(canary % classes));
+    canaries.coin.push_back(engine() % 2 == 1);
+  }
+  return canaries;
+}
+
+LabelledRows opposite_of(const LabelledRows& rows) {
+  LabelledRows opposite = rows;
+  for (float& entry : opposite.x) entry = -entry;
+  return opposite;
+}
+
+// The rows that go into the training set.
+LabelledRows trained_on(const Canaries& canaries, Adjacency adjacency) {
+  const std::size_t dim = canaries.in.dim;
+  const LabelledRows out = opposite_of(canaries.in);
+  LabelledRows rows{dim, {}, {}};
+  for (std::size_t canary = 0; canary < canaries.coin.size(); ++canary) {
+    if (!canaries.coin[canary] && adjacency == Adjacency::kAddRemove) continue;
+    const LabelledRows& form = canaries.coin[canary] ? canaries.in : out;
+    rows.add(std::span(form.x).subspan(canary * dim, dim), form.y[canary]);
+  }
+  return rows;
+}
+
+// m x d lattice rows, over S.
+Eigen::MatrixXd lattice_matrix(const LabelledRows& rows, const RowTransform& transform) {
+  const std::size_t dim = transform.output_dim();
+  LatticeRows lattice({transform.preprocessing().clip_norm, dim}, rows.y.size());
+  lattice.assign(transform, rows.x, rows.y, 1);
+  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows.y.size()), static_cast<Eigen::Index>(dim));
+  for (Eigen::Index row = 0; row < matrix.rows(); ++row) {
+    for (Eigen::Index a = 0; a < matrix.cols(); ++a) {
+      matrix(row, a) = lattice.row(static_cast<std::size_t>(row))[static_cast<std::size_t>(a)] / kS;
+    }
+  }
+  return matrix;
+}
+
+// H (s^2 I + H^T H)^-1 r = (s^2 I + H H^T)^-1 H r: whichever system is smaller.
+Eigen::VectorXd best_linear_estimate(const Eigen::MatrixXd& h, const Eigen::VectorXd& residual, double sigma) {
+  const Eigen::Index unknowns = std::min(h.rows(), h.cols());
+  const Eigen::MatrixXd noise = sigma * sigma * Eigen::MatrixXd::Identity(unknowns, unknowns);
+  if (h.rows() < h.cols()) return (h * h.transpose() + noise).llt().solve(h * residual);
+  return h * (h.transpose() * h + noise).llt().solve(residual);
+}
+
+// One score a canary.
+std::vector<double> scores_of(const Canaries& canaries, const MeanMethod& method, const MeanReleases& released,
+                              const Statistic& exact_rest) {
+  Preprocessing preprocessing = method.terms().preprocessing;
+  preprocessing.center = released.center;
+  const RowTransform transform(preprocessing);
+  const Eigen::MatrixXd in = lattice_matrix(canaries.in, transform);
+  Eigen::MatrixXd out = Eigen::MatrixXd::Zero(in.rows(), in.cols());
+  if (method.terms().releases.adjacency == Adjacency::kReplaceOne) {
+    out = lattice_matrix(opposite_of(canaries.in), transform);
+  }
+  const double sigma = method.plan().release("class_means").block("class_sums").sigma / kS;
+  const std::size_t classes = method.terms().releases.classes;
+  const std::size_t dim = transform.output_dim();
+  const auto rest = exact_rest.block(exact_rest.index_of("class_sums"));
+
+  std::vector<double> scores(canaries.coin.size());
+  for (std::size_t c = 0; c < std::min(classes, scores.size()); ++c) {
+    std::vector<Eigen::Index> members;
+    for (std::size_t canary = c; canary < scores.size(); canary += classes) {
+      members.push_back(static_cast<Eigen::Index>(canary));
+    }
+    Eigen::VectorXd residual(static_cast<Eigen::Index>(dim));
+    for (std::size_t a = 0; a < dim; ++a) {
+      residual[static_cast<Eigen::Index>(a)] =
+          static_cast<double>(released.class_sums[c * dim + a] - rest[c * dim + a]) / kS;
+    }
+    const Eigen::MatrixXd members_in = in(members, Eigen::all);
+    const Eigen::MatrixXd members_out = out(members, Eigen::all);
+    residual -= (members_in + members_out).colwise().sum().transpose() / 2;
+    const Eigen::VectorXd estimate = best_linear_estimate((members_in - members_out) / 2, residual, sigma);
+    for (std::size_t member = 0; member < members.size(); ++member) {
+      scores[static_cast<std::size_t>(members[member])] = estimate[static_cast<Eigen::Index>(member)];
+    }
+  }
+  return scores;
+}
+
+// Right guesses among the r / 2 highest scores (in) and the r / 2 lowest (out).
+std::size_t count_correct(const std::vector<double>& scores, const std::vector<bool>& coin, std::size_t guesses) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
+  std::size_t correct = 0;
+  for (std::size_t guess = 0; guess < guesses / 2; ++guess) {
+    if (!coin[order[guess]]) ++correct;
+    if (coin[order[order.size() - 1 - guess]]) ++correct;
+  }
+  return correct;
+}
+
+std::vector<std::string> with_file(std::vector<std::string> files, const std::string& file) {
+  files.push_back(file);
+  return files;
+}
+
+}  // namespace
+
+OneRunResult audit_in_one_run(const MeanMethod& method, const std::vector<std::string>& train_x,
+                              const std::vector<std::string>& train_y, const OneRunTerms& terms,
+                              const PrivateFolder& folder) {
+  DPREDUCE_ASSERT(terms.canaries >= 2);
+  const MeanTerms& mean = method.terms();
+  const Canaries canaries =
+      draw_canaries(terms.canaries, mean.preprocessing.input_dim, mean.releases.classes, mean.preprocessing.clip_norm);
+  trained_on(canaries, mean.releases.adjacency).write(folder / "canaries_x.npy", folder / "canaries_y.npy");
+  const std::size_t guesses = best_guess_count(terms.canaries, method.plan().mu, terms.delta, terms.error);
+
+  WorkerRows all = WorkerRows::open(with_file(train_x, folder / "canaries_x.npy"),
+                                    with_file(train_y, folder / "canaries_y.npy"), 0, 1);
+  const MeanReleases released = method.run(all, folder / "ledger.jsonl");
+  WorkerRows rest = WorkerRows::open(train_x, train_y, 0, 1);
+  const Statistic exact_rest = method.statistic("class_means", rest, released.center);
+
+  OneRunResult result{.guesses = guesses, .correct = 0, .epsilon = 0.0};
+  result.correct = count_correct(scores_of(canaries, method, released, exact_rest), canaries.coin, guesses);
+  result.epsilon = one_run_epsilon(terms.canaries, guesses, result.correct, terms.delta, terms.error);
+  return result;
+}
+
+}  // namespace dpreduce

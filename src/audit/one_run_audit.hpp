@@ -1,0 +1,42 @@
+// The audit by one run: many canaries at once in one training set.
+//
+// Legend: canary i has class c_i and two forms, in and out: a row of norm C or no row (add-remove), a row and its
+// opposite (replace-one), as a fair coin t_i = +-1 says. a_i and b_i are its lattice rows in and out, S-normed, V the
+// released class sums, B the exact ones without any canary (the auditor owns the rows), s the noise.
+//
+//     V_c - B_c - sum_i (a_i + b_i) / 2 = H^T t + N(0, s^2 I),      h_i = (a_i - b_i) / 2, the rows of H
+//     score = H (s^2 I + H^T H)^-1 (V_c - B_c - sum_i (a_i + b_i) / 2)        the best linear estimate of t
+//
+// The r / 2 highest scores are guessed in, the r / 2 lowest out (one_run_bound.hpp).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "dpreduce/audit/mean_run.hpp"
+#include "dpreduce/audit/private_folder.hpp"
+
+namespace dpreduce {
+
+struct OneRunTerms {
+  std::size_t canaries = 0;  ///< m
+  double delta = 0.0;
+  double error = 0.0;
+};
+
+struct OneRunResult {
+  std::size_t guesses = 0;
+  std::size_t correct = 0;
+  double epsilon = 0.0;  ///< proven at terms.delta, but for probability terms.error
+};
+
+/// Runs `method` once over the rows that the patterns name, with canaries among them. Files of its own (canaries,
+/// ledger) go to `folder`. Preconditions (asserted): canaries >= 2. Throws as WorkerRows::open and
+/// for_each_lattice_chunk do.
+/// Cost: two passes over the rows; a linear system of min(m / K, d) unknowns a class.
+OneRunResult audit_in_one_run(const MeanMethod& method, const std::vector<std::string>& train_x,
+                              const std::vector<std::string>& train_y, const OneRunTerms& terms,
+                              const PrivateFolder& folder);
+
+}  // namespace dpreduce

@@ -1,0 +1,138 @@
+#include "dpreduce/audit/two_world_audit.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include "dpreduce/audit/confidence_bounds.hpp"
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kMostThresholds = 400;
+
+// Scores of one attack on runs of both worlds, ascending.
+struct Scores {
+  Scores(const Attack& attack, const Runs& runs_0, const Runs& runs_1)
+      : world_0(sorted(attack.scores(runs_0))), world_1(sorted(attack.scores(runs_1))) {}
+
+  AttackCounts above(double threshold) const {
+    return {count_above(world_1, threshold), world_1.size(), count_above(world_0, threshold), world_0.size()};
+  }
+
+  // Midpoints between neighbours among all scores, thinned out evenly.
+  std::vector<double> thresholds() const {
+    std::vector<double> all(world_0);
+    all.insert(all.end(), world_1.begin(), world_1.end());
+    std::sort(all.begin(), all.end());
+    const std::size_t gaps = all.size() - 1;
+    const std::size_t wanted = std::min(gaps, kMostThresholds);
+    std::vector<double> chosen;
+    for (std::size_t t = 0; t < wanted; ++t) {
+      const std::size_t gap = (2 * t + 1) * gaps / (2 * wanted);
+      chosen.push_back(all[gap] + (all[gap + 1] - all[gap]) / 2);
+    }
+    return chosen;
+  }
+
+  std::vector<double> world_0;
+  std::vector<double> world_1;
+
+ private:
+  static std::vector<double> sorted(const Eigen::VectorXd& scores) {
+    std::vector<double> result(scores.data(), scores.data() + scores.size());
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+  static std::size_t count_above(const std::vector<double>& scores, double threshold) {
+    return static_cast<std::size_t>(scores.end() - std::upper_bound(scores.begin(), scores.end(), threshold));
+  }
+};
+
+// An attack with its threshold, as the runs set aside for the choice would have it.
+struct Choice {
+  std::size_t attack = 0;
+  Side side = Side::kAccusals;
+  double threshold = 0.0;
+  double bound = -1.0;
+
+  void take_if_better(double other_bound, std::size_t other_attack, Side other_side, double other_threshold) {
+    if (other_bound > bound) *this = {other_attack, other_side, other_threshold, other_bound};
+  }
+};
+
+}  // namespace
+
+Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t runs, unsigned threads) {
+  const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, runs));
+  std::vector<std::vector<double>> published(runs);
+  std::vector<std::exception_ptr> failures(workers);
+  const auto work = [&](std::size_t worker) {
+    try {
+      const std::unique_ptr<AuditedRun> run = factory();
+      const std::size_t last = runs * (worker + 1) / workers;
+      for (std::size_t r = runs * worker / workers; r < last; ++r) published[r] = run->observe(world);
+    } catch (...) {
+      failures[worker] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> team;
+    for (std::size_t worker = 1; worker < workers; ++worker) team.emplace_back(work, worker);
+    work(0);
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  const std::size_t length = published.empty() ? 0 : published.front().size();
+  Runs matrix(static_cast<Eigen::Index>(runs), static_cast<Eigen::Index>(length));
+  for (std::size_t r = 0; r < runs; ++r) {
+    DPREDUCE_ASSERT(published[r].size() == length);
+    std::copy(published[r].begin(), published[r].end(), matrix.row(static_cast<Eigen::Index>(r)).begin());
+  }
+  return matrix;
+}
+
+ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, double delta, double error) {
+  DPREDUCE_ASSERT(world_0.rows() >= 12 && world_1.rows() >= 12 && world_0.cols() == world_1.cols());
+  DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
+  const auto learning = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / 3); };
+  const auto choosing = [](const Runs& runs) -> Runs {
+    return runs.middleRows(runs.rows() / 3, runs.rows() / 2 - runs.rows() / 3);
+  };
+  const auto counting = [](const Runs& runs) -> Runs { return runs.bottomRows(runs.rows() - runs.rows() / 2); };
+
+  std::vector<Attack> attacks;
+  for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
+    attacks.emplace_back(discriminant, learning(world_0), learning(world_1));
+  }
+
+  Choice for_epsilon;
+  Choice for_mu;
+  for (std::size_t attack = 0; attack < attacks.size(); ++attack) {
+    const Scores scores(attacks[attack], choosing(world_0), choosing(world_1));
+    for (const double threshold : scores.thresholds()) {
+      const AttackCounts counts = scores.above(threshold);
+      for (const Side side : {Side::kAccusals, Side::kDenials}) {
+        for_epsilon.take_if_better(epsilon_lower_bound(counts, side, delta, error / 2), attack, side, threshold);
+      }
+      for_mu.take_if_better(mu_lower_bound(counts, error / 2), attack, Side::kAccusals, threshold);
+    }
+  }
+
+  const auto count = [&](const Choice& choice) {
+    return Scores(attacks[choice.attack], counting(world_0), counting(world_1)).above(choice.threshold);
+  };
+  return {.epsilon = epsilon_lower_bound(count(for_epsilon), for_epsilon.side, delta, error / 2),
+          .mu = mu_lower_bound(count(for_mu), error / 2)};
+}
+
+ProvenLoss audit_two_worlds(const AuditedRunFactory& factory, const TwoWorldTerms& terms) {
+  const Runs world_0 = observe_runs(factory, World::kWithoutCanary, terms.runs_per_world, terms.threads);
+  const Runs world_1 = observe_runs(factory, World::kWithCanary, terms.runs_per_world, terms.threads);
+  return proven_loss(world_0, world_1, terms.delta, terms.error);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,185 @@
+// Tries to refute what a run of `fit` would claim.
+//
+// Legend: the claim is (epsilon, delta) and mu; `proven` are lower bounds on epsilon and mu that hold with the stated
+// confidence. A bound above the claim refutes it.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/audit/confidence_bounds.hpp"
+#include "dpreduce/audit/mean_run.hpp"
+#include "dpreduce/audit/neighbour_rows.hpp"
+#include "dpreduce/audit/one_run_audit.hpp"
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/guarantee.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/synthetic_files.hpp"
+#include "dpreduce/transport/lifetime.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Few coordinates, so that few runs tell what they do; four, so that an entry-wise clip lets twice the norm through.
+constexpr std::size_t kSmallDim = 4;
+constexpr std::size_t kSmallClasses = 3;
+constexpr std::size_t kOtherRows = 8;
+constexpr std::size_t kOtherRowsCentred = 200;  // so many that the released centre points to them
+
+constexpr std::size_t kSyntheticRows = 10000;
+constexpr std::size_t kSyntheticDim = 256;
+constexpr double kLargestEpsilonToCheck = 100.0;
+
+struct Verdict {
+  Guarantee claimed{};
+  double epsilon_lower = 0.0;
+  double mu_lower = 0.0;
+  nlohmann::json details;
+  bool refuted() const { return epsilon_lower > claimed.epsilon || mu_lower > claimed.mu; }
+};
+
+// What a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a conversion of
+// the audit's own, or above a stated mu: an error in the accounting must not move the claim.
+Guarantee claim_of(const AuditOptions& options, double planned_mu) {
+  Guarantee claim = guarantee_of(options.budget, planned_mu);
+  constexpr double kConversionError = 1e-6;
+  if (options.budget.epsilon && *options.budget.epsilon <= kLargestEpsilonToCheck) {
+    claim.mu = std::min(claim.mu, mu_of_claim(claim.epsilon, claim.delta) * (1.0 + kConversionError));
+  }
+  if (options.budget.mu) claim.mu = std::min(claim.mu, *options.budget.mu);
+  return claim;
+}
+
+MeanMethod method_of(const AuditOptions& options, std::size_t classes, std::size_t dim) {
+  return MeanMethod(
+      {.releases = {classes, dim, options.metric, options.adjacency},
+       .preprocessing = {.input_dim = dim, .pool = 1, .normalize = options.normalize, .clip_norm = 1.0, .center = {}},
+       .center = options.center,
+       .center_share = options.center_share,
+       .mu = budget_from(options.budget).mu(options.budget.accountant)});
+}
+
+// The error is shared by the pairs of neighbours, and by the two bounds on each.
+Verdict audit_many_runs(const AuditOptions& options) {
+  const MeanMethod method = method_of(options, kSmallClasses, kSmallDim);
+  const auto pairs =
+      worst_case_pairs({.classes = kSmallClasses,
+                        .dim = kSmallDim,
+                        .clip_norm = 1.0,
+                        .other_rows = options.center == Centering::kNone ? kOtherRows : kOtherRowsCentred,
+                        .adjacency = options.adjacency});
+  Verdict verdict{.claimed = claim_of(options, method.plan().mu), .epsilon_lower = 0.0, .mu_lower = 0.0, .details = {}};
+  const TwoWorldTerms terms{
+      .runs_per_world = options.trials / (2 * pairs.size()),
+      .delta = verdict.claimed.delta,
+      .error = (1.0 - options.confidence) / static_cast<double>(pairs.size()),
+      .threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())};
+  verdict.details["trials"] = 2 * pairs.size() * terms.runs_per_world;
+  verdict.details["pairs"] = nlohmann::json::array();
+  for (const NeighbourPair& pair : pairs) {
+    const PrivateFolder folder;
+    pair.without.write(folder / "x0.npy", folder / "y0.npy");
+    pair.with.write(folder / "x1.npy", folder / "y1.npy");
+    std::atomic<int> ledgers = 0;
+    const ProvenLoss proven = audit_two_worlds(
+        [&] {
+          return std::make_unique<MeanRun>(method, MeanRun::Files{folder / "x0.npy", folder / "y0.npy"},
+                                           MeanRun::Files{folder / "x1.npy", folder / "y1.npy"},
+                                           folder / fmt::format("ledger.{}.jsonl", ledgers++));
+        },
+        terms);
+    verdict.epsilon_lower = std::max(verdict.epsilon_lower, proven.epsilon);
+    verdict.mu_lower = std::max(verdict.mu_lower, proven.mu);
+    verdict.details["pairs"].push_back(
+        {{"name", pair.name}, {"epsilon_lower", proven.epsilon}, {"mu_lower", proven.mu}});
+  }
+  return verdict;
+}
+
+// What is proven of epsilon is proven of mu: were mu smaller, epsilon would be as well.
+Verdict audit_one_run(const AuditOptions& options) {
+  const PrivateFolder folder;
+  SyntheticFiles rows{.train_x = options.train.x, .train_y = options.train.y, .test_x = {}, .test_y = {}};
+  if (rows.train_x.empty()) {
+    SyntheticSpec spec;
+    spec.train_rows = kSyntheticRows;
+    spec.test_rows = 0;
+    spec.dim = std::max(kSyntheticDim, options.classes);
+    spec.classes = options.classes;
+    rows = write_synthetic(SyntheticRows(spec), folder.path().string(), 1);
+  }
+  const std::size_t dim = WorkerRows::open(rows.train_x, rows.train_y, 0, 1).dim();
+  const MeanMethod method = method_of(options, options.classes, dim);
+  Verdict verdict{.claimed = claim_of(options, method.plan().mu), .epsilon_lower = 0.0, .mu_lower = 0.0, .details = {}};
+  const OneRunTerms terms{options.canaries, verdict.claimed.delta, 1.0 - options.confidence};
+  const OneRunResult result = audit_in_one_run(method, rows.train_x, rows.train_y, terms, folder);
+  verdict.epsilon_lower = result.epsilon;
+  if (result.epsilon > 0.0) verdict.mu_lower = mu_of_claim(result.epsilon, terms.delta);
+  verdict.details = {
+      {"trials", 1}, {"canaries", terms.canaries}, {"guesses", result.guesses}, {"correct", result.correct}};
+  return verdict;
+}
+
+nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, double seconds) {
+  nlohmann::json json{
+      {"method", "mean"},
+      {"metric", to_string(options.metric)},
+      {"adjacency", to_string(options.adjacency)},
+      {"claimed", {{"epsilon", verdict.claimed.epsilon}, {"delta", verdict.claimed.delta}, {"mu", verdict.claimed.mu}}},
+      {"epsilon_lower", verdict.epsilon_lower},
+      {"mu_lower", verdict.mu_lower},
+      {"epsilon_lower_if_gaussian", epsilon_of_mu(verdict.mu_lower, verdict.claimed.delta)},
+      {"confidence", options.confidence},
+      {"refuted", verdict.refuted()},
+      {"seconds", seconds}};
+  json.update(verdict.details);
+  return json;
+}
+
+void print_text(const nlohmann::json& json) {
+  const auto number = [](const nlohmann::json& value) { return value.get<double>(); };
+  const nlohmann::json& claimed = json["claimed"];
+  if (json.contains("canaries")) {
+    fmt::print("observed   one run, {} canaries, {} of {} guesses right\n", json["canaries"].dump(),
+               json["correct"].dump(), json["guesses"].dump());
+  } else {
+    fmt::print("observed   {} runs on {} pairs of adjacent data sets\n", json["trials"].dump(), json["pairs"].size());
+  }
+  fmt::print("claimed    epsilon {:<10.5g} at delta {:g}, mu {:.5g}\n", number(claimed["epsilon"]),
+             number(claimed["delta"]), number(claimed["mu"]));
+  fmt::print("proven     epsilon {:<10.5g} whatever the mechanism\n", number(json["epsilon_lower"]));
+  fmt::print("           mu      {:<10.5g} (epsilon {:.5g}) of a Gaussian one\n", number(json["mu_lower"]),
+             number(json["epsilon_lower_if_gaussian"]));
+  fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
+             json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),
+             number(json["seconds"]));
+}
+
+}  // namespace
+
+void run_command(const AuditOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (launched_by_mpi()) throw UsageError("audit: runs on its own, with threads; start it without mpirun");
+    const auto start = std::chrono::steady_clock::now();
+    const Verdict verdict = options.kind == AuditKind::kOneRun ? audit_one_run(options) : audit_many_runs(options);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const nlohmann::json json = to_json(options, verdict, elapsed.count());
+    if (options.format == OutputFormat::kJson) {
+      fmt::print("{}\n", json.dump(2));
+    } else {
+      print_text(json);
+    }
+    std::fflush(stdout);
+    if (verdict.refuted()) {
+      throw ClaimRefuted(
+          fmt::format("the claim is refuted: epsilon > {:.5g} or mu > {:.5g} is proven, claimed are {:.5g} and {:.5g}",
+                      verdict.epsilon_lower, verdict.mu_lower, verdict.claimed.epsilon, verdict.claimed.mu));
+    }
+  });
+}
+
+}  // namespace dpreduce
