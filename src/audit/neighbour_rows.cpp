@@ -11,16 +11,20 @@ namespace {
 constexpr double kCanaryLength = 1000.0;  // in clip norms
 constexpr std::int32_t kCanaryClass = 0;
 constexpr std::int32_t kOtherClass = 1;
+constexpr std::int32_t kBalancingClass = 2;
 
 std::vector<float> along_diagonal(const NeighbourTerms& terms, double length) {
   return std::vector<float>(terms.dim,
                             static_cast<float>(length * terms.clip_norm / std::sqrt(static_cast<double>(terms.dim))));
 }
 
-// n rows -C u in class `label`.
+// n rows -C u in class `label`, and those that balance the mean.
 LabelledRows other_rows(const NeighbourTerms& terms, std::int32_t label) {
   LabelledRows rows{terms.dim, {}, {}};
   for (std::size_t row = 0; row < terms.other_rows; ++row) rows.add(along_diagonal(terms, -1.0), label);
+  for (std::size_t row = 0; row < terms.balancing_rows; ++row) {
+    rows.add(along_diagonal(terms, row % 2 == 0 ? 1.0 : -1.0), kBalancingClass);
+  }
   return rows;
 }
 
@@ -42,7 +46,7 @@ void LabelledRows::write(const std::string& x_path, const std::string& y_path) c
 }
 
 std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms) {
-  DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && terms.clip_norm > 0.0);
+  DPREDUCE_ASSERT(terms.classes >= 3 && terms.dim >= 1 && terms.clip_norm > 0.0);
   const std::vector<float> canary = along_diagonal(terms, kCanaryLength);
   const std::vector<float> opposite = along_diagonal(terms, -kCanaryLength);
   std::vector<NeighbourPair> pairs;

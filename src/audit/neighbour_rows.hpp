@@ -7,6 +7,9 @@
 //     opposed    n rows -C u lie in the canary's own class: a mean over n rows moves by 2 C / (n + 1)
 //     turned     (replace-one) the canary stands for its own opposite
 //     moved      (replace-one) the canary stands for its opposite in another class
+//
+// Where rows are centred by a released mean, rows C u and -C u by turns in a third class keep that mean near 0, so that
+// centring takes nothing from the canary.
 #pragma once
 
 #include <cstddef>
@@ -41,11 +44,12 @@ struct NeighbourTerms {
   std::size_t classes = 0;
   std::size_t dim = 0;
   double clip_norm = 1.0;
-  std::size_t other_rows = 0;  ///< n
+  std::size_t other_rows = 0;      ///< n
+  std::size_t balancing_rows = 0;  ///< C u and -C u by turns
   Adjacency adjacency = Adjacency::kAddRemove;
 };
 
-/// Preconditions (asserted): classes >= 2; dim >= 1; clip_norm > 0.
+/// Preconditions (asserted): classes >= 3; dim >= 1; clip_norm > 0.
 std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms);
 
 }  // namespace dpreduce

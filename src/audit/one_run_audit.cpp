@@ -68,15 +68,15 @@ LabelledRows trained_on(const Canaries& canaries, Adjacency adjacency) {
   return rows;
 }
 
-// m x d lattice rows, over S.
+// The lattice rows of `rows`, over S.
 Eigen::MatrixXd lattice_matrix(const LabelledRows& rows, const RowTransform& transform) {
   const std::size_t dim = transform.output_dim();
   LatticeRows lattice({transform.preprocessing().clip_norm, dim}, rows.y.size());
   lattice.assign(transform, rows.x, rows.y, 1);
   Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows.y.size()), static_cast<Eigen::Index>(dim));
-  for (Eigen::Index row = 0; row < matrix.rows(); ++row) {
-    for (Eigen::Index a = 0; a < matrix.cols(); ++a) {
-      matrix(row, a) = lattice.row(static_cast<std::size_t>(row))[static_cast<std::size_t>(a)] / kS;
+  for (std::size_t row = 0; row < rows.y.size(); ++row) {
+    for (std::size_t a = 0; a < dim; ++a) {
+      matrix(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(a)) = lattice.row(row)[a] / kS;
     }
   }
   return matrix;
@@ -90,17 +90,13 @@ Eigen::VectorXd best_linear_estimate(const Eigen::MatrixXd& h, const Eigen::Vect
   return h * (h.transpose() * h + noise).llt().solve(residual);
 }
 
-// One score a canary.
+// One score a canary, class by class.
 std::vector<double> scores_of(const Canaries& canaries, const MeanMethod& method, const MeanReleases& released,
                               const Statistic& exact_rest) {
   Preprocessing preprocessing = method.terms().preprocessing;
   preprocessing.center = released.center;
   const RowTransform transform(preprocessing);
-  const Eigen::MatrixXd in = lattice_matrix(canaries.in, transform);
-  Eigen::MatrixXd out = Eigen::MatrixXd::Zero(in.rows(), in.cols());
-  if (method.terms().releases.adjacency == Adjacency::kReplaceOne) {
-    out = lattice_matrix(opposite_of(canaries.in), transform);
-  }
+  const bool replaces = method.terms().releases.adjacency == Adjacency::kReplaceOne;
   const double sigma = method.plan().release("class_means").block("class_sums").sigma / kS;
   const std::size_t classes = method.terms().releases.classes;
   const std::size_t dim = transform.output_dim();
@@ -108,37 +104,36 @@ std::vector<double> scores_of(const Canaries& canaries, const MeanMethod& method
 
   std::vector<double> scores(canaries.coin.size());
   for (std::size_t c = 0; c < std::min(classes, scores.size()); ++c) {
-    std::vector<Eigen::Index> members;
+    LabelledRows members{dim, {}, {}};
     for (std::size_t canary = c; canary < scores.size(); canary += classes) {
-      members.push_back(static_cast<Eigen::Index>(canary));
+      members.add(std::span(canaries.in.x).subspan(canary * dim, dim), canaries.in.y[canary]);
     }
+    const Eigen::MatrixXd in = lattice_matrix(members, transform);
+    const Eigen::MatrixXd out =
+        replaces ? lattice_matrix(opposite_of(members), transform) : Eigen::MatrixXd::Zero(in.rows(), in.cols());
     Eigen::VectorXd residual(static_cast<Eigen::Index>(dim));
     for (std::size_t a = 0; a < dim; ++a) {
       residual[static_cast<Eigen::Index>(a)] =
           static_cast<double>(released.class_sums[c * dim + a] - rest[c * dim + a]) / kS;
     }
-    const Eigen::MatrixXd members_in = in(members, Eigen::all);
-    const Eigen::MatrixXd members_out = out(members, Eigen::all);
-    residual -= (members_in + members_out).colwise().sum().transpose() / 2;
-    const Eigen::VectorXd estimate = best_linear_estimate((members_in - members_out) / 2, residual, sigma);
-    for (std::size_t member = 0; member < members.size(); ++member) {
-      scores[static_cast<std::size_t>(members[member])] = estimate[static_cast<Eigen::Index>(member)];
+    residual -= (in + out).colwise().sum().transpose() / 2;
+    const Eigen::VectorXd estimate = best_linear_estimate((in - out) / 2, residual, sigma);
+    for (std::size_t member = 0; member < members.y.size(); ++member) {
+      scores[c + member * classes] = estimate[static_cast<Eigen::Index>(member)];
     }
   }
   return scores;
 }
 
-// Right guesses among the r / 2 highest scores (in) and the r / 2 lowest (out).
+// Right guesses among those about the scores farthest from 0.
 std::size_t count_correct(const std::vector<double>& scores, const std::vector<bool>& coin, std::size_t guesses) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
-  std::size_t correct = 0;
-  for (std::size_t guess = 0; guess < guesses / 2; ++guess) {
-    if (!coin[order[guess]]) ++correct;
-    if (coin[order[order.size() - 1 - guess]]) ++correct;
-  }
-  return correct;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::abs(scores[a]) > std::abs(scores[b]); });
+  return static_cast<std::size_t>(
+      std::count_if(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(guesses),
+                    [&](std::size_t canary) { return (scores[canary] > 0.0) == coin[canary]; }));
 }
 
 std::vector<std::string> with_file(std::vector<std::string> files, const std::string& file) {

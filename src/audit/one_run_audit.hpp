@@ -7,7 +7,7 @@
 //     V_c - B_c - sum_i (a_i + b_i) / 2 = H^T t + N(0, s^2 I),      h_i = (a_i - b_i) / 2, the rows of H
 //     score = H (s^2 I + H^T H)^-1 (V_c - B_c - sum_i (a_i + b_i) / 2)        the best linear estimate of t
 //
-// The r / 2 highest scores are guessed in, the r / 2 lowest out (one_run_bound.hpp).
+// The r scores farthest from 0 are guessed about, by their signs (one_run_bound.hpp).
 #pragma once
 
 #include <cstddef>

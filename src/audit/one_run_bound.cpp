@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLargestEpsilon = 64.0;
 constexpr double kStep = 1e-6;
-constexpr std::size_t kFewestGuesses = 16;
+constexpr double kFewestGuesses = 16;
 
 double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
@@ -71,16 +71,17 @@ double one_run_epsilon(std::size_t canaries, std::size_t guesses, std::size_t co
 
 std::size_t best_guess_count(std::size_t canaries, double mu, double delta, double error) {
   DPREDUCE_ASSERT(canaries >= 2 && mu > 0.0);
-  const std::size_t most = canaries - canaries % 2;
-  std::size_t best = most;
+  const auto all = static_cast<double>(canaries);
+  std::size_t best = canaries;
   double best_epsilon = -1.0;
-  for (double share = 1.0; share * static_cast<double>(most) >= kFewestGuesses || share == 1.0; share *= 0.8) {
-    const auto guesses = static_cast<std::size_t>(share * static_cast<double>(most) / 2) * 2;
-    const auto correct = static_cast<std::size_t>(expected_accuracy(mu, share) * static_cast<double>(guesses));
-    const double epsilon = one_run_epsilon(canaries, guesses, std::min(correct, guesses), delta, error);
+  for (double share = 1.0; share == 1.0 || share * all >= kFewestGuesses; share *= 0.8) {
+    const double guesses = std::floor(share * all);
+    const double correct = std::round(expected_accuracy(mu, share) * guesses);
+    const double epsilon =
+        one_run_epsilon(canaries, static_cast<std::size_t>(guesses), static_cast<std::size_t>(correct), delta, error);
     if (epsilon <= best_epsilon) continue;
     best_epsilon = epsilon;
-    best = guesses;
+    best = static_cast<std::size_t>(guesses);
   }
   return best;
 }

@@ -21,7 +21,7 @@ double one_run_p_value(std::size_t canaries, std::size_t guesses, std::size_t co
 /// true one with probability at most `error`. Preconditions (asserted): as above; 0 < error < 1.
 double one_run_epsilon(std::size_t canaries, std::size_t guesses, std::size_t correct, double delta, double error);
 
-/// The number of guesses, even, that promises the largest one_run_epsilon where a canary's score is N(0, 1) left out
+/// The number of guesses that promises the largest one_run_epsilon where a canary's score is N(0, 1) left out
 /// and N(mu, 1) put in. Depends on public numbers only, and so may be chosen with the guarantee intact.
 /// Preconditions (asserted): canaries >= 2; mu > 0.
 std::size_t best_guess_count(std::size_t canaries, double mu, double delta, double error);

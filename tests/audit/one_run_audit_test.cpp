@@ -1,0 +1,60 @@
+#include "dpreduce/audit/one_run_audit.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/audit/neighbour_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 5;
+constexpr std::size_t kDim = 256;
+constexpr double kError = 1e-6;  // of each test below
+
+OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centering center) {
+  const MeanMethod method(
+      {.releases = {kClasses, kDim, Metric::kCosine, adjacency},
+       .preprocessing = {.input_dim = kDim, .pool = 1, .normalize = Normalize::kNone, .clip_norm = 1.0, .center = {}},
+       .center = center,
+       .center_share = 0.05,
+       .mu = mu});
+  const PrivateFolder folder;
+  LabelledRows rows{kDim, {}, {}};
+  std::vector<float> row(kDim, 0.0625F);  // of norm 1
+  for (int copy = 0; copy < 50; ++copy) rows.add(row, copy % static_cast<int>(kClasses));
+  rows.write(folder / "x.npy", folder / "y.npy");
+  return audit_in_one_run(method, {folder / "x.npy"}, {folder / "y.npy"},
+                          {.canaries = canaries, .delta = 1e-9, .error = kError}, folder);
+}
+
+TEST(OneRunAudit, SeesAlmostEveryCanaryThroughFaintNoise) {
+  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    const OneRunResult result = audit(100.0, 200, adjacency, Centering::kNone);
+    EXPECT_GE(result.guesses, 100U);
+    EXPECT_EQ(result.correct, result.guesses);
+  }
+}
+
+TEST(OneRunAudit, SeesThroughACentre) {
+  const OneRunResult result = audit(100.0, 200, Adjacency::kAddRemove, Centering::kDp);
+  EXPECT_GE(result.correct, result.guesses * 9 / 10);
+}
+
+TEST(OneRunAudit, ProvesSomethingButNotMoreThanIsClaimed) {
+  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    const OneRunResult result = audit(3.0, 1000, adjacency, Centering::kNone);
+    EXPECT_GT(result.epsilon, 0.3);
+    EXPECT_LT(result.epsilon, 22.0);  // epsilon of mu = 3 at 1e-9 is 22.2
+  }
+}
+
+TEST(OneRunAudit, ProvesNothingThroughHeavyNoise) {
+  EXPECT_LT(audit(1e-3, 1000, Adjacency::kAddRemove, Centering::kNone).epsilon, 5e-3);
+}
+
+TEST(OneRunAudit, RefusesASingleCanary) {
+  EXPECT_THROW(audit(1.0, 1, Adjacency::kAddRemove, Centering::kNone), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,97 @@
+#include "dpreduce/audit/two_world_audit.hpp"
+
+#include <atomic>
+#include <random>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/audit/confidence_bounds.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kMu = 0.8;
+constexpr double kDelta = 1e-4;
+
+// A Gaussian mechanism that is exactly mu-GDP: the canary adds (mu, 0) to two numbers with unit noise.
+class GaussianRun : public AuditedRun {
+ public:
+  GaussianRun(double mu, unsigned seed) : mu_(mu), engine_(seed) {}
+  std::vector<double> observe(World world) override {
+    const double first = normal_(engine_) + (world == World::kWithCanary ? mu_ : 0.0);
+    return {first, normal_(engine_)};
+  }
+
+ private:
+  double mu_;
+  std::mt19937 engine_;
+  std::normal_distribution<double> normal_;
+};
+
+AuditedRunFactory gaussian(double mu, unsigned first_seed) {
+  auto seed = std::make_shared<std::atomic<unsigned>>(first_seed);
+  return [=] { return std::make_unique<GaussianRun>(mu, (*seed)++); };
+}
+
+TEST(TwoWorldAudit, ProvesMostOfATrueClaimAndNoMore) {
+  const ProvenLoss proven =
+      audit_two_worlds(gaussian(kMu, 1), {.runs_per_world = 40000, .delta = kDelta, .error = 1e-6, .threads = 2});
+  EXPECT_LT(proven.mu, kMu);
+  EXPECT_GT(proven.mu, 0.85 * kMu);
+  EXPECT_LT(proven.epsilon, epsilon_of_mu(kMu, kDelta));
+  EXPECT_GT(proven.epsilon, 0.3 * epsilon_of_mu(kMu, kDelta));
+}
+
+TEST(TwoWorldAudit, RefutesAClaimOfTwoThirds) {
+  const ProvenLoss proven =
+      audit_two_worlds(gaussian(1.5 * kMu, 2), {.runs_per_world = 20000, .delta = kDelta, .error = 1e-3, .threads = 1});
+  EXPECT_GT(proven.mu, kMu);
+}
+
+TEST(TwoWorldAudit, ProvesNothingWhereNothingIsLost) {
+  const ProvenLoss proven =
+      audit_two_worlds(gaussian(0.0, 3), {.runs_per_world = 5000, .delta = 0.0, .error = 1e-6, .threads = 1});
+  EXPECT_EQ(proven.mu, 0.0);
+  EXPECT_EQ(proven.epsilon, 0.0);
+}
+
+// 200 audits whose bounds may each be false with probability 0.1: more than 40 false ones in 200 with probability below
+// 2e-5, were the bounds as loose as they may be.
+TEST(TwoWorldAudit, RaisesNoMoreFalseAlarmsThanItMay) {
+  int false_alarms = 0;
+  for (unsigned audit = 0; audit < 200; ++audit) {
+    const ProvenLoss proven =
+        audit_two_worlds(gaussian(kMu, 100 + 10 * audit), {.runs_per_world = 400, .delta = kDelta, .error = 0.1});
+    if (proven.mu > kMu || proven.epsilon > epsilon_of_mu(kMu, kDelta)) ++false_alarms;
+  }
+  EXPECT_LE(false_alarms, 40);
+}
+
+TEST(TwoWorldAudit, RunsAreSpreadOverThreadsAndKept) {
+  const Runs runs = observe_runs(gaussian(0.0, 5), World::kWithoutCanary, 7, 3);
+  EXPECT_EQ(runs.rows(), 7);
+  EXPECT_EQ(runs.cols(), 2);
+  for (Eigen::Index a = 0; a < runs.rows(); ++a) {
+    for (Eigen::Index b = 0; b < a; ++b) EXPECT_NE(runs(a, 0), runs(b, 0));
+  }
+}
+
+class FailingRun : public AuditedRun {
+ public:
+  std::vector<double> observe(World) override { throw std::runtime_error("no entropy"); }
+};
+
+TEST(TwoWorldAudit, AFailingRunEndsTheAudit) {
+  const AuditedRunFactory factory = [] { return std::make_unique<FailingRun>(); };
+  EXPECT_THROW(observe_runs(factory, World::kWithCanary, 10, 2), std::runtime_error);
+}
+
+TEST(TwoWorldAudit, RefusesWhatItCannotCount) {
+  EXPECT_THROW(proven_loss(Runs::Zero(11, 2), Runs::Zero(20, 2), 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 3), Runs::Zero(20, 2), 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), 0.0, 0.0), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

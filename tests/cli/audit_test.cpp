@@ -1,0 +1,100 @@
+// `audit` as its users see it. That it catches bugs is shown in tests/audit.
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class AuditCommandTest : public testing::Test {
+ protected:
+  ProgramRun run(const std::string& arguments, int ranks = 0) {
+    return run_program(words("audit " + arguments), {.folder = folder_.path(), .ranks = ranks});
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(AuditCommandTest, TellsClaimBoundsAndVerdict) {
+  const ProgramRun done = run("--epsilon 2 --delta 1e-5 --metric euclidean --trials 2000 --format json");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(done.err, "");
+  const json report = done.json();
+  EXPECT_EQ(report["method"], "mean");
+  EXPECT_EQ(report["metric"], "euclidean");
+  EXPECT_EQ(report["adjacency"], "add-remove");
+  EXPECT_EQ(report["claimed"]["epsilon"], 2.0);
+  EXPECT_EQ(report["claimed"]["delta"], 1e-5);
+  EXPECT_NEAR(report["claimed"]["mu"].get<double>(), 0.5013, 1e-3);
+  EXPECT_GE(report["epsilon_lower"], 0.0);
+  EXPECT_LE(report["epsilon_lower"], 2.0);
+  EXPECT_LE(report["mu_lower"], report["claimed"]["mu"]);
+  EXPECT_EQ(report["confidence"], 0.999);
+  EXPECT_EQ(report["trials"], 2000);
+  EXPECT_EQ(report["refuted"], false);
+  EXPECT_GT(report["seconds"], 0.0);
+  EXPECT_EQ(report["pairs"].size(), 2U);
+  EXPECT_THAT(run("--mu 1 --trials 1000").out, HasSubstr("the claim stands"));
+}
+
+TEST_F(AuditCommandTest, HidesCanariesAmongTheUsersRows) {
+  std::vector<float> x(60 * 8, 0.25F);
+  std::vector<std::int32_t> y;
+  for (int row = 0; row < 60; ++row) y.push_back(row % 3);
+  write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(60, 8)")) + element_bytes(x));
+  write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(60,)")) + element_bytes(y));
+  const std::string rows = "--one-run --train-x x.npy --train-y y.npy --classes 3 --canaries 200 --mu 1 ";
+  const ProgramRun done = run(rows + "--format json");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const json report = done.json();
+  EXPECT_EQ(report["trials"], 1);
+  EXPECT_EQ(report["canaries"], 200);
+  EXPECT_LE(report["correct"], report["guesses"]);
+  EXPECT_EQ(report["refuted"], false);
+  EXPECT_THAT(run(rows).out, HasSubstr("guesses right"));
+  EXPECT_EQ(run("--one-run --train-x x.npy --train-y y.npy --classes 2 --mu 1").exit_code, 3);
+  EXPECT_EQ(run("--one-run --train-x none.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
+}
+
+TEST_F(AuditCommandTest, RefusesWhatItCannotDo) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "no privacy budget"},
+      {"--epsilon 1", "needs --delta"},
+      {"--mu 1 --non-private", "--non-private"},
+      {"--mu 1 --confidence 1", "--confidence 1"},
+      {"--mu 1 --confidence 0.2", "--confidence 0.2"},
+      {"--mu 1 --trials 10", "--trials 10"},
+      {"--mu 1 --one-run --canaries 10", "--canaries 10"},
+      {"--mu 1 --one-run --classes 1", "--classes 1"},
+      {"--mu 1 --center dp --center-share 1", "--center-share 1"},
+      {"--mu 1 --train-x x.npy --train-y y.npy", "add --one-run"},
+      {"--mu 1 --one-run --train-x x.npy", "--train-y is missing"},
+      {"--mu 1 --threads 100000", "--threads"},
+      {"--mu 1 --method magic", "magic"}};
+  for (const auto& [arguments, message] : cases) {
+    const ProgramRun refused = run(arguments);
+    EXPECT_EQ(refused.exit_code, 2) << arguments << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(refused.out, "") << arguments;
+  }
+}
+
+TEST_F(AuditCommandTest, RunsWithoutALauncher) {
+  const ProgramRun refused = run("--mu 1 --trials 1000", 2);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("without mpirun"));
+}
+
+TEST_F(AuditCommandTest, HelpHasExamples) {
+  const ProgramRun help = run("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("Examples:"));
+  EXPECT_THAT(help.out, HasSubstr("dpreduce audit --one-run"));
+}
+
+}  // namespace
+}  // namespace dpreduce
