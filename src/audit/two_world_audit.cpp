@@ -50,17 +50,32 @@ struct Scores {
   }
 };
 
-// An attack with its threshold, as the runs set aside for the choice would have it.
+// An attack with its threshold, and the bound that the runs set aside for the choice give it.
 struct Choice {
   std::size_t attack = 0;
   Side side = Side::kAccusals;
   double threshold = 0.0;
   double bound = -1.0;
-
-  void take_if_better(double other_bound, std::size_t other_attack, Side other_side, double other_threshold) {
-    if (other_bound > bound) *this = {other_attack, other_side, other_threshold, other_bound};
-  }
 };
+
+// The middle of the thresholds whose bound is nearly the best: the best itself owes too much to luck.
+template <typename Bound>
+Choice middle_of_the_best(std::size_t attack, Side side, const std::vector<double>& thresholds, Bound bound_at) {
+  constexpr double kNearlyBest = 0.9;
+  std::vector<double> bounds;
+  for (const double threshold : thresholds) bounds.push_back(bound_at(threshold));
+  const double best = *std::max_element(bounds.begin(), bounds.end());
+  std::vector<std::size_t> good;
+  for (std::size_t t = 0; t < bounds.size(); ++t) {
+    if (bounds[t] >= kNearlyBest * best) good.push_back(t);
+  }
+  const std::size_t middle = good[good.size() / 2];
+  return {attack, side, thresholds[middle], bounds[middle]};
+}
+
+void take_if_better(Choice& choice, const Choice& other) {
+  if (other.bound > choice.bound) choice = other;
+}
 
 }  // namespace
 
@@ -98,9 +113,9 @@ Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t run
 ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, double delta, double error) {
   DPREDUCE_ASSERT(world_0.rows() >= 12 && world_1.rows() >= 12 && world_0.cols() == world_1.cols());
   DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
-  const auto learning = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / 3); };
+  const auto learning = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / 4); };
   const auto choosing = [](const Runs& runs) -> Runs {
-    return runs.middleRows(runs.rows() / 3, runs.rows() / 2 - runs.rows() / 3);
+    return runs.middleRows(runs.rows() / 4, runs.rows() / 2 - runs.rows() / 4);
   };
   const auto counting = [](const Runs& runs) -> Runs { return runs.bottomRows(runs.rows() - runs.rows() / 2); };
 
@@ -113,13 +128,15 @@ ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, double delta, d
   Choice for_mu;
   for (std::size_t attack = 0; attack < attacks.size(); ++attack) {
     const Scores scores(attacks[attack], choosing(world_0), choosing(world_1));
-    for (const double threshold : scores.thresholds()) {
-      const AttackCounts counts = scores.above(threshold);
-      for (const Side side : {Side::kAccusals, Side::kDenials}) {
-        for_epsilon.take_if_better(epsilon_lower_bound(counts, side, delta, error / 2), attack, side, threshold);
-      }
-      for_mu.take_if_better(mu_lower_bound(counts, error / 2), attack, Side::kAccusals, threshold);
+    const std::vector<double> thresholds = scores.thresholds();
+    for (const Side side : {Side::kAccusals, Side::kDenials}) {
+      take_if_better(for_epsilon, middle_of_the_best(attack, side, thresholds, [&](double threshold) {
+                       return epsilon_lower_bound(scores.above(threshold), side, delta, error / 2);
+                     }));
     }
+    take_if_better(for_mu, middle_of_the_best(attack, Side::kAccusals, thresholds, [&](double threshold) {
+                     return mu_lower_bound(scores.above(threshold), error / 2);
+                   }));
   }
 
   const auto count = [&](const Choice& choice) {

@@ -1,6 +1,6 @@
 // The audit by many runs: a private method on one data set and on its neighbour, again and again.
 //
-// The runs of each world are cut in three: a third to learn the attacks (attack.hpp), a sixth to choose attack and
+// The runs of each world are cut in three: a quarter to learn the attacks (attack.hpp), a quarter to choose attack and
 // threshold, and half to count its hits on. Nothing that is counted was seen before it was counted.
 #pragma once
 
