@@ -9,22 +9,40 @@
 namespace dpreduce {
 namespace {
 
+template <typename E>
+std::string all_spellings() {
+  std::string all;
+  for (const auto& [spelling, value] : spellings<E>) all += (all.empty() ? "" : "|") + std::string(spelling);
+  return all;
+}
+
+template <typename E>
+E required_choice(const std::string& names, const std::string& text) {
+  const std::optional<E> chosen = choice_of<E>(text);
+  if (!chosen) {
+    throw CLI::ValidationError(fmt::format("{} {}: must be one of {}", names, text, all_spellings<E>()));
+  }
+  return *chosen;
+}
+
 // An option whose value is one of spellings<E>.
 template <typename E>
 CLI::Option* add_choice(CLI::App& app, const std::string& names, E& choice, const std::string& help) {
-  std::string all;
-  for (const auto& [spelling, value] : spellings<E>) all += (all.empty() ? "" : "|") + std::string(spelling);
   return app
       .add_option_function<std::string>(
-          names,
-          [&choice, names, all](const std::string& text) {
-            const std::optional<E> chosen = choice_of<E>(text);
-            if (!chosen) throw CLI::ValidationError(fmt::format("{} {}: must be one of {}", names, text, all));
-            choice = *chosen;
-          },
-          help)
-      ->type_name(all)
+          names, [&choice, names](const std::string& text) { choice = required_choice<E>(names, text); }, help)
+      ->type_name(all_spellings<E>())
       ->default_str(std::string(to_string(choice)));
+}
+
+// The same, where no word is a choice of its own.
+template <typename E>
+CLI::Option* add_optional_choice(CLI::App& app, const std::string& names, std::optional<E>& choice,
+                                 const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          names, [&choice, names](const std::string& text) { choice = required_choice<E>(names, text); }, help)
+      ->type_name(all_spellings<E>());
 }
 
 // A number that counts something. strtoull would take -3 for 2^64 - 3.
@@ -105,7 +123,15 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_choice(fit, "--normalize", fit_.normalize, "scale every row to norm C, or only clip longer ones")
       ->group("Method");
   fit.add_option("--clip", fit_.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
-  add_choice(fit, "--center", fit_.center, "centre rows by a released mean, then scale or clip again")->group("Method");
+  add_optional_choice(fit, "--center", fit_.center,
+                      "centre rows by a released mean, then scale or clip again; default: dp with --method auto")
+      ->group("Method");
+  fit.add_flag("--shared-gram", fit_.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
+  fit.add_option("--gram-share", fit_.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")->group("Method");
+  add_count(fit, "--rounds", fit_.rounds, "fc: gradients, each released with its share of mu^2")
+      ->capture_default_str()
+      ->group("Method");
+  add_choice(fit, "--loss", fit_.loss, "fc: what is descended on")->group("Method");
   fit.add_option("--center-share", fit_.center_share, "share of mu^2 that the released mean takes")
       ->capture_default_str()
       ->group("Method");

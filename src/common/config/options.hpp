@@ -37,7 +37,11 @@ struct FitOptions {
   Metric metric = Metric::kCosine;
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
-  Centering center = Centering::kNone;
+  std::optional<Centering> center;   ///< empty: as the method likes it
+  std::optional<double> gram_share;  ///< of mu^2, for the Gram matrix; empty: as the method likes it
+  bool shared_gram = false;          ///< ls: one Gram matrix for all classes
+  std::uint64_t rounds = 10;         ///< of gradients
+  Loss loss = Loss::kSoftmax;
   double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
   std::size_t pool = 1;
   BudgetOptions budget;
