@@ -6,17 +6,12 @@
 
 #include <vector>
 
+#include "dpreduce/aggregator/linear_scores.hpp"
 #include "dpreduce/aggregator/release.hpp"
 #include "dpreduce/config/choices.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
-
-/// scores(x) = W x + b, W row-major classes x dim.
-struct LinearScores {
-  std::vector<double> weights;
-  std::vector<double> bias;
-};
 
 /// Metric::kCosine:    W_c = v_c / ||v_c||, b_c = 0: the nearest direction (rows of any length).
 /// Metric::kEuclidean: m_c = v_c / (scale max(n_c, 1)), pulled into the ball ||m_c|| <= C where every true mean lies;

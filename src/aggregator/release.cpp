@@ -8,6 +8,7 @@
 #include "dpreduce/aggregator/statistic_fingerprint.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
 
 namespace dpreduce {
@@ -31,6 +32,13 @@ std::string make_run_id() {
 
 std::string release_id(const std::string& run_id, std::string_view release) {
   return fmt::format("{}/{}", run_id, release);
+}
+
+// What so many rounds of a release cost.
+double mu_of_rounds(const PlannedRelease& planned, std::uint64_t rounds) {
+  std::vector<double> sigmas;
+  for (const PlannedBlock& block : planned.blocks) sigmas.push_back(block.sigma);
+  return realised_mu(sigmas, planned.profiles, rounds);
 }
 
 // Whether a charge on file is of this very release, but for the run that made it.
@@ -80,16 +88,16 @@ LedgerEntry Releaser::entry_of(const PlannedRelease& planned, const std::string&
 
   const LedgerContext& context = noise_->context;
   LedgerEntry entry;
-  entry.release_id = release_id(noise_->run_id, planned.name);
+  entry.release_id = release_id(noise_->run_id, label_of_round(planned, rounds_made_.at(planned.name)));
   entry.method = context.method;
   entry.adjacency = noise_->plan.adjacency;
   entry.accountant = context.accountant;
   entry.is_private = noise_->key.is_private();
-  entry.rounds = planned.rounds;
+  entry.rounds = 1;
   for (const PlannedBlock& block : planned.blocks) {
     entry.blocks.push_back({block.name, block.elements, block.sensitivity, block.sigma});
   }
-  entry.mu = planned.mu;
+  entry.mu = mu_of_rounds(planned, 1);
   entry.epsilon = context.epsilon;
   entry.delta = context.delta;
   entry.config_digest = context.config_digest;
@@ -109,52 +117,65 @@ std::string Releaser::charge(const PlannedRelease& planned, const std::string& f
   }
   std::optional<Allowance> allowance;
   if (noise_->charging.limit_mu && entry.is_private) {
-    allowance = Allowance{*noise_->charging.limit_mu, remaining_mu()};
+    allowance = Allowance{*noise_->charging.limit_mu, remaining_mu(planned)};
   }
   noise_->ledger.append(entry, allowance);
   // Under a seed the noise must not depend on the run's name, which is new every time.
-  return entry.is_private ? entry.release_id : release_id("seeded", planned.name);
+  return entry.is_private ? entry.release_id
+                          : release_id("seeded", label_of_round(planned, rounds_made_.at(planned.name)));
 }
 
-// mu of the releases that are still to be made, this one included.
-double Releaser::remaining_mu() const {
+// mu of all rounds that are still to be made, the current one included.
+double Releaser::remaining_mu(const PlannedRelease& current) const {
   std::vector<double> mus;
   for (const PlannedRelease& planned : noise_->plan.releases) {
-    const bool is_done = std::find(made_.begin(), made_.end(), planned.name) != made_.end();
-    if (!is_done || planned.name == made_.back()) mus.push_back(planned.mu);
+    const auto made = rounds_made_.find(planned.name);
+    const std::uint64_t begun = made == rounds_made_.end() ? 0 : made->second;
+    const std::uint64_t left = planned.rounds - begun + (planned.name == current.name ? 1 : 0);
+    if (left > 0) mus.push_back(mu_of_rounds(planned, left));
   }
   return gdp_compose(mus);
 }
 
-void Releaser::add_noise(const PlannedRelease& planned, const std::string& noise_id, Statistic& statistic) const {
-  std::vector<std::int64_t> piece;
-  for (const PlannedBlock& block : planned.blocks) {
-    const std::string context = fmt::format("{}/{}", noise_id, block.name);
+void Releaser::add_noise(const PlannedBlock& block, const std::string& noise_id, std::span<std::int64_t> values) const {
+  const auto add_stream = [&](const std::string& part, double sigma, std::span<std::int64_t> elements) {
+    const std::string context = fmt::format("{}/{}", noise_id, part);
     RandomStream stream = noise_->key.stream("noise", std::as_bytes(std::span(context)));
-    const std::span<std::int64_t> values = statistic.block(statistic.index_of(block.name));
-    for (std::size_t first = 0; first < values.size(); first += kNoisePiece) {
-      piece.resize(std::min(kNoisePiece, values.size() - first));
-      fill_rounded_gaussian(stream, block.sigma, piece);
+    std::vector<std::int64_t> piece;
+    for (std::size_t first = 0; first < elements.size(); first += kNoisePiece) {
+      piece.resize(std::min(kNoisePiece, elements.size() - first));
+      fill_rounded_gaussian(stream, sigma, piece);
       for (std::size_t e = 0; e < piece.size(); ++e) {
-        std::int64_t& value = values[first + e];
-        value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(piece[e]));
+        std::int64_t& element = elements[first + e];
+        element = static_cast<std::int64_t>(static_cast<std::uint64_t>(element) + static_cast<std::uint64_t>(piece[e]));
       }
     }
+    cleanse(piece.data(), piece.size() * sizeof(std::int64_t));
+  };
+  if (block.noise == BlockNoise::kEqual) {
+    add_stream(block.name, block.sigma, values);
+    return;
   }
-  cleanse(piece.data(), piece.size() * sizeof(piece[0]));
+  const std::uint64_t order = triangle_order(values.size()).value();
+  SecretVector<std::int64_t> diagonal(order);
+  for (std::uint64_t i = 0; i < order; ++i) diagonal[i] = values[triangle_row(i, order)];
+  add_stream(block.name + "/diagonal", block.sigma, diagonal);
+  add_stream(block.name, off_diagonal_sigma(block.sigma), values);
+  for (std::uint64_t i = 0; i < order; ++i) values[triangle_row(i, order)] = diagonal[i];
 }
 
 Release Releaser::release(std::string_view name, Statistic local) {
-  DPREDUCE_ASSERT(std::find(made_.begin(), made_.end(), name) == made_.end());
-  made_.emplace_back(name);
-
   const PlannedRelease* planned = noise_ ? &noise_->plan.release(name) : nullptr;
+  const std::uint64_t round = ++rounds_made_[std::string(name)];
+  DPREDUCE_ASSERT(planned == nullptr || round <= planned->rounds);
   if (planned != nullptr) {
     const std::string whole = fingerprint(name, local);
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
       const std::string id = charge(*planned, whole);
-      add_noise(*planned, fmt::format("{}/{}", id, whole), local);
+      for (const PlannedBlock& block : planned->blocks) {
+        add_noise(block, fmt::format("{}/{}", id, whole), local.block(local.index_of(block.name)));
+      }
     });
   }
   ranks_.sum_to_coordinator(local.words());

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,6 +47,7 @@ class Release {
   explicit Release(std::vector<ReleasedBlock> blocks) : blocks_(std::move(blocks)) {}
   /// Throws std::logic_error where there is no block of that name.
   const ReleasedBlock& block(std::string_view name) const;
+  const std::vector<ReleasedBlock>& blocks() const { return blocks_; }
 
  private:
   std::vector<ReleasedBlock> blocks_;
@@ -87,9 +90,11 @@ class Releaser {
   ///     block_b = sum_ranks local_b + round(N(0, s_b^2))        each coordinate its own noise
   ///
   /// Noise is the stream of (key, release id, fingerprint of the statistic, block name): different releases, blocks and
-  /// runs never share any, nor do two different statistics. Collective. Preconditions: the plan has a release `name`
-  /// with the blocks of `local`; it has not been made before. Throws BudgetRefused where the data set's limit would be
-  /// passed; UsageError, and what Ledger::append and Communicator throw; std::logic_error on a second release.
+  /// runs never share any, nor do two different statistics; of a symmetric block the elements beside the diagonal get
+  /// variance s_b^2 / 2. A release of T rounds is made T times, each round charged by itself. Collective.
+  /// Preconditions: the plan has a release `name` with the blocks of `local`; it has rounds left. Throws BudgetRefused
+  /// where the data set's limit would be passed; UsageError, and what Ledger::append and Communicator throw;
+  /// std::logic_error on a round too many.
   Release release(std::string_view name, Statistic local);
 
  private:
@@ -105,12 +110,12 @@ class Releaser {
   std::string fingerprint(std::string_view name, const Statistic& local);
   LedgerEntry entry_of(const PlannedRelease& planned, const std::string& fingerprint) const;
   std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
-  double remaining_mu() const;
-  void add_noise(const PlannedRelease& planned, const std::string& noise_id, Statistic& statistic) const;
+  double remaining_mu(const PlannedRelease& current) const;
+  void add_noise(const PlannedBlock& block, const std::string& noise_id, std::span<std::int64_t> values) const;
 
   Communicator& ranks_;
   std::optional<Noise> noise_;
-  std::vector<std::string> made_;
+  std::map<std::string, std::uint64_t, std::less<>> rounds_made_;  // of each release, the one being made included
 };
 
 }  // namespace dpreduce

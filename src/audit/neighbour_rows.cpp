@@ -1,6 +1,7 @@
 #include "dpreduce/audit/neighbour_rows.hpp"
 
 #include <cmath>
+#include <functional>
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/npy_writer.hpp"
@@ -48,7 +49,6 @@ void LabelledRows::write(const std::string& x_path, const std::string& y_path) c
 std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms) {
   DPREDUCE_ASSERT(terms.classes >= 3 && terms.dim >= 1 && terms.clip_norm > 0.0);
   const std::vector<float> canary = along_diagonal(terms, kCanaryLength);
-  const std::vector<float> opposite = along_diagonal(terms, -kCanaryLength);
   std::vector<NeighbourPair> pairs;
   if (terms.adjacency == Adjacency::kAddRemove) {
     for (const auto& [name, label] : {std::pair{"alone", kOtherClass}, std::pair{"opposed", kCanaryClass}}) {
@@ -58,9 +58,13 @@ std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms) {
     }
     return pairs;
   }
-  for (const auto& [name, label] : {std::pair{"turned", kCanaryClass}, std::pair{"moved", kOtherClass}}) {
-    NeighbourPair pair{name, other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
-    pair.without.add(opposite, label);
+  std::vector<float> at_right_angles = canary;
+  for (std::size_t a = 1; a < terms.dim; a += 2) at_right_angles[a] = -at_right_angles[a];
+  NeighbourPair turned{"turned", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
+  turned.without.add(along_diagonal(terms, -kCanaryLength), kCanaryClass);
+  NeighbourPair moved{"moved", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
+  moved.without.add(at_right_angles, kOtherClass);
+  for (NeighbourPair& pair : {std::ref(turned), std::ref(moved)}) {
     pair.with.add(canary, kCanaryClass);
     pairs.push_back(std::move(pair));
   }

@@ -6,7 +6,7 @@
 //     alone      the canary's class is empty without it, n rows -C u lie in another class
 //     opposed    n rows -C u lie in the canary's own class: a mean over n rows moves by 2 C / (n + 1)
 //     turned     (replace-one) the canary stands for its own opposite
-//     moved      (replace-one) the canary stands for its opposite in another class
+//     moved      (replace-one) the canary stands for a row at right angles to it, (1, -1, 1, ...), in another class
 //
 // Where rows are centred by a released mean, rows C u and -C u by turns in a third class keep that mean near 0, so that
 // centring takes nothing from the canary.

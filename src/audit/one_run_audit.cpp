@@ -8,6 +8,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <fmt/format.h>
 
 #include "dpreduce/audit/neighbour_rows.hpp"
 #include "dpreduce/audit/one_run_bound.hpp"
@@ -19,6 +20,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kCanaryLength = 1000.0;  // in clip norms: a clip that is skipped shows
+constexpr const char* kSums = "class_sums";
 constexpr double kS = static_cast<double>(kLatticeNorm);
 
 struct Canaries {
@@ -91,30 +93,25 @@ Eigen::VectorXd best_linear_estimate(const Eigen::MatrixXd& h, const Eigen::Vect
 }
 
 // One score a canary, class by class.
-std::vector<double> scores_of(const Canaries& canaries, const MeanMethod& method, const MeanReleases& released,
-                              const Statistic& exact_rest) {
-  Preprocessing preprocessing = method.terms().preprocessing;
-  preprocessing.center = released.center;
-  const RowTransform transform(preprocessing);
-  const bool replaces = method.terms().releases.adjacency == Adjacency::kReplaceOne;
-  const double sigma = method.plan().release("class_means").block("class_sums").sigma / kS;
-  const std::size_t classes = method.terms().releases.classes;
+std::vector<double> scores_of(const Canaries& canaries, const RowTransform& transform, Adjacency adjacency,
+                              std::size_t classes, const ReleasedBlock& released, std::span<const std::int64_t> rest) {
+  const double sigma = released.sigma() / kS;
+  const std::size_t features = canaries.in.dim;
   const std::size_t dim = transform.output_dim();
-  const auto rest = exact_rest.block(exact_rest.index_of("class_sums"));
 
   std::vector<double> scores(canaries.coin.size());
   for (std::size_t c = 0; c < std::min(classes, scores.size()); ++c) {
-    LabelledRows members{dim, {}, {}};
+    LabelledRows members{features, {}, {}};
     for (std::size_t canary = c; canary < scores.size(); canary += classes) {
-      members.add(std::span(canaries.in.x).subspan(canary * dim, dim), canaries.in.y[canary]);
+      members.add(std::span(canaries.in.x).subspan(canary * features, features), canaries.in.y[canary]);
     }
     const Eigen::MatrixXd in = lattice_matrix(members, transform);
-    const Eigen::MatrixXd out =
-        replaces ? lattice_matrix(opposite_of(members), transform) : Eigen::MatrixXd::Zero(in.rows(), in.cols());
+    Eigen::MatrixXd out = Eigen::MatrixXd::Zero(in.rows(), in.cols());
+    if (adjacency == Adjacency::kReplaceOne) out = lattice_matrix(opposite_of(members), transform);
     Eigen::VectorXd residual(static_cast<Eigen::Index>(dim));
     for (std::size_t a = 0; a < dim; ++a) {
       residual[static_cast<Eigen::Index>(a)] =
-          static_cast<double>(released.class_sums[c * dim + a] - rest[c * dim + a]) / kS;
+          static_cast<double>(released.values()[c * dim + a] - rest[c * dim + a]) / kS;
     }
     residual -= (in + out).colwise().sum().transpose() / 2;
     const Eigen::VectorXd estimate = best_linear_estimate((in - out) / 2, residual, sigma);
@@ -136,6 +133,17 @@ std::size_t count_correct(const std::vector<double>& scores, const std::vector<b
                     [&](std::size_t canary) { return (scores[canary] > 0.0) == coin[canary]; }));
 }
 
+// The release that holds class sums.
+const PlannedRelease& release_of_sums(const AuditedMethod& method) {
+  for (const PlannedRelease& planned : method.plan().noise->releases) {
+    for (const PlannedBlock& block : planned.blocks) {
+      if (block.name == kSums) return planned;
+    }
+  }
+  throw UsageError(fmt::format("--one-run: method {} releases no class sums to find canaries in; audit mean or ls so",
+                               method.name()));
+}
+
 std::vector<std::string> with_file(std::vector<std::string> files, const std::string& file) {
   files.push_back(file);
   return files;
@@ -143,24 +151,29 @@ std::vector<std::string> with_file(std::vector<std::string> files, const std::st
 
 }  // namespace
 
-OneRunResult audit_in_one_run(const MeanMethod& method, const std::vector<std::string>& train_x,
+OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std::string>& train_x,
                               const std::vector<std::string>& train_y, const OneRunTerms& terms,
                               const PrivateFolder& folder) {
   DPREDUCE_ASSERT(terms.canaries >= 2);
-  const MeanTerms& mean = method.terms();
+  const PlannedRelease& planned = release_of_sums(method);
+  const FitOptions& options = method.options();
   const Canaries canaries =
-      draw_canaries(terms.canaries, mean.preprocessing.input_dim, mean.releases.classes, mean.preprocessing.clip_norm);
-  trained_on(canaries, mean.releases.adjacency).write(folder / "canaries_x.npy", folder / "canaries_y.npy");
-  const std::size_t guesses = best_guess_count(terms.canaries, method.plan().mu, terms.delta, terms.error);
+      draw_canaries(terms.canaries, method.plan().preprocessing.input_dim, options.classes, options.clip_norm);
+  trained_on(canaries, options.adjacency).write(folder / "canaries_x.npy", folder / "canaries_y.npy");
+  const std::size_t guesses = best_guess_count(terms.canaries, planned.block(kSums).mu, terms.delta, terms.error);
 
   WorkerRows all = WorkerRows::open(with_file(train_x, folder / "canaries_x.npy"),
                                     with_file(train_y, folder / "canaries_y.npy"), 0, 1);
-  const MeanReleases released = method.run(all, folder / "ledger.jsonl");
+  const Published published = method.run(all, folder / "ledger.jsonl");
+  const auto position = static_cast<std::size_t>(&planned - method.plan().noise->releases.data());
   WorkerRows rest = WorkerRows::open(train_x, train_y, 0, 1);
-  const Statistic exact_rest = method.statistic("class_means", rest, released.center);
+  const Statistic exact_rest = method.statistic(planned.name, rest, published.preprocessing);
 
+  const std::vector<double> scores =
+      scores_of(canaries, RowTransform(published.preprocessing), options.adjacency, options.classes,
+                published.releases.at(position).block(kSums), exact_rest.block(exact_rest.index_of(kSums)));
   OneRunResult result{.guesses = guesses, .correct = 0, .epsilon = 0.0};
-  result.correct = count_correct(scores_of(canaries, method, released, exact_rest), canaries.coin, guesses);
+  result.correct = count_correct(scores, canaries.coin, guesses);
   result.epsilon = one_run_epsilon(terms.canaries, guesses, result.correct, terms.delta, terms.error);
   return result;
 }

@@ -7,6 +7,8 @@
 //     V_c - B_c - sum_i (a_i + b_i) / 2 = H^T t + N(0, s^2 I),      h_i = (a_i - b_i) / 2, the rows of H
 //     score = H (s^2 I + H^T H)^-1 (V_c - B_c - sum_i (a_i + b_i) / 2)        the best linear estimate of t
 //
+// Any method that releases class sums will do; what else it releases is not looked at.
+//
 // The r scores farthest from 0 are guessed about, by their signs (one_run_bound.hpp).
 #pragma once
 
@@ -14,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/audit/mean_run.hpp"
+#include "dpreduce/audit/method_run.hpp"
 #include "dpreduce/audit/private_folder.hpp"
 
 namespace dpreduce {
@@ -32,10 +34,10 @@ struct OneRunResult {
 };
 
 /// Runs `method` once over the rows that the patterns name, with canaries among them. Files of its own (canaries,
-/// ledger) go to `folder`. Preconditions (asserted): canaries >= 2. Throws as WorkerRows::open and
-/// for_each_lattice_chunk do.
+/// ledger) go to `folder`. Preconditions (asserted): canaries >= 2. Throws UsageError where the
+/// method releases no class sums; as WorkerRows::open and for_each_lattice_chunk do.
 /// Cost: two passes over the rows; a linear system of min(m / K, d) unknowns a class.
-OneRunResult audit_in_one_run(const MeanMethod& method, const std::vector<std::string>& train_x,
+OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std::string>& train_x,
                               const std::vector<std::string>& train_y, const OneRunTerms& terms,
                               const PrivateFolder& folder);
 

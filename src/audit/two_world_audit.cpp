@@ -12,9 +12,19 @@ namespace {
 
 constexpr std::size_t kMostThresholds = 400;
 
+// An attack on the first columns of runs.
+struct LearntAttack {
+  LearntAttack(Discriminant discriminant, Eigen::Index first_columns, const Runs& runs_0, const Runs& runs_1)
+      : columns(first_columns), attack(discriminant, runs_0.leftCols(columns), runs_1.leftCols(columns)) {}
+  Eigen::VectorXd scores(const Runs& runs) const { return attack.scores(runs.leftCols(columns)); }
+
+  Eigen::Index columns;
+  Attack attack;
+};
+
 // Scores of one attack on runs of both worlds, ascending.
 struct Scores {
-  Scores(const Attack& attack, const Runs& runs_0, const Runs& runs_1)
+  Scores(const LearntAttack& attack, const Runs& runs_0, const Runs& runs_1)
       : world_0(sorted(attack.scores(runs_0))), world_1(sorted(attack.scores(runs_1))) {}
 
   AttackCounts above(double threshold) const {
@@ -110,18 +120,22 @@ Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t run
   return matrix;
 }
 
-ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, double delta, double error) {
+ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, std::size_t summary, double delta, double error) {
   DPREDUCE_ASSERT(world_0.rows() >= 12 && world_1.rows() >= 12 && world_0.cols() == world_1.cols());
   DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
+  DPREDUCE_ASSERT(summary >= 1 && summary <= static_cast<std::size_t>(world_0.cols()));
   const auto learning = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / 4); };
   const auto choosing = [](const Runs& runs) -> Runs {
     return runs.middleRows(runs.rows() / 4, runs.rows() / 2 - runs.rows() / 4);
   };
   const auto counting = [](const Runs& runs) -> Runs { return runs.bottomRows(runs.rows() - runs.rows() / 2); };
 
-  std::vector<Attack> attacks;
-  for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
-    attacks.emplace_back(discriminant, learning(world_0), learning(world_1));
+  std::vector<LearntAttack> attacks;
+  for (const Eigen::Index columns : {static_cast<Eigen::Index>(summary), world_0.cols()}) {
+    for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
+      attacks.emplace_back(discriminant, columns, learning(world_0), learning(world_1));
+    }
+    if (columns == world_0.cols()) break;
   }
 
   Choice for_epsilon;
@@ -149,7 +163,7 @@ ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, double delta, d
 ProvenLoss audit_two_worlds(const AuditedRunFactory& factory, const TwoWorldTerms& terms) {
   const Runs world_0 = observe_runs(factory, World::kWithoutCanary, terms.runs_per_world, terms.threads);
   const Runs world_1 = observe_runs(factory, World::kWithCanary, terms.runs_per_world, terms.threads);
-  return proven_loss(world_0, world_1, terms.delta, terms.error);
+  return proven_loss(world_0, world_1, factory()->summary(), terms.delta, terms.error);
 }
 
 }  // namespace dpreduce

@@ -24,6 +24,10 @@ class AuditedRun {
 
   /// One run, with noise of its own: everything that it publishes, as numbers. Always the same length.
   virtual std::vector<double> observe(World world) = 0;
+
+  /// How many of these numbers, from the first, sum up the run. Attacks are also learnt from them alone: the fewer
+  /// numbers, the fewer runs it takes.
+  virtual std::size_t summary() const = 0;
 };
 
 /// Makes the run of one thread.
@@ -45,8 +49,9 @@ struct ProvenLoss {
 /// The runs of one world as rows. `factory` is called once a thread. Throws what a run throws.
 Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t runs, unsigned threads);
 
-/// Preconditions (asserted): at least 12 runs a world; 0 < error < 1; 0 <= delta < 1; as many numbers in each run.
-ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, double delta, double error);
+/// What the runs prove, by attacks on all columns and on the first `summary` ones. Preconditions (asserted): at least
+/// 12 runs a world; 0 < error < 1; 0 <= delta < 1; as many numbers in each run, and 1 <= summary <= that many.
+ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, std::size_t summary, double delta, double error);
 
 /// proven_loss of `runs_per_world` runs in each world.
 ProvenLoss audit_two_worlds(const AuditedRunFactory& factory, const TwoWorldTerms& terms);

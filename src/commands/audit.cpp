@@ -5,17 +5,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/audit/confidence_bounds.hpp"
-#include "dpreduce/audit/mean_run.hpp"
+#include "dpreduce/audit/method_run.hpp"
 #include "dpreduce/audit/neighbour_rows.hpp"
 #include "dpreduce/audit/one_run_audit.hpp"
 #include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/guarantee.hpp"
+#include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/synthetic_files.hpp"
 #include "dpreduce/transport/lifetime.hpp"
@@ -31,9 +30,11 @@ constexpr std::size_t kBalancingRows = 200;  // against the noise of a released 
 
 constexpr std::size_t kSyntheticRows = 10000;
 constexpr std::size_t kSyntheticDim = 256;
+constexpr std::size_t kFewestDefaultTrials = 4000;
 constexpr double kLargestEpsilonToCheck = 100.0;
 
 struct Verdict {
+  std::string method;
   Guarantee claimed{};
   double epsilon_lower = 0.0;
   double mu_lower = 0.0;
@@ -43,40 +44,47 @@ struct Verdict {
 
 // What a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a conversion of
 // the audit's own, or above a stated mu: an error in the accounting must not move the claim.
-Guarantee claim_of(const AuditOptions& options, double planned_mu) {
-  Guarantee claim = guarantee_of(options.budget, planned_mu);
+Guarantee claim_of(const AuditedMethod& method) {
+  const BudgetOptions& budget = method.options().budget;
+  Guarantee claim = *method.plan().guarantee;
   constexpr double kConversionError = 1e-6;
-  if (options.budget.epsilon && *options.budget.epsilon <= kLargestEpsilonToCheck) {
+  if (budget.epsilon && *budget.epsilon <= kLargestEpsilonToCheck) {
     claim.mu = std::min(claim.mu, mu_of_claim(claim.epsilon, claim.delta) * (1.0 + kConversionError));
   }
-  if (options.budget.mu) claim.mu = std::min(claim.mu, *options.budget.mu);
+  if (budget.mu) claim.mu = std::min(claim.mu, *budget.mu);
   return claim;
 }
 
-MeanMethod method_of(const AuditOptions& options, std::size_t classes, std::size_t dim) {
-  return MeanMethod(
-      {.releases = {classes, dim, options.metric, options.adjacency},
-       .preprocessing = {.input_dim = dim, .pool = 1, .normalize = options.normalize, .clip_norm = 1.0, .center = {}},
-       .center = options.center,
-       .center_share = options.center_share,
-       .mu = budget_from(options.budget).mu(options.budget.accountant)});
+// As many runs as take 5 to 20 seconds on two cores, at 20 us a run and 40 us a release.
+std::size_t default_trials(const NoisePlan& plan) {
+  constexpr std::size_t kTrials = 400000;
+  std::size_t releases = 0;
+  for (const PlannedRelease& planned : plan.releases) releases += planned.rounds;
+  return std::max(kFewestDefaultTrials, kTrials / (1 + releases));
 }
 
 // The error is shared by the pairs of neighbours, and by the two bounds on each.
 Verdict audit_many_runs(const AuditOptions& options) {
-  const MeanMethod method = method_of(options, kSmallClasses, kSmallDim);
+  FitOptions fit = options.fit;
+  fit.classes = kSmallClasses;
+  const AuditedMethod method(fit, kSmallDim);
+  const bool is_centred = method.options().center == Centering::kDp;
   const auto pairs = worst_case_pairs({.classes = kSmallClasses,
                                        .dim = kSmallDim,
-                                       .clip_norm = 1.0,
+                                       .clip_norm = fit.clip_norm,
                                        .other_rows = kOtherRows,
-                                       .balancing_rows = options.center == Centering::kNone ? 0 : kBalancingRows,
-                                       .adjacency = options.adjacency});
-  Verdict verdict{.claimed = claim_of(options, method.plan().mu), .epsilon_lower = 0.0, .mu_lower = 0.0, .details = {}};
+                                       .balancing_rows = is_centred ? kBalancingRows : 0,
+                                       .adjacency = fit.adjacency});
+  Verdict verdict{.method = std::string(method.name()),
+                  .claimed = claim_of(method),
+                  .epsilon_lower = 0.0,
+                  .mu_lower = 0.0,
+                  .details = {}};
   const TwoWorldTerms terms{
-      .runs_per_world = options.trials / (2 * pairs.size()),
+      .runs_per_world = options.trials.value_or(default_trials(*method.plan().noise)) / (2 * pairs.size()),
       .delta = verdict.claimed.delta,
       .error = (1.0 - options.confidence) / static_cast<double>(pairs.size()),
-      .threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())};
+      .threads = fit.threads != 0 ? fit.threads : default_threads()};
   verdict.details["trials"] = 2 * pairs.size() * terms.runs_per_world;
   verdict.details["pairs"] = nlohmann::json::array();
   for (const NeighbourPair& pair : pairs) {
@@ -84,13 +92,12 @@ Verdict audit_many_runs(const AuditOptions& options) {
     pair.without.write(folder / "x0.npy", folder / "y0.npy");
     pair.with.write(folder / "x1.npy", folder / "y1.npy");
     std::atomic<int> ledgers = 0;
-    const ProvenLoss proven = audit_two_worlds(
-        [&] {
-          return std::make_unique<MeanRun>(method, MeanRun::Files{folder / "x0.npy", folder / "y0.npy"},
-                                           MeanRun::Files{folder / "x1.npy", folder / "y1.npy"},
-                                           folder / fmt::format("ledger.{}.jsonl", ledgers++));
-        },
-        terms);
+    const auto on_this_pair = [&] {
+      return std::make_unique<MethodRun>(method, MethodRun::Files{folder / "x0.npy", folder / "y0.npy"},
+                                         MethodRun::Files{folder / "x1.npy", folder / "y1.npy"},
+                                         folder / fmt::format("ledger.{}.jsonl", ledgers++));
+    };
+    const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.epsilon_lower = std::max(verdict.epsilon_lower, proven.epsilon);
     verdict.mu_lower = std::max(verdict.mu_lower, proven.mu);
     verdict.details["pairs"].push_back(
@@ -102,18 +109,22 @@ Verdict audit_many_runs(const AuditOptions& options) {
 // What is proven of epsilon is proven of mu: were mu smaller, epsilon would be as well.
 Verdict audit_one_run(const AuditOptions& options) {
   const PrivateFolder folder;
-  SyntheticFiles rows{.train_x = options.train.x, .train_y = options.train.y, .test_x = {}, .test_y = {}};
+  const FitOptions& fit = options.fit;
+  SyntheticFiles rows{.train_x = fit.train.x, .train_y = fit.train.y, .test_x = {}, .test_y = {}};
   if (rows.train_x.empty()) {
     SyntheticSpec spec;
     spec.train_rows = kSyntheticRows;
     spec.test_rows = 0;
-    spec.dim = std::max(kSyntheticDim, options.classes);
-    spec.classes = options.classes;
+    spec.dim = std::max(kSyntheticDim, fit.classes);
+    spec.classes = fit.classes;
     rows = write_synthetic(SyntheticRows(spec), folder.path().string(), 1);
   }
-  const std::size_t dim = WorkerRows::open(rows.train_x, rows.train_y, 0, 1).dim();
-  const MeanMethod method = method_of(options, options.classes, dim);
-  Verdict verdict{.claimed = claim_of(options, method.plan().mu), .epsilon_lower = 0.0, .mu_lower = 0.0, .details = {}};
+  const AuditedMethod method(fit, WorkerRows::open(rows.train_x, rows.train_y, 0, 1).dim());
+  Verdict verdict{.method = std::string(method.name()),
+                  .claimed = claim_of(method),
+                  .epsilon_lower = 0.0,
+                  .mu_lower = 0.0,
+                  .details = {}};
   const OneRunTerms terms{options.canaries, verdict.claimed.delta, 1.0 - options.confidence};
   const OneRunResult result = audit_in_one_run(method, rows.train_x, rows.train_y, terms, folder);
   verdict.epsilon_lower = result.epsilon;
@@ -125,9 +136,8 @@ Verdict audit_one_run(const AuditOptions& options) {
 
 nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, double seconds) {
   nlohmann::json json{
-      {"method", "mean"},
-      {"metric", to_string(options.metric)},
-      {"adjacency", to_string(options.adjacency)},
+      {"method", verdict.method},
+      {"adjacency", to_string(options.fit.adjacency)},
       {"claimed", {{"epsilon", verdict.claimed.epsilon}, {"delta", verdict.claimed.delta}, {"mu", verdict.claimed.mu}}},
       {"epsilon_lower", verdict.epsilon_lower},
       {"mu_lower", verdict.mu_lower},
@@ -143,10 +153,11 @@ void print_text(const nlohmann::json& json) {
   const auto number = [](const nlohmann::json& value) { return value.get<double>(); };
   const nlohmann::json& claimed = json["claimed"];
   if (json.contains("canaries")) {
-    fmt::print("observed   one run, {} canaries, {} of {} guesses right\n", json["canaries"].dump(),
-               json["correct"].dump(), json["guesses"].dump());
+    fmt::print("observed   one run of {}, {} canaries, {} of {} guesses right\n", json["method"].get<std::string>(),
+               json["canaries"].dump(), json["correct"].dump(), json["guesses"].dump());
   } else {
-    fmt::print("observed   {} runs on {} pairs of adjacent data sets\n", json["trials"].dump(), json["pairs"].size());
+    fmt::print("observed   {} runs of {} on {} pairs of adjacent data sets\n", json["trials"].dump(),
+               json["method"].get<std::string>(), json["pairs"].size());
   }
   fmt::print("claimed    epsilon {:<10.5g} at delta {:g}, mu {:.5g}\n", number(claimed["epsilon"]),
              number(claimed["delta"]), number(claimed["mu"]));
@@ -173,7 +184,7 @@ void run_command(const AuditOptions& options, Communicator& ranks) {
     const Verdict verdict = options.kind == AuditKind::kOneRun ? audit_one_run(options) : audit_many_runs(options);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     const nlohmann::json json = to_json(options, verdict, elapsed.count());
-    if (options.format == OutputFormat::kJson) {
+    if (options.fit.format == OutputFormat::kJson) {
       fmt::print("{}\n", json.dump(2));
     } else {
       print_text(json);

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/guarantee.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
 
 namespace dpreduce {
 namespace {

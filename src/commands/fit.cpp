@@ -1,23 +1,22 @@
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "dpreduce/aggregator/mean_classifier.hpp"
 #include "dpreduce/aggregator/release.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/commands/fit_plan.hpp"
 #include "dpreduce/commands/fit_report.hpp"
 #include "dpreduce/commands/progress.hpp"
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 #include "dpreduce/randomness/key_file.hpp"
-#include "dpreduce/worker/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -61,7 +60,7 @@ Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communica
   Charging charging{.ledger_path = options.ledger,
                     .limit_mu = plan.limit_mu,
                     .replay = options.resume ? Replay::kChargedBefore : Replay::kNever};
-  LedgerContext context{.method = "mean",
+  LedgerContext context{.method = std::string(make_method(options)->name()),
                         .accountant = options.budget.accountant,
                         .epsilon = options.budget.epsilon,
                         .delta = options.budget.epsilon ? options.budget.delta : std::nullopt,
@@ -70,43 +69,21 @@ Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communica
   return Releaser(ranks, *plan.noise, noise_key(options, ranks), std::move(charging), std::move(context));
 }
 
-// The statistic of `release` over this rank's rows: one pass, which ends soon after any rank fails. Collective.
-Statistic sum_rows(std::string_view release, const FitPlan& plan, WorkerRows& rows, const RowTransform& transform,
-                   const StreamPlan& stream, Communicator& ranks) {
-  std::optional<Statistic> statistic;
-  ranks.together([&] {
-    const double bytes = static_cast<double>(rows.range().count) * static_cast<double>(rows.dim() * sizeof(float));
-    Progress progress(std::string(release), bytes * ranks.size(), ranks.is_coordinator());
-    const auto on_chunk = [&](double share) {
-      ranks.check_peers();
-      progress.update(share);
-    };
-    const RegisteredStatistic& registered = registered_statistic(release);
-    statistic.emplace(registered.compute(plan.request(release), rows, transform, stream, on_chunk));
-  });
-  return std::move(*statistic);
+// What a training run shows of its passes; only at the coordinator's terminal.
+ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
+  const double bytes =
+      static_cast<double>(rows.range().count) * static_cast<double>(rows.dim() * sizeof(float)) * ranks.size();
+  const bool shows = ranks.is_coordinator();
+  return [bytes, shows](std::string_view release) -> OnChunk {
+    const auto progress = std::make_shared<Progress>(std::string(release), bytes, shows);
+    return [progress](double share) { progress->update(share); };
+  };
 }
 
-// The released mean of all rows, known to every rank. Collective.
-std::vector<double> release_center(Releaser& releaser, Statistic local, const Lattice& lattice, Communicator& ranks) {
-  const Release release = releaser.release("center", std::move(local));
-  std::vector<double> center(lattice.dim);
-  if (ranks.is_coordinator()) center = solve_center(release, lattice);
-  ranks.broadcast(center);
-  return center;
-}
-
-// The released class means as a classifier, known to every rank. Collective.
-Classifier release_classifier(Releaser& releaser, Statistic local, const FitOptions& options, const FitPlan& plan,
-                              Preprocessing preprocessing, Communicator& ranks) {
-  const Lattice lattice{preprocessing.clip_norm, preprocessing.dim()};
-  const Release release = releaser.release("class_means", std::move(local));
-  LinearScores scores{std::vector<double>(options.classes * lattice.dim), std::vector<double>(options.classes)};
-  if (ranks.is_coordinator()) scores = solve_mean_classifier(release, lattice, options.metric);
-  ranks.broadcast(scores.weights);
-  ranks.broadcast(scores.bias);
-
-  ClassifierParts parts{.method = "mean",
+Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
+                           const FitOptions& options, const FitPlan& plan) {
+  preprocessing.intercept = 0.0;  // folded into the bias
+  ClassifierParts parts{.method = std::string(method.name()),
                         .privacy = std::nullopt,
                         .preprocessing = std::move(preprocessing),
                         .classes = options.classes,
@@ -122,7 +99,8 @@ Classifier release_classifier(Releaser& releaser, Statistic local, const FitOpti
 
 }  // namespace
 
-void run_command(const FitOptions& options, Communicator& ranks) {
+void run_command(const FitOptions& stated, Communicator& ranks) {
+  const FitOptions options = resolved(stated);
   Timings timings;
 
   WorkerRows rows = open_ranked_rows(options.train, ranks);
@@ -147,19 +125,19 @@ void run_command(const FitOptions& options, Communicator& ranks) {
 
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib << 20, threads};
-  Preprocessing preprocessing = plan.preprocessing;
+  const std::unique_ptr<TrainingMethod> method = make_method(options);
+  TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings);
   if (options.center == Centering::kDp) {
-    Statistic local = sum_rows("center", plan, rows, RowTransform(preprocessing), stream, ranks);
-    const Lattice lattice{preprocessing.clip_norm, preprocessing.dim()};
-    preprocessing.center = release_center(*releaser, std::move(local), lattice, ranks);
+    release_center(run);
     timings.end_phase("center");
   }
-
-  Statistic local = sum_rows("class_means", plan, rows, RowTransform(preprocessing), stream, ranks);
-  timings.end_phase("sums");
-  const Classifier classifier =
-      release_classifier(*releaser, std::move(local), options, plan, std::move(preprocessing), ranks);
-  timings.end_phase("release");
+  if (method->intercept() > 0.0) run.set_intercept(method->intercept());
+  LinearScores scores = method->train(run);
+  timings.end_phase("solve");
+  std::optional<Classifier> trained;
+  ranks.together(
+      [&] { trained.emplace(make_classifier(*method, std::move(scores), run.preprocessing(), options, plan)); });
+  const Classifier& classifier = *trained;
 
   // What has been paid for is kept, whatever becomes of the test.
   ranks.together([&] {

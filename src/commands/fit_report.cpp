@@ -5,14 +5,9 @@
 
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/methods/training_method.hpp"
 
 namespace dpreduce {
-
-void Timings::end_phase(const std::string& phase) {
-  const auto now = std::chrono::steady_clock::now();
-  phases_.emplace_back(phase, std::chrono::duration<double>(now - last_).count());
-  last_ = now;
-}
 
 nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const Classifier& classifier,
                           const std::optional<ConfusionMatrix>& test, const Timings& timings, int ranks,
@@ -21,7 +16,6 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
   nlohmann::json report{
       {"version", version()},
       {"method", classifier.parts().method},
-      {"metric", to_string(options.metric)},
       {"private", plan.is_private},
       {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
       {"classes", options.classes},
@@ -29,11 +23,12 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"dim", preprocessing.dim()},
       {"normalize", to_string(preprocessing.normalize)},
       {"clip_norm", preprocessing.clip_norm},
-      {"center", to_string(options.center)},
+      {"center", to_string(options.center.value())},
       {"lattice", {{"norm", kLatticeNorm}, {"scale", Lattice{preprocessing.clip_norm, preprocessing.dim()}.scale()}}},
       {"model", options.out},
       {"ranks", ranks},
       {"threads", threads}};
+  report.update(make_method(options)->settings());
   if (plan.noise && !plan.is_private)
     report["note"] = "seeded noise can be computed by anyone: this run is NOT private";
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";

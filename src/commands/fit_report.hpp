@@ -2,31 +2,17 @@
 // or sum of training rows.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/commands/fit_plan.hpp"
+#include "dpreduce/commands/plan_report.hpp"
+#include "dpreduce/methods/timings.hpp"
 #include "dpreduce/model/classifier.hpp"
 #include "dpreduce/model/metrics.hpp"
 
 namespace dpreduce {
-
-/// Seconds of each phase of a command.
-class Timings {
- public:
-  /// Gives the time since the last call, or since construction, to `phase`.
-  void end_phase(const std::string& phase);
-  const std::vector<std::pair<std::string, double>>& phases() const { return phases_; }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-  std::vector<std::pair<std::string, double>> phases_;
-};
 
 /// The report; keys are part of the command-line contract.
 nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const Classifier& classifier,

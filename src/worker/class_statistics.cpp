@@ -4,54 +4,47 @@
 #include <vector>
 
 #include "dpreduce/kernels/class_sums.hpp"
+#include "dpreduce/worker/chunk_view.hpp"
 
 namespace dpreduce {
-namespace {
 
-Int16View view_of(const LatticeRows& chunk) {
-  return {chunk.values(), chunk.rows(), chunk.dim(), chunk.dim()};
-}
-
-}  // namespace
-
-Statistic center_statistic(const ReleaseRequest& request, WorkerRows& rows, const RowTransform& transform,
-                           const StreamPlan& plan, const OnChunk& on_chunk) {
+Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sum = statistic.block(statistic.index_of("row_sum"));
   std::int64_t& count = statistic.block(statistic.index_of("row_count")).front();
   std::vector<std::int32_t> one_class;  // class 0 for every row that counts
   for_each_lattice_chunk(
-      rows, transform, plan,
+      inputs.rows, inputs.transform, inputs.plan,
       [&](const LatticeRows& chunk) {
         one_class.assign(chunk.labels().begin(), chunk.labels().end());
         for (std::int32_t& label : one_class) {
           if (label != kNoLabel) label = 0;
         }
-        accumulate_class_sums(view_of(chunk), one_class, {sum.data(), 1, sum.size(), sum.size()}, plan.threads);
+        accumulate_class_sums(view_of(chunk), one_class, {sum.data(), 1, sum.size(), sum.size()}, inputs.plan.threads);
         count += std::count(one_class.begin(), one_class.end(), 0);
       },
-      on_chunk);
+      inputs.on_chunk);
   return statistic;
 }
 
-Statistic class_means_statistic(const ReleaseRequest& request, WorkerRows& rows, const RowTransform& transform,
-                                const StreamPlan& plan, const OnChunk& on_chunk) {
+Statistic class_means_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
-  const std::size_t dim = transform.output_dim();
+  const std::size_t dim = inputs.transform.output_dim();
   const bool has_counts = statistic.shape().size() > 1;
   const std::span<std::int64_t> counts =
       has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
   for_each_lattice_chunk(
-      rows, transform, plan,
+      inputs.rows, inputs.transform, inputs.plan,
       [&](const LatticeRows& chunk) {
-        accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim}, plan.threads);
+        accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
+                              inputs.plan.threads);
         if (!has_counts) return;
         for (const std::int32_t label : chunk.labels()) {
           if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
         }
       },
-      on_chunk);
+      inputs.on_chunk);
   return statistic;
 }
 

@@ -17,7 +17,7 @@ constexpr std::size_t kMostRowsPerChunk = 4096;
 }  // namespace
 
 std::size_t bytes_per_row(const Preprocessing& preprocessing) {
-  return sizeof(float) * preprocessing.input_dim + sizeof(std::int16_t) * preprocessing.dim() +
+  return sizeof(float) * preprocessing.input_dim + sizeof(std::int16_t) * preprocessing.output_dim() +
          2 * sizeof(std::int32_t);
 }
 

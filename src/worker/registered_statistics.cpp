@@ -5,6 +5,8 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/worker/class_statistics.hpp"
+#include "dpreduce/worker/gradient_statistic.hpp"
+#include "dpreduce/worker/gram_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -17,8 +19,23 @@ ReleaseRequest request_class_means(const ReleaseTerms& terms, double share) {
   return class_means_release(terms.classes, terms.dim, terms.metric, terms.adjacency, share);
 }
 
+ReleaseRequest request_gram(const ReleaseTerms& terms, double share) {
+  return gram_release(terms.dim, terms.adjacency, share);
+}
+
+ReleaseRequest request_least_squares(const ReleaseTerms& terms, double share) {
+  return least_squares_release(terms.classes, terms.dim, terms.gram_share, terms.adjacency, share);
+}
+
+ReleaseRequest request_gradient(const ReleaseTerms& terms, double share) {
+  return gradient_release(terms.classes, terms.dim, terms.rounds, terms.adjacency, share);
+}
+
 constexpr std::array kStatistics{RegisteredStatistic{"center", request_center, center_statistic},
-                                 RegisteredStatistic{"class_means", request_class_means, class_means_statistic}};
+                                 RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
+                                 RegisteredStatistic{"gram", request_gram, gram_statistic},
+                                 RegisteredStatistic{"least_squares", request_least_squares, least_squares_statistic},
+                                 RegisteredStatistic{"gradient", request_gradient, gradient_statistic}};
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 
 #include "dpreduce/config/choices.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/worker/lattice_stream.hpp"
+#include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 
@@ -18,6 +18,8 @@ struct ReleaseTerms {
   std::size_t dim = 0;
   Metric metric = Metric::kCosine;
   Adjacency adjacency = Adjacency::kAddRemove;
+  double gram_share = 0.5;   ///< of a least_squares release's mu^2
+  std::uint64_t rounds = 1;  ///< of gradients
 };
 
 struct RegisteredStatistic {
@@ -25,8 +27,7 @@ struct RegisteredStatistic {
   /// The declaration, with its share of mu^2.
   ReleaseRequest (*request)(const ReleaseTerms& terms, double share);
   /// The blocks of `request` from a worker's rows. Errors: as for_each_lattice_chunk.
-  Statistic (*compute)(const ReleaseRequest& request, WorkerRows& rows, const RowTransform& transform,
-                       const StreamPlan& plan, const OnChunk& on_chunk);
+  Statistic (*compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
 };
 
 std::span<const RegisteredStatistic> registered_statistics();

@@ -1,6 +1,7 @@
 #include "dpreduce/aggregator/release.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/ledger.hpp"
+#include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
 namespace {
@@ -33,13 +35,16 @@ class ReleaserTest : public testing::Test {
   Releaser releaser(NoiseKey key, double mu = 1.0, Replay replay = Replay::kNever,
                     std::optional<double> limit_mu = std::nullopt) {
     return Releaser(ranks_, make_noise_plan(mu, Adjacency::kAddRemove, requests()), std::move(key),
-                    {.ledger_path = ledger_.string(), .limit_mu = limit_mu, .replay = replay},
-                    {.method = "mean",
-                     .accountant = Accountant::kGdp,
-                     .epsilon = std::nullopt,
-                     .delta = std::nullopt,
-                     .config_digest = std::string(64, 'c'),
-                     .version = "test"});
+                    {.ledger_path = ledger_.string(), .limit_mu = limit_mu, .replay = replay}, context("mean"));
+  }
+
+  static LedgerContext context(const std::string& method) {
+    return {.method = method,
+            .accountant = Accountant::kGdp,
+            .epsilon = std::nullopt,
+            .delta = std::nullopt,
+            .config_digest = std::string(64, 'c'),
+            .version = "test"};
   }
 
   static std::vector<std::int64_t> values_of(const Release& release, std::string_view block) {
@@ -192,6 +197,49 @@ TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
     noised.release("class_means", counting_statistic(requests()[1]));
   }
   EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+}
+
+TEST_F(ReleaserTest, EveryRoundIsChargedByItselfAndHasNoiseOfItsOwn) {
+  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0)});
+  Releaser rounds(ranks_, plan, NoiseKey::from_entropy(),
+                  {.ledger_path = ledger_.string(), .limit_mu = 1.0, .replay = Replay::kNever}, context("fc"));
+  const ReleaseRequest request = gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0);
+  std::set<std::vector<std::int64_t>> outcomes;
+  for (int round = 0; round < 3; ++round) {
+    outcomes.insert(values_of(rounds.release("gradient", counting_statistic(request)), "gradient"));
+  }
+  EXPECT_EQ(outcomes.size(), 3U);
+  const auto records = Ledger::read(ledger_);
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_TRUE(records[2].entry.release_id.ends_with("/gradient/3"));
+  std::vector<double> mus;
+  for (const LedgerRecord& record : records) mus.push_back(record.entry.mu);
+  EXPECT_NEAR(mus[0], 1.0 / std::sqrt(3.0), 1e-12);
+  EXPECT_LE(mus[0] * mus[0] + mus[1] * mus[1] + mus[2] * mus[2], 1.0 + 1e-12);
+  EXPECT_THROW(rounds.release("gradient", counting_statistic(request)), std::logic_error);
+}
+
+// False alarm: each variance is within 5 standard errors but for 6e-7, twice.
+TEST_F(ReleaserTest, SymmetricNoiseHasHalfTheVarianceBesideTheDiagonal) {
+  constexpr std::size_t kOrder = 600;
+  const ReleaseRequest request = gram_release(kOrder, Adjacency::kAddRemove, 1.0);
+  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
+  const double sigma = plan.release("gram").block("gram").sigma;
+  Releaser releaser(ranks_, plan, NoiseKey::from_seed(5),
+                    {.ledger_path = ledger_.string(), .limit_mu = std::nullopt, .replay = Replay::kNever},
+                    context("ls"));
+  const auto values = values_of(releaser.release("gram", empty_statistic(request)), "gram");
+  double diagonal = 0.0;
+  double beside = 0.0;
+  for (std::size_t i = 0; i < kOrder; ++i) {
+    for (std::size_t j = i; j < kOrder; ++j) {
+      const double entry = static_cast<double>(values[triangle_row(i, kOrder) + j - i]) / sigma;
+      (i == j ? diagonal : beside) += entry * entry;
+    }
+  }
+  const double besides = kOrder * (kOrder - 1) / 2.0;
+  EXPECT_NEAR(diagonal / kOrder, 1.0, 5.0 * std::sqrt(2.0 / kOrder));
+  EXPECT_NEAR(beside / besides, 0.5, 5.0 * 0.5 * std::sqrt(2.0 / besides));
 }
 
 }  // namespace

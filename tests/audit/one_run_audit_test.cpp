@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dpreduce/audit/neighbour_rows.hpp"
+#include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -11,13 +12,17 @@ constexpr std::size_t kClasses = 5;
 constexpr std::size_t kDim = 256;
 constexpr double kError = 1e-6;  // of each test below
 
-OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centering center) {
-  const MeanMethod method(
-      {.releases = {kClasses, kDim, Metric::kCosine, adjacency},
-       .preprocessing = {.input_dim = kDim, .pool = 1, .normalize = Normalize::kNone, .clip_norm = 1.0, .center = {}},
-       .center = center,
-       .center_share = 0.05,
-       .mu = mu});
+OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centering center,
+                   Method method_name = Method::kMean) {
+  FitOptions options;
+  options.classes = kClasses;
+  options.method = method_name;
+  options.normalize = Normalize::kNone;
+  options.center = center;
+  options.center_share = 0.05;
+  options.budget.mu = mu;
+  options.adjacency = adjacency;
+  const AuditedMethod method(options, kDim);
   const PrivateFolder folder;
   LabelledRows rows{kDim, {}, {}};
   std::vector<float> row(kDim, 0.0625F);  // of norm 1
@@ -50,6 +55,12 @@ TEST(OneRunAudit, ProvesSomethingButNotMoreThanIsClaimed) {
 
 TEST(OneRunAudit, ProvesNothingThroughHeavyNoise) {
   EXPECT_LT(audit(1e-3, 1000, Adjacency::kAddRemove, Centering::kNone).epsilon, 5e-3);
+}
+
+TEST(OneRunAudit, FindsSumsBesideAGramMatrixAndNoneAmongGradients) {
+  const OneRunResult result = audit(100.0, 200, Adjacency::kAddRemove, Centering::kDp, Method::kLs);
+  EXPECT_GE(result.correct, result.guesses * 9 / 10);
+  EXPECT_THROW(audit(1.0, 200, Adjacency::kAddRemove, Centering::kNone, Method::kFc), UsageError);
 }
 
 TEST(OneRunAudit, RefusesASingleCanary) {

@@ -28,10 +28,10 @@ struct BadCase {
 
 /// A fit that succeeds; what stands behind it may make it fail.
 inline const std::string kGoodFit =
-    "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 1 --report report.json ";
+    "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 1 --report report.json ";
 /// The same without a budget.
 inline const std::string kFitWithoutBudget =
-    "fit --train-x x.npy --train-y y.npy --classes 3 --seed 1 --report report.json ";
+    "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --seed 1 --report report.json ";
 /// Without a file of features, without a file of labels.
 inline const std::string kFitOfFeatures = "fit --train-y y.npy --classes 3 --mu 1 --seed 1 --train-x ";
 inline const std::string kFitOfLabels = "fit --train-x x.npy --classes 3 --mu 1 --seed 1 --train-y ";

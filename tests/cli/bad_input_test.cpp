@@ -115,12 +115,15 @@ TEST(BadRowsTest, CountNowhereOnRequest) {
   const std::string budget = " --classes 3 --mu 1 --seed 1 --metric euclidean --out ";
   for (const int ranks : {0, 3}) {
     const RunOptions options{.folder = folder.path(), .ranks = ranks};
-    ASSERT_EQ(
-        run_program(words("fit --train-x x.npy --train-y y.npy --bad-rows zero" + budget + "with"), options).exit_code,
-        0);
-    ASSERT_EQ(run_program(words("fit --train-x x_without.npy --train-y y_without.npy" + budget + "without"), options)
+    ASSERT_EQ(run_program(words("fit --method mean --train-x x.npy --train-y y.npy --bad-rows zero" + budget + "with"),
+                          options)
                   .exit_code,
               0);
+    ASSERT_EQ(
+        run_program(words("fit --method mean --train-x x_without.npy --train-y y_without.npy" + budget + "without"),
+                    options)
+            .exit_code,
+        0);
     EXPECT_EQ(read_bytes(folder / "with"), read_bytes(folder / "without"));
   }
 }
@@ -131,7 +134,7 @@ class FullDiskTest : public testing::Test {
   FullDiskTest() { write_npy(make_rows({40, 40, 40}, 512), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun fit(const std::string& further, std::optional<rlim_t> largest_file = std::nullopt, int ranks = 0) {
-    return run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 " + further),
+    return run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 " + further),
                        {.folder = folder_.path(), .ranks = ranks, .largest_file = largest_file});
   }
 

@@ -24,7 +24,8 @@ std::string safetensors(const std::string& header, const std::string& data) {
   return element_bytes(std::vector<std::uint64_t>{header.size()}) + header + data;
 }
 
-const std::string kUnseededFit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --report report.json ";
+const std::string kUnseededFit =
+    "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 --report report.json ";
 
 void read_only_folder(const Folder& folder) {
   fs::create_directory(folder / "closed");

@@ -58,7 +58,7 @@ class ModelCommandsTest : public CommandsTest {
     succeed(
         "synth --out . --kind gaussian-mixture --rows 2000 --test-rows 600 --dim 16 --classes 4 --separation 2 "
         "--imbalance-ratio 10");
-    succeed("fit --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --center dp");
+    succeed("fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --center dp");
   }
 };
 
@@ -135,7 +135,8 @@ TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {
 
 TEST_F(ModelCommandsTest, TheReportOfAFitHasTheFiguresOfEvaluate) {
   succeed(
-      "fit --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --report report.json --test-x "
+      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --report report.json "
+      "--test-x "
       "test_x.npy --test-y test_y.npy");
   const json report = json::parse(read_bytes(folder_ / "report.json"));
   const json figures =
@@ -217,7 +218,7 @@ TEST_F(CommandsTest, SynthMakesOneMajority) {
 
 TEST_F(CommandsTest, AnEditedLedgerIsFound) {
   write_npy(make_rows({20, 20}, 4), folder_ / "x.npy", folder_ / "y.npy");
-  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 2 --mu 0.3 --out model";
+  const std::string fit = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --mu 0.3 --out model";
   for (int release = 0; release < 3; ++release) succeed(fit);
   EXPECT_THAT(succeed("ledger verify ledger.jsonl").out, HasSubstr("3 lines, intact"));
   const json shown = succeed("ledger show --format json", 2).json();

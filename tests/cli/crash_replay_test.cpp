@@ -29,7 +29,8 @@ class Site {
   Site() : rows_(make_rows({900, 700, 500}, 48)) { write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy"); }
 
   static std::vector<std::string> fit() {
-    return words("fit --train-x x.npy --train-y y.npy --classes 3 --center dp --mu 0.5 --resume --memory 1");
+    return words(
+        "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --center dp --mu 0.5 --resume --memory 1");
   }
 
   std::string model() const {
@@ -126,9 +127,10 @@ TEST(CrashReplay, WithoutResumeEveryRunIsANewRelease) {
 TEST(CrashReplay, TheBudgetOfTheDataSetIsRefusedWithExitFour) {
   Site site;
   const auto run = [&](const std::string& mu) {
-    return run_program(
-        words("fit --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 --budget-delta 1e-5 --mu " + mu),
-        {.folder = site.folder().path()});
+    return run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 "
+                             "--budget-delta 1e-5 --mu " +
+                             mu),
+                       {.folder = site.folder().path()});
   };
   EXPECT_EQ(run("0.2").exit_code, 0);  // the limit is mu = 0.268
   const ProgramRun refused = run("0.2");

@@ -65,16 +65,15 @@ class FitTest : public testing::Test {
 
 std::unique_ptr<TemporaryFolder> FitTest::folder_;
 
-// metric, center, adjacency
-using Choices = std::tuple<std::string, std::string, std::string>;
+// A name, and the options of the method.
+struct Choices {
+  std::string name;
+  std::string options;
+};
 
 class FitChoicesTest : public FitTest, public testing::WithParamInterface<Choices> {
  protected:
-  static std::string options() {
-    const auto& [metric, center, adjacency] = GetParam();
-    return " --epsilon 2 --delta 1e-6 --seed 7 --metric " + metric + " --center " + center + " --adjacency " +
-           adjacency;
-  }
+  static std::string options() { return " --epsilon 2 --delta 1e-6 --seed 7 " + GetParam().options; }
 };
 
 TEST_P(FitChoicesTest, AnyNumberOfRanksGivesTheSameBytes) {
@@ -95,19 +94,32 @@ TEST_P(FitChoicesTest, ThreadsAndMemoryDoNotMatter) {
   }
 }
 
-std::string choices_name(const testing::TestParamInfo<Choices>& choices) {
-  const auto& [metric, center, adjacency] = choices.param;
-  std::string name = metric + "_center_" + center + "_" + adjacency;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
+std::vector<Choices> all_choices() {
+  std::vector<Choices> all;
+  const std::vector<Choices> methods = {{"mean_cosine", "--method mean"},
+                                        {"mean_euclidean", "--method mean --metric euclidean"},
+                                        {"ls", "--method ls --shared-gram"},
+                                        {"fc", "--method fc --rounds 3"}};
+  for (const Choices& method : methods) {
+    for (const std::string center : {"none", "dp"}) {
+      for (const std::string adjacency : {"add-remove", "replace-one"}) {
+        all.push_back({method.name + "_center_" + center + "_" + adjacency.substr(0, adjacency.find('-')),
+                       method.options + " --center " + center + " --adjacency " + adjacency});
+      }
+    }
+  }
+  for (const std::string loss : {"sigmoid", "square"}) {
+    all.push_back({"fc_" + loss, "--method fc --gram-share 0.5 --rounds 2 --loss " + loss});
+  }
+  all.push_back({"automatic", "--method auto"});
+  return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(, FitChoicesTest,
-                         testing::Combine(testing::Values("cosine", "euclidean"), testing::Values("none", "dp"),
-                                          testing::Values("add-remove", "replace-one")),
-                         choices_name);
+INSTANTIATE_TEST_SUITE_P(, FitChoicesTest, testing::ValuesIn(all_choices()),
+                         [](const testing::TestParamInfo<Choices>& choices) { return choices.param.name; });
 
-const std::string kSeeded = " --mu 1 --seed 1 --center dp --metric euclidean --clip 2 --pool 2 --normalize none";
+const std::string kSeeded =
+    " --method mean --mu 1 --seed 1 --center dp --metric euclidean --clip 2 --pool 2 --normalize none";
 
 TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
   const std::string expected = fit(kWhole + kSeeded);
@@ -121,9 +133,10 @@ TEST_F(FitTest, SilosWithTheirOwnFilesGiveTheSameBytes) {
 
 TEST_F(FitTest, OptionsOfAFileAreThoseOfTheCommandLine) {
   const std::string expected = fit(kWhole + kSeeded);
-  write_bytes(*folder_ / "run.toml",
-              "# a run\ntrain-x = [\"x_0.npy\", \"x_1.npy\", \"x_2.npy\"]\ntrain-y = \"y.npy\"\nmu = 1.0\nseed = 9\n"
-              "center = \"dp\"\nmetric = \"euclidean\"\nclip = 2\n[fit]\npool = 2\nnormalize = \"none\"\n");
+  write_bytes(
+      *folder_ / "run.toml",
+      "# a run\ntrain-x = [\"x_0.npy\", \"x_1.npy\", \"x_2.npy\"]\ntrain-y = \"y.npy\"\nmu = 1.0\nseed = 9\n"
+      "method = \"mean\"\ncenter = \"dp\"\nmetric = \"euclidean\"\nclip = 2\n[fit]\npool = 2\nnormalize = \"none\"\n");
   EXPECT_TRUE(fit("--config run.toml --seed 1") == expected);  // the command line wins
   EXPECT_TRUE(fit("--config=run.toml --seed 1", 3) == expected);
   EXPECT_FALSE(fit("--config run.toml") == expected);

@@ -43,7 +43,16 @@ TEST_F(RealData, AtEpsilonEightPrivacyCostsLessThanAPoint) {
 }
 
 TEST_F(RealData, CentringHelpsTheNearestDirection) {
-  EXPECT_GT(accuracy("--center dp --epsilon 2 --delta 1e-6"), accuracy("--epsilon 2 --delta 1e-6") + 0.005);
+  const std::string mean = "--method mean --epsilon 2 --delta 1e-6";
+  EXPECT_GT(accuracy(mean + " --center dp"), accuracy(mean) + 0.005);
+}
+
+TEST_F(RealData, RoundsDoBetterThanOneShotAndThatBetterThanMeans) {
+  const std::string budget = " --center dp --epsilon 2 --delta 1e-6";
+  const double means = accuracy("--method mean" + budget);
+  const double one_shot = accuracy("--method ls --shared-gram" + budget);
+  EXPECT_GT(one_shot, means + 0.03);
+  EXPECT_GT(accuracy("--method auto --epsilon 2 --delta 1e-6"), one_shot);
 }
 
 }  // namespace

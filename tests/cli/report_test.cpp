@@ -28,8 +28,9 @@ class ReportTest : public testing::Test {
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0, const std::vector<std::string>& launcher_options = {}) {
-    return run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
-                       {.folder = folder_.path(), .ranks = ranks, .launcher_options = launcher_options});
+    return run_program(
+        words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
+        {.folder = folder_.path(), .ranks = ranks, .launcher_options = launcher_options});
   }
   json report() const { return json::parse(read_bytes(folder_ / "report.json")); }
   std::vector<std::string> ledger() const { return lines_of(read_bytes(folder_ / "ledger.jsonl")); }
@@ -284,8 +285,8 @@ TEST_F(ReportTest, ALargeBudgetIsAsAccurateAsNone) {
     std::vector<double> accuracies;
     for (const std::string budget :
          {" --non-private", " --epsilon 1000 --delta 1e-6", " --epsilon 1e-4 --delta 1e-9 --seed 1"}) {
-      const ProgramRun run =
-          run_program(words("fit " + files + "--metric " + metric + budget + test), {.folder = folder_.path()});
+      const ProgramRun run = run_program(words("fit --method mean " + files + "--metric " + metric + budget + test),
+                                         {.folder = folder_.path()});
       ASSERT_EQ(run.exit_code, 0) << run.err;
       accuracies.push_back(report()["test"]["accuracy"]);
     }

@@ -71,9 +71,10 @@ class Classes {
   Statistic statistic(const ReleaseRequest& request) const {
     WorkerRows rows = WorkerRows::open({(folder_ / "x.npy").string()}, {(folder_ / "y.npy").string()}, 0, 1);
     const RowTransform transform(
-        {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}});
+        {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, std::size_t{1} << 20, 1};
-    return class_means_statistic(request, rows, transform, plan, [](double) {});
+    const OnChunk on_chunk = [](double) {};
+    return class_means_statistic(request, {rows, transform, plan, on_chunk});
   }
 
   std::string ledger() const { return (folder_ / "ledger.jsonl").string(); }

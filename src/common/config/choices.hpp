@@ -9,11 +9,17 @@
 namespace dpreduce {
 
 enum class OutputFormat { kText, kJson };
-enum class Method { kAuto, kMean };
+enum class Method { kAuto, kMean, kLs, kFc };
 /// How a row is compared with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
   kEuclidean  ///< nearest centre; needs class sums and counts
+};
+/// What training rounds descend on; z_c are a row's scores, y its label as a one-hot vector.
+enum class Loss {
+  kSoftmax,  ///< residual softmax(z) - y
+  kSigmoid,  ///< residual 1 / (1 + exp(-z_c)) - y_c
+  kSquare    ///< residual z - y
 };
 /// What a row is centred by before its (second) scaling to the clip norm.
 enum class Centering { kNone, kDp };
@@ -49,11 +55,16 @@ template <>
 inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"text"}, OutputFormat::kText},
                                                     std::pair{std::string_view{"json"}, OutputFormat::kJson}};
 template <>
-inline constexpr std::array spellings<Method>{std::pair{std::string_view{"auto"}, Method::kAuto},
-                                              std::pair{std::string_view{"mean"}, Method::kMean}};
+inline constexpr std::array spellings<Method>{
+    std::pair{std::string_view{"auto"}, Method::kAuto}, std::pair{std::string_view{"mean"}, Method::kMean},
+    std::pair{std::string_view{"ls"}, Method::kLs}, std::pair{std::string_view{"fc"}, Method::kFc}};
 template <>
 inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
                                               std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};
+template <>
+inline constexpr std::array spellings<Loss>{std::pair{std::string_view{"softmax"}, Loss::kSoftmax},
+                                            std::pair{std::string_view{"sigmoid"}, Loss::kSigmoid},
+                                            std::pair{std::string_view{"square"}, Loss::kSquare}};
 template <>
 inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
                                                  std::pair{std::string_view{"dp"}, Centering::kDp}};

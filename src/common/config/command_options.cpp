@@ -9,22 +9,40 @@
 namespace dpreduce {
 namespace {
 
+template <typename E>
+std::string all_spellings() {
+  std::string all;
+  for (const auto& [spelling, value] : spellings<E>) all += (all.empty() ? "" : "|") + std::string(spelling);
+  return all;
+}
+
+template <typename E>
+E required_choice(const std::string& names, const std::string& text) {
+  const std::optional<E> chosen = choice_of<E>(text);
+  if (!chosen) {
+    throw CLI::ValidationError(fmt::format("{} {}: must be one of {}", names, text, all_spellings<E>()));
+  }
+  return *chosen;
+}
+
 // An option whose value is one of spellings<E>.
 template <typename E>
 CLI::Option* add_choice(CLI::App& app, const std::string& names, E& choice, const std::string& help) {
-  std::string all;
-  for (const auto& [spelling, value] : spellings<E>) all += (all.empty() ? "" : "|") + std::string(spelling);
   return app
       .add_option_function<std::string>(
-          names,
-          [&choice, names, all](const std::string& text) {
-            const std::optional<E> chosen = choice_of<E>(text);
-            if (!chosen) throw CLI::ValidationError(fmt::format("{} {}: must be one of {}", names, text, all));
-            choice = *chosen;
-          },
-          help)
-      ->type_name(all)
+          names, [&choice, names](const std::string& text) { choice = required_choice<E>(names, text); }, help)
+      ->type_name(all_spellings<E>())
       ->default_str(std::string(to_string(choice)));
+}
+
+// The same, where no word is a choice of its own.
+template <typename E>
+CLI::Option* add_optional_choice(CLI::App& app, const std::string& names, std::optional<E>& choice,
+                                 const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          names, [&choice, names](const std::string& text) { choice = required_choice<E>(names, text); }, help)
+      ->type_name(all_spellings<E>());
 }
 
 // A number that counts something. strtoull would take -3 for 2^64 - 3.
@@ -52,6 +70,31 @@ void add_budget(CLI::App& app, BudgetOptions& budget) {
   add_choice(app, "--accountant", budget.accountant,
              "what links epsilon and delta with the noise; gdp and pld are exact")
       ->group("Privacy");
+}
+
+// What decides which statistics are released.
+void add_method(CLI::App& app, FitOptions& options) {
+  add_choice(app, "--method", options.method, "how to train")->group("Method");
+  add_choice(app, "--metric", options.metric, "mean: nearest direction, or nearest centre")->group("Method");
+  add_choice(app, "--normalize", options.normalize, "scale every row to norm C, or only clip longer ones")
+      ->group("Method");
+  app.add_option("--clip", options.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
+  add_optional_choice(app, "--center", options.center,
+                      "centre rows by a released mean, then scale or clip again; default: dp with --method auto")
+      ->group("Method");
+  app.add_flag("--shared-gram", options.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
+  app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
+      ->group("Method");
+  add_count(app, "--rounds", options.rounds, "fc: gradients, each released with its share of mu^2")
+      ->capture_default_str()
+      ->group("Method");
+  add_choice(app, "--loss", options.loss, "fc: what is descended on")->group("Method");
+  app.add_option("--center-share", options.center_share, "share of mu^2 that the released mean takes")
+      ->capture_default_str()
+      ->group("Method");
+  add_count(app, "--pool", options.pool, "average k consecutive features into one")
+      ->capture_default_str()
+      ->group("Method");
 }
 
 // Options may also come from a file; read before parsing (with_config_file), declared for --help.
@@ -101,19 +144,7 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
   add_choice(fit, "--bad-rows", fit_.train.bad_rows, "rows with NaN or infinity: stop, or count them nowhere");
 
-  add_choice(fit, "--method", fit_.method, "how to train")->group("Method");
-  add_choice(fit, "--metric", fit_.metric, "mean: nearest direction, or nearest centre")->group("Method");
-  add_choice(fit, "--normalize", fit_.normalize, "scale every row to norm C, or only clip longer ones")
-      ->group("Method");
-  fit.add_option("--clip", fit_.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
-  add_choice(fit, "--center", fit_.center, "centre rows by a released mean, then scale or clip again")->group("Method");
-  fit.add_option("--center-share", fit_.center_share, "share of mu^2 that the released mean takes")
-      ->capture_default_str()
-      ->group("Method");
-  add_count(fit, "--pool", fit_.pool, "average k consecutive features into one")
-      ->capture_default_str()
-      ->group("Method");
-
+  add_method(fit, fit_);
   add_budget(fit, fit_.budget);
   fit.add_flag("--non-private", fit_.budget.non_private, "no noise, no guarantee: for comparison only")
       ->group("Privacy");
@@ -261,20 +292,14 @@ void CommandOptions::declare_inspect(CLI::App& app) {
 
 void CommandOptions::declare_audit(CLI::App& app) {
   CLI::App& audit = *app.add_subcommand("audit", "try to refute a privacy claim on adjacent data sets (exit 8)");
-  add_choice(audit, "--method", audit_.method, "whose claim")->group("Method");
-  add_choice(audit, "--metric", audit_.metric, "mean: nearest direction, or nearest centre")->group("Method");
-  add_choice(audit, "--normalize", audit_.normalize, "scale every row, or only clip longer ones")->group("Method");
-  add_choice(audit, "--center", audit_.center, "centre rows by a released mean")->group("Method");
-  audit.add_option("--center-share", audit_.center_share, "share of mu^2 that the released mean takes")
-      ->capture_default_str()
-      ->group("Method");
-  add_budget(audit, audit_.budget);
-  add_choice(audit, "--adjacency", audit_.adjacency, "which data sets are neighbours")->group("Privacy");
+  add_method(audit, audit_.fit);
+  add_budget(audit, audit_.fit.budget);
+  add_choice(audit, "--adjacency", audit_.fit.adjacency, "which data sets are neighbours")->group("Privacy");
 
   audit.add_option("--confidence", audit_.confidence, "a true claim is refuted with probability at most 1 minus this")
       ->capture_default_str();
-  add_count(audit, "--trials", audit_.trials, "runs of the method, on small data sets")->capture_default_str();
-  add_count(audit, "--threads", audit_.threads, "default: all cores");
+  add_count(audit, "--trials", audit_.trials, "runs of the method, on small data sets; default: some seconds' worth");
+  add_count(audit, "--threads", audit_.fit.threads, "default: all cores");
   audit
       .add_flag_callback(
           "--one-run", [this] { audit_.kind = AuditKind::kOneRun; }, "one run, with many canaries in one training set")
@@ -282,17 +307,18 @@ void CommandOptions::declare_audit(CLI::App& app) {
   add_count(audit, "--canaries", audit_.canaries, "each in or out by a fair coin")
       ->capture_default_str()
       ->group("One run");
-  add_files(audit, "--train-x", audit_.train.x, "rows that the canaries go among; default: synthetic ones")
+  add_files(audit, "--train-x", audit_.fit.train.x, "rows that the canaries go among; default: synthetic ones")
       ->group("One run");
-  add_files(audit, "--train-y", audit_.train.y, "their labels")->group("One run");
-  add_count(audit, "--classes", audit_.classes, "K")->capture_default_str()->group("One run");
-  add_format(audit, audit_.format);
+  add_files(audit, "--train-y", audit_.fit.train.y, "their labels")->group("One run");
+  add_count(audit, "--classes", audit_.fit.classes, "K")->capture_default_str()->group("One run");
+  add_format(audit, audit_.fit.format);
   add_config(audit);
   audit.footer(
       "Examples:\n"
       "  dpreduce audit --epsilon 1 --delta 1e-5\n"
-      "  dpreduce audit --metric euclidean --center dp --mu 2 --adjacency replace-one --trials 1000000\n"
-      "  dpreduce audit --one-run --train-x x.npy --train-y y.npy --classes 10 --epsilon 4 --delta 1e-6 --format json");
+      "  dpreduce audit --method mean --metric euclidean --mu 2 --adjacency replace-one --trials 1000000\n"
+      "  dpreduce audit --method mean --one-run --train-x x.npy --train-y y.npy --classes 10 --epsilon 4 --delta 1e-6 "
+      "--format json");
 }
 
 void CommandOptions::declare_bench(CLI::App& app) {

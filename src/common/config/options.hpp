@@ -37,7 +37,11 @@ struct FitOptions {
   Metric metric = Metric::kCosine;
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
-  Centering center = Centering::kNone;
+  std::optional<Centering> center;   ///< empty: as the method likes it
+  std::optional<double> gram_share;  ///< of mu^2, for the Gram matrix; empty: as the method likes it
+  bool shared_gram = false;          ///< ls: one Gram matrix for all classes
+  std::uint64_t rounds = 10;         ///< of gradients
+  Loss loss = Loss::kSoftmax;
   double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
   std::size_t pool = 1;
   BudgetOptions budget;
@@ -121,21 +125,15 @@ enum class AuditKind {
 };
 
 struct AuditOptions {
+  AuditOptions() {
+    fit.classes = 10;
+    fit.normalize = Normalize::kNone;  // so that the clip is tested
+  }
   AuditKind kind = AuditKind::kManyRuns;
-  Method method = Method::kAuto;
-  Metric metric = Metric::kCosine;
-  Normalize normalize = Normalize::kNone;
-  Centering center = Centering::kNone;
-  double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
-  BudgetOptions budget;
-  Adjacency adjacency = Adjacency::kAddRemove;
+  FitOptions fit;  ///< whose claim; for kOneRun also rows (none: synthetic ones) and classes
   double confidence = 0.999;
-  std::size_t trials = 200000;  ///< runs in all, kManyRuns
-  std::size_t canaries = 1000;  ///< kOneRun
-  RowsOptions train;            ///< kOneRun; empty: synthetic rows
-  std::size_t classes = 10;     ///< kOneRun
-  unsigned threads = 0;         ///< 0: every core
-  OutputFormat format = OutputFormat::kText;
+  std::optional<std::size_t> trials;  ///< runs in all, kManyRuns; empty: as many as take some seconds
+  std::size_t canaries = 1000;        ///< kOneRun
 };
 
 struct BenchOptions {

@@ -13,6 +13,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
+constexpr std::uint64_t kMostRounds = 100000;
 constexpr unsigned kMostThreads = 1024;
 constexpr double kLargestConfidence = 1.0 - 1e-12;
 constexpr double kFewestTrials = 100;
@@ -62,6 +63,17 @@ FitOptions validated(FitOptions options) {
   if (!(options.center_share > 0.0 && options.center_share < 1.0)) {
     throw UsageError(fmt::format("--center-share {}: must lie between 0 and 1", options.center_share));
   }
+  if (options.gram_share && !(*options.gram_share > 0.0 && *options.gram_share < 1.0)) {
+    throw UsageError(fmt::format("--gram-share {}: must lie between 0 and 1", *options.gram_share));
+  }
+  check_range("--rounds", static_cast<double>(options.rounds), 1, static_cast<double>(kMostRounds));
+  if (options.metric != Metric::kCosine && options.method != Method::kMean) {
+    throw UsageError("--metric goes with --method mean");
+  }
+  if (options.method == Method::kLs && !options.shared_gram) {
+    throw UsageError("--method ls trains on one Gram matrix for all classes: say --shared-gram");
+  }
+  if (options.shared_gram && options.method != Method::kLs) throw UsageError("--shared-gram goes with --method ls");
   if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
   check_range("--threads", options.threads, 0, kMostThreads);
   check_range("--memory", static_cast<double>(options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
@@ -104,18 +116,14 @@ InspectOptions validated(InspectOptions options) {
 }
 
 AuditOptions validated(AuditOptions options) {
-  check_classes(options.classes);
-  check_both_or_none("--train-x", !options.train.x.empty(), "--train-y", !options.train.y.empty());
-  if (!options.train.x.empty() && options.kind != AuditKind::kOneRun) {
+  check_both_or_none("--train-x", !options.fit.train.x.empty(), "--train-y", !options.fit.train.y.empty());
+  if (!options.fit.train.x.empty() && options.kind != AuditKind::kOneRun) {
     throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");
   }
-  if (!(options.center_share > 0.0 && options.center_share < 1.0)) {
-    throw UsageError(fmt::format("--center-share {}: must lie between 0 and 1", options.center_share));
-  }
   check_range("--confidence", options.confidence, 0.5, kLargestConfidence);
-  check_range("--trials", static_cast<double>(options.trials), kFewestTrials, kMostTrials);
+  if (options.trials) check_range("--trials", static_cast<double>(*options.trials), kFewestTrials, kMostTrials);
   check_range("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
-  check_range("--threads", options.threads, 0, kMostThreads);
+  options.fit = validated(std::move(options.fit));
   return options;
 }
 

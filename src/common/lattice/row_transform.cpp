@@ -61,32 +61,40 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   if (!p.center.empty() && p.center.size() != p.dim()) {
     throw UsageError(fmt::format("the centre has {} entries, but rows have {}", p.center.size(), p.dim()));
   }
+  if (!(p.intercept >= 0.0 && p.intercept < 1.0)) {
+    throw UsageError(fmt::format("the intercept's share {} must lie in [0, 1)", p.intercept));
+  }
 }
 
 bool RowTransform::operator()(std::span<const float> row, std::span<double> out) const {
   const Preprocessing& p = preprocessing_;
-  DPREDUCE_ASSERT(row.size() == p.input_dim && out.size() == p.dim());
+  DPREDUCE_ASSERT(row.size() == p.input_dim && out.size() == p.output_dim());
 
   if (!is_finite(row)) {
     std::fill(out.begin(), out.end(), 0.0);
     return false;
   }
 
+  const std::span<double> v = out.first(p.dim());
   if (p.pool == 1) {
-    std::copy(row.begin(), row.end(), out.begin());
+    std::copy(row.begin(), row.end(), v.begin());
   } else {
-    for (std::size_t group = 0; group < out.size(); ++group) {
+    for (std::size_t group = 0; group < v.size(); ++group) {
       const std::size_t first = group * p.pool;
       const std::size_t last = std::min(first + p.pool, row.size());
       double sum = 0.0;
       for (std::size_t a = first; a < last; ++a) sum += row[a];
-      out[group] = sum / static_cast<double>(last - first);
+      v[group] = sum / static_cast<double>(last - first);
     }
   }
-  scale_to_clip_norm(out, p.normalize, p.clip_norm);
+  scale_to_clip_norm(v, p.normalize, p.clip_norm);
   if (!p.center.empty()) {
-    for (std::size_t a = 0; a < out.size(); ++a) out[a] -= p.center[a];
-    scale_to_clip_norm(out, p.normalize, p.clip_norm);
+    for (std::size_t a = 0; a < v.size(); ++a) v[a] -= p.center[a];
+    scale_to_clip_norm(v, p.normalize, p.clip_norm);
+  }
+  if (p.intercept > 0.0) {
+    for (double& entry : v) entry *= std::sqrt(1.0 - p.intercept);
+    out.back() = std::sqrt(p.intercept) * p.clip_norm;
   }
   return true;
 }

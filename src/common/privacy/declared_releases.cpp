@@ -2,11 +2,17 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::uint64_t kSquaredNorm = std::uint64_t{kLatticeNorm} * std::uint64_t{kLatticeNorm};
+constexpr std::uint64_t kFourthNorm = kSquaredNorm * kSquaredNorm;  // 4 of these fit into 64 bits
+
+BlockRequest gram_block(std::size_t dim, double loss_weight) {
+  return {"gram", triangle_elements(dim), loss_weight, BlockNoise::kSymmetric};
+}
 
 }  // namespace
 
@@ -43,6 +49,47 @@ ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric 
     }
   }
   return request;
+}
+
+ReleaseRequest gram_release(std::size_t dim, Adjacency adjacency, double share) {
+  DPREDUCE_ASSERT(dim >= 1 && share > 0.0);
+  const bool is_add_remove = adjacency == Adjacency::kAddRemove;
+  const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm}}
+                                                   : SensitivityProfile{"another row", {2 * kFourthNorm}};
+  return {.name = "gram", .share = share, .blocks = {gram_block(dim, 1.0)}, .profiles = {profile}};
+}
+
+ReleaseRequest least_squares_release(std::size_t classes, std::size_t dim, double gram_share, Adjacency adjacency,
+                                     double share) {
+  DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0 && gram_share > 0.0 && gram_share < 1.0);
+  // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
+  const double gram_weight = gram_share / static_cast<double>(kSquaredNorm);
+  const double sums_weight = (1.0 - gram_share) / static_cast<double>(kLatticeNorm);
+  ReleaseRequest request{
+      .name = "least_squares",
+      .share = share,
+      .blocks = {gram_block(dim, gram_weight * gram_weight), {"class_sums", classes * dim, sums_weight * sums_weight}},
+      .profiles = {}};
+  if (adjacency == Adjacency::kAddRemove) {
+    request.profiles = {{"one row more or less", {kFourthNorm, kSquaredNorm}}};
+  } else {
+    request.profiles = {{"another row", {2 * kFourthNorm, 3 * kSquaredNorm}},
+                        {"the opposite row", {0, 4 * kSquaredNorm}}};
+  }
+  return request;
+}
+
+ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
+                                double share) {
+  DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && rounds >= 1 && share > 0.0);
+  const bool is_add_remove = adjacency == Adjacency::kAddRemove;
+  const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm}}
+                                                   : SensitivityProfile{"another row", {4 * kFourthNorm}};
+  return {.name = "gradient",
+          .share = share,
+          .rounds = rounds,
+          .blocks = {{"gradient", classes * dim, 1.0}},
+          .profiles = {profile}};
 }
 
 Statistic empty_statistic(const ReleaseRequest& request) {

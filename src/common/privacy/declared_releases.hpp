@@ -1,10 +1,12 @@
 // What the methods release: every block of every method, with its exact sensitivity. Workers make their statistic from
 // it, the noise plan its noise, the ledger its line; a statistic that is not declared here cannot be released.
 //
-// Legend: a lattice row q has ||q||_2 <= S (kLatticeNorm) and at most one label; K classes, d features.
+// Legend: a lattice row q has ||q||_2 <= S (kLatticeNorm) and at most one label; K classes, d features
+// (an intercept is one of them).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "dpreduce/config/choices.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
@@ -29,6 +31,29 @@ ReleaseRequest center_release(std::size_t dim, Adjacency adjacency, double share
 /// Preconditions: classes >= 2; dim >= 1; 0 < share.
 ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric metric, Adjacency adjacency,
                                    double share);
+
+/// Release "gram": the upper triangle of G = sum_i q_i q_i^T, with symmetric noise.
+///
+/// Sensitivity, squared, in the Frobenius norm: add-remove S^4; replace-one |q q^T - q' q'^T|_F^2 <= 2 S^4.
+/// Source: PRIVACY section 3.2. Preconditions: dim >= 1; 0 < share.
+ReleaseRequest gram_release(std::size_t dim, Adjacency adjacency, double share);
+
+/// Release "least_squares": gram as above, and class_sums (K x d). `gram_share` of the release's mu^2 goes to the Gram
+/// matrix.
+///
+/// Sensitivity, squared: add-remove {S^4, S^2}. Replace-one, t = <q, q'> / S^2: within a class {2 S^4 (1 - t^2),
+/// 2 S^2 (1 - t)}, a curve below the tangents at t = 0 and t = -1, whose corners are {2 S^4, 3 S^2} and {0, 4 S^2}; no
+/// noise costs more on the curve than at the worse of the corners. Across two classes {2 S^4, 2 S^2}, below the first.
+/// Preconditions: classes >= 2; dim >= 1; 0 < gram_share < 1; 0 < share.
+ReleaseRequest least_squares_release(std::size_t classes, std::size_t dim, double gram_share, Adjacency adjacency,
+                                     double share);
+
+/// Release "gradient", `rounds` times: gradient = sum_i r_i q_i^T (K x d) of residuals r_i on the lattice, |r_i| <= S.
+///
+/// Sensitivity, squared: |r q^T|_F^2 = |r|^2 |q|^2 <= S^4; replace-one 4 S^4. Whatever the loss and the number of
+/// classes. Preconditions: classes >= 2; dim >= 1; rounds >= 1; 0 < share.
+ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
+                                double share);
 
 /// An all-zero statistic with the blocks of `request`.
 Statistic empty_statistic(const ReleaseRequest& request);

@@ -9,6 +9,7 @@
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/high_precision.hpp"
 #include "dpreduce/privacy/noise_split.hpp"
+#include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
 namespace {
@@ -17,6 +18,10 @@ using boost::multiprecision::sqrt;
 
 // Far above the rounding of 50 digits over any number of blocks, far below that of double.
 const HighPrecision kArithmeticError("1e-40");
+
+// Kept back of the budget's mu^2. Ledgers charge every round by itself, its mu rounded up to a double, and add these
+// up, rounding up again: a few units in the last place, 2^-52, that must not be what passes the budget.
+const HighPrecision kRoundingSlack("4e-15");
 
 HighPrecision squared_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                          std::uint64_t rounds) {
@@ -45,6 +50,9 @@ void check_blocks(const ReleaseRequest& release) {
     if (block.name.empty()) throw UsageError("release " + release.name + " has a block without a name");
     if (!names.insert(block.name).second) throw UsageError(where + ": the name occurs twice");
     if (block.elements == 0) throw UsageError(where + ": has no elements");
+    if (block.noise == BlockNoise::kSymmetric && !triangle_order(block.elements)) {
+      throw UsageError(where + ": " + std::to_string(block.elements) + " elements are no upper triangle");
+    }
     require_positive(where + ": loss weight", block.loss_weight);
   }
 }
@@ -90,8 +98,11 @@ std::vector<double> choose_sigmas(const ReleaseRequest& release, const HighPreci
       split_precision(weights, release.profiles, allowed_squared_mu / release.rounds);
 
   std::vector<double> sigmas;
-  for (const HighPrecision& precision : precisions) {
-    sigmas.push_back(std::max(round_up(1 / sqrt(precision)), kSmallestPlannedSigma));
+  for (std::size_t block = 0; block < precisions.size(); ++block) {
+    // So that the elements beside a diagonal get no less than the smallest either.
+    const double smallest =
+        release.blocks[block].noise == BlockNoise::kSymmetric ? 2 * kSmallestPlannedSigma : kSmallestPlannedSigma;
+    sigmas.push_back(std::max(round_up(1 / sqrt(precisions[block])), smallest));
   }
   while (squared_mu(sigmas, release.profiles, release.rounds) > allowed_squared_mu) {
     for (double& sigma : sigmas) sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
@@ -118,7 +129,8 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
                               .squared_sensitivity = squared,
                               .sensitivity = round_up(sensitivity),
                               .sigma = sigmas[block],
-                              .mu = round_up(sensitivity / sigmas[block])});
+                              .mu = round_up(sensitivity / sigmas[block]),
+                              .noise = request.blocks[block].noise});
   }
   return release;
 }
@@ -141,6 +153,10 @@ const PlannedRelease& NoisePlan::release(std::string_view release_name) const {
   return named(releases, "release", release_name);
 }
 
+std::string label_of_round(const PlannedRelease& release, std::uint64_t round) {
+  return release.rounds == 1 ? release.name : release.name + "/" + std::to_string(round);
+}
+
 NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases) {
   check_releases(mu, adjacency, releases);
   HighPrecision all_shares = 0;
@@ -150,8 +166,7 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseReq
   NoisePlan plan{.adjacency = adjacency, .budget_mu = mu, .mu = 0, .releases = {}};
   HighPrecision spent = 0;
   for (const ReleaseRequest& request : releases) {
-    // A hair below the share, so that the sum of the shares is below the budget whatever the rounding.
-    const HighPrecision allowed = budget * request.share / all_shares * (1 - kArithmeticError);
+    const HighPrecision allowed = budget * request.share / all_shares * (1 - kRoundingSlack);
     const std::vector<double> sigmas = choose_sigmas(request, allowed);
     spent += squared_mu(sigmas, request.profiles, request.rounds);
     plan.releases.push_back(plan_release(request, sigmas));

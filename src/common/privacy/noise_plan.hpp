@@ -29,10 +29,17 @@ inline constexpr double kLargestPlannedSigma = 0x1p45;
 /// The smallest: a budget that would be content with less gets this, and spends less than it may.
 inline constexpr double kSmallestPlannedSigma = 0.5;
 
+/// How a block's noise is spread over its elements.
+enum class BlockNoise {
+  kEqual,     ///< variance s^2 on every element
+  kSymmetric  ///< the upper triangle of a symmetric matrix (triangle.hpp): s^2 on the diagonal, s^2 / 2 beside it
+};
+
 struct BlockRequest {
   std::string name;
   std::uint64_t elements;
   double loss_weight;  ///< W_b; only the ratios within a release matter
+  BlockNoise noise = BlockNoise::kEqual;
 };
 
 struct ReleaseRequest {
@@ -50,6 +57,7 @@ struct PlannedBlock {
   double sensitivity;                 ///< its root, rounded up
   double sigma;                       ///< of one round, in lattice units
   double mu;                          ///< sensitivity / sigma, of one round, rounded up
+  BlockNoise noise = BlockNoise::kEqual;
 };
 
 struct PlannedRelease {
@@ -62,6 +70,9 @@ struct PlannedRelease {
   /// @throws UsageError if there is no block of that name.
   const PlannedBlock& block(std::string_view block_name) const;
 };
+
+/// What ledgers and reports call one round: "gram" where a release is made once, "gradient/3" for the third of several.
+std::string label_of_round(const PlannedRelease& release, std::uint64_t round);
 
 struct NoisePlan {
   Adjacency adjacency;

@@ -33,7 +33,7 @@ TEST(CommandLine, FitHasTheContractsDefaults) {
   EXPECT_EQ(fit.method, Method::kAuto);
   EXPECT_EQ(fit.normalize, Normalize::kL2);
   EXPECT_EQ(fit.clip_norm, 1.0);
-  EXPECT_EQ(fit.center, Centering::kNone);
+  EXPECT_FALSE(fit.center.has_value());
   EXPECT_EQ(fit.adjacency, Adjacency::kAddRemove);
   EXPECT_EQ(fit.out, "model.safetensors");
   EXPECT_FALSE(fit.seed.has_value());

@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "dpreduce/commands/guarantee.hpp"
 #include "dpreduce/config/options.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 
 namespace dpreduce {
@@ -29,19 +27,8 @@ struct FitPlan {
   const ReleaseRequest& request(std::string_view name) const;
 };
 
-/// The plan for rows of `input_dim` features. Throws UsageError where options and features do not fit.
+/// The plan for rows of `input_dim` features; `options` are resolved. Throws UsageError where options and features do
+/// not fit.
 FitPlan plan_fit(const FitOptions& options, std::size_t input_dim);
-
-/// {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release", "sensitivity",
-/// "sigma", "mu", "coordinates"}]}; sensitivity and sigma in lattice units. Figures are null and releases empty in a
-/// non-private run.
-nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant);
-
-/// For class sizes that a user may think of: {"rows_per_class", "error"}, where error = s sqrt(d) / (scale C
-/// rows_per_class) is the expected distance of a class's released mean from its exact one, in units of the clip norm.
-nlohmann::json expected_error_json(const FitPlan& plan);
-
-/// What --dry-run prints.
-void print_dry_run(const FitOptions& options, const FitPlan& plan);
 
 }  // namespace dpreduce

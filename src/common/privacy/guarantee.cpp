@@ -1,4 +1,4 @@
-#include "dpreduce/commands/guarantee.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
 
 #include <nlohmann/json.hpp>
 

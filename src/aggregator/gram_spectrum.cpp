@@ -1,0 +1,58 @@
+#include "dpreduce/aggregator/gram_spectrum.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include <Eigen/Core>
+#include <lapacke.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+
+// OpenBLAS divides work among threads, and sums in an order that depends on how many there are.
+extern "C" void openblas_set_num_threads(int count);
+
+namespace dpreduce {
+namespace {
+
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+double shrunk(double eigenvalue, double noise_radius) {
+  if (eigenvalue < 2.0 * noise_radius) return 0.0;
+  return 0.5 * (eigenvalue + std::sqrt(eigenvalue * eigenvalue - 4.0 * noise_radius * noise_radius));
+}
+
+}  // namespace
+
+GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
+    : eigenvalues_(lattice.dim), eigenvectors_(lattice.dim * lattice.dim) {
+  const std::size_t dim = lattice.dim;
+  DPREDUCE_ASSERT(gram.values().size() == triangle_elements(dim));
+  const double unit = lattice.scale() * lattice.scale();
+  for (std::size_t i = 0; i < dim; ++i) {
+    const auto row = gram.values().subspan(triangle_row(i, dim), dim - i);
+    for (std::size_t j = i; j < dim; ++j) eigenvectors_[i * dim + j] = static_cast<double>(row[j - i]) / unit;
+  }
+  noise_radius_ = gram.sigma() / unit * std::sqrt(static_cast<double>(dim) / 2.0);
+
+  // The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
+  // eigenvectors then come as columns, which are our rows.
+  openblas_set_num_threads(1);
+  const auto order = static_cast<lapack_int>(dim);
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', order, eigenvectors_.data(), order, eigenvalues_.data()) != 0) {
+    throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
+  }
+  for (double& eigenvalue : eigenvalues_) eigenvalue = shrunk(eigenvalue, noise_radius_);
+}
+
+void GramSpectrum::solve(std::span<double> rows, double ridge) const {
+  const auto dim = static_cast<Eigen::Index>(eigenvalues_.size());
+  DPREDUCE_ASSERT(ridge > 0.0 && rows.size() % eigenvalues_.size() == 0);
+  Eigen::Map<RowMajor> x(rows.data(), static_cast<Eigen::Index>(rows.size()) / dim, dim);
+  const Eigen::Map<const RowMajor> vectors(eigenvectors_.data(), dim, dim);
+  const Eigen::Map<const Eigen::ArrayXd> values(eigenvalues_.data(), dim);
+  const RowMajor coordinates = (x * vectors.transpose()) * (values + ridge).inverse().matrix().asDiagonal();
+  x.noalias() = coordinates * vectors;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,44 @@
+// A released Gram matrix by its eigenvalues, cleaned of the noise that is known to be in it.
+//
+// Legend: G + N is the released d x d matrix in feature units, N symmetric Gaussian with standard deviation s on the
+// diagonal and s / sqrt(2) beside it: a Wigner matrix with spectrum in [-2 w, 2 w], w = s sqrt(d / 2). By random-matrix
+// theory an eigenvalue g of G (of low rank beside d) shows up at l = g + w^2 / g, if g > w; so
+//
+//     g(l) = (l + sqrt(l^2 - 4 w^2)) / 2  for l >= 2 w,  else 0
+//
+// s is public, so this is post-processing. Without noise w = 0 and g(l) = max(l, 0).
+// Source: Benaych-Georges and Nadakuditi 2011, section 3.1; shared/METHODS for its use here.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+class GramSpectrum {
+ public:
+  /// Of a released upper triangle (triangle.hpp) of rows on `lattice`. Cost: about 9 d^3 flops, on one thread, so that
+  /// its bits do not depend on the number of threads. Preconditions (asserted): d (d + 1) / 2 elements. Throws
+  /// std::runtime_error where LAPACK does not converge.
+  GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
+
+  std::size_t dim() const { return eigenvalues_.size(); }
+  /// w, in units of feature^2.
+  double noise_radius() const { return noise_radius_; }
+  /// g(l), ascending.
+  std::span<const double> eigenvalues() const { return eigenvalues_; }
+
+  /// rows <- rows (G + ridge I)^-1, G with eigenvalues g(l).
+  /// Shapes: rows K x d, row-major. Preconditions (asserted): ridge > 0. Cost: 4 K d^2 flops.
+  void solve(std::span<double> rows, double ridge) const;
+
+ private:
+  double noise_radius_;
+  std::vector<double> eigenvalues_;
+  std::vector<double> eigenvectors_;  // d x d, one eigenvector a row
+};
+
+}  // namespace dpreduce

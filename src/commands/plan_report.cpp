@@ -1,0 +1,99 @@
+#include "dpreduce/commands/plan_report.hpp"
+
+#include <cmath>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kClassSizesToTell[] = {10, 100, 1000, 10000};
+
+bool has_class_means(const FitPlan& plan) {
+  return plan.requests.back().name == "class_means";
+}
+
+// sigma of the class sums in feature units, over the clip norm: how many rows of norm C one coordinate's noise is.
+double noise_in_rows(const FitPlan& plan) {
+  const PlannedBlock& sums = plan.noise->release("class_means").block("class_sums");
+  const Lattice lattice{plan.preprocessing.clip_norm, plan.preprocessing.dim()};
+  return sums.sigma / (lattice.scale() * lattice.clip_norm);
+}
+
+nlohmann::json block_json(const PlannedBlock& block, const std::string& release) {
+  nlohmann::json json{{"name", block.name},   {"release", release}, {"sensitivity", block.sensitivity},
+                      {"sigma", block.sigma}, {"mu", block.mu},     {"coordinates", block.elements}};
+  if (block.noise == BlockNoise::kSymmetric) json["sigma_off_diagonal"] = off_diagonal_sigma(block.sigma);
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant) {
+  nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
+  json["adjacency"] = to_string(adjacency);
+  json["accountant"] = to_string(accountant);
+  json["releases"] = nlohmann::json::array();
+  if (!plan.noise) return json;
+  json.update(to_json(*plan.guarantee));
+  for (const PlannedRelease& release : plan.noise->releases) {
+    for (std::uint64_t round = 1; round <= release.rounds; ++round) {
+      for (const PlannedBlock& block : release.blocks) {
+        json["releases"].push_back(block_json(block, label_of_round(release, round)));
+      }
+    }
+  }
+  return json;
+}
+
+nlohmann::json expected_error_json(const FitPlan& plan) {
+  nlohmann::json errors = nlohmann::json::array();
+  if (!plan.noise || !has_class_means(plan)) return errors;
+  const double length = noise_in_rows(plan) * std::sqrt(static_cast<double>(plan.preprocessing.dim()));
+  for (const double rows : kClassSizesToTell) errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
+  return errors;
+}
+
+void print_dry_run(const FitOptions& options, const FitPlan& plan) {
+  if (options.format == OutputFormat::kJson) {
+    const nlohmann::json json{{"dry_run", true},
+                              {"method", make_method(options)->name()},
+                              {"private", plan.is_private},
+                              {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
+                              {"expected_error", expected_error_json(plan)},
+                              {"memory_bytes_per_rank", plan.memory_bytes},
+                              {"version", version()}};
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("dry run: no row is read, nothing is spent\n");
+  fmt::print("memory     {:.0f} MiB a rank at most, whatever the number of rows\n",
+             std::ceil(static_cast<double>(plan.memory_bytes) / (1 << 20)));
+  if (!plan.noise) {
+    fmt::print("noise      none: NOT private\n");
+    return;
+  }
+  fmt::print("budget     epsilon {:g} at delta {:g}, mu {:.6g}, rho {:.6g}, {}\n", plan.guarantee->epsilon,
+             plan.guarantee->delta, plan.guarantee->mu, plan.guarantee->rho, to_string(options.adjacency));
+  for (const PlannedRelease& release : plan.noise->releases) {
+    for (const PlannedBlock& block : release.blocks) {
+      fmt::print("noise      {:<14} {:>10} coordinates, sensitivity {:.9g}, sigma {:.9g}, mu {:.6g}{}{}\n", block.name,
+                 block.elements, block.sensitivity, block.sigma, block.mu,
+                 release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
+                 block.noise == BlockNoise::kSymmetric ? " (off the diagonal sigma / sqrt(2))" : "");
+    }
+  }
+  if (!has_class_means(plan)) return;
+  fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));
+  for (const auto& row : expected_error_json(plan)) {
+    fmt::print("           a class of {:>6} rows: its mean is off by {:.3g} C\n", row["rows_per_class"].get<double>(),
+               row["error"].get<double>());
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,24 @@
+// What a fit's plan says of itself: to --dry-run and to the report.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "dpreduce/methods/fit_plan.hpp"
+
+namespace dpreduce {
+
+/// {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release", "sensitivity",
+/// "sigma", "mu", "coordinates"}]}; one entry a block and round, sensitivity and sigma in lattice units; a symmetric
+/// block has "sigma_off_diagonal" too. Figures are null and releases empty in a
+/// non-private run.
+nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant);
+
+/// For class means, and class sizes that a user may think of: {"rows_per_class", "error"}, where error = s sqrt(d) /
+/// (scale C rows_per_class) is the expected distance of a class's released mean from its exact one, in units of the
+/// clip norm.
+nlohmann::json expected_error_json(const FitPlan& plan);
+
+/// What --dry-run prints.
+void print_dry_run(const FitOptions& options, const FitPlan& plan);
+
+}  // namespace dpreduce

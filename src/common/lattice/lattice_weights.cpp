@@ -1,0 +1,37 @@
+#include "dpreduce/lattice/lattice_weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kLargestWeight = 1e100;  // scores stay finite
+
+}  // namespace
+
+LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& lattice) : dim_(lattice.dim) {
+  if (dim_ == 0 || weights.size() % dim_ != 0)
+    throw UsageError("weights must be K rows of as many entries as features");
+  if (!std::all_of(weights.begin(), weights.end(), [](double entry) { return std::abs(entry) <= kLargestWeight; })) {
+    throw UsageError("weights grow without bound: the steps are too long");
+  }
+  values_.resize(weights.size());
+  for (std::size_t first = 0; first < weights.size(); first += dim_) {
+    const auto row = weights.subspan(first, dim_);
+    double largest = 0.0;
+    for (const double entry : row) largest = std::max(largest, std::abs(entry));
+    const double units = static_cast<double>(kLatticeNorm) / largest;
+    if (largest == 0.0 || !std::isfinite(units)) {
+      factors_.push_back(0.0);
+      continue;
+    }
+    std::transform(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(first),
+                   [&](double entry) { return static_cast<std::int16_t>(std::lround(entry * units)); });
+    factors_.push_back(1.0 / (lattice.scale() * units));
+  }
+}
+
+}  // namespace dpreduce

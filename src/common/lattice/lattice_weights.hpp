@@ -1,0 +1,40 @@
+// Weights of linear scores on the lattice, so that the scores of a row are exact integer dot products: the same bits
+// whatever other rows stand beside it.
+//
+// Legend: W is K x d weights, w_c its rows, q a lattice row, S = 32767, scale = lattice units per feature unit.
+//
+//     t_c = S / max_a |W_ca|      w_ca = round(t_c W_ca)      score_c = <q, w_c> * factor_c,  factor_c = 1 / (scale
+//     t_c)
+//
+// Weights are public, so t_c may be their own maximum: rounding them spends no privacy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+class LatticeWeights {
+ public:
+  /// K x d weights (row-major) for rows on `lattice`. Throws UsageError where the size is no multiple of d, or an entry
+  /// is above 1e100 or no number.
+  LatticeWeights(std::span<const double> weights, const Lattice& lattice);
+
+  std::size_t classes() const { return factors_.size(); }
+  std::size_t dim() const { return dim_; }
+  /// w, K x d, row-major.
+  const std::int16_t* values() const { return values_.data(); }
+  /// factor_c; 0 for a class whose weights are all 0.
+  std::span<const double> factors() const { return factors_; }
+
+ private:
+  std::size_t dim_;
+  std::vector<std::int16_t> values_;
+  std::vector<double> factors_;
+};
+
+}  // namespace dpreduce

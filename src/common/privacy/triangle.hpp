@@ -1,0 +1,25 @@
+// The upper triangle of a symmetric d x d matrix in one array, row after row:
+//
+//   (0,0) (0,1) ... (0,d-1)   (1,1) ... (1,d-1)   ...   (d-1,d-1)          d (d + 1) / 2 elements
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace dpreduce {
+
+/// d (d + 1) / 2.  @pre d < 2^31.
+constexpr std::uint64_t triangle_elements(std::uint64_t order) {
+  return order * (order + 1) / 2;
+}
+
+/// Position of (i, i): the start of row i.  @pre i < d < 2^31.
+constexpr std::uint64_t triangle_row(std::uint64_t i, std::uint64_t order) {
+  return i * (2 * order - i + 1) / 2;
+}
+
+/// The d whose triangle has so many elements, if there is one.
+std::optional<std::uint64_t> triangle_order(std::uint64_t elements);
+
+}  // namespace dpreduce

@@ -1,0 +1,41 @@
+// Class means: nearest direction or nearest centre.
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/aggregator/mean_classifier.hpp"
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+namespace {
+
+class MeanMethod : public TrainingMethod {
+ public:
+  explicit MeanMethod(Metric metric) : metric_(metric) {}
+
+  std::string_view name() const override { return "mean"; }
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    terms.metric = metric_;
+    return {registered_statistic("class_means").request(terms, 1.0)};
+  }
+
+  nlohmann::json settings() const override { return {{"metric", to_string(metric_)}}; }
+
+  LinearScores train(TrainingRun& run) const override {
+    const Release release = run.release("class_means");
+    run.end_phase("sums");
+    LinearScores scores;
+    if (run.ranks().is_coordinator()) scores = solve_mean_classifier(release, run.lattice(), metric_);
+    return shared_scores(std::move(scores), run);
+  }
+
+ private:
+  Metric metric_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options) {
+  return std::make_unique<MeanMethod>(options.metric);
+}
+
+}  // namespace dpreduce

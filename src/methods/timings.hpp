@@ -1,0 +1,22 @@
+// Seconds of each phase of a command.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dpreduce {
+
+class Timings {
+ public:
+  /// Gives the time since the last call, or since construction, to `phase`; a phase that comes again adds up.
+  void end_phase(const std::string& phase);
+  const std::vector<std::pair<std::string, double>>& phases() const { return phases_; }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  std::vector<std::pair<std::string, double>> phases_;
+};
+
+}  // namespace dpreduce

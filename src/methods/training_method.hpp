@@ -1,0 +1,53 @@
+// A method: which releases it makes, and how it comes from them to a classifier. One file each.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "dpreduce/aggregator/linear_scores.hpp"
+#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/training_run.hpp"
+
+namespace dpreduce {
+
+class TrainingMethod {
+ public:
+  virtual ~TrainingMethod() = default;
+
+  /// As --method, reports, models and ledgers spell it.
+  virtual std::string_view name() const = 0;
+
+  /// Share of C^2 that an intercept coordinate takes of every row; 0 for none.
+  virtual double intercept() const { return 0.0; }
+
+  /// What is released of rows as they are trained on (terms.dim counts the intercept), in order. Their shares of mu^2
+  /// add up to 1.
+  virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;
+
+  /// Everything public that decides what is released, beyond the options common to all methods.
+  virtual nlohmann::json settings() const = 0;
+
+  /// Makes the releases of requests() and solves. The result is the same on every rank. Collective.
+  virtual LinearScores train(TrainingRun& run) const = 0;
+};
+
+/// The method that `options` name, which are resolved.
+std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
+
+/// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone.
+FitOptions resolved(FitOptions options);
+
+std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
+
+/// Releases the mean of all rows and centres the run by it. Collective.
+void release_center(TrainingRun& run);
+
+/// Makes the coordinator's W and b known to every rank. Collective.
+LinearScores shared_scores(LinearScores scores, TrainingRun& run);
+
+}  // namespace dpreduce

@@ -1,0 +1,61 @@
+// One training run as a method sees it: releases of statistics of everybody's rows, one after the other.
+//
+//     release(name) = this rank's statistic of its rows  ->  noise, ledger, reduction over ranks (aggregator/release)
+//
+// The only way from rows to a method, so that a method cannot look at anything that has no noise.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/methods/fit_plan.hpp"
+#include "dpreduce/methods/timings.hpp"
+#include "dpreduce/worker/registered_statistics.hpp"
+
+namespace dpreduce {
+
+/// Makes what is told how far a pass has come (for the named release).
+using ProgressOf = std::function<OnChunk(std::string_view release)>;
+
+class TrainingRun {
+ public:
+  /// All references outlive the run.
+  TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
+              ProgressOf progress, Timings& timings);
+
+  /// The next round of that release, at the coordinator; other ranks get one without blocks. Collective: all ranks stop
+  /// soon after one fails. Gradients need their `point`, the same on every rank. Errors: as for_each_lattice_chunk and
+  /// Releaser::release.
+  Release release(std::string_view name, const GradientPoint* point = nullptr);
+
+  /// From here on `watcher` is shown every release, as it becomes public.
+  void watch(std::function<void(const Release&)> watcher) { watcher_ = std::move(watcher); }
+
+  /// From here on rows are centred by this released mean.
+  void set_center(std::vector<double> center);
+  /// From here on rows get an intercept coordinate.
+  void set_intercept(double share);
+
+  Communicator& ranks() { return ranks_; }
+  const Preprocessing& preprocessing() const { return transform_.preprocessing(); }
+  /// Of rows as they are released now.
+  Lattice lattice() const { return {preprocessing().clip_norm, preprocessing().output_dim()}; }
+  std::size_t classes() const { return stream_.classes; }
+  void end_phase(const std::string& phase) { timings_.end_phase(phase); }
+
+ private:
+  Communicator& ranks_;
+  WorkerRows& rows_;
+  Releaser& releaser_;
+  const FitPlan& plan_;
+  StreamPlan stream_;
+  ProgressOf progress_;
+  Timings& timings_;
+  RowTransform transform_;
+  std::function<void(const Release&)> watcher_;
+};
+
+}  // namespace dpreduce

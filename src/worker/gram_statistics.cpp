@@ -1,0 +1,54 @@
+#include "dpreduce/worker/gram_statistics.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "dpreduce/kernels/class_sums.hpp"
+#include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/randomness/secure_bytes.hpp"
+#include "dpreduce/worker/chunk_view.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Adds the Gram matrix of all chunks to the block `gram`, and shows each chunk to `also`.
+void accumulate_grams(Statistic& statistic, const StatisticInputs& inputs,
+                      const std::function<void(const LatticeRows&)>& also) {
+  const std::size_t dim = inputs.transform.output_dim();
+  const IntegerKernel& kernel = select_kernel();
+  SecretVector<std::int64_t> square(dim * dim);
+  for_each_lattice_chunk(
+      inputs.rows, inputs.transform, inputs.plan,
+      [&](const LatticeRows& chunk) {
+        kernel.accumulate_gram(view_of(chunk), {square.data(), dim, dim, dim}, inputs.plan.threads);
+        also(chunk);
+      },
+      inputs.on_chunk);
+  const std::span<std::int64_t> triangle = statistic.block(statistic.index_of("gram"));
+  for (std::size_t i = 0; i < dim; ++i) {
+    const std::span<const std::int64_t> row(square.data() + i * dim + i, dim - i);
+    std::copy(row.begin(), row.end(), triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(i, dim)));
+  }
+}
+
+}  // namespace
+
+Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  Statistic statistic = empty_statistic(request);
+  accumulate_grams(statistic, inputs, [](const LatticeRows&) {});
+  return statistic;
+}
+
+Statistic least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
+  const std::size_t dim = inputs.transform.output_dim();
+  accumulate_grams(statistic, inputs, [&](const LatticeRows& chunk) {
+    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
+                          inputs.plan.threads);
+  });
+  return statistic;
+}
+
+}  // namespace dpreduce

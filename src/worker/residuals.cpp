@@ -1,0 +1,89 @@
+#include "dpreduce/worker/residuals.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kSmallestExponent = -700.0;
+
+// sum_c v_c in a fixed order: eight running sums, then pairwise.
+double sum_of(std::span<const double> v) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> sums{};
+  std::size_t c = 0;
+  for (; c + kLanes <= v.size(); c += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += v[c + lane];
+  }
+  for (std::size_t lane = 0; c < v.size(); ++c, ++lane) sums[lane] += v[c];
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+// x = k ln 2 + r, |r| <= ln(2)/2, and exp(r) by its Taylor polynomial of degree 13: remainder below 2^-57.
+inline double exp_polynomial(double x) {
+  constexpr double kInverseLn2 = 1.4426950408889634074;
+  constexpr double kLn2High = 0x1.62e42feep-1;  // 33 bits: k kLn2High is exact for |k| < 2^20
+  constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+  constexpr double kRoundToInteger = 6755399441055744.0;
+  constexpr std::array<double, 14> kTaylor = {
+      1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+      1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+  const double bounded = std::max(x, kSmallestExponent);
+  const double shifted = bounded * kInverseLn2 + kRoundToInteger;
+  const double k = shifted - kRoundToInteger;
+  const double r = (bounded - k * kLn2High) - k * kLn2Low;
+  double sum = kTaylor[13];
+  for (std::size_t degree = 13; degree-- > 0;) sum = sum * r + kTaylor[degree];
+  // The low bits of `shifted` hold k as an integer: 2^k has k + 1023 as its exponent.
+  const std::uint64_t exponent = (std::bit_cast<std::uint64_t>(shifted) + 1023) << 52;
+  const double scaled = sum * std::bit_cast<double>(exponent);
+  return x < kSmallestExponent ? 0.0 : scaled;
+}
+
+// v <- softmax(v)
+void softmax(std::span<double> v) {
+  double largest = v[0];
+  for (const double entry : v) largest = std::max(largest, entry);
+  for (double& entry : v) entry = exp_polynomial(entry - largest);
+  const double inverse = 1.0 / sum_of(v);
+  for (double& entry : v) entry *= inverse;
+}
+
+// v <- 1 / (1 + exp(-v)), from the exponential of -|v|
+void sigmoid(std::span<double> v) {
+  for (double& entry : v) {
+    const double small = exp_polynomial(-std::abs(entry));
+    entry = (entry < 0.0 ? small : 1.0) / (1.0 + small);
+  }
+}
+
+}  // namespace
+
+double exp_of_nonpositive(double x) {
+  return exp_polynomial(x);
+}
+
+void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors, std::int32_t label,
+                      Loss loss, std::span<double> scratch, std::span<std::int16_t> rho) {
+  if (label == kNoLabel) {
+    std::fill(rho.begin(), rho.end(), std::int16_t{0});
+    return;
+  }
+  for (std::size_t c = 0; c < scratch.size(); ++c) scratch[c] = factors[c] * static_cast<double>(products[c]);
+  if (loss == Loss::kSoftmax) softmax(scratch);
+  if (loss == Loss::kSigmoid) sigmoid(scratch);
+  scratch[static_cast<std::size_t>(label)] -= 1.0;
+
+  const double norm = std::sqrt(squared_norm(scratch));
+  if (norm > 1.0) {
+    for (double& entry : scratch) entry /= norm;
+  }
+  quantize_row(scratch, Lattice{1.0, scratch.size()}, rho);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,25 @@
+// Residuals of one row: how far its scores are from its label, clipped, on the lattice.
+//
+//     z_c = factor_c <q, w_c>      p = softmax(z), 1 / (1 + exp(-z)) or z      r = p - onehot(y)
+//     r <- r min(1, 1 / |r|_2)     rho = round(r (S - ceil(sqrt(K)/2))),  sum_c rho_c^2 <= S^2 checked in integers
+//
+// Every step is one fixed sequence of IEEE double operations, with an exponential of our own: a row's residual has the
+// same bits whatever rows stand beside it, in a vector's body and in its tail.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dpreduce/config/choices.hpp"
+
+namespace dpreduce {
+
+/// exp(x) for x <= 0, within 4e-16 relative; 0 below -700. No branch, no table, no library call.
+double exp_of_nonpositive(double x);
+
+/// Writes rho (K entries) of a row with exact products <q, w_c> and class `label`; zeros for kNoLabel.
+/// `scratch` has K entries. Preconditions: all spans have K >= 2 entries, label < K.
+void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors, std::int32_t label,
+                      Loss loss, std::span<double> scratch, std::span<std::int16_t> rho);
+
+}  // namespace dpreduce

@@ -1,0 +1,84 @@
+#include "dpreduce/aggregator/gram_spectrum.hpp"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "dpreduce/aggregator/least_squares.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 30;
+const Lattice kLattice{1.0, kDim};
+
+Eigen::MatrixXd random_gram(std::mt19937& engine, std::size_t rows, std::size_t rank, double size) {
+  std::normal_distribution<double> normal;
+  Eigen::MatrixXd factor = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(rows), kDim);
+  for (Eigen::Index i = 0; i < factor.rows(); ++i) {
+    for (Eigen::Index j = 0; j < static_cast<Eigen::Index>(rank); ++j) factor(i, j) = size * normal(engine);
+  }
+  return factor.transpose() * factor;
+}
+
+ReleasedBlock released(const Eigen::MatrixXd& gram, double sigma) {
+  const double unit = kLattice.scale() * kLattice.scale();
+  std::vector<std::int64_t> triangle(triangle_elements(kDim));
+  for (std::size_t i = 0; i < kDim; ++i) {
+    for (std::size_t j = i; j < kDim; ++j) {
+      triangle[triangle_row(i, kDim) + j - i] =
+          std::llround(gram(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) * unit);
+    }
+  }
+  return ReleasedBlock("gram", std::move(triangle), sigma * unit);
+}
+
+TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
+  std::mt19937 engine(1);
+  const Eigen::MatrixXd gram = random_gram(engine, 100, kDim, 1.0);
+  const GramSpectrum spectrum(released(gram, 0.0), kLattice);
+  EXPECT_EQ(spectrum.noise_radius(), 0.0);
+  Eigen::MatrixXd sums = Eigen::MatrixXd::Random(4, kDim);
+  const Eigen::MatrixXd expected =
+      (gram + 0.3 * Eigen::MatrixXd::Identity(kDim, kDim)).ldlt().solve(sums.transpose()).transpose();
+  std::vector<double> rows(4 * kDim);
+  for (std::size_t c = 0; c < 4; ++c) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      rows[c * kDim + a] = sums(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a));
+    }
+  }
+  spectrum.solve(rows, 0.3);
+  for (std::size_t c = 0; c < 4; ++c) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      EXPECT_NEAR(rows[c * kDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)), 1e-6);
+    }
+  }
+}
+
+TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
+  std::mt19937 engine(2);
+  std::normal_distribution<double> normal;
+  constexpr double kSigma = 2.0;
+  Eigen::MatrixXd gram = random_gram(engine, 400, 2, 1.0);  // two eigenvalues near 400, the others 0
+  for (Eigen::Index i = 0; i < gram.rows(); ++i) {
+    for (Eigen::Index j = i; j < gram.cols(); ++j) {
+      gram(i, j) += kSigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
+    }
+  }
+  const GramSpectrum spectrum(released(gram, kSigma), kLattice);
+  EXPECT_NEAR(spectrum.noise_radius(), kSigma * std::sqrt(kDim / 2.0), 1e-9);
+  std::size_t kept = 0;
+  for (const double eigenvalue : spectrum.eigenvalues()) {
+    EXPECT_GE(eigenvalue, 0.0);
+    if (eigenvalue > 100.0) ++kept;
+  }
+  EXPECT_EQ(kept, 2U);
+  EXPECT_LT(spectrum.eigenvalues()[kDim - 4], 2.0 * spectrum.noise_radius());
+}
+
+}  // namespace
+}  // namespace dpreduce

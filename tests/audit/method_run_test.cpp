@@ -1,0 +1,141 @@
+#include "dpreduce/audit/method_run.hpp"
+
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/audit/neighbour_rows.hpp"
+#include "dpreduce/audit/private_folder.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kDim = 4;
+
+struct Terms {
+  Method method;
+  Metric metric;
+  Adjacency adjacency;
+  Centering center;
+};
+
+AuditedMethod method_of(const Terms& terms) {
+  FitOptions options;
+  options.classes = kClasses;
+  options.method = terms.method;
+  options.metric = terms.metric;
+  options.normalize = Normalize::kNone;
+  options.center = terms.center;
+  options.center_share = 0.1;
+  options.rounds = 2;
+  options.loss = Loss::kSquare;
+  options.budget.mu = 1.0;
+  options.adjacency = terms.adjacency;
+  return AuditedMethod(options, kDim);
+}
+
+std::vector<NeighbourPair> pairs_of(const Terms& terms) {
+  return worst_case_pairs({.classes = kClasses,
+                           .dim = kDim,
+                           .clip_norm = 1.0,
+                           .other_rows = 3,
+                           .balancing_rows = 4,
+                           .adjacency = terms.adjacency});
+}
+
+MethodRun::Files write(const PrivateFolder& folder, const std::string& name, const LabelledRows& rows) {
+  MethodRun::Files files{folder / (name + "_x.npy"), folder / (name + "_y.npy")};
+  rows.write(files.x, files.y);
+  return files;
+}
+
+class MethodRunTest : public testing::TestWithParam<Terms> {};
+
+// sum_b D_b^2 / s_b^2 of the pair's exact statistics: the mu that this pair can show. Elements beside a diagonal have
+// half the variance. A gradient's first round is at zero weights, where squared loss has residuals of norm 1; for the
+// others that stands as well.
+TEST_P(MethodRunTest, SomePairOfNeighboursCostsWhatThePlanPaysFor) {
+  const AuditedMethod method = method_of(GetParam());
+  const std::size_t dim = kDim + (GetParam().method == Method::kFc ? 1 : 0);
+  double worst = 0.0;
+  for (const NeighbourPair& pair : pairs_of(GetParam())) {
+    const PrivateFolder folder;
+    const auto files = {write(folder, "0", pair.without), write(folder, "1", pair.with)};
+    double cost = 0.0;
+    for (const PlannedRelease& planned : method.plan().noise->releases) {
+      Preprocessing preprocessing = method.plan().preprocessing;
+      if (planned.name != "center") preprocessing.intercept = dim > kDim ? 0.1 : 0.0;
+      const LatticeWeights zero(std::vector<double>(kClasses * dim, 0.0), {1.0, dim});
+      const GradientPoint at{zero, Loss::kSquare};
+      std::vector<Statistic> statistics;
+      for (const MethodRun::Files& file : files) {
+        WorkerRows rows = WorkerRows::open({file.x}, {file.y}, 0, 1);
+        statistics.push_back(method.statistic(planned.name, rows, preprocessing, &at));
+      }
+      for (std::size_t b = 0; b < planned.blocks.size(); ++b) {
+        const bool is_triangle = planned.blocks[b].noise == BlockNoise::kSymmetric;
+        const std::uint64_t order = is_triangle ? triangle_order(planned.blocks[b].elements).value() : 0;
+        for (std::size_t e = 0; e < planned.blocks[b].elements; ++e) {
+          bool is_diagonal = false;
+          for (std::uint64_t i = 0; i < order; ++i) is_diagonal = is_diagonal || triangle_row(i, order) == e;
+          const auto difference = static_cast<double>(statistics[1].block(b)[e] - statistics[0].block(b)[e]);
+          const double squared = std::pow(difference / planned.blocks[b].sigma, 2);
+          cost += static_cast<double>(planned.rounds) * (is_triangle && !is_diagonal ? 2.0 : 1.0) * squared;
+        }
+      }
+    }
+    EXPECT_LE(std::sqrt(cost), method.plan().noise->mu) << pair.name;
+    worst = std::max(worst, std::sqrt(cost));
+  }
+  // A Gram matrix and sums beside it do not reach their worst on one pair of rows (replace-one).
+  const bool is_reached = GetParam().adjacency == Adjacency::kAddRemove || GetParam().method == Method::kMean;
+  EXPECT_GT(worst, (is_reached ? 0.998 : 0.7) * method.plan().noise->mu);
+}
+
+TEST_P(MethodRunTest, EveryRunPublishesEveryNumberWithNoiseOfItsOwn) {
+  const AuditedMethod method = method_of(GetParam());
+  const PrivateFolder folder;
+  const NeighbourPair pair = pairs_of(GetParam()).front();
+  MethodRun run(method, write(folder, "0", pair.without), write(folder, "1", pair.with), folder / "ledger.jsonl");
+  std::size_t summary = kClasses * (kDim + 1);  // the model
+  std::size_t rounds = 0;
+  for (const PlannedRelease& planned : method.plan().noise->releases) {
+    for (const PlannedBlock& block : planned.blocks) {
+      summary += block.elements;
+      if (planned.rounds > 1) rounds += planned.rounds * block.elements;
+    }
+  }
+  const std::vector<double> first = run.observe(World::kWithCanary);
+  const std::vector<double> second = run.observe(World::kWithCanary);
+  EXPECT_EQ(run.summary(), summary);
+  EXPECT_EQ(first.size(), summary + rounds);
+  EXPECT_EQ(second.size(), summary + rounds);
+  EXPECT_NE(first, second);
+  EXPECT_FALSE(std::filesystem::exists(folder / "ledger.jsonl"));
+}
+
+TEST(AuditedMethod, NeedsABudget) {
+  FitOptions options;
+  options.classes = kClasses;
+  EXPECT_THROW(AuditedMethod(options, kDim), UsageError);
+  options.budget.non_private = true;
+  EXPECT_THROW(AuditedMethod(options, kDim), std::logic_error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Terms, MethodRunTest,
+    testing::Values(Terms{Method::kMean, Metric::kCosine, Adjacency::kAddRemove, Centering::kNone},
+                    Terms{Method::kMean, Metric::kEuclidean, Adjacency::kAddRemove, Centering::kDp},
+                    Terms{Method::kMean, Metric::kEuclidean, Adjacency::kReplaceOne, Centering::kNone},
+                    Terms{Method::kMean, Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp},
+                    Terms{Method::kLs, Metric::kCosine, Adjacency::kAddRemove, Centering::kDp},
+                    Terms{Method::kLs, Metric::kCosine, Adjacency::kReplaceOne, Centering::kNone},
+                    Terms{Method::kFc, Metric::kCosine, Adjacency::kAddRemove, Centering::kNone},
+                    Terms{Method::kFc, Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp}));
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,56 @@
+#include "dpreduce/lattice/lattice_weights.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+TEST(LatticeWeights, ProductsTimesFactorsAreScores) {
+  constexpr std::size_t kDim = 40;
+  const Lattice lattice{1.5, kDim};
+  std::mt19937 engine(3);
+  std::normal_distribution<double> normal;
+  std::vector<double> weights(3 * kDim);
+  for (double& entry : weights) entry = normal(engine);
+  for (std::size_t a = 0; a < kDim; ++a) weights[kDim + a] *= 1e-9;  // each class has a scale of its own
+  const LatticeWeights rounded(weights, lattice);
+
+  std::vector<double> row(kDim);
+  for (double& entry : row) entry = normal(engine) / std::sqrt(1.0 * kDim);
+  std::vector<std::int16_t> q(kDim);
+  ASSERT_TRUE(quantize_row(row, lattice, q));
+  for (std::size_t c = 0; c < 3; ++c) {
+    double exact = 0.0;
+    std::int64_t product = 0;
+    double size = 0.0;
+    for (std::size_t a = 0; a < kDim; ++a) {
+      exact += weights[c * kDim + a] * row[a];
+      product += std::int64_t{q[a]} * rounded.values()[c * kDim + a];
+      size = std::max(size, std::abs(weights[c * kDim + a]));
+    }
+    EXPECT_NEAR(static_cast<double>(product) * rounded.factors()[c], exact, 1e-3 * size);
+  }
+}
+
+TEST(LatticeWeights, ZeroWeightsHaveZeroScores) {
+  const LatticeWeights weights(std::vector<double>(8, 0.0), {1.0, 4});
+  EXPECT_EQ(weights.classes(), 2U);
+  for (std::size_t e = 0; e < 8; ++e) EXPECT_EQ(weights.values()[e], 0);
+  EXPECT_EQ(weights.factors()[1], 0.0);
+}
+
+TEST(LatticeWeights, AreRefusedWhereTheyAreNoNumbersOrNoRows) {
+  EXPECT_THROW(LatticeWeights(std::vector<double>(7), {1.0, 4}), UsageError);
+  EXPECT_THROW(LatticeWeights(std::vector<double>(4, std::nan("")), {1.0, 4}), UsageError);
+  EXPECT_THROW(LatticeWeights(std::vector<double>(4, 1e101), {1.0, 4}), UsageError);
+}
+
+}  // namespace
+}  // namespace dpreduce

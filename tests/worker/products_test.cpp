@@ -1,0 +1,120 @@
+// Gram matrices, class sums and gradients over a worker's rows, against sums written out over the same lattice rows.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/worker/gradient_statistic.hpp"
+#include "dpreduce/worker/gram_statistics.hpp"
+#include "dpreduce/worker/registered_statistics.hpp"
+#include "dpreduce/worker/residuals.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kRows = 301;
+constexpr std::size_t kInputDim = 19;
+constexpr std::size_t kClasses = 4;
+
+class ProductsTest : public testing::Test {
+ protected:
+  ProductsTest() : transform_({kInputDim, 1, Normalize::kL2, 2.0, {}, 0.1}) {
+    std::mt19937 engine(9);
+    std::normal_distribution<float> normal;
+    std::vector<float> x(kRows * kInputDim);
+    for (float& entry : x) entry = normal(engine);
+    std::vector<std::int32_t> y(kRows);
+    for (std::int32_t& label : y) label = static_cast<std::int32_t>(engine() % kClasses);
+    const std::string n = std::to_string(kRows);
+    write_bytes(folder_ / "x.npy",
+                npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kInputDim) + ")")) + element_bytes(x));
+    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+    std::vector<double> row(dim());
+    for (std::size_t i = 0; i < kRows; ++i) {
+      transform_(std::span(x).subspan(i * kInputDim, kInputDim), row);
+      rows_.emplace_back(dim());
+      quantize_row(row, lattice(), rows_.back());
+    }
+    labels_ = y;
+  }
+
+  std::size_t dim() const { return transform_.output_dim(); }
+  Lattice lattice() const { return {2.0, dim()}; }
+
+  Statistic statistic(std::string_view release, unsigned threads, std::size_t memory,
+                      const GradientPoint* point = nullptr) const {
+    ReleaseTerms terms;
+    terms.classes = kClasses;
+    terms.dim = dim();
+    const RegisteredStatistic& registered = registered_statistic(release);
+    WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
+    const OnChunk on_chunk = [](double) {};
+    return registered.compute(registered.request(terms, 1.0), {worker, transform_, plan, on_chunk, point});
+  }
+
+  const TemporaryFolder folder_;
+  RowTransform transform_;
+  std::vector<std::vector<std::int16_t>> rows_;
+  std::vector<std::int32_t> labels_;
+};
+
+TEST_F(ProductsTest, GramAndClassSumsAreExactWhateverTheChunksAndThreads) {
+  for (const unsigned threads : {1U, 3U}) {
+    for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
+      const Statistic gram = statistic("gram", threads, memory);
+      const Statistic both = statistic("least_squares", threads, memory);
+      for (std::size_t a = 0; a < dim(); ++a) {
+        for (std::size_t b = a; b < dim(); ++b) {
+          std::int64_t sum = 0;
+          for (const auto& row : rows_) sum += std::int64_t{row[a]} * row[b];
+          ASSERT_EQ(gram.block(0)[triangle_row(a, dim()) + b - a], sum);
+          ASSERT_EQ(both.block(both.index_of("gram"))[triangle_row(a, dim()) + b - a], sum);
+        }
+        for (std::size_t c = 0; c < kClasses; ++c) {
+          std::int64_t sum = 0;
+          for (std::size_t i = 0; i < kRows; ++i) sum += labels_[i] == static_cast<std::int32_t>(c) ? rows_[i][a] : 0;
+          ASSERT_EQ(both.block(both.index_of("class_sums"))[c * dim() + a], sum);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
+  std::mt19937 engine(4);
+  std::normal_distribution<double> normal;
+  std::vector<double> w(kClasses * dim());
+  for (double& entry : w) entry = normal(engine);
+  const LatticeWeights weights(w, lattice());
+  for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
+    std::vector<std::int64_t> expected(kClasses * dim(), 0);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      std::vector<std::int64_t> products(kClasses, 0);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        for (std::size_t a = 0; a < dim(); ++a) {
+          products[c] += std::int64_t{rows_[i][a]} * weights.values()[c * dim() + a];
+        }
+      }
+      std::vector<double> scratch(kClasses);
+      std::vector<std::int16_t> rho(kClasses);
+      lattice_residual(products, weights.factors(), labels_[i], loss, scratch, rho);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        for (std::size_t a = 0; a < dim(); ++a) expected[c * dim() + a] += std::int64_t{rho[c]} * rows_[i][a];
+      }
+    }
+    const GradientPoint point{weights, loss};
+    for (const unsigned threads : {1U, 3U}) {
+      for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
+        const Statistic gradient = statistic("gradient", threads, memory, &point);
+        for (std::size_t e = 0; e < expected.size(); ++e) ASSERT_EQ(gradient.block(0)[e], expected[e]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

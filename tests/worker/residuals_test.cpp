@@ -1,0 +1,79 @@
+#include "dpreduce/worker/residuals.hpp"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::vector<std::int16_t> residual_of(const std::vector<std::int64_t>& products, const std::vector<double>& factors,
+                                      std::int32_t label, Loss loss) {
+  std::vector<double> scratch(products.size());
+  std::vector<std::int16_t> rho(products.size());
+  lattice_residual(products, factors, label, loss, scratch, rho);
+  return rho;
+}
+
+TEST(ExpOfNonpositive, AgreesWithTheLibraryToAFewUnitsInTheLastPlace) {
+  std::mt19937_64 engine(1);
+  std::uniform_real_distribution<double> exponent(-690.0, 0.0);
+  for (int trial = 0; trial < 200000; ++trial) {
+    const double x = trial % 2 == 0 ? exponent(engine) : exponent(engine) / 690.0;
+    EXPECT_NEAR(exp_of_nonpositive(x), std::exp(x), 6e-16 * std::exp(x)) << x;
+  }
+  EXPECT_EQ(exp_of_nonpositive(0.0), 1.0);
+  EXPECT_EQ(exp_of_nonpositive(-1000.0), 0.0);
+}
+
+TEST(LatticeResidual, IsProbabilitiesMinusLabelOnTheLattice) {
+  const std::vector<std::int64_t> products{100, -50, 20, 0};
+  const std::vector<double> factors{0.01, 0.02, 0.05, 1.0};  // scores 1, -1, 1, 0
+  const double scale = Lattice{1.0, 4}.scale();
+  const double sum = 2 * std::exp(1.0) + std::exp(-1.0) + 1.0;
+  const auto softmax = residual_of(products, factors, 1, Loss::kSoftmax);
+  const std::vector<double> expected{std::exp(1.0) / sum, std::exp(-1.0) / sum - 1.0, std::exp(1.0) / sum, 1.0 / sum};
+  double squares = 0.0;
+  for (const double entry : expected) squares += entry * entry;
+  const double clip = std::min(1.0, 1.0 / std::sqrt(squares));
+  for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(softmax[c], expected[c] * clip * scale, 0.51);
+
+  const auto square = residual_of({10, 0, -20, 0}, factors, 1, Loss::kSquare);  // scores 0.1, 0, -1, 0
+  const double length = std::sqrt(0.01 + 1.0 + 1.0);
+  EXPECT_NEAR(square[0], 0.1 / length * scale, 0.51);
+  EXPECT_NEAR(square[1], -1.0 / length * scale, 0.51);
+  EXPECT_NEAR(square[2], -1.0 / length * scale, 0.51);
+
+  const auto sigmoid = residual_of({0, 0, 0, 0}, factors, 2, Loss::kSigmoid);
+  EXPECT_NEAR(sigmoid[0], 0.5 * scale, 0.51);
+  EXPECT_NEAR(sigmoid[2], -0.5 * scale, 0.51);
+}
+
+TEST(LatticeResidual, NeverPassesTheNormBound) {
+  std::mt19937_64 engine(2);
+  for (const std::size_t classes : {2u, 3u, 10u, 257u, 1000u}) {
+    for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
+      for (int trial = 0; trial < 200; ++trial) {
+        const double size = std::pow(10.0, static_cast<double>(engine() % 200) - 100.0);
+        std::vector<std::int64_t> products(classes);
+        std::vector<double> factors(classes, size);
+        for (auto& product : products) product = static_cast<std::int64_t>(engine() % (1u << 30)) - (1 << 29);
+        const auto rho = residual_of(products, factors, static_cast<std::int32_t>(engine() % classes), loss);
+        std::int64_t squares = 0;
+        for (const std::int16_t entry : rho) squares += std::int64_t{entry} * entry;
+        EXPECT_LE(squares, kLatticeNorm * kLatticeNorm);
+      }
+    }
+  }
+}
+
+TEST(LatticeResidual, OfARowThatCountsNowhereIsZero) {
+  EXPECT_EQ(residual_of({5, 7}, {1.0, 1.0}, kNoLabel, Loss::kSoftmax), (std::vector<std::int16_t>{0, 0}));
+}
+
+}  // namespace
+}  // namespace dpreduce
