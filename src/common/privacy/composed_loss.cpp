@@ -20,6 +20,7 @@ constexpr double kLargestLogWeight = 600;
 
 // One mechanism's tilted masses, x[j] = mass[j] e^(theta l_j) / M.
 struct TiltedLoss {
+  double offset;
   std::int64_t first;
   std::vector<double> mass;
   double count;
@@ -29,14 +30,16 @@ struct TiltedLoss {
 
 TiltedLoss tilted(const RepeatedGrid& part, double tilt) {
   const LossGrid& grid = part.grid;
-  TiltedLoss result{grid.first, std::vector<double>(grid.mass.size()), static_cast<double>(part.count), 0, 0};
+  TiltedLoss result{grid.offset, grid.first, std::vector<double>(grid.mass.size()), static_cast<double>(part.count),
+                    0,           0};
   const auto loss = [&](std::size_t index) {
-    return static_cast<double>(grid.first + static_cast<std::int64_t>(index)) * grid.step;
+    return grid.offset + static_cast<double>(grid.first + static_cast<std::int64_t>(index)) * grid.step;
   };
   // Exponents relative to the largest: mass * e^shifted stays in range even where either factor does not.
   double shift = -kInfinity;
   for (std::size_t index = 0; index < grid.mass.size(); ++index) {
-    if (grid.mass[index] > 0) shift = std::max(shift, tilt * loss(index) + std::ilogb(grid.mass[index]) * std::log(2.0));
+    if (grid.mass[index] > 0)
+      shift = std::max(shift, tilt * loss(index) + std::ilogb(grid.mass[index]) * std::log(2.0));
   }
   double sum = 0;
   for (std::size_t index = 0; index < grid.mass.size(); ++index) {
@@ -54,7 +57,7 @@ TiltedLoss tilted(const RepeatedGrid& part, double tilt) {
 // count * ln E[e^(rate L)] under the tilted law.
 double log_moment_beyond_tilt(const TiltedLoss& part, double rate, double step) {
   const auto loss = [&](std::size_t index) {
-    return static_cast<double>(part.first + static_cast<std::int64_t>(index)) * step;
+    return part.offset + static_cast<double>(part.first + static_cast<std::int64_t>(index)) * step;
   };
   double mean = 0;
   for (std::size_t index = 0; index < part.mass.size(); ++index) mean += part.mass[index] * loss(index);
@@ -140,13 +143,14 @@ double largest_weight(double tilt) {
 
 ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow& window, Side side)
     : side_(side), step_(parts.front().grid.step), tilt_(window.tilt), centre_(window.centre) {
-  const double low_node = std::floor(window.low / step_);
-  const auto cells = static_cast<std::size_t>(std::ceil(window.high / step_) - low_node) + 2;
+  for (const RepeatedGrid& part : parts) offset_ += static_cast<double>(part.count) * part.grid.offset;
+  const double low_node = std::floor((window.low - offset_) / step_);
+  const auto cells = static_cast<std::size_t>(std::ceil((window.high - offset_) / step_) - low_node) + 2;
   RealFourier fourier(fourier_length(cells));
   const std::size_t n = fourier.size();
   const auto first = static_cast<std::int64_t>(low_node);
-  const double low_edge = low_node * step_;
-  const double high_edge = (low_node + static_cast<double>(n)) * step_;
+  const double low_edge = offset_ + low_node * step_;
+  const double high_edge = offset_ + (low_node + static_cast<double>(n)) * step_;
 
   const std::size_t modes = n / 2 + 1;
   Spectrum spectrum{std::vector<std::complex<double>>(modes, 1), std::vector<double>(modes)};
@@ -186,10 +190,10 @@ ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow
     squared_norm += value * value;
   }
   // The transforms' share, by Parseval; the margin is for the sums of squares.
-  const double l2_error = (std::exp(spectrum.growth) * spectrum.l2_error +
-                           std::sqrt(squared_error / static_cast<double>(n)) +
-                           2 * fourier.relative_error() * std::sqrt(squared_norm)) *
-                          (1 + 1e-6);
+  const double l2_error =
+      (std::exp(spectrum.growth) * spectrum.l2_error + std::sqrt(squared_error / static_cast<double>(n)) +
+       2 * fourier.relative_error() * std::sqrt(squared_norm)) *
+      (1 + 1e-6);
   error_at_centre_ = l2_error * weight_norm(tilt_, step_, n);
   const double above = std::exp(log_above) * (1 + 1e-6);
   const double below = std::exp(log_below) * (1 + 1e-6);
@@ -208,7 +212,7 @@ ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow
   std::size_t bottom = n - 1;
   for (std::size_t index = n - 1; index-- > 0;) {
     const std::int64_t above_index = first + static_cast<std::int64_t>(index) + 1;
-    const double log_weight = -tilt_ * (static_cast<double>(above_index) * step_ - centre_);
+    const double log_weight = -tilt_ * (offset_ + static_cast<double>(above_index) * step_ - centre_);
     if (log_weight > kLargestLogWeight) break;
     const auto position = static_cast<std::size_t>(((above_index % size) + size) % size);
     weight_above += std::max(0.0, values[position]) * std::exp(log_weight);
@@ -220,7 +224,7 @@ ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow
 }
 
 double ComposedLoss::node(std::size_t index) const {
-  return static_cast<double>(first_ + static_cast<std::int64_t>(index)) * step_;
+  return offset_ + static_cast<double>(first_ + static_cast<std::int64_t>(index)) * step_;
 }
 
 // The bound of delta where the hockey stick has this value, between the node and the next.

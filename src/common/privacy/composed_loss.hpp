@@ -6,7 +6,8 @@
 //   delta  = e^(K(theta) - theta c) sum_s y[s] e^(-theta (s - c)) (1 - e^(epsilon - s))+,   c the window's centre
 //
 // What is added (upper) or subtracted (lower), all of it in the units of the tilted law:
-//   transforms     the errors of all modes of z_i have L2 norm at most g sqrt(N) |x_i|_2, g the transform's bound. Every
+//   transforms     the errors of all modes of z_i have L2 norm at most g sqrt(N) |x_i|_2, g the transform's bound.
+//   Every
 //                  mode is at most 1 + e_i, so those of the product, prod z_i^count_i, have at most
 //                  prod (1 + e_i)^count_i sum_i count_i g sqrt(N) |x_i|_2, plus 8u sum_i count_i of each mode for the
 //                  powers. Parseval: this over sqrt(N) bounds |y - exact|_2; Cauchy-Schwarz: the sum above
@@ -41,8 +42,8 @@ class ComposedLoss {
   /// A number in [0, 1] that is at least (at most) delta(epsilon).
   double delta_at(double epsilon) const;
 
-  /// Side kUpper: an epsilon >= 0 with delta(epsilon) <= delta, infinite if the window holds none. Side kLower: one that
-  /// is at most the smallest such epsilon.
+  /// Side kUpper: an epsilon >= 0 with delta(epsilon) <= delta, infinite if the window holds none. Side kLower: one
+  /// that is at most the smallest such epsilon.
   double epsilon_at(double delta) const;
 
  private:
@@ -51,14 +52,15 @@ class ComposedLoss {
 
   Side side_;
   double step_;
+  double offset_ = 0;  // of all nodes: sum_i count_i offset_i
   double tilt_;
   double centre_;
-  std::int64_t first_ = 0;        // the grid index of hockey_[0]
-  std::vector<double> hockey_;    // sum_s y[s] e^(-theta (s - c)) (1 - e^(node - s))+
-  double scale_ = 0;              // e^(K(theta) - theta c)
+  std::int64_t first_ = 0;      // hockey_[0] belongs to the node offset_ + first_ step_
+  std::vector<double> hockey_;  // sum_s y[s] e^(-theta (s - c)) (1 - e^(node - s))+
+  double scale_ = 0;            // e^(K(theta) - theta c)
   double relative_margin_ = 0;
-  double error_at_centre_ = 0;    // of hockey_ at the node c; at others times e^(-theta (node - c))
-  double missing_above_ = 0;      // upper: tilted-weighted mass above the window
+  double error_at_centre_ = 0;  // of hockey_ at the node c; at others times e^(-theta (node - c))
+  double missing_above_ = 0;    // upper: tilted-weighted mass above the window
   double infinite_mass_ = 0;
   double loss_error_ = 0;
 };

@@ -34,8 +34,8 @@ double normal_cut(double tail) {
   return std::sqrt(-2 * std::log(tail));
 }
 
-// (1-q) N(0,1) + q N(mu,1) against N(0,1): u in [-U, mu + U]. All growth within the radius 4/(U + 2) is that of a normal
-// density around its mean, e^(4 + r^2/2); between far bumps, where that fails, lies less than the tail.
+// (1-q) N(0,1) + q N(mu,1) against N(0,1): u in [-U, mu + U]. All growth within the radius 4/(U + 2) is that of a
+// normal density around its mean, e^(4 + r^2/2); between far bumps, where that fails, lies less than the tail.
 class RemovedRecord : public SmoothLoss {
  public:
   RemovedRecord(double mu, double q, double tail)
@@ -48,6 +48,7 @@ class RemovedRecord : public SmoothLoss {
   double where(double loss) const override {
     return std::clamp(mu_ / 2 + mixture_loss_inverse(q_, loss) / mu_, low(), high());
   }
+  double anchor() const override { return q_ < 1 ? at(0).loss : 0.0; }
   double loss_error() const override {
     const double largest = std::max(std::abs(low()), high());
     return 8 * kUnitRoundoff * (2 * mu_ * (largest + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
@@ -62,13 +63,12 @@ class RemovedRecord : public SmoothLoss {
 class AddedRecord : public SmoothLoss {
  public:
   AddedRecord(double mu, double q, double tail)
-      : SmoothLoss(-normal_cut(tail), normal_cut(tail), 4 / (normal_cut(tail) + 2 + mu)),
-        mu_(mu),
-        q_(q) {}
+      : SmoothLoss(-normal_cut(tail), normal_cut(tail), 4 / (normal_cut(tail) + 2 + mu)), mu_(mu), q_(q) {}
   Point at(double u) const override { return {normal_density(u), -mixture_loss(q_, mu_ * (-u - mu_ / 2))}; }
   double where(double loss) const override {
     return std::clamp(-(mu_ / 2 + mixture_loss_inverse(q_, -loss) / mu_), low(), high());
   }
+  double anchor() const override { return at(0).loss; }
   double loss_error() const override {
     return 8 * kUnitRoundoff * (2 * mu_ * (high() + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
   }
@@ -157,8 +157,8 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
 LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double tail, double step, double tilt) {
   const double atom = atom_loss(mechanism);
   if (atom == 0) return pessimistic_law(mechanism, direction, tail);
-  // A quotient within 1e-9 of a whole number is that number: the step was made to divide an atom. What this moves a loss
-  // by, the grid adds to its loss error.
+  // A quotient within 1e-9 of a whole number is that number: the step was made to divide an atom. What this moves a
+  // loss by, the grid adds to its loss error.
   const double cells = std::floor(atom / step + 1e-9);
   if (cells < 1) return no_loss();
   const double epsilon = cells * step;

@@ -11,16 +11,23 @@ namespace {
 
 constexpr double kLogTail = 26;
 constexpr double kSmallestTilt = 1e-7;
-// Tilts beyond this over the largest loss of one mechanism only pick its topmost atom.
 constexpr double kLargestExponent = 2000;
+constexpr double kLargestMeanExponent = 1e5;
 // Beyond this over a loss's range, e^(rate loss) leaves the range of double.
 constexpr double kLargestRate = 300;
+// Of a loss that is all but constant, relative to it.
+constexpr double kSmallestWidth = 1e-6;
 constexpr int kEvaluations = 60;
 
+// Tilts beyond these only pick the topmost atom of one mechanism, or split hairs of a loss that is all but constant.
 double largest_tilt(std::span<const LossSketch> losses) {
   double largest = 0;
-  for (const LossSketch& loss : losses) largest = std::max(largest, loss.largest_loss());
-  return std::max(1.0, kLargestExponent / largest);
+  double mean = 0;
+  for (const LossSketch& loss : losses) {
+    largest = std::max(largest, loss.largest_loss());
+    mean += std::abs(loss.mean(0));
+  }
+  return std::max(1.0, std::min(kLargestExponent / largest, kLargestMeanExponent / mean));
 }
 
 template <typename Cost>
@@ -40,11 +47,11 @@ HalfWidth half_width(std::span<const LossSketch> losses, double tilt, double mea
   const auto width = [&](double rate) {
     return (log_moment(losses, tilt + sign * rate) - start - sign * rate * mean + kLogTail) / rate;
   };
-  double range = 0;
+  double range = kSmallestWidth * std::abs(mean);
   for (const LossSketch& loss : losses) range = std::max(range, loss.range());
   const double log_rate = golden_section(std::log(1e-6 / range), std::log(kLargestRate / range), kEvaluations,
                                          [&](double trial) { return width(std::exp(trial)); });
-  return {std::max(0.0, width(std::exp(log_rate))), std::exp(log_rate)};
+  return {std::max(kSmallestWidth * std::abs(mean), width(std::exp(log_rate))), std::exp(log_rate)};
 }
 
 }  // namespace

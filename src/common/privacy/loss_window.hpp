@@ -3,9 +3,9 @@
 //   S = sum of all losses, under P;  K(theta) = ln E[e^(theta S)] = sum_i count_i ln E[e^(theta L_i)]
 //   tilted law   e^(theta s - K(theta)) P[S = s]: mean K'(theta), variance K''(theta)
 //
-// Untilted, the tail that makes delta = E[(1 - e^(epsilon - S))+] may weigh 1e-15 or less, below the rounding errors of a
-// Fourier transform. Tilted with the theta whose mean is about epsilon, it is the middle of the law. These numbers come
-// from coarse samples and only steer: bounds taken with any window are true, with a good one they are also sharp.
+// Untilted, the tail that makes delta = E[(1 - e^(epsilon - S))+] may weigh 1e-15 or less, below the rounding errors of
+// a Fourier transform. Tilted with the theta whose mean is about epsilon, it is the middle of the law. These numbers
+// come from coarse samples and only steer: bounds taken with any window are true, with a good one they are also sharp.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 namespace dpreduce {
 
 struct LossWindow {
-  double tilt;        ///< theta >= 0
-  double centre;      ///< K'(theta)
-  double low;         ///< tilted mass outside [low, high] is about e^-26 on each side
+  double tilt;    ///< theta >= 0
+  double centre;  ///< K'(theta)
+  double low;     ///< tilted mass outside [low, high] is about e^-26 on each side
   double high;
   double rate_below;  ///< s > 0 of the Chernoff bounds E[e^(-s (S - low))], E[e^(s (S - high))] of these tails
   double rate_above;
@@ -47,8 +47,8 @@ class LossSketch {
   double largest_;
 };
 
-/// The epsilon at delta (the ln delta at epsilon) that the moment of one order alone proves: Canonne, Kamath and Steinke
-/// 2020, Proposition 12, at order 1 + theta. Not clamped.
+/// The epsilon at delta (the ln delta at epsilon) that the moment of one order alone proves: Canonne, Kamath and
+/// Steinke 2020, Proposition 12, at order 1 + theta. Not clamped.
 double epsilon_of_moment(double log_moment, double tilt, double delta);
 double log_delta_of_moment(double log_moment, double tilt, double epsilon);
 

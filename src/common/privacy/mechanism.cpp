@@ -25,7 +25,9 @@ struct Check {
 };
 
 struct Describe {
-  std::string operator()(const GaussianMechanism& m) const { return "Gaussian, z = " + print_number(m.noise_multiplier); }
+  std::string operator()(const GaussianMechanism& m) const {
+    return "Gaussian, z = " + print_number(m.noise_multiplier);
+  }
   std::string operator()(const SubsampledGaussian& m) const {
     return "subsampled Gaussian, z = " + print_number(m.noise_multiplier) + ", q = " + print_number(m.sampling_rate);
   }

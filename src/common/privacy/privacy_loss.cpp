@@ -86,31 +86,75 @@ struct Plan {
   double step;
 };
 
-ComposedLoss compose(std::span<const RepeatedMechanism> parts, const Plan& plan, Side side) {
-  std::vector<RepeatedGrid> grids;
+// The grids of one direction, above and below.
+struct Grids {
+  std::vector<RepeatedGrid> upper;
+  std::vector<RepeatedGrid> lower;
+};
+
+enum class Sides { kUpper, kBoth };
+
+Grids discretised(std::span<const RepeatedMechanism> parts, const Plan& plan, Sides sides) {
+  Grids grids;
   for (const RepeatedMechanism& part : parts) {
-    if (side == Side::kUpper) {
-      grids.push_back(
-          {pessimistic_grid(pessimistic_law(part.mechanism, plan.direction, plan.tail), plan.step), part.count});
+    const LossLaw law = pessimistic_law(part.mechanism, plan.direction, plan.tail);
+    const LossCells cells = loss_cells(law, plan.step);
+    grids.upper.push_back({pessimistic_grid(law, cells), part.count});
+    if (sides == Sides::kUpper) continue;
+    if (atom_loss(part.mechanism) == 0) {
+      grids.lower.push_back({optimistic_grid(law, cells), part.count});
     } else {
-      grids.push_back({optimistic_grid(optimistic_law(part.mechanism, plan.direction, plan.tail, plan.step,
-                                                      plan.window.tilt),
-                                       plan.step),
-                       part.count});
+      const LossLaw below = optimistic_law(part.mechanism, plan.direction, plan.tail, plan.step, plan.window.tilt);
+      grids.lower.push_back({optimistic_grid(below, loss_cells(below, plan.step)), part.count});
     }
   }
-  return ComposedLoss(grids, plan.window, side);
+  return grids;
 }
+
+// A tilt that shows this (epsilon, delta) well: log_delta_of_moment, hence the weight of all errors against delta,
+// within kSlack of the least, and of these the one with the smallest effect of a grid of so many cells, (tilt + 1)
+// width^2. With rare large losses a slightly smaller tilt can make the window many times narrower; otherwise the best
+// one stays.
+constexpr double kSlack = 4;
+constexpr double kWorthwhile = 0.25;
+
+LossWindow window_at(std::span<const LossSketch> losses, double epsilon) {
+  const double best = tilt_for_epsilon(losses, epsilon);
+  const double least = log_delta_of_moment(log_moment(losses, best), best, epsilon);
+  const LossWindow first = window_around(losses, best);
+  LossWindow chosen = first;
+  const auto effect = [](const LossWindow& window) {
+    return (window.tilt + 1) * (window.high - window.low) * (window.high - window.low);
+  };
+  for (double tilt = best / 1.3; tilt > best / 30; tilt /= 1.3) {
+    if (log_delta_of_moment(log_moment(losses, tilt), tilt, epsilon) > least + kSlack) break;
+    const LossWindow window = window_around(losses, tilt);
+    if (effect(window) < effect(chosen)) chosen = window;
+  }
+  return effect(chosen) < kWorthwhile * effect(first) ? chosen : first;
+}
+
+// First with few cells around the epsilon that one Renyi order proves, then around the answer to that.
+constexpr std::size_t kCoarseCells = std::size_t{1} << 15;
 
 Plan plan_for_delta(std::span<const RepeatedMechanism> parts, Direction direction, double delta, std::size_t cells) {
   const Totals all = totals(parts);
   const double tail = tail_for(std::log(delta), all.count);
   const std::vector<LossSketch> losses = sketches(parts, direction, tail);
   const double tilt = tilt_for_delta(losses, delta);
-  const LossWindow window = window_around(losses, tilt);
+  Plan plan{direction, tail, window_around(losses, tilt), 0};
+  const auto least_scale = [&] { return 1e-3 * (plan.window.high - plan.window.low); };
   const double guess = epsilon_of_moment(log_moment(losses, tilt), tilt, delta);
-  const double scale = std::max(guess, 1e-3 * (window.high - window.low));
-  return {direction, tail, window, choose_step(losses, all, window, scale, cells)};
+  plan.step = choose_step(losses, all, plan.window, std::max(guess, least_scale()), std::min(cells, kCoarseCells));
+  const double coarse =
+      ComposedLoss(discretised(parts, plan, Sides::kUpper).upper, plan.window, Side::kUpper).epsilon_at(delta);
+  double answer = guess;
+  if (coarse > 0 && std::isfinite(coarse)) {
+    answer = std::min(coarse, std::max(guess, 0.0));
+    plan.window = window_at(losses, answer);
+  }
+  plan.step = choose_step(losses, all, plan.window, std::max(answer, least_scale()), cells);
+  return plan;
 }
 
 Plan plan_for_epsilon(std::span<const RepeatedMechanism> parts, Direction direction, double epsilon,
@@ -121,7 +165,7 @@ Plan plan_for_epsilon(std::span<const RepeatedMechanism> parts, Direction direct
   const double log_delta = std::min(0.0, log_delta_of_moment(log_moment(wide, tilt_guess), tilt_guess, epsilon)) - 5;
   const double tail = tail_for(log_delta, all.count);
   const std::vector<LossSketch> losses = sketches(parts, direction, tail);
-  const LossWindow window = window_around(losses, tilt_for_epsilon(losses, epsilon));
+  const LossWindow window = window_at(losses, epsilon);
   const double scale = std::max(epsilon, 1e-3 * (window.high - window.low));
   return {direction, tail, window, choose_step(losses, all, window, scale, cells)};
 }
@@ -152,8 +196,9 @@ PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double del
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {
     const Plan plan = plan_for_delta(parts, direction, delta, cells);
-    bounds.upper = std::max(bounds.upper, compose(parts, plan, Side::kUpper).epsilon_at(delta));
-    bounds.lower = std::max(bounds.lower, compose(parts, plan, Side::kLower).epsilon_at(delta));
+    const Grids grids = discretised(parts, plan, Sides::kBoth);
+    bounds.upper = std::max(bounds.upper, ComposedLoss(grids.upper, plan.window, Side::kUpper).epsilon_at(delta));
+    bounds.lower = std::max(bounds.lower, ComposedLoss(grids.lower, plan.window, Side::kLower).epsilon_at(delta));
   }
   return bounds;
 }
@@ -166,7 +211,8 @@ double pld_epsilon_upper(std::span<const RepeatedMechanism> run, double delta, s
   double epsilon = 0;
   for (const Direction direction : directions(parts)) {
     const Plan plan = plan_for_delta(parts, direction, delta, cells);
-    epsilon = std::max(epsilon, compose(parts, plan, Side::kUpper).epsilon_at(delta));
+    const Grids grids = discretised(parts, plan, Sides::kUpper);
+    epsilon = std::max(epsilon, ComposedLoss(grids.upper, plan.window, Side::kUpper).epsilon_at(delta));
   }
   return epsilon;
 }
@@ -179,8 +225,9 @@ PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsil
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {
     const Plan plan = plan_for_epsilon(parts, direction, epsilon, cells);
-    bounds.upper = std::max(bounds.upper, compose(parts, plan, Side::kUpper).delta_at(epsilon));
-    bounds.lower = std::max(bounds.lower, compose(parts, plan, Side::kLower).delta_at(epsilon));
+    const Grids grids = discretised(parts, plan, Sides::kBoth);
+    bounds.upper = std::max(bounds.upper, ComposedLoss(grids.upper, plan.window, Side::kUpper).delta_at(epsilon));
+    bounds.lower = std::max(bounds.lower, ComposedLoss(grids.lower, plan.window, Side::kLower).delta_at(epsilon));
   }
   return bounds;
 }

@@ -1,12 +1,12 @@
 // Privacy loss distributions: epsilon and delta of a whole run, between two certain bounds.
 //
 // The upper bound holds for the adaptive composition of the run's mechanisms, in both directions of add/remove. The
-// lower bound is attained by a run of these kinds and parameters: exactly those mechanisms for Gaussian, sampled Gaussian,
-// Laplace and randomised response; one particular exponential mechanism (loss_law.hpp). Hence, for the first four, the
-// best possible guarantee lies in between.
+// lower bound is attained by a run of these kinds and parameters: exactly those mechanisms for Gaussian, sampled
+// Gaussian, Laplace and randomised response; one particular exponential mechanism (loss_law.hpp). Hence, for the first
+// four, the best possible guarantee lies in between.
 //
-// Losses are discretised with an H that lies above (below) the true one (loss_grid.hpp), their sum is computed by tilted
-// Fourier transforms with error bounds (composed_loss.hpp). The grid is chosen from delta and the run.
+// Losses are discretised with an H that lies above (below) the true one (loss_grid.hpp), their sum is computed by
+// tilted Fourier transforms with error bounds (composed_loss.hpp). The grid is chosen from delta and the run.
 #pragma once
 
 #include <cstddef>

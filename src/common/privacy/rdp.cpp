@@ -18,7 +18,8 @@ constexpr double kMostTerms = 4096;
 // ln(e^a + e^b)
 double log_add(double a, double b) {
   const double larger = std::max(a, b);
-  return larger == -std::numeric_limits<double>::infinity() ? larger : larger + std::log1p(std::exp(std::min(a, b) - larger));
+  return larger == -std::numeric_limits<double>::infinity() ? larger
+                                                            : larger + std::log1p(std::exp(std::min(a, b) - larger));
 }
 
 // ln A_alpha for whole alpha: all terms are positive.
@@ -46,7 +47,8 @@ Trapezoid trapezoid(double mu, double alpha) {
 }
 
 // ln A_alpha = ln int phi(u) (1 - q + q e^(mu u - mu^2/2))^alpha du. The integrand is positive and analytic for
-// |Im u| < pi/mu, so that the trapezoidal rule errs by less than e^(-2 pi min(4, pi/mu)/step + 8) relative: below 1e-16.
+// |Im u| < pi/mu, so that the trapezoidal rule errs by less than e^(-2 pi min(4, pi/mu)/step + 8) relative: below
+// 1e-16.
 double log_moment_integral(double mu, double q, double alpha) {
   const Trapezoid rule = trapezoid(mu, alpha);
   const auto count = static_cast<std::int64_t>(std::ceil(rule.points));
@@ -89,8 +91,8 @@ struct RenyiDivergence {
   double operator()(const ExponentialMechanism& m) const {
     const double theta = alpha - 1;
     const double range = m.epsilon;
-    const double log_t = range + std::log(theta / alpha) + std::log(-std::expm1(-alpha * range)) -
-                         std::log(-std::expm1(-theta * range));
+    const double log_t =
+        range + std::log(theta / alpha) + std::log(-std::expm1(-alpha * range)) - std::log(-std::expm1(-theta * range));
     const double t = std::clamp(log_t, 0.0, range);
     const double p = -std::expm1(t - range) / -std::expm1(-range);
     return log_add(std::log(p) + theta * t, std::log1p(-p) + theta * (t - range)) / theta;

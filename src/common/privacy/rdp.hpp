@@ -25,11 +25,12 @@ const std::vector<double>& default_rdp_orders();
 
 /// rdp(alpha) of one run of the mechanism:
 ///   Gaussian                alpha / (2 z^2)
-///   subsampled Gaussian     ln sum_k C(alpha,k) (1-q)^(alpha-k) q^k e^((k^2-k)/(2 z^2)) / (alpha-1) for whole alpha, the
+///   subsampled Gaussian     ln sum_k C(alpha,k) (1-q)^(alpha-k) q^k e^((k^2-k)/(2 z^2)) / (alpha-1) for whole alpha,
+///   the
 ///                           integral for others; beyond 1e5 points of it the chord of ln A, which is convex in alpha
 ///   exponential mechanism   the largest over all pairs of losses {t, t - epsilon}, 0 <= t <= epsilon
-///   Laplace                 ln(alpha/(2 alpha-1) e^((alpha-1) epsilon) + (alpha-1)/(2 alpha-1) e^(-alpha epsilon))/(alpha-1)
-///   pure DP                 that of randomised response
+///   Laplace                 ln(alpha/(2 alpha-1) e^((alpha-1) epsilon) + (alpha-1)/(2 alpha-1) e^(-alpha
+///   epsilon))/(alpha-1) pure DP                 that of randomised response
 /// @pre check_mechanism; kSmallestOrder <= order <= kLargestOrder.  @throws UsageError naming the argument.
 double rdp(const Mechanism& mechanism, double order);
 
