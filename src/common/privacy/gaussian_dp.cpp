@@ -149,10 +149,13 @@ double gaussian_sigma(double epsilon, double delta, double sensitivity) {
   return sigma;
 }
 
-double sigma_for_mu(double mu, double sensitivity) {
+double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps) {
   require_between("mu", mu, kSmallestMu, kLargestMu);
   require_positive("sensitivity", sensitivity);
-  return round_up(HighPrecision(sensitivity) / mu);
+  if (steps == 0) throw UsageError("steps = 0: must be at least 1");
+  const HighPrecision one_step = HighPrecision(sensitivity) / mu;
+  if (steps == 1) return round_up(one_step);
+  return round_up(one_step * sqrt(HighPrecision(steps)) * (1 + kArithmeticError));
 }
 
 double gdp_compose(std::span<const double> mus) {
