@@ -6,7 +6,7 @@
 
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/guarantee.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/argument_checks.hpp"
 #include "dpreduce/privacy/calibration.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/high_precision.hpp"
@@ -38,6 +38,7 @@ Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
                                  .sampling_rate = options.sampling_rate};
   const double noise_multiplier = calibrated_noise_multiplier(target, options.budget.accountant);
   const double sigma = round_up(HighPrecision(noise_multiplier) * options.sensitivity);
+  require_positive("sigma", sigma);
   return {sigma, target.epsilon, target.delta, std::nullopt, std::nullopt};
 }
 

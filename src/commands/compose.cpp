@@ -6,6 +6,7 @@
 
 #include "dpreduce/commands/accounted_guarantee.hpp"
 #include "dpreduce/commands/commands.hpp"
+#include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/composition.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/zcdp.hpp"
@@ -37,7 +38,14 @@ Mechanism mechanism_of(const MechanismSpec& spec) {
 
 std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
   std::vector<RepeatedMechanism> run;
-  for (const MechanismSpec& spec : options.run) run.push_back({mechanism_of(spec), spec.count});
+  for (const MechanismSpec& spec : options.run) {
+    run.push_back({mechanism_of(spec), spec.count});
+    try {
+      check_mechanism(run.back().mechanism);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("--{}: {}", to_string(spec.kind), error.what()));
+    }
+  }
   return run;
 }
 
@@ -55,8 +63,11 @@ AccountedGuarantee composed(const ComposeOptions& options, const std::vector<Rep
   guarantee.zcdp_simple = epsilon.zcdp_simple;
   guarantee.zcdp_tight = epsilon.zcdp_tight;
   guarantee.rdp = epsilon.rdp;
-  guarantee.pld = epsilon.pld;
-  guarantee.pld_lower = epsilon.pld_lower;
+  if (std::isfinite(epsilon.pld)) {
+    guarantee.pld = epsilon.pld;
+    guarantee.pld_lower = epsilon.pld_lower;
+  }
+  guarantee.no_search = "the run's losses are too large for the grid";
   guarantee.no_gdp = guarantee.mu ? fmt::format("mu is beyond {:g}", kLargestMu)
                                   : "the exact conversion is for Gaussian noise alone, on all records";
   guarantee.no_zcdp = guarantee.rho ? fmt::format("rho is beyond {:g}", kLargestRho)

@@ -16,11 +16,11 @@ namespace dpreduce {
 namespace {
 
 constexpr double kFalsePositiveRate = 0.01;
-constexpr double kGroupsToTell[] = {2, 10};
+constexpr unsigned kGroupsToTell[] = {2, 10};
 
 // What the guarantee means, in numbers. Accuracy and groups need mu.
 struct GroupCost {
-  double records;
+  unsigned records;
   std::optional<double> epsilon;
 };
 struct Consequences {
@@ -29,7 +29,7 @@ struct Consequences {
   std::vector<GroupCost> groups;
 };
 
-std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, double records) {
+std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned records) {
   if (!guarantee.mu) return std::nullopt;
   const double mu = std::nextafter(records * *guarantee.mu, std::numeric_limits<double>::infinity());
   if (mu > kLargestMu) return std::nullopt;
@@ -44,7 +44,7 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
     result.true_positive_rate = gdp_attack_power(*guarantee.mu, kFalsePositiveRate);
     result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
   }
-  for (const double records : kGroupsToTell) result.groups.push_back({records, group_epsilon(guarantee, records)});
+  for (const unsigned records : kGroupsToTell) result.groups.push_back({records, group_epsilon(guarantee, records)});
   return result;
 }
 
@@ -83,11 +83,11 @@ std::vector<std::string> released_words(const ReportedRun& run) {
   if (!run.has_noise) return {"a model of exact sums of the training rows"};
   std::vector<std::string> words;
   for (const ReportedBlock& block : run.blocks) {
-    words.push_back(
-        fmt::format("{} ({}): {} number{}, each with {} of standard deviation {:g} lattice units, {:.4g} "
-                    "times the most that one change moves the block",
-                    block.name, block.release, block.coordinates, block.coordinates == 1 ? "" : "s",
-                    run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity));
+    words.push_back(fmt::format(
+        "{} ({}): {} number{}, each with {} of standard deviation {:g} in the block's integer units, {:.4g} "
+        "times the most that one change moves the block",
+        block.name, block.release, block.coordinates, block.coordinates == 1 ? "" : "s",
+        run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity));
   }
   words.push_back("model, scores and predictions are computed from these numbers alone, and cost nothing more");
   return words;
@@ -97,9 +97,9 @@ std::vector<std::string> group_words(const ReportedRun& run, const Consequences&
   std::vector<std::string> words;
   for (const GroupCost& group : consequences.groups) {
     words.push_back(group.epsilon
-                        ? fmt::format("{:g} records: epsilon {:.6g} at delta {:g}", group.records, *group.epsilon,
+                        ? fmt::format("{} records: epsilon {:.6g} at delta {:g}", group.records, *group.epsilon,
                                       run.guarantee->delta)
-                        : fmt::format("{:g} records: nothing useful can be said from this report", group.records));
+                        : fmt::format("{} records: nothing useful can be said from this report", group.records));
   }
   words.push_back("a person with several records, also over several files or sites, is such a group");
   return words;

@@ -154,8 +154,9 @@ double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps) {
   require_positive("sensitivity", sensitivity);
   if (steps == 0) throw UsageError("steps = 0: must be at least 1");
   const HighPrecision one_step = HighPrecision(sensitivity) / mu;
-  if (steps == 1) return round_up(one_step);
-  return round_up(one_step * sqrt(HighPrecision(steps)) * (1 + kArithmeticError));
+  const double sigma = round_up(steps == 1 ? one_step : one_step * sqrt(HighPrecision(steps)) * (1 + kArithmeticError));
+  require_positive("sigma", sigma);
+  return sigma;
 }
 
 double gdp_compose(std::span<const double> mus) {

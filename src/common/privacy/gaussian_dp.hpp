@@ -53,7 +53,7 @@ double gaussian_sigma(double epsilon, double delta, double sensitivity);
 
 /// sigma = sqrt(steps) sensitivity / mu, rounded up: the noise of each of so many releases that have mu together.
 ///
-/// @pre kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite; steps >= 1.
+/// @pre kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite; steps >= 1; sigma is a finite double.
 /// @throws UsageError naming the argument and its value.
 double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps = 1);
 
