@@ -96,10 +96,9 @@ std::vector<std::string> released_words(const ReportedRun& run) {
 std::vector<std::string> group_words(const ReportedRun& run, const Consequences& consequences) {
   std::vector<std::string> words;
   for (const GroupCost& group : consequences.groups) {
-    words.push_back(group.epsilon
-                        ? fmt::format("{} records: epsilon {:.6g} at delta {:g}", group.records, *group.epsilon,
-                                      run.guarantee->delta)
-                        : fmt::format("{} records: nothing useful can be said from this report", group.records));
+    words.push_back(group.epsilon ? fmt::format("{} records: epsilon {:.6g} at delta {:g}", group.records,
+                                                *group.epsilon, run.guarantee->delta)
+                                  : fmt::format("{} records: no useful bound follows from this report", group.records));
   }
   words.push_back("a person with several records, also over several files or sites, is such a group");
   return words;

@@ -44,9 +44,7 @@ class ReportFields {
     if (!value.is_string()) refuse(fmt::format("'{}' must be a text", name));
     const std::string escaped =
         json(value.get<std::string>().substr(0, kLongestName)).dump(-1, ' ', true, json::error_handler_t::replace);
-    std::string printable = escaped.substr(1, escaped.size() - 2);
-    for (char& c : printable) c = c == '\x7f' ? '?' : c;  // the one control character that JSON leaves as it is
-    return printable;
+    return escaped.substr(1, escaped.size() - 2);
   }
 
   double number(const json& object, const std::string& name, double low, double high) const {
