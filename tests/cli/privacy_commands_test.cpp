@@ -136,12 +136,12 @@ TEST_F(PrivacyCommandsTest, ConvertOfSigmaAndOfMuAgree) {
 }
 
 TEST_F(PrivacyCommandsTest, WhatAnAccountantCannotGiveIsNullWithAReason) {
-  const json tiny = figures("convert --mu 1e-9 --delta 1e-5");
+  const json tiny = figures("convert --mu 1e-12 --delta 1e-5");
   EXPECT_TRUE(tiny["epsilon_pld"].is_null());
   EXPECT_TRUE(tiny["epsilon_rdp"].is_null());
   EXPECT_EQ(tiny["epsilon_gdp"], 0);
   EXPECT_THAT(tiny["not_computed"]["epsilon_pld"].get<std::string>(), HasSubstr("from 0.01"));
-  EXPECT_THAT(succeed("convert --mu 1e-9 --delta 1e-5").out, HasSubstr("epsilon_pld          none: "));
+  EXPECT_THAT(succeed("convert --mu 1e-12 --delta 1e-5").out, HasSubstr("epsilon_pld          none: "));
   const json huge = figures("compose --gaussian 0.01:10000000 --delta 1e-6");
   for (const char* key : {"epsilon_gdp", "epsilon_pld", "epsilon_pld_lower", "epsilon_zcdp_tight"}) {
     EXPECT_TRUE(huge[key].is_null()) << key;
