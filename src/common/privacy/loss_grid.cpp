@@ -184,11 +184,12 @@ void add_merged(LossGrid& grid, const LossCells& cells) {
   double p = 0;
   double q = 0;
   for (std::size_t cell = 0; cell < cells.cells.size(); ++cell) {
-    const double node = static_cast<double>(cells.first + static_cast<std::int64_t>(cell)) * grid.step;
+    const double node = cells.offset + static_cast<double>(cells.first + static_cast<std::int64_t>(cell)) * cells.step;
     p += cells.cells[cell].left + cells.cells[cell].right;
-    q += std::exp(-node) * (cells.cells[cell].left + cells.cells[cell].right * std::exp(-grid.step));
+    q += std::exp(-node) * (cells.cells[cell].left + cells.cells[cell].right * std::exp(-cells.step));
   }
-  mass_at(grid, static_cast<std::int64_t>(std::floor(std::log(p / q) / grid.step - kOnNode))) += p * (1 - kMassError);
+  const double loss = std::log(p / q) - cells.offset;
+  mass_at(grid, static_cast<std::int64_t>(std::floor(loss / cells.step - kOnNode))) += p * (1 - kMassError);
 }
 
 constexpr double kDearestPut = 16;
@@ -205,15 +206,15 @@ void add_optimistic_smooth(LossGrid& grid, const LossCells& cells) {
   }
   // From its top node on the minorant is 0, up to its bottom node it is the line that H would be without outcomes
   // below: there c is all of the call, or put, at least the gap of the cell next to it, and c is no larger in between.
-  // Where so much mass lies just below a node that its put is far above any gap, c is that gap instead, at the price of
-  // some P-mass.
+  // Where so much mass lies just below a node that its put is far above any gap, or all of H there, c is that gap
+  // instead, at the price of some P-mass.
   std::size_t top = 0;
   while (top + 1 < nodes && call[top] >= cost[top]) ++top;
   while (top > 0 && call[top] < cells.cells[top - 1].gap) --top;
   std::size_t bottom = nodes - 1;
   while (bottom > 0 && put[bottom] >= cost[bottom]) --bottom;
   while (bottom + 1 < nodes && put[bottom] < cells.cells[bottom].gap) ++bottom;
-  const bool starts_with_line = put[bottom] <= kDearestPut * cost[bottom];
+  const bool starts_with_line = put[bottom] <= kDearestPut * cost[bottom] && put[bottom] < call[bottom];
   if (!starts_with_line) bottom = 0;
   if (bottom + 1 >= top) {
     add_merged(grid, cells);

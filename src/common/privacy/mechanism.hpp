@@ -54,7 +54,7 @@ struct RepeatedMechanism {
 
 /// Ranges inside which all accountants compute.
 inline constexpr double kSmallestNoiseMultiplier = 0.01;
-inline constexpr double kLargestNoiseMultiplier = 1e6;
+inline constexpr double kLargestNoiseMultiplier = 1e9;
 inline constexpr double kSmallestSamplingRate = 1e-9;
 inline constexpr double kSmallestPureEpsilon = 1e-6;
 inline constexpr double kLargestPureEpsilon = 200;
