@@ -11,6 +11,9 @@ FitOptions validated(FitOptions options);
 PredictOptions validated(PredictOptions options);
 EvaluateOptions validated(EvaluateOptions options);
 CalibrateOptions validated(CalibrateOptions options);
+ConvertOptions validated(ConvertOptions options);
+ComposeOptions validated(ComposeOptions options);
+SplitOptions validated(SplitOptions options);
 InspectOptions validated(InspectOptions options);
 BenchOptions validated(BenchOptions options);
 
