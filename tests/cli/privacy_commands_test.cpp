@@ -270,7 +270,7 @@ TEST_F(PrivacyCommandsTest, SplitGivesTheTable) {
 }
 
 TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
-  const json report = report_of("--epsilon 1 --delta 1e-6 --metric euclidean --center dp");
+  const json report = report_of("--method mean --epsilon 1 --delta 1e-6 --metric euclidean --center dp");
   const double mu = report["privacy"]["mu"];
   const json f = figures("explain report.json");
   EXPECT_EQ(f["private"], true);
@@ -322,7 +322,7 @@ TEST_F(PrivacyCommandsTest, ExplainSaysWhereThereIsNoGuarantee) {
 TEST_F(PrivacyCommandsTest, ExplainReadsEveryKindOfFit) {
   for (const std::string options :
        {"--rho 0.1 --adjacency replace-one", "--epsilon 3 --delta 1e-7 --accountant zcdp", "--mu 1e-3", "--mu 50",
-        "--epsilon 1000 --delta 1e-9 --metric euclidean --adjacency replace-one"}) {
+        "--method mean --epsilon 1000 --delta 1e-9 --metric euclidean --adjacency replace-one"}) {
     const json report = report_of(options);
     const json f = figures("explain report.json");
     EXPECT_EQ(f["adjacency"], report["privacy"]["adjacency"]) << options;
