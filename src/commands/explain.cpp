@@ -78,16 +78,28 @@ std::vector<std::string> attacker_words(const Consequences& consequences) {
   return words;
 }
 
+bool is_another_round(const ReportedBlock& block, const ReportedBlock& first) {
+  return block.name == first.name && block.sigma == first.sigma && block.sensitivity == first.sensitivity &&
+         block.coordinates == first.coordinates;
+}
+
 std::vector<std::string> released_words(const ReportedRun& run) {
   if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
   if (!run.has_noise) return {"a model of exact sums of the training rows"};
   std::vector<std::string> words;
-  for (const ReportedBlock& block : run.blocks) {
+  for (std::size_t first = 0; first < run.blocks.size();) {
+    const ReportedBlock& block = run.blocks[first];
+    std::size_t last = first;
+    while (last + 1 < run.blocks.size() && is_another_round(run.blocks[last + 1], block)) ++last;
+    const std::string rounds = last == first ? "" : fmt::format(" to {}", run.blocks[last].release);
+    const std::string times = last == first ? "" : fmt::format(", {} times", last - first + 1);
     words.push_back(fmt::format(
-        "{} ({}): {} number{}, each with {} of standard deviation {:g} in the block's integer units, {:.4g} "
-        "times the most that one change moves the block",
-        block.name, block.release, block.coordinates, block.coordinates == 1 ? "" : "s",
-        run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity));
+        "{} ({}{}): {} number{}{}, each with {} of standard deviation {:g} in the block's integer units, {:.4g} "
+        "times the most that one change moves the block{}",
+        block.name, block.release, rounds, block.coordinates, block.coordinates == 1 ? "" : "s", times,
+        run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity,
+        block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : ""));
+    first = last + 1;
   }
   words.push_back("model, scores and predictions are computed from these numbers alone, and cost nothing more");
   return words;

@@ -90,7 +90,8 @@ std::vector<ReportedBlock> blocks_of(const ReportFields& report, const json& pri
                       .release = report.text(release, "release"),
                       .coordinates = report.count(release, "coordinates"),
                       .sensitivity = report.number(release, "sensitivity", kSmallestFigure, kLargestFigure),
-                      .sigma = report.number(release, "sigma", kSmallestFigure, kLargestFigure)});
+                      .sigma = report.number(release, "sigma", kSmallestFigure, kLargestFigure),
+                      .is_symmetric = release.contains("sigma_off_diagonal")});
   }
   return blocks;
 }

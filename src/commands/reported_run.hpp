@@ -17,6 +17,7 @@ struct ReportedBlock {
   std::uint64_t coordinates = 0;
   double sensitivity = 0.0;
   double sigma = 0.0;
+  bool is_symmetric = false;  ///< the upper triangle of a Gram matrix
 };
 
 struct ReportedGuarantee {

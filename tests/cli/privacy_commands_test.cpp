@@ -335,6 +335,14 @@ TEST_F(PrivacyCommandsTest, ExplainReadsEveryKindOfFit) {
   EXPECT_THAT(succeed("explain plan.json").out, HasSubstr("nothing: this is the plan of a dry run"));
 }
 
+TEST_F(PrivacyCommandsTest, ExplainTellsRoundsOnce) {
+  report_of("--mu 1 --rounds 7");
+  const std::string text = succeed("explain report.json").out;
+  EXPECT_THAT(text, HasSubstr("gradient (gradient/1 to gradient/7): 15 numbers, 7 times, each with"));
+  EXPECT_THAT(text, HasSubstr("gram (gram): 15 numbers, each with"));
+  EXPECT_THAT(text, HasSubstr("entries beside the diagonal"));
+}
+
 // Names in a file may come from anybody; what reaches the terminal is plain text.
 TEST_F(PrivacyCommandsTest, ExplainPrintsNoControlCharacters) {
   json report = report_of("--mu 1");
