@@ -42,8 +42,8 @@ class ComposedLoss {
   /// A number in [0, 1] that is at least (at most) delta(epsilon).
   double delta_at(double epsilon) const;
 
-  /// Side kUpper: an epsilon >= 0 with delta(epsilon) <= delta, infinite if the window holds none. Side kLower: one
-  /// that is at most the smallest such epsilon.
+  /// Side kUpper: an epsilon >= 0 with delta(epsilon) <= delta; where the window holds none, the sum of all largest
+  /// losses. Side kLower: one that is at most the smallest such epsilon.
   double epsilon_at(double delta) const;
 
  private:
@@ -63,6 +63,7 @@ class ComposedLoss {
   double missing_above_ = 0;    // upper: tilted-weighted mass above the window
   double infinite_mass_ = 0;
   double loss_error_ = 0;
+  double largest_loss_ = 0;  // of the sum, where it is finite
 };
 
 }  // namespace dpreduce

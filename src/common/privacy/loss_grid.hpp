@@ -27,6 +27,11 @@ struct LossGrid {
   double loss_error = 0;
 };
 
+/// The loss of mass[index].
+inline double loss_at(const LossGrid& grid, std::size_t index) {
+  return grid.offset + static_cast<double>(grid.first + static_cast<std::int64_t>(index)) * grid.step;
+}
+
 /// The smooth part of a law, cell by cell: what both kinds of grid are made from, and what takes the time.
 struct LossCells {
   /// The shares of one cell's P-mass that its two nodes get, such that its Q-mass stays too, and a bound of how far H
