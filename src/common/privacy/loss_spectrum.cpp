@@ -143,56 +143,66 @@ TiltedLoss tilted(const LossGrid& grid, double tilt) {
 
 LossSpectrum::LossSpectrum(std::size_t length) : modes_(length / 2 + 1) {}
 
-void LossSpectrum::add(RealFourier& fourier, const TiltedLoss& loss, std::uint64_t count) {
-  DPREDUCE_ASSERT(count > 0 && fourier.size() / 2 + 1 == modes_.size());
+// The transform of x without the nodes within reach of the peak, and its errors.
+LossSpectrum::Transform LossSpectrum::transform(RealFourier& fourier, const TiltedLoss& loss, std::int64_t reach) {
   const auto n = static_cast<std::int64_t>(fourier.size());
-  const std::int64_t reach = core_reach(loss);
-  const Core core(loss, reach);
-  const auto is_rest = [&](std::int64_t node) { return core.is_empty() || std::abs(node - loss.peak) > reach; };
-
   const std::span<double> values = fourier.values();
   std::fill(values.begin(), values.end(), 0.0);
   std::int64_t position = (((loss.first - loss.peak) % n) + n) % n;
-  long double rest_mass = 0;
-  std::int64_t node = loss.first;
+  std::int64_t distance = loss.first - loss.peak;
+  long double mass_left = 0;
   for (const double mass : loss.mass) {
-    if (is_rest(node++)) {
+    if (reach == 0 || std::abs(distance) > reach) {
       values[static_cast<std::size_t>(position)] += mass;
-      rest_mass += mass;
+      mass_left += mass;
     }
+    ++distance;
     position = position + 1 == n ? 0 : position + 1;
   }
   double squared_norm = 0;
   for (const double mass : values) squared_norm += mass * mass;
   fourier.forward();
   const double l2_error = fourier.relative_error() * std::sqrt(squared_norm) * (1 + 1e-9);
-  // A bound of the L2 norm over all modes bounds each of them.
-  const double mode_error = l2_error * std::sqrt(static_cast<double>(n));
-  const std::span<const Complex> coefficients = fourier.coefficients();
-  const auto rest = static_cast<double>(rest_mass);
+  return {static_cast<double>(mass_left), l2_error, l2_error * std::sqrt(static_cast<double>(n))};
+}
+
+void LossSpectrum::add(RealFourier& fourier, const TiltedLoss& loss, std::uint64_t count) {
+  DPREDUCE_ASSERT(count > 0 && fourier.size() / 2 + 1 == modes_.size());
   const double repeated = static_cast<double>(count);
+  const std::span<const Complex> coefficients = fourier.coefficients();
+  const std::int64_t reach = core_reach(loss);
+  if (reach > 0) {
+    // Most modes are negligible already by the plain transform, and need no core.
+    const Transform whole = transform(fourier, loss, 0);
+    for (std::size_t mode = 0; mode < modes_.size(); ++mode) {
+      const double log_bound = repeated * std::log(std::abs(coefficients[mode]) + whole.mode_error);
+      if (modes_[mode].log_bound + log_bound < kLogNegligible) modes_[mode].log_bound += log_bound;
+    }
+  }
+  const Core core(loss, reach);
+  const Transform rest = transform(fourier, loss, reach);
   for (std::size_t mode = 0; mode < modes_.size(); ++mode) {
     Mode& at = modes_[mode];
     if (at.log_bound < kLogNegligible) continue;
-    const double omega = 2 * std::numbers::pi * static_cast<double>(mode) / static_cast<double>(n);
+    const double omega = 2 * std::numbers::pi * static_cast<double>(mode) / static_cast<double>(fourier.size());
     const Core::Deficit near_peak = core.is_empty() ? Core::Deficit{0, 0} : core.deficit(omega);
-    const Complex w = near_peak.value + (rest - coefficients[mode]);
+    const Complex w = near_peak.value + (rest.mass - coefficients[mode]);
     const double squared_w = w.real() * w.real() + w.imag() * w.imag();
     // ln |1 - w| and arg(1 - w), from numbers good to a few roundings of w.
     const Complex z = 1.0 - w;
     const double log_modulus = (squared_w < 0.25 ? std::log1p(squared_w - 2 * w.real())
                                                  : std::log(std::max(std::norm(z), kSmallestSquare))) /
                                2;
-    const double rounding = near_peak.error + kUnitRoundoff * (4 * rest + 16 * std::sqrt(squared_w));
-    const double bound = std::exp(log_modulus) + rounding + mode_error;
+    const double rounding = near_peak.error + kUnitRoundoff * (4 * rest.mass + 16 * std::sqrt(squared_w));
+    const double bound = std::exp(log_modulus) + rounding + rest.mode_error;
     at.log_bound += repeated * (std::log(bound) + 4 * kUnitRoundoff);
     if (at.log_bound < kLogNegligible) continue;
     at.log_value += Complex(repeated * log_modulus, repeated * std::arg(z));
     at.rounding += repeated * rounding / bound;
   }
   peak_ += static_cast<std::int64_t>(count) * loss.peak;
-  transform_error_ += repeated * l2_error;
-  growth_ += repeated * mode_error;
+  transform_error_ += repeated * rest.l2_error;
+  growth_ += repeated * rest.mode_error;
   // 1 - w takes the peak's mass for 1 less all others.
   if (!core.is_empty()) {
     relative_error_ += repeated * 4 * kUnitRoundoff / loss.mass[static_cast<std::size_t>(loss.peak - loss.first)];

@@ -66,6 +66,13 @@ class LossSpectrum {
     double log_bound = 0;  ///< ln of a bound of the exact modulus
     double rounding = 0;   ///< relative to that bound, of e^log_value
   };
+  struct Transform {
+    double mass;        ///< that was transformed
+    double l2_error;    ///< over sqrt(N): of all modes
+    double mode_error;  ///< of each
+  };
+  static Transform transform(RealFourier& fourier, const TiltedLoss& loss, std::int64_t reach);
+
   std::vector<Mode> modes_;
   std::int64_t peak_ = 0;
   double transform_error_ = 0;  ///< L2, of y, from the single transforms, to first order

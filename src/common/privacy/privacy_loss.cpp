@@ -205,6 +205,8 @@ PrivacyLossBounds epsilon_bounds(std::span<const RepeatedMechanism> run, double 
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {
     const Plan plan = plan_for_delta(parts, direction, delta, cells);
+    // A direction whose coarse bound is below what the other one came to decides nothing.
+    if (plan.upper_epsilon <= (sides == Sides::kUpper ? bounds.upper : bounds.lower)) continue;
     const Grids grids = discretised(parts, plan, sides);
     const double upper = ComposedLoss(grids.upper, plan.window, Side::kUpper).epsilon_at(delta);
     bounds.upper = std::max(bounds.upper, std::min(upper, plan.upper_epsilon));

@@ -39,7 +39,10 @@ double log_power_excess(double loss, double alpha) {
     for (double term = 30; term > 2; --term) tail = 1 + (alpha - term + 1) / term * y * tail;
     return std::log(alpha * (alpha - 1) / 2 * tail) + 2 * std::log(std::abs(y));
   }
-  if (alpha * loss > 40) return alpha * loss + std::log1p(-(1 + alpha * y) * std::exp(-alpha * loss));
+  if (alpha * loss > 40) {
+    const double rest = alpha * std::exp((1 - alpha) * loss) - (alpha - 1) * std::exp(-alpha * loss);
+    return alpha * loss + std::log1p(-std::min(rest, 1.0));
+  }
   return std::log(std::expm1(alpha * loss) - alpha * y);
 }
 
@@ -115,7 +118,7 @@ struct RenyiDivergence {
 
   double operator()(const SubsampledGaussian& m) const {
     if (m.sampling_rate == 1) return (*this)(GaussianMechanism{m.noise_multiplier});
-    return std::max(0.0, log_moment(1 / m.noise_multiplier, m.sampling_rate, alpha)) / (alpha - 1);
+    return log_moment(1 / m.noise_multiplier, m.sampling_rate, alpha) / (alpha - 1);
   }
 
   // Losses t and t - E with P[t] = (e^E - e^t) / (e^E - 1); with theta = alpha - 1, A_alpha is largest at
@@ -183,7 +186,9 @@ const std::vector<double>& default_rdp_orders() {
 double rdp(const Mechanism& mechanism, double order) {
   check_mechanism(mechanism);
   check_order(order);
-  return std::max(0.0, std::visit(RenyiDivergence{order}, mechanism)) * (1 + kRoundingMargin);
+  const double divergence = std::visit(RenyiDivergence{order}, mechanism);
+  DPREDUCE_ASSERT(divergence >= 0);
+  return divergence * (1 + kRoundingMargin);
 }
 
 double rdp_of_run(std::span<const RepeatedMechanism> run, double order) {
@@ -204,7 +209,7 @@ double epsilon_from_rdp(double rdp, double order, double delta) {
   const double price = (-std::log(delta) - std::log(order)) / (order - 1);
   const double epsilon = rdp + gain + price;
   const double rounding = 1e-15 * (rdp - gain + (std::abs(std::log(delta)) + std::log(order)) / (order - 1));
-  return epsilon > -rounding ? epsilon + rounding : 0.0;
+  return std::max(0.0, epsilon + rounding);
 }
 
 RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta, std::span<const double> orders) {
