@@ -105,7 +105,9 @@ double log_moment(double mu, double q, double alpha) {
   const double below = std::floor(alpha);
   if (alpha == below && alpha <= kMostTerms) return log_moment_sum(mu, q, alpha);
   if (trapezoid(mu, alpha).points <= kMostPoints) return log_moment_integral(mu, q, alpha);
-  if (alpha > kMostTerms) return std::numeric_limits<double>::infinity();
+  // A mixture of a pair with no loss and the whole pair: divergences are quasi-convex.
+  const double whole = alpha * (alpha - 1) * mu * mu / 2;
+  if (alpha > kMostTerms) return whole;
   // ln E[X^alpha] is convex in alpha: its chord is an upper bound. A_1 = 1.
   const double low = below == 1 ? 0 : log_moment_sum(mu, q, below);
   return low + (alpha - below) * (log_moment_sum(mu, q, below + 1) - low);

@@ -50,7 +50,7 @@ TEST(Calibration, OneReleaseAgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
     SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
     const CalibrationTarget target{row.number("epsilon"), row.number("delta")};
-    const double exact = 1 / row.number("mu");
+    const double exact = row.number("sigma_mpmath");
     expect_relative(calibrated_noise_multiplier(target, Accountant::kGdp), exact, 1e-11);
     EXPECT_GE(calibrated_noise_multiplier(target, Accountant::kZcdp), exact);
     EXPECT_GE(calibrated_noise_multiplier(target, Accountant::kRdp), exact);

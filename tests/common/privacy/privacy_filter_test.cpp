@@ -69,7 +69,7 @@ TEST(ZcdpFilter, SpentAndRemainingRoundToTheSafeSide) {
 
 TEST(ZcdpFilter, RefusesBadNumbers) {
   EXPECT_THROW(ZcdpFilter(0), UsageError);
-  EXPECT_THROW(ZcdpFilter(kInfinity), UsageError);
+  EXPECT_THROW(ZcdpFilter{kInfinity}, UsageError);
   ZcdpFilter filter(1);
   for (const double rho : {-0.1, kNan, kInfinity}) EXPECT_THROW((void)filter.try_spend(rho), UsageError);
 }

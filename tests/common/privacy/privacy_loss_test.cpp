@@ -35,7 +35,7 @@ TEST(PrivacyLoss, GaussianCompositionsAreBracketed) {
     SCOPED_TRACE(row.text("noise_multiplier_z") + ", " + row.text("k") + ", " + row.text("delta"));
     const auto run = repeated(GaussianMechanism{row.number("noise_multiplier_z")}, row.number("k"));
     const PrivacyLossBounds bounds = pld_epsilon(run, row.number("delta"), kFewCells);
-    expect_bracket(bounds, row.number("eps_exact_gdp_mpmath"), 2e-6);
+    expect_bracket(bounds, row.number("eps_exact_gdp_mpmath"), 5e-5);
     // The table's grid bound, where it has one: above ours less the rounding errors that its legend names.
     if (!row.text("eps_pld_dp_accounting").empty() && !std::isnan(row.number("eps_pld_dp_accounting"))) {
       EXPECT_LE(bounds.lower, row.number("eps_pld_dp_accounting") * (1 + 1e-8));
@@ -48,7 +48,7 @@ TEST(PrivacyLoss, MixedGaussianCompositionsAreBracketed) {
     SCOPED_TRACE(row.text("noise_multipliers_z(counts)") + ", " + row.text("delta"));
     const auto run = gaussian_run(row.text("noise_multipliers_z(counts)"));
     const PrivacyLossBounds bounds = pld_epsilon(run, row.number("delta"), kFewCells);
-    expect_bracket(bounds, row.number("eps_exact_gdp_mpmath"), 2e-6);
+    expect_bracket(bounds, row.number("eps_exact_gdp_mpmath"), 5e-5);
     EXPECT_LE(bounds.lower, row.number("eps_pld") * (1 + 1e-8));
   }
 }
@@ -60,7 +60,7 @@ TEST(PrivacyLoss, SampledGaussiansAgreeWithTheTable) {
     const PrivacyLossBounds bounds = pld_epsilon(repeated(mechanism, row.number("T")), row.number("delta"));
     if (!row.text("eps_exact_T1_remove").empty()) {
       const double exact = std::max(row.number("eps_exact_T1_remove"), row.number("eps_exact_T1_add"));
-      expect_bracket(bounds, exact, 1e-5);
+      expect_bracket(bounds, exact, 1e-4);
     }
     if (!row.text("eps_exact_q1_gdp").empty()) expect_bracket(bounds, row.number("eps_exact_q1_gdp"), 1e-5);
     const double table = row.number("eps_pld_dp_accounting");
