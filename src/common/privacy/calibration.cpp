@@ -45,15 +45,18 @@ double noise_for_total_mu(double mu, std::uint64_t steps) {
                    ": even a noise multiplier of " + print_number(kLargestNoiseMultiplier) + " does not reach it");
 }
 
-// ln(epsilon(z) / target), kept finite: what falls through 0 at the answer.
+// ln(epsilon(z) / target), kept finite, and positive exactly where the target is missed: what falls through 0 at the
+// answer.
 double log_excess(double epsilon, double target) {
   constexpr double kFar = 50;
-  return epsilon > 0 ? std::clamp(std::log(epsilon / target), -kFar, kFar) : -kFar;
+  constexpr double kNear = 1e-18;
+  if (epsilon <= target) return epsilon > 0 ? std::clamp(std::log(epsilon / target), -kFar, 0.0) : -kFar;
+  return std::isfinite(epsilon) ? std::clamp(std::log(epsilon / target), kNear, kFar) : kFar;
 }
 
 // A z with epsilon_of(z) <= target such that some z at most the tolerance below, or the smallest in range, does not
-// have it, as far as a wavy epsilon_of can be trusted; only a z that was seen to have it is returned. Brackets by growing factors,
-// then the Illinois rule in ln z, kept off both ends by a fraction of the tolerance.
+// have it, as far as a wavy epsilon_of can be trusted; only a z that was seen to have it is returned. Brackets by
+// growing factors, then the Illinois rule in ln z, kept off both ends by a fraction of the tolerance.
 template <typename EpsilonOf>
 double search(double start, double factor, double tolerance, const CalibrationTarget& target, EpsilonOf epsilon_of) {
   const auto excess_at = [&](double z) { return log_excess(epsilon_of(z), target.epsilon); };

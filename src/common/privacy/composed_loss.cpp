@@ -114,7 +114,8 @@ double ComposedLoss::bound_at(std::size_t index, double hockey) const {
 
 double ComposedLoss::delta_at(double epsilon) const {
   const double moved = side_ == Side::kUpper ? epsilon - loss_error_ : epsilon + loss_error_;
-  if (side_ == Side::kUpper && moved > largest_loss_ + 1e-12 * std::abs(largest_loss_)) return std::min(1.0, infinite_mass_);
+  if (side_ == Side::kUpper && moved > largest_loss_ + 1e-12 * std::abs(largest_loss_))
+    return std::min(1.0, infinite_mass_);
   if (moved < node(0)) return side_ == Side::kUpper ? 1.0 : bound_at(0, hockey_[0]);
   const double cell = std::floor((moved - node(0)) / step_);
   if (cell >= static_cast<double>(hockey_.size() - 1)) {
@@ -131,7 +132,8 @@ double ComposedLoss::epsilon_at(double delta) const {
   while (above > 0 && bound_at(above - 1, hockey_[above - 1]) <= delta) --above;
   if (above == hockey_.size()) {
     if (side_ == Side::kLower) return std::max(0.0, node(above - 1) - loss_error_);
-    return infinite_mass_ <= delta ? std::max(0.0, largest_loss_ + loss_error_ + 1e-12 * std::abs(largest_loss_)) : kInfinity;
+    return infinite_mass_ <= delta ? std::max(0.0, largest_loss_ + loss_error_ + 1e-12 * std::abs(largest_loss_))
+                                   : kInfinity;
   }
   double epsilon = 0;
   if (above == 0) {

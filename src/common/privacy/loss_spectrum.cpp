@@ -66,8 +66,8 @@ class Core {
     const double sine = std::sin(omega / 2);
     const Complex v(std::cos(omega), -std::sin(omega));
     const Complex one_less_v(2 * sine * sine, std::sin(omega));
-    const Complex value = product(one_less_v, polynomial(above_, v)) +
-                          product(std::conj(one_less_v), polynomial(below_, std::conj(v)));
+    const Complex value =
+        product(one_less_v, polynomial(above_, v)) + product(std::conj(one_less_v), polynomial(below_, std::conj(v)));
     return {value, 2 * std::abs(sine) * relative_error_};
   }
 
@@ -190,9 +190,9 @@ void LossSpectrum::add(RealFourier& fourier, const TiltedLoss& loss, std::uint64
     const double squared_w = w.real() * w.real() + w.imag() * w.imag();
     // ln |1 - w| and arg(1 - w), from numbers good to a few roundings of w.
     const Complex z = 1.0 - w;
-    const double log_modulus = (squared_w < 0.25 ? std::log1p(squared_w - 2 * w.real())
-                                                 : std::log(std::max(std::norm(z), kSmallestSquare))) /
-                               2;
+    const double log_modulus =
+        (squared_w < 0.25 ? std::log1p(squared_w - 2 * w.real()) : std::log(std::max(std::norm(z), kSmallestSquare))) /
+        2;
     const double rounding = near_peak.error + kUnitRoundoff * (4 * rest.mass + 16 * std::sqrt(squared_w));
     const double bound = std::exp(log_modulus) + rounding + rest.mode_error;
     at.log_bound += repeated * (std::log(bound) + 4 * kUnitRoundoff);
@@ -252,7 +252,8 @@ LossSpectrum::Sum LossSpectrum::sum(RealFourier& fourier) const {
   }
   if (is_peaked) result.mass[0] += 1;
   // Parseval; the margin is for the sums of squares.
-  const double transforms = std::exp(growth_) * transform_error_ + 2 * fourier.relative_error() * std::sqrt(squared_norm);
+  const double transforms =
+      std::exp(growth_) * transform_error_ + 2 * fourier.relative_error() * std::sqrt(squared_norm);
   result.l2_error = (transforms + std::sqrt(squared_error / static_cast<double>(n))) * (1 + 1e-6);
   return result;
 }

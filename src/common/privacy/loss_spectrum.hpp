@@ -1,8 +1,8 @@
 // The Fourier transform of the tilted sum of all losses, mode by mode, with a bound of its error.
 //
-//   x_i[j] = mass_i[j] e^(theta l_j) / M_i, M_i = sum_j mass_i[j] e^(theta l_j)     one tilted loss, sum 1
-//   z_i[k] = sum_j x_i[j] e^(-2 pi i j k / N)                                       its modes, j counted from its peak
-//   Y[k]   = prod_i z_i[k]^count_i = e^(sum_i count_i ln z_i[k])                    the sum's, node 0 = sum of all peaks
+//   x_i[j] = mass_i[j] e^(theta l_j) / M_i, M_i = sum_j mass_i[j] e^(theta l_j)   one tilted loss, sum 1
+//   z_i[k] = sum_j x_i[j] e^(-2 pi i j k / N)                             its modes, j counted from its peak
+//   Y[k]   = prod_i z_i[k]^count_i = e^(sum_i count_i ln z_i[k])          the sum's, node 0 = sum of all peaks
 //
 // A loss that is nearly always the same (small sampling rates) has nearly all of its x in a few nodes, the core, and
 // ln z near 0; to take it count times multiplies the error of ln z by count. So 1 - z = w is computed, not z:

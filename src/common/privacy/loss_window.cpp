@@ -49,8 +49,8 @@ HalfWidth half_width(std::span<const LossSketch> losses, double tilt, double mea
   };
   double range = kSmallestWidth * std::abs(mean);
   for (const LossSketch& loss : losses) range = std::max(range, loss.reach(tilt, sign));
-  const double log_rate = golden_section(std::log(1e-6 / range), std::log(std::max(kLargestRate / range, 2 * tilt)), kEvaluations,
-                                         [&](double trial) { return width(std::exp(trial)); });
+  const double log_rate = golden_section(std::log(1e-6 / range), std::log(std::max(kLargestRate / range, 2 * tilt)),
+                                         kEvaluations, [&](double trial) { return width(std::exp(trial)); });
   return {std::max(kSmallestWidth * std::abs(mean), width(std::exp(log_rate))), std::exp(log_rate)};
 }
 

@@ -87,7 +87,8 @@ struct Plan {
   double tail;
   LossWindow window;
   double step;
-  double upper_epsilon = std::numeric_limits<double>::infinity();  // where epsilon was asked for: the least bound so far
+  double upper_epsilon =
+      std::numeric_limits<double>::infinity();  // where epsilon was asked for: the least bound so far
 };
 
 // The grids of one direction, above and below.

@@ -19,8 +19,7 @@ constexpr double kNothing = -std::numeric_limits<double>::infinity();  // ln 0
 // ln(e^a + e^b)
 double log_add(double a, double b) {
   const double larger = std::max(a, b);
-  return larger == kNothing ? larger
-                                                            : larger + std::log1p(std::exp(std::min(a, b) - larger));
+  return larger == kNothing ? larger : larger + std::log1p(std::exp(std::min(a, b) - larger));
 }
 
 // ln(1 + e^x)
@@ -28,8 +27,8 @@ double log_one_plus_exp(double x) {
   return x > 40 ? x + std::exp(-x) : std::log1p(std::exp(x));
 }
 
-// ln((1 + y)^alpha - 1 - alpha y), y = e^loss - 1: what an outcome of ratio 1 + y adds to A_alpha - 1, since the mean of
-// y under Q is 0. Never negative, so that sums of these keep all digits where A_alpha is all but 1.
+// ln((1 + y)^alpha - 1 - alpha y), y = e^loss - 1: what an outcome of ratio 1 + y adds to A_alpha - 1, since the mean
+// of y under Q is 0. Never negative, so that sums of these keep all digits where A_alpha is all but 1.
 double log_power_excess(double loss, double alpha) {
   if (loss == 0) return kNothing;
   const double y = std::expm1(loss);
@@ -82,8 +81,8 @@ Trapezoid trapezoid(double mu, double alpha) {
 }
 
 // A_alpha - 1 = int phi(u) (r^alpha - 1 - alpha (r - 1)) du, r = 1 - q + q e^(mu u - mu^2/2). The integrand is positive
-// and analytic for |Im u| < pi/mu, so that the trapezoidal rule errs by less than e^(-2 pi min(4, pi/mu)/step + 8) relative: below
-// 1e-16.
+// and analytic for |Im u| < pi/mu, so that the trapezoidal rule errs by less than e^(-2 pi min(4, pi/mu)/step + 8)
+// relative: below 1e-16.
 double log_moment_integral(double mu, double q, double alpha) {
   const Trapezoid rule = trapezoid(mu, alpha);
   const auto count = static_cast<std::int64_t>(std::ceil(rule.points));

@@ -81,8 +81,8 @@ TEST(Calibration, RenyiMeetsTheEdge) {
 }
 
 TEST(Calibration, PrivacyLossDistributionMeetsTheEdge) {
-  for (const CalibrationTarget& target :
-       {CalibrationTarget{1, 1e-5, 1, 1}, CalibrationTarget{3, 1e-6, 1000, 0.01}, CalibrationTarget{0.05, 1e-10, 50, 1}}) {
+  for (const CalibrationTarget& target : {CalibrationTarget{1, 1e-5, 1, 1}, CalibrationTarget{3, 1e-6, 1000, 0.01},
+                                          CalibrationTarget{0.05, 1e-10, 50, 1}}) {
     expect_edge(target, Accountant::kPld, 0, 1e-4);
   }
 }

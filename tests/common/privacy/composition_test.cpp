@@ -64,8 +64,10 @@ TEST(Composition, SelectionAgreesWithTheTable) {
 
 // r records, replace-one: sensitivities times r, times 2; every accountant follows.
 TEST(Composition, GroupsScaleEveryMechanism) {
-  const std::vector<RepeatedMechanism> run{
-      {GaussianMechanism{6}, 2}, {ExponentialMechanism{0.5}, 1}, {LaplaceMechanism{0.25}, 1}, {PureMechanism{0.125}, 3}};
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{6}, 2},
+                                           {ExponentialMechanism{0.5}, 1},
+                                           {LaplaceMechanism{0.25}, 1},
+                                           {PureMechanism{0.125}, 3}};
   const auto scaled = run_for(run, {Adjacency::kReplaceOne, 3});
   ASSERT_EQ(scaled.size(), run.size());
   const double z = std::get<GaussianMechanism>(scaled[0].mechanism).noise_multiplier;

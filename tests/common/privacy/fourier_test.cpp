@@ -37,7 +37,8 @@ TEST(RealFourier, ForwardAndBackwardKeepTheirErrorBound) {
     for (std::size_t mode = 0; mode <= n / 2; ++mode) {
       std::complex<long double> expected = 0;
       for (std::size_t index = 0; index < n; ++index) {
-        const long double angle = -2 * std::numbers::pi_v<long double> * static_cast<long double>((mode * index) % n) / n;
+        const long double angle =
+            -2 * std::numbers::pi_v<long double> * static_cast<long double>((mode * index) % n) / n;
         expected += static_cast<long double>(x[index]) * std::complex<long double>(std::cos(angle), std::sin(angle));
       }
       squared_error += std::norm(std::complex<long double>(fourier.coefficients()[mode]) - expected);

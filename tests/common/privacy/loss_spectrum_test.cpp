@@ -105,7 +105,8 @@ TEST(LossSpectrum, DifferentLossesMultiply) {
   both.add(fourier, loss, 3);
   const LossSpectrum::Sum sum = both.sum(fourier);
   const std::vector<long double> expected = convolved(loss, 5, 64);
-  for (std::size_t index = 0; index < 64; ++index) EXPECT_NEAR(sum.mass[index], static_cast<double>(expected[index]), 1e-15);
+  for (std::size_t index = 0; index < 64; ++index)
+    EXPECT_NEAR(sum.mass[index], static_cast<double>(expected[index]), 1e-15);
 }
 
 TEST(LossSpectrum, RefusesNoRepetition) {
