@@ -1,5 +1,6 @@
 #include "dpreduce/privacy/calibration.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -44,40 +45,68 @@ double noise_for_total_mu(double mu, std::uint64_t steps) {
                    ": even a noise multiplier of " + print_number(kLargestNoiseMultiplier) + " does not reach it");
 }
 
-// The smaller end of [low, high] for which meets() holds, to a relative tolerance; meets(high) is known to hold, and
-// only points at which it was seen to hold are returned.
-template <typename Meets>
-double bisect(double low, double high, double tolerance, Meets meets) {
-  while (high > low * (1 + tolerance)) {
-    const double middle = std::sqrt(low) * std::sqrt(high);
-    if (middle <= low || middle >= high) break;
-    (meets(middle) ? high : low) = middle;
-  }
-  return high;
+// ln(epsilon(z) / target), kept finite, and positive exactly where the target is missed: what falls through 0 at the
+// answer.
+double log_excess(double epsilon, double target) {
+  constexpr double kFar = 50;
+  constexpr double kNear = 1e-18;
+  if (epsilon <= target) return epsilon > 0 ? std::clamp(std::log(epsilon / target), -kFar, 0.0) : -kFar;
+  return std::isfinite(epsilon) ? std::clamp(std::log(epsilon / target), kNear, kFar) : kFar;
 }
 
-// An end of the bracket where meets() holds, doubling away from a start; [low, high] with meets(high), not meets(low)
-// or low the smallest multiplier in range.
-template <typename Meets>
-double search(double start, double factor, double tolerance, const CalibrationTarget& target, Meets meets) {
-  double high = std::min(std::max(start, kSmallestNoiseMultiplier), kLargestNoiseMultiplier);
+// A z with epsilon_of(z) <= target such that some z at most the tolerance below, or the smallest in range, does not
+// have it, as far as a wavy epsilon_of can be trusted; only a z that was seen to have it is returned. Brackets by
+// growing factors, then the Illinois rule in ln z, kept off both ends by a fraction of the tolerance.
+template <typename EpsilonOf>
+double search(double start, double factor, double tolerance, const CalibrationTarget& target, EpsilonOf epsilon_of) {
+  const auto excess_at = [&](double z) { return log_excess(epsilon_of(z), target.epsilon); };
+  double high = std::clamp(start, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
   double low = high;
-  if (meets(high)) {
+  double excess_high = excess_at(high);
+  double excess_low = excess_high;
+  if (excess_high <= 0) {
     do {
       if (low == kSmallestNoiseMultiplier) return low;
       high = low;
+      excess_high = excess_low;
       low = std::max(low / factor, kSmallestNoiseMultiplier);
+      excess_low = excess_at(low);
       factor *= factor;
-    } while (meets(low));
+    } while (excess_low <= 0);
   } else {
     do {
       if (high == kLargestNoiseMultiplier) refuse(target);
       low = high;
+      excess_low = excess_high;
       high = std::min(high * factor, kLargestNoiseMultiplier);
+      excess_high = excess_at(high);
       factor *= factor;
-    } while (!meets(high));
+    } while (excess_high > 0);
   }
-  return bisect(low, high, tolerance, meets);
+  const double log_tolerance = std::log1p(tolerance);
+  double weight_low = 1;
+  double weight_high = 1;
+  for (int step = 0; std::log(high / low) > log_tolerance; ++step) {
+    const double length = std::log(high / low);
+    double share = weight_low * excess_low / (weight_low * excess_low - weight_high * excess_high);
+    if (!(share >= 0 && share <= 1) || step % 4 == 3) share = 0.5;
+    const double margin = std::min(0.5, 0.4 * log_tolerance / length);
+    const double middle = low * std::exp(length * std::clamp(share, margin, 1 - margin));
+    if (middle <= low || middle >= high) break;
+    const double excess = excess_at(middle);
+    if (excess > 0) {
+      low = middle;
+      excess_low = excess;
+      weight_low = 1;
+      weight_high /= 2;
+    } else {
+      high = middle;
+      excess_high = excess;
+      weight_high = 1;
+      weight_low /= 2;
+    }
+  }
+  return high;
 }
 
 RepeatedMechanism steps_with(double z, const CalibrationTarget& target) {
@@ -88,20 +117,19 @@ RepeatedMechanism steps_with(double z, const CalibrationTarget& target) {
 double rdp_noise(const CalibrationTarget& target) {
   return search(1, 2, kRdpTolerance, target, [&](double z) {
     const RepeatedMechanism run = steps_with(z, target);
-    return rdp_epsilon({&run, 1}, target.delta).epsilon <= target.epsilon;
+    return rdp_epsilon({&run, 1}, target.delta).epsilon;
   });
 }
 
 double pld_noise(const CalibrationTarget& target) {
-  const auto meets_with = [&](std::size_t cells) {
+  const auto epsilon_with = [&](std::size_t cells) {
     return [&target, cells](double z) {
       const RepeatedMechanism run = steps_with(z, target);
-      return pld_epsilon_upper({&run, 1}, target.delta, cells) <= target.epsilon;
+      return pld_epsilon_upper({&run, 1}, target.delta, cells);
     };
   };
-  const double rough = search(1, 2, 1e-3, target, meets_with(kSearchCells));
-  const double finer = search(rough, 1.001, kPldTolerance, target, meets_with(kSearchCells));
-  return search(finer, 1 + kPldTolerance, kPldTolerance, target, meets_with(kPldCells));
+  const double rough = search(1, 2, kPldTolerance, target, epsilon_with(kSearchCells));
+  return search(rough, 1 + kPldTolerance, kPldTolerance, target, epsilon_with(kPldCells));
 }
 
 }  // namespace

@@ -6,15 +6,13 @@
 //   delta  = e^(K(theta) - theta c) sum_s y[s] e^(-theta (s - c)) (1 - e^(epsilon - s))+,   c the window's centre
 //
 // What is added (upper) or subtracted (lower), all of it in the units of the tilted law:
-//   transforms     the errors of all modes of z_i have L2 norm at most g sqrt(N) |x_i|_2, g the transform's bound.
-//   Every
-//                  mode is at most 1 + e_i, so those of the product, prod z_i^count_i, have at most
-//                  prod (1 + e_i)^count_i sum_i count_i g sqrt(N) |x_i|_2, plus 8u sum_i count_i of each mode for the
-//                  powers. Parseval: this over sqrt(N) bounds |y - exact|_2; Cauchy-Schwarz: the sum above
-//   folding        Chernoff bounds of the tilted mass above and below the window. Upper: what is above is missing, what
-//                  is below can only add. Lower: both may have been added
-//   rounding       of tilts, powers and sums: a relative margin
-//   losses         sum_i count_i loss_error_i moves epsilon
+//
+//   transforms   an L2 norm of the error of y (loss_spectrum.hpp). Cauchy-Schwarz: its product with the norm of the
+//                weights e^(-theta (s - c)) (1 - e^(epsilon - s))+ bounds what the sum above errs by
+//   folding      Chernoff bounds of the tilted mass above and below the window. Upper: what is above is missing, what
+//                is below can only add. Lower: both may have been added
+//   rounding     of tilts, powers and sums: a relative margin
+//   losses       sum_i count_i loss_error_i moves epsilon
 #pragma once
 
 #include <cstdint>
@@ -42,8 +40,8 @@ class ComposedLoss {
   /// A number in [0, 1] that is at least (at most) delta(epsilon).
   double delta_at(double epsilon) const;
 
-  /// Side kUpper: an epsilon >= 0 with delta(epsilon) <= delta, infinite if the window holds none. Side kLower: one
-  /// that is at most the smallest such epsilon.
+  /// Side kUpper: an epsilon >= 0 with delta(epsilon) <= delta; where the window holds none, the sum of all largest
+  /// losses. Side kLower: one that is at most the smallest such epsilon.
   double epsilon_at(double delta) const;
 
  private:
@@ -63,6 +61,7 @@ class ComposedLoss {
   double missing_above_ = 0;    // upper: tilted-weighted mass above the window
   double infinite_mass_ = 0;
   double loss_error_ = 0;
+  double largest_loss_ = 0;  // of the sum, where it is finite
 };
 
 }  // namespace dpreduce

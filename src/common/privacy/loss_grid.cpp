@@ -10,8 +10,8 @@
 namespace dpreduce {
 namespace {
 
-// Relative error of every mass: Gauss-Legendre remainders (below), e^(-u^2/2) with u^2/2 <= 700, sums of positive
-// terms.
+// Relative error of every mass: Gauss-Legendre remainders (below), e^(-u^2/2) with u^2/2 <= 700, sums without
+// cancellation.
 constexpr double kMassError = 4e-13;
 
 // Of the gap, whose quadrature no such bound covers: a mixture's squared density over another's.
@@ -24,8 +24,8 @@ struct Rule {
 
 // For an integrand that is analytic and at most M within the ellipse of radius r around an interval of width w, n nodes
 // err by less than (64/15) M (w/2) rho^(-2n), rho >= 4 r / w. With M at most e^5 r / w times the integrand's scale (the
-// interpolation weight is linear in the cell and keeps growing outside) every rule below errs by less than 1e-13
-// relative.
+// interpolation weight is linear in the cell and keeps growing outside) every rule below errs by
+// less than 1e-13 relative.
 const std::array<Rule, 3>& rules() {
   static const std::array<Rule, 3> table{
       Rule{1. / 400, {{-0.7745966692414834, 5. / 9}, {0, 8. / 9}, {0.7745966692414834, 5. / 9}}},

@@ -22,10 +22,14 @@ struct LossGrid {
   std::int64_t first = 0;
   std::vector<double> mass;
   double infinite_mass = 0;
-  /// Pessimistic: dominates once every loss is raised by this. Optimistic: dominated once every loss is lowered by
-  /// this.
+  /// Pessimistic: dominates once every loss is raised by this. Optimistic: dominated once every loss is lowered so.
   double loss_error = 0;
 };
+
+/// The loss of mass[index].
+inline double loss_at(const LossGrid& grid, std::size_t index) {
+  return grid.offset + static_cast<double>(grid.first + static_cast<std::int64_t>(index)) * grid.step;
+}
 
 /// The smooth part of a law, cell by cell: what both kinds of grid are made from, and what takes the time.
 struct LossCells {
@@ -53,9 +57,9 @@ LossCells loss_cells(const LossLaw& law, double step);
 LossGrid pessimistic_grid(const LossLaw& law, const LossCells& cells);
 
 /// The largest convex function on the nodes below H - c, where c_j is the larger gap of the two cells at node j, so
-/// that the chord of H - c lies below H. Near both ends c is all that H has there, so that P and Q lose no mass. Mass
-/// outside the range is dropped; atoms must lie on nodes and keep their place. Removes a variance of about step^2/6 per
-/// loss.
+/// that the chord of H - c lies below H. Near both ends c is all that H has there, so that P loses no mass, unless all
+/// of the law lies in a few cells. Mass outside the range is dropped; atoms must lie on nodes and keep their place.
+/// Removes a variance of about step^2/6 per loss. Its Q-mass may pass 1: only H at K >= 0 counts, see above.
 /// @pre cells = loss_cells(law, step).
 LossGrid optimistic_grid(const LossLaw& law, const LossCells& cells);
 

@@ -13,7 +13,7 @@ constexpr double kLogTail = 26;
 constexpr double kSmallestTilt = 1e-7;
 constexpr double kLargestExponent = 2000;
 constexpr double kLargestMeanExponent = 1e5;
-// Beyond this over a loss's range, e^(rate loss) leaves the range of double.
+// Rates are sought up to this over a loss's range, and up to twice the tilt.
 constexpr double kLargestRate = 300;
 // Of a loss that is all but constant, relative to it.
 constexpr double kSmallestWidth = 1e-6;
@@ -48,9 +48,9 @@ HalfWidth half_width(std::span<const LossSketch> losses, double tilt, double mea
     return (log_moment(losses, tilt + sign * rate) - start - sign * rate * mean + kLogTail) / rate;
   };
   double range = kSmallestWidth * std::abs(mean);
-  for (const LossSketch& loss : losses) range = std::max(range, loss.range());
-  const double log_rate = golden_section(std::log(1e-6 / range), std::log(kLargestRate / range), kEvaluations,
-                                         [&](double trial) { return width(std::exp(trial)); });
+  for (const LossSketch& loss : losses) range = std::max(range, loss.reach(tilt, sign));
+  const double log_rate = golden_section(std::log(1e-6 / range), std::log(std::max(kLargestRate / range, 2 * tilt)),
+                                         kEvaluations, [&](double trial) { return width(std::exp(trial)); });
   return {std::max(kSmallestWidth * std::abs(mean), width(std::exp(log_rate))), std::exp(log_rate)};
 }
 
@@ -95,6 +95,11 @@ double LossSketch::mean(double theta) const {
     first += weight * sample.loss;
   }
   return count_ * first / sum;
+}
+
+double LossSketch::reach(double theta, double sign) const {
+  const double centre = mean(theta) / count_;
+  return sign > 0 ? largest_ - centre : centre - smallest_;
 }
 
 double log_moment(std::span<const LossSketch> losses, double theta) {

@@ -37,7 +37,7 @@ struct LaplaceMechanism {
   double epsilon;
 };
 
-/// Any epsilon-DP mechanism; randomised response is the worst of them.
+/// Any epsilon-DP mechanism, e.g. permute-and-flip; randomised response is the worst of them.
 struct PureMechanism {
   double epsilon;
 };

@@ -32,8 +32,7 @@ class ZcdpFilter {
  public:
   /// @pre kSmallestRho <= rho <= kLargestRho.  @throws UsageError naming the value.
   explicit ZcdpFilter(double rho);
-  /// True, and rho_i counts as spent, if the sum of all rho with it stays at most the budget; otherwise nothing
-  /// changes.
+  /// True, and rho_i counts as spent, if the sum of all rho with it stays at most the budget; else nothing changes.
   /// @pre rho_i is finite and >= 0.  @throws UsageError naming the value.
   [[nodiscard]] bool try_spend(double rho_i);
   /// What was spent, rounded up, and what is left, rounded down.

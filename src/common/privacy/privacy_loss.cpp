@@ -1,12 +1,15 @@
 #include "dpreduce/privacy/privacy_loss.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "dpreduce/privacy/argument_checks.hpp"
 #include "dpreduce/privacy/composed_loss.hpp"
 #include "dpreduce/privacy/loss_window.hpp"
+#include "dpreduce/privacy/rdp.hpp"
 
 namespace dpreduce {
 namespace {
@@ -84,6 +87,8 @@ struct Plan {
   double tail;
   LossWindow window;
   double step;
+  double upper_epsilon =
+      std::numeric_limits<double>::infinity();  // where epsilon was asked for: the least bound so far
 };
 
 // The grids of one direction, above and below.
@@ -134,24 +139,30 @@ LossWindow window_at(std::span<const LossSketch> losses, double epsilon) {
   return effect(chosen) < kWorthwhile * effect(first) ? chosen : first;
 }
 
-// First with few cells around the epsilon that one Renyi order proves, then around the answer to that.
-constexpr std::size_t kCoarseCells = std::size_t{1} << 15;
+// First with few cells around the epsilon that one Renyi order proves, then around the answer to that; with more cells
+// again as long as that moves the answer much.
+constexpr std::array kCoarseCells = {std::size_t{1} << 15, std::size_t{1} << 17, std::size_t{1} << 19};
+constexpr double kSettled = 0.8;
 
 Plan plan_for_delta(std::span<const RepeatedMechanism> parts, Direction direction, double delta, std::size_t cells) {
   const Totals all = totals(parts);
   const double tail = tail_for(std::log(delta), all.count);
   const std::vector<LossSketch> losses = sketches(parts, direction, tail);
   const double tilt = tilt_for_delta(losses, delta);
-  Plan plan{direction, tail, window_around(losses, tilt), 0};
+  Plan plan{direction, tail, window_around(losses, tilt), 0, std::numeric_limits<double>::infinity()};
   const auto least_scale = [&] { return 1e-3 * (plan.window.high - plan.window.low); };
-  const double guess = epsilon_of_moment(log_moment(losses, tilt), tilt, delta);
-  plan.step = choose_step(losses, all, plan.window, std::max(guess, least_scale()), std::min(cells, kCoarseCells));
-  const double coarse =
-      ComposedLoss(discretised(parts, plan, Sides::kUpper).upper, plan.window, Side::kUpper).epsilon_at(delta);
-  double answer = guess;
-  if (coarse > 0 && std::isfinite(coarse)) {
-    answer = std::min(coarse, std::max(guess, 0.0));
+  double answer = epsilon_of_moment(log_moment(losses, tilt), tilt, delta);
+  for (const std::size_t coarse_cells : kCoarseCells) {
+    if (coarse_cells > cells) break;
+    plan.step = choose_step(losses, all, plan.window, std::max(answer, least_scale()), coarse_cells);
+    const double coarse =
+        ComposedLoss(discretised(parts, plan, Sides::kUpper).upper, plan.window, Side::kUpper).epsilon_at(delta);
+    plan.upper_epsilon = std::min(plan.upper_epsilon, coarse);
+    if (!(coarse > 0) || !std::isfinite(coarse)) break;
+    const bool is_settled = coarse > kSettled * answer;
+    answer = std::min(coarse, std::max(answer, 0.0));
     plan.window = window_at(losses, answer);
+    if (is_settled) break;
   }
   plan.step = choose_step(losses, all, plan.window, std::max(answer, least_scale()), cells);
   return plan;
@@ -186,9 +197,8 @@ void check_delta(double delta) {
   require_between("delta", delta, kSmallestPldDelta, 1);
 }
 
-}  // namespace
-
-PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double delta, std::size_t cells) {
+// The upper side is the best of all bounds at hand: those of the coarse grids, and that of the Renyi orders.
+PrivacyLossBounds epsilon_bounds(std::span<const RepeatedMechanism> run, double delta, std::size_t cells, Sides sides) {
   check_run(run);
   check_delta(delta);
   check_cells(cells);
@@ -196,25 +206,26 @@ PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double del
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {
     const Plan plan = plan_for_delta(parts, direction, delta, cells);
-    const Grids grids = discretised(parts, plan, Sides::kBoth);
-    bounds.upper = std::max(bounds.upper, ComposedLoss(grids.upper, plan.window, Side::kUpper).epsilon_at(delta));
+    // A direction whose coarse bound is below what the other one came to decides nothing.
+    if (plan.upper_epsilon <= (sides == Sides::kUpper ? bounds.upper : bounds.lower)) continue;
+    const Grids grids = discretised(parts, plan, sides);
+    const double upper = ComposedLoss(grids.upper, plan.window, Side::kUpper).epsilon_at(delta);
+    bounds.upper = std::max(bounds.upper, std::min(upper, plan.upper_epsilon));
+    if (sides == Sides::kUpper) continue;
     bounds.lower = std::max(bounds.lower, ComposedLoss(grids.lower, plan.window, Side::kLower).epsilon_at(delta));
   }
+  bounds.upper = std::min(bounds.upper, rdp_epsilon(parts, delta).epsilon);
   return bounds;
 }
 
+}  // namespace
+
+PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double delta, std::size_t cells) {
+  return epsilon_bounds(run, delta, cells, Sides::kBoth);
+}
+
 double pld_epsilon_upper(std::span<const RepeatedMechanism> run, double delta, std::size_t cells) {
-  check_run(run);
-  check_delta(delta);
-  check_cells(cells);
-  const std::vector<RepeatedMechanism> parts = merged(run);
-  double epsilon = 0;
-  for (const Direction direction : directions(parts)) {
-    const Plan plan = plan_for_delta(parts, direction, delta, cells);
-    const Grids grids = discretised(parts, plan, Sides::kUpper);
-    epsilon = std::max(epsilon, ComposedLoss(grids.upper, plan.window, Side::kUpper).epsilon_at(delta));
-  }
-  return epsilon;
+  return epsilon_bounds(run, delta, cells, Sides::kUpper).upper;
 }
 
 PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsilon, std::size_t cells) {

@@ -23,14 +23,17 @@ inline constexpr double kLargestOrder = 1e6;
 /// 1.1, 1.2, ..., 10.9; 11, 12, ..., 63; 128, 256, 512, 1024.
 const std::vector<double>& default_rdp_orders();
 
-/// rdp(alpha) of one run of the mechanism:
-///   Gaussian                alpha / (2 z^2)
-///   subsampled Gaussian     ln sum_k C(alpha,k) (1-q)^(alpha-k) q^k e^((k^2-k)/(2 z^2)) / (alpha-1) for whole alpha,
-///   the
-///                           integral for others; beyond 1e5 points of it the chord of ln A, which is convex in alpha
-///   exponential mechanism   the largest over all pairs of losses {t, t - epsilon}, 0 <= t <= epsilon
-///   Laplace                 ln(alpha/(2 alpha-1) e^((alpha-1) epsilon) + (alpha-1)/(2 alpha-1) e^(-alpha
-///   epsilon))/(alpha-1) pure DP                 that of randomised response
+/// rdp(alpha) of one use of the mechanism, E its epsilon:
+///
+///   Gaussian      alpha / (2 z^2)
+///   sampled       whole alpha: A_alpha = sum_k C(alpha,k) (1-q)^(alpha-k) q^k e^((k^2-k)/(2 z^2)); others: by its
+///                 integral. Where that takes more than 1e5 points, an upper bound: the chord of ln A, which is convex
+///                 in alpha; above order 4096 the Gaussian of all records
+///   exponential   the largest over all pairs of losses {t, t - E}, 0 <= t <= E
+///   Laplace       A_alpha = alpha/(2 alpha-1) e^((alpha-1) E) + (alpha-1)/(2 alpha-1) e^(-alpha E)
+///   pure DP       that of randomised response
+///
+/// All are summed as A_alpha - 1, term by term not negative, so that tiny divergences keep their digits.
 /// @pre check_mechanism; kSmallestOrder <= order <= kLargestOrder.  @throws UsageError naming the argument.
 double rdp(const Mechanism& mechanism, double order);
 
@@ -42,8 +45,8 @@ struct RdpEpsilon {
   double order;  ///< the best one
 };
 
-/// The epsilon of one order: rdp + ln(1 - 1/alpha) - ln(delta alpha) / (alpha - 1), at least 0; 0 also where
-/// delta^2 >= 1 - e^-rdp (then the total variation is at most delta); infinite for orders up to 1.01, whose
+/// The epsilon of one order: rdp + ln(1 - 1/alpha) - ln(delta alpha) / (alpha - 1), at least 0, rounded up; 0 also
+/// where delta^2 > 1 - e^-rdp (then the total variation is at most delta); infinite for orders up to 1.01, whose
 /// conversion loses its digits.
 /// @pre rdp >= 0; order > 1; 0 < delta < 1.  @throws UsageError naming the argument.
 double epsilon_from_rdp(double rdp, double order, double delta);
