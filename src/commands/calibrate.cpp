@@ -1,44 +1,84 @@
+// dpreduce privacy calibrate: the noise that a budget needs.
+#include <optional>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/commands/commands.hpp"
+#include "dpreduce/privacy/argument_checks.hpp"
+#include "dpreduce/privacy/calibration.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
+#include "dpreduce/privacy/high_precision.hpp"
 
 namespace dpreduce {
 namespace {
 
-// sigma = sensitivity / mu, rounded up, with the mu that it realises.
+// sigma of every step, rounded up, with what all steps together then guarantee.
 struct Calibration {
   double sigma;
-  Guarantee guarantee;
+  double epsilon;
+  double delta;
+  std::optional<double> mu;  // steps on samples have no mu and no rho
+  std::optional<double> rho;
 };
 
-Calibration calibrate(const CalibrateOptions& options) {
+Calibration calibrate_full_steps(const CalibrateOptions& options) {
   const double mu = budget_from(options.budget).mu(options.budget.accountant);
-  const double sigma = sigma_for_mu(mu, options.sensitivity);
-  return {sigma, guarantee_of(options.budget, mu)};
+  const double sigma = sigma_for_mu(mu, options.sensitivity, options.steps);
+  const Guarantee guarantee = guarantee_of(options.budget, mu);
+  return {sigma, guarantee.epsilon, guarantee.delta, guarantee.mu, guarantee.rho};
+}
+
+Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
+  const PrivacyBudget budget = budget_from(options.budget);
+  const CalibrationTarget target{.epsilon = *budget.epsilon(),
+                                 .delta = *budget.delta(),
+                                 .steps = options.steps,
+                                 .sampling_rate = options.sampling_rate};
+  const double noise_multiplier = calibrated_noise_multiplier(target, options.budget.accountant);
+  const double sigma = round_up(HighPrecision(noise_multiplier) * options.sensitivity);
+  require_positive("sigma", sigma);
+  return {sigma, target.epsilon, target.delta, std::nullopt, std::nullopt};
+}
+
+void print_json(const CalibrateOptions& options, const Calibration& calibration) {
+  const nlohmann::json json{{"sigma", calibration.sigma},
+                            {"sensitivity", options.sensitivity},
+                            {"steps", options.steps},
+                            {"sampling_rate", options.sampling_rate},
+                            {"accountant", to_string(options.budget.accountant)},
+                            {"epsilon", calibration.epsilon},
+                            {"delta", calibration.delta},
+                            {"mu", or_null(calibration.mu)},
+                            {"rho", or_null(calibration.rho)}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_text(const CalibrateOptions& options, const Calibration& calibration) {
+  fmt::print("sigma    {:.15g}   Gaussian noise on every coordinate{}, for L2 sensitivity {:g}\n", calibration.sigma,
+             options.steps > 1 ? fmt::format(" of each of {} steps", options.steps) : "", options.sensitivity);
+  if (calibration.mu) {
+    fmt::print("mu       {:.15g}   Gaussian DP\n", *calibration.mu);
+    fmt::print("rho      {:.15g}   zero-concentrated DP\n", *calibration.rho);
+  } else {
+    fmt::print("mu, rho  none: the loss of a step on a Poisson sample (rate {:g}) is not Gaussian\n",
+               options.sampling_rate);
+  }
+  const Accountant accountant = options.budget.accountant;
+  const bool exact = calibration.mu && (accountant == Accountant::kGdp || accountant == Accountant::kPld);
+  fmt::print("epsilon  {:.15g}   at delta {:g}, {}\n", calibration.epsilon, calibration.delta,
+             exact ? "exact for Gaussian noise" : fmt::format("an upper bound by {}", to_string(accountant)));
 }
 
 }  // namespace
 
 void run_command(const CalibrateOptions& options, Communicator& ranks) {
   ranks.together([&] {
-    const Calibration calibration = calibrate(options);
     if (!ranks.is_coordinator()) return;
-    nlohmann::json json = to_json(calibration.guarantee);
-    json["sigma"] = calibration.sigma;
-    json["sensitivity"] = options.sensitivity;
-    if (options.format == OutputFormat::kJson) {
-      fmt::print("{}\n", json.dump(2));
-      return;
-    }
-    const Guarantee& g = calibration.guarantee;
-    fmt::print("sigma    {:.15g}   Gaussian noise on every coordinate, for L2 sensitivity {:g}\n", calibration.sigma,
-               options.sensitivity);
-    fmt::print("mu       {:.15g}   Gaussian DP\n", g.mu);
-    fmt::print("rho      {:.15g}   zero-concentrated DP\n", g.rho);
-    fmt::print("epsilon  {:.15g}   at delta {:g}, exact for Gaussian noise\n", g.epsilon, g.delta);
+    const Calibration calibration =
+        options.sampling_rate < 1.0 ? calibrate_sampled_steps(options) : calibrate_full_steps(options);
+    options.format == OutputFormat::kJson ? print_json(options, calibration) : print_text(options, calibration);
   });
 }
 

@@ -39,5 +39,6 @@ inline const std::string kFitOfLabels = "fit --train-x x.npy --classes 3 --mu 1 
 std::vector<BadCase> bad_training_files();
 std::vector<BadCase> bad_options();
 std::vector<BadCase> bad_models_and_outputs();
+std::vector<BadCase> bad_reports();
 
 }  // namespace dpreduce

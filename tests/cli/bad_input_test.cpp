@@ -103,6 +103,8 @@ INSTANTIATE_TEST_SUITE_P(Options, BadInputOnRanksTest, testing::ValuesIn(on_rank
 INSTANTIATE_TEST_SUITE_P(ModelsAndOutputs, BadInputAloneTest, testing::ValuesIn(bad_models_and_outputs()), case_name);
 INSTANTIATE_TEST_SUITE_P(ModelsAndOutputs, BadInputOnRanksTest, testing::ValuesIn(on_ranks(bad_models_and_outputs())),
                          case_name);
+INSTANTIATE_TEST_SUITE_P(Reports, BadInputAloneTest, testing::ValuesIn(bad_reports()), case_name);
+INSTANTIATE_TEST_SUITE_P(Reports, BadInputOnRanksTest, testing::ValuesIn(on_ranks(bad_reports())), case_name);
 
 TEST(BadRowsTest, CountNowhereOnRequest) {
   const TemporaryFolder folder;

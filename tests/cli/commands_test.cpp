@@ -275,8 +275,9 @@ TEST_F(CommandsTest, BenchesTellTheirFigures) {
 
 TEST_F(CommandsTest, EveryHelpHasAnExample) {
   EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
-  for (const std::string command : {"fit", "predict", "evaluate", "privacy calibrate", "ledger show", "ledger verify",
-                                    "synth", "inspect", "bench gram", "bench noise", "bench reduce"}) {
+  for (const std::string command : {"fit", "predict", "evaluate", "privacy calibrate", "privacy convert",
+                                    "privacy compose", "privacy split", "privacy explain", "ledger show",
+                                    "ledger verify", "synth", "inspect", "bench gram", "bench noise", "bench reduce"}) {
     const ProgramRun help = succeed(command + " --help");
     EXPECT_THAT(help.out, HasSubstr("Examples:"));
     EXPECT_THAT(help.out, HasSubstr("dpreduce " + command));

@@ -1,76 +1,11 @@
 #include "dpreduce/config/command_options.hpp"
 
-#include <fmt/format.h>
-
 #include "dpreduce/config/command_line.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/config/option_kinds.hpp"
 #include "dpreduce/config/validate_options.hpp"
 
 namespace dpreduce {
 namespace {
-
-template <typename E>
-std::string all_spellings() {
-  std::string all;
-  for (const auto& [spelling, value] : spellings<E>) all += (all.empty() ? "" : "|") + std::string(spelling);
-  return all;
-}
-
-template <typename E>
-E required_choice(const std::string& names, const std::string& text) {
-  const std::optional<E> chosen = choice_of<E>(text);
-  if (!chosen) {
-    throw CLI::ValidationError(fmt::format("{} {}: must be one of {}", names, text, all_spellings<E>()));
-  }
-  return *chosen;
-}
-
-// An option whose value is one of spellings<E>.
-template <typename E>
-CLI::Option* add_choice(CLI::App& app, const std::string& names, E& choice, const std::string& help) {
-  return app
-      .add_option_function<std::string>(
-          names, [&choice, names](const std::string& text) { choice = required_choice<E>(names, text); }, help)
-      ->type_name(all_spellings<E>())
-      ->default_str(std::string(to_string(choice)));
-}
-
-// The same, where no word is a choice of its own.
-template <typename E>
-CLI::Option* add_optional_choice(CLI::App& app, const std::string& names, std::optional<E>& choice,
-                                 const std::string& help) {
-  return app
-      .add_option_function<std::string>(
-          names, [&choice, names](const std::string& text) { choice = required_choice<E>(names, text); }, help)
-      ->type_name(all_spellings<E>());
-}
-
-// A number that counts something. strtoull would take -3 for 2^64 - 3.
-template <typename Count>
-CLI::Option* add_count(CLI::App& app, const std::string& name, Count& count, const std::string& help) {
-  return app.add_option(name, count, help)->type_name("COUNT")->check([name](const std::string& text) {
-    return text.starts_with('-') ? fmt::format("{} {}: must not be negative", name, text) : std::string();
-  });
-}
-
-void add_format(CLI::App& app, OutputFormat& format) {
-  add_choice(app, "--format", format, "what standard output gets");
-}
-
-CLI::Option* add_files(CLI::App& app, const std::string& names, std::vector<std::string>& files,
-                       const std::string& help) {
-  return app.add_option(names, files, help)->type_name("FILE");
-}
-
-void add_budget(CLI::App& app, BudgetOptions& budget) {
-  app.add_option("--epsilon", budget.epsilon, "privacy budget, with --delta")->group("Privacy");
-  app.add_option("--delta", budget.delta, "at most 1 / (10 n) for a public n of your data's size")->group("Privacy");
-  app.add_option("--rho", budget.rho, "privacy budget in zCDP")->group("Privacy");
-  app.add_option("--mu", budget.mu, "privacy budget in Gaussian DP")->group("Privacy");
-  add_choice(app, "--accountant", budget.accountant,
-             "what links epsilon and delta with the noise; gdp and pld are exact")
-      ->group("Privacy");
-}
 
 // What decides which statistics are released.
 void add_method(CLI::App& app, FitOptions& options) {
@@ -95,13 +30,6 @@ void add_method(CLI::App& app, FitOptions& options) {
   add_count(app, "--pool", options.pool, "average k consecutive features into one")
       ->capture_default_str()
       ->group("Method");
-}
-
-// Options may also come from a file; read before parsing (with_config_file), declared for --help.
-void add_config(CLI::App& app) {
-  app.add_option_function<std::string>(
-         "--config", [](const std::string&) {}, "TOML file with options of this command")
-      ->type_name("FILE");
 }
 
 // `--epsilon 1 ... --epsilon 2`: scripts append what they change. Lists of files still add up.
@@ -211,22 +139,6 @@ void CommandOptions::declare_evaluate(CLI::App& app) {
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
       "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format "
       "json");
-}
-
-void CommandOptions::declare_privacy(CLI::App& app) {
-  CLI::App& privacy = *app.add_subcommand("privacy", "accounting; no data involved");
-  privacy.require_subcommand(1);
-  CLI::App& calibrate =
-      *privacy.add_subcommand("calibrate", "the noise that a budget needs, exact and never too small");
-  add_budget(calibrate, calibrate_.budget);
-  calibrate.add_option("--sensitivity", calibrate_.sensitivity, "L2 sensitivity of the released vector")
-      ->capture_default_str();
-  add_format(calibrate, calibrate_.format);
-  add_config(calibrate);
-  calibrate.footer(
-      "Examples:\n"
-      "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
-      "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json");
 }
 
 void CommandOptions::declare_ledger(CLI::App& app) {
@@ -352,7 +264,7 @@ Command CommandOptions::chosen(const CLI::App& app) const {
   if (got(app, "fit")) return validated(fit_);
   if (got(app, "predict")) return validated(predict_);
   if (got(app, "evaluate")) return validated(evaluate_);
-  if (got(app, "privacy")) return validated(calibrate_);
+  if (got(app, "privacy")) return chosen_privacy(*app.get_subcommand("privacy"));
   if (got(app, "synth")) return synth_;
   if (got(app, "inspect")) return validated(inspect_);
   if (got(app, "audit")) return validated(audit_);

@@ -26,10 +26,22 @@ class CommandOptions {
   void declare_audit(CLI::App& app);
   void declare_bench(CLI::App& app);
 
+  // `privacy` has commands of its own.
+  void declare_calibrate(CLI::App& privacy);
+  void declare_convert(CLI::App& privacy);
+  void declare_compose(CLI::App& privacy);
+  void declare_split(CLI::App& privacy);
+  void declare_explain(CLI::App& privacy);
+  Command chosen_privacy(const CLI::App& privacy) const;
+
   FitOptions fit_;
   PredictOptions predict_;
   EvaluateOptions evaluate_;
   CalibrateOptions calibrate_;
+  ConvertOptions convert_;
+  ComposeOptions compose_;
+  SplitOptions split_;
+  ExplainOptions explain_;
   LedgerShowOptions ledger_show_;
   LedgerVerifyOptions ledger_verify_;
   SynthOptions synth_;

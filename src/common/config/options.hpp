@@ -12,12 +12,16 @@
 
 namespace dpreduce {
 
-/// Exactly one of (epsilon, delta), rho, mu, non_private; checked when a budget is made of it.
-struct BudgetOptions {
+/// Exactly one of (epsilon, delta), rho, mu; checked when a budget is made of it.
+struct StatedBudget {
   std::optional<double> epsilon;
   std::optional<double> delta;
   std::optional<double> rho;
   std::optional<double> mu;
+};
+
+/// Non-private goes without any of them.
+struct BudgetOptions : StatedBudget {
   Accountant accountant = Accountant::kGdp;
   bool non_private = false;
 };
@@ -79,6 +83,50 @@ struct EvaluateOptions {
 struct CalibrateOptions {
   BudgetOptions budget;
   double sensitivity = 1.0;
+  std::uint64_t steps = 1;
+  double sampling_rate = 1.0;  ///< of every step's Poisson sample; 1: all records
+  OutputFormat format = OutputFormat::kText;
+};
+
+/// Exactly one of the stated budget and sigma.
+struct ConvertOptions {
+  StatedBudget budget;
+  std::optional<double> sigma;
+  double sensitivity = 1.0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+/// `--gaussian Z:K`: one mechanism, count times.
+struct MechanismSpec {
+  MechanismKind kind = MechanismKind::kGaussian;
+  double parameter = 0.0;      ///< noise multiplier of Gaussians, epsilon of the others
+  double sampling_rate = 1.0;  ///< of subsampled Gaussians
+  std::uint64_t count = 1;
+};
+
+struct ComposeOptions {
+  std::vector<MechanismSpec> run;
+  double delta = 0.0;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::uint64_t group = 1;  ///< records that differ
+  OutputFormat format = OutputFormat::kText;
+};
+
+/// `--block NAME:D:W`.
+struct BlockSpec {
+  std::string name;
+  double sensitivity = 0.0;
+  double loss_weight = 1.0;
+};
+
+struct SplitOptions {
+  BudgetOptions budget;
+  std::vector<BlockSpec> blocks;
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct ExplainOptions {
+  std::string report;
   OutputFormat format = OutputFormat::kText;
 };
 
@@ -154,8 +202,8 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions, LedgerShowOptions,
-                 LedgerVerifyOptions, SynthOptions, InspectOptions, AuditOptions, BenchOptions>;
+using Command = std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
+                             ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions,
+                             SynthOptions, InspectOptions, AuditOptions, BenchOptions>;
 
 }  // namespace dpreduce

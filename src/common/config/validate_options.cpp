@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,57 @@ EvaluateOptions validated(EvaluateOptions options) {
 
 CalibrateOptions validated(CalibrateOptions options) {
   check_positive("--sensitivity", options.sensitivity);
+  if (options.steps == 0) throw UsageError("--steps 0: must be at least 1");
+  if (!(options.sampling_rate > 0.0 && options.sampling_rate <= 1.0)) {
+    throw UsageError(fmt::format("--sampling-rate {}: must be above 0 and at most 1", options.sampling_rate));
+  }
+  if (options.sampling_rate == 1.0) return options;
+  const BudgetOptions& budget = options.budget;
+  if (budget.rho || budget.mu) {
+    throw UsageError(
+        fmt::format("--sampling-rate {}: steps on samples have no {}; state the budget as --epsilon and --delta",
+                    options.sampling_rate, budget.rho ? "rho" : "mu"));
+  }
+  if (budget.accountant == Accountant::kGdp || budget.accountant == Accountant::kZcdp) {
+    throw UsageError(fmt::format(
+        "--sampling-rate {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian is not "
+        "Gaussian); use pld or rdp",
+        options.sampling_rate, to_string(budget.accountant)));
+  }
+  return options;
+}
+
+ConvertOptions validated(ConvertOptions options) {
+  check_positive("--sensitivity", options.sensitivity);
+  const StatedBudget& budget = options.budget;
+  if (!options.sigma) {
+    if (!budget.epsilon && !budget.rho && !budget.mu && !budget.delta) {
+      throw UsageError("nothing to convert: give --epsilon and --delta, or --rho, or --mu, or --sigma");
+    }
+    return options;
+  }
+  check_positive("--sigma", *options.sigma);
+  if (budget.epsilon || budget.rho || budget.mu) {
+    throw UsageError("--sigma goes without --epsilon, --rho and --mu; give exactly one");
+  }
+  return options;
+}
+
+ComposeOptions validated(ComposeOptions options) {
+  if (options.run.empty()) {
+    throw UsageError(
+        "nothing to compose: give at least one --gaussian, --subsampled, --exponential, --laplace or --pure");
+  }
+  if (options.group == 0) throw UsageError("--group 0: must be at least 1");
+  return options;
+}
+
+SplitOptions validated(SplitOptions options) {
+  std::set<std::string> names;
+  for (const BlockSpec& block : options.blocks) {
+    if (!names.insert(block.name).second)
+      throw UsageError(fmt::format("--block {}: the name occurs twice", block.name));
+  }
   return options;
 }
 

@@ -149,10 +149,14 @@ double gaussian_sigma(double epsilon, double delta, double sensitivity) {
   return sigma;
 }
 
-double sigma_for_mu(double mu, double sensitivity) {
+double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps) {
   require_between("mu", mu, kSmallestMu, kLargestMu);
   require_positive("sensitivity", sensitivity);
-  return round_up(HighPrecision(sensitivity) / mu);
+  if (steps == 0) throw UsageError("steps = 0: must be at least 1");
+  const HighPrecision one_step = HighPrecision(sensitivity) / mu;
+  const double sigma = round_up(steps == 1 ? one_step : one_step * sqrt(HighPrecision(steps)) * (1 + kArithmeticError));
+  require_positive("sigma", sigma);
+  return sigma;
 }
 
 double gdp_compose(std::span<const double> mus) {

@@ -15,6 +15,7 @@
 // mechanism", Theorem 8.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 namespace dpreduce {
@@ -50,11 +51,11 @@ double gdp_mu(double epsilon, double delta);
 /// @throws UsageError naming the argument and its value.
 double gaussian_sigma(double epsilon, double delta, double sensitivity);
 
-/// sigma = sensitivity / mu, rounded up: the noise of one release with this mu.
+/// sigma = sqrt(steps) sensitivity / mu, rounded up: the noise of each of so many releases that have mu together.
 ///
-/// @pre kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite.
+/// @pre kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite; steps >= 1; sigma is a finite double.
 /// @throws UsageError naming the argument and its value.
-double sigma_for_mu(double mu, double sensitivity);
+double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps = 1);
 
 /// sqrt(sum_r mu_r^2), rounded up: the GDP parameter of all the releases together; 0 for none.
 ///

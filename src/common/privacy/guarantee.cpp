@@ -6,7 +6,7 @@
 
 namespace dpreduce {
 
-PrivacyBudget budget_from(const BudgetOptions& options) {
+PrivacyBudget budget_from(const StatedBudget& options) {
   PrivacyBudget::Options stated{options.epsilon, options.delta, options.rho, options.mu};
   if (!options.epsilon && (options.rho || options.mu)) stated.delta.reset();
   return PrivacyBudget::from_options(stated);
@@ -21,6 +21,10 @@ Guarantee guarantee_of(const BudgetOptions& options, double mu) {
 
 nlohmann::json to_json(const Guarantee& guarantee) {
   return {{"epsilon", guarantee.epsilon}, {"delta", guarantee.delta}, {"mu", guarantee.mu}, {"rho", guarantee.rho}};
+}
+
+nlohmann::json or_null(const std::optional<double>& figure) {
+  return figure ? nlohmann::json(*figure) : nlohmann::json(nullptr);
 }
 
 }  // namespace dpreduce

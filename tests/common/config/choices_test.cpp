@@ -11,7 +11,7 @@ template <typename E>
 class Choices : public testing::Test {};
 
 using AllChoices = testing::Types<OutputFormat, Method, Metric, Centering, Normalize, BadRows, Adjacency, Accountant,
-                                  ClassMeans, BenchKind>;
+                                  MechanismKind, ClassMeans, BenchKind>;
 TYPED_TEST_SUITE(Choices, AllChoices);
 
 TYPED_TEST(Choices, EverySpellingReadsBackAndIsUsedOnce) {

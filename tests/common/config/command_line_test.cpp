@@ -68,11 +68,58 @@ TEST(CommandLine, NegativeNumbersAreValuesNotOptions) {
   EXPECT_EQ(parse_fit({"--epsilon", "-1", "--delta", "1e-5"}).budget.epsilon, -1.0);
 }
 
+CalibrateOptions parse_calibrate(const std::vector<std::string>& more) {
+  std::vector<std::string> words{"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5"};
+  words.insert(words.end(), more.begin(), more.end());
+  return std::get<CalibrateOptions>(parse_command_line(words));
+}
+
+TEST(CommandLine, CalibrateAccountsByPldWhereStepsAreSampled) {
+  EXPECT_EQ(parse_calibrate({}).budget.accountant, Accountant::kGdp);
+  EXPECT_EQ(parse_calibrate({"--steps", "10"}).budget.accountant, Accountant::kGdp);
+  EXPECT_EQ(parse_calibrate({"--steps", "10"}).steps, 10U);
+  EXPECT_EQ(parse_calibrate({"--sampling-rate", "0.1"}).budget.accountant, Accountant::kPld);
+  EXPECT_EQ(parse_calibrate({"--sampling-rate", "0.1", "--accountant", "rdp"}).budget.accountant, Accountant::kRdp);
+  EXPECT_EQ(parse_calibrate({"--sampling-rate", "1", "--accountant", "zcdp"}).budget.accountant, Accountant::kZcdp);
+}
+
+TEST(CommandLine, ComposeCollectsTheMechanismsOfAllItsOptions) {
+  const auto compose = std::get<ComposeOptions>(
+      parse_command_line({"privacy", "compose", "--gaussian", "1:2", "3", "--delta", "1e-6", "--gaussian", "4",
+                          "--subsampled", "5:0.5:6", "--group", "2", "--adjacency", "replace-one"}));
+  ASSERT_EQ(compose.run.size(), 4U);
+  std::uint64_t gaussians = 0;
+  for (const MechanismSpec& spec : compose.run) gaussians += spec.kind == MechanismKind::kGaussian ? spec.count : 0;
+  EXPECT_EQ(gaussians, 4U);
+  EXPECT_EQ(compose.delta, 1e-6);
+  EXPECT_EQ(compose.group, 2U);
+  EXPECT_EQ(compose.adjacency, Adjacency::kReplaceOne);
+}
+
+TEST(CommandLine, SplitKeepsTheOrderOfBlocks) {
+  const auto split = std::get<SplitOptions>(
+      parse_command_line({"privacy", "split", "--block", "b:1:768", "--mu", "1", "--block", "a:2"}));
+  ASSERT_EQ(split.blocks.size(), 2U);
+  EXPECT_EQ(split.blocks[0].name, "b");
+  EXPECT_EQ(split.blocks[1].name, "a");
+  EXPECT_EQ(split.budget.mu, 1.0);
+}
+
+TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
+  EXPECT_EQ(std::get<ExplainOptions>(parse_command_line({"privacy", "explain", "r.json"})).report, "r.json");
+  EXPECT_EQ(std::get<ExplainOptions>(parse_command_line({"privacy", "explain", "--report", "r.json"})).report,
+            "r.json");
+}
+
 TEST(CommandLine, HelpOfEveryCommandHasExamples) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"fit", "--help"},
                                                                                      {"predict", "-h"},
                                                                                      {"evaluate", "--help"},
                                                                                      {"privacy", "calibrate", "--help"},
+                                                                                     {"privacy", "convert", "--help"},
+                                                                                     {"privacy", "compose", "--help"},
+                                                                                     {"privacy", "split", "--help"},
+                                                                                     {"privacy", "explain", "--help"},
                                                                                      {"ledger", "show", "--help"},
                                                                                      {"ledger", "verify", "--help"},
                                                                                      {"synth", "--help"},
@@ -132,6 +179,27 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"seed_word", fit_words({"--seed", "soon"}), "soon"},
         BadCommand{"scores_without_out", {"predict", "--model", "m", "--x", "x", "--scores"}, "--scores needs --out"},
         BadCommand{"sensitivity", {"privacy", "calibrate", "--sensitivity", "-1"}, "--sensitivity -1"},
+        BadCommand{"no_steps", {"privacy", "calibrate", "--mu", "1", "--steps", "0"}, "--steps 0"},
+        BadCommand{"sampling_rate", {"privacy", "calibrate", "--sampling-rate", "1.5"}, "--sampling-rate 1.5"},
+        BadCommand{"sampled_mu",
+                   {"privacy", "calibrate", "--sampling-rate", "0.5", "--mu", "1"},
+                   "steps on samples have no mu"},
+        BadCommand{"sampled_gdp",
+                   {"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5", "--sampling-rate", "0.5",
+                    "--accountant", "gdp"},
+                   "--accountant gdp knows no gain from sampling"},
+        BadCommand{"nothing_to_convert", {"privacy", "convert"}, "nothing to convert"},
+        BadCommand{"two_to_convert", {"privacy", "convert", "--sigma", "1", "--mu", "1"}, "--sigma goes without"},
+        BadCommand{"sigma_zero", {"privacy", "convert", "--sigma", "0"}, "--sigma 0"},
+        BadCommand{"nothing_to_compose", {"privacy", "compose", "--delta", "1e-5"}, "nothing to compose"},
+        BadCommand{"compose_without_delta", {"privacy", "compose", "--gaussian", "1"}, "--delta is required"},
+        BadCommand{"bad_spec", {"privacy", "compose", "--laplace", "1:x", "--delta", "1e-5"}, "--laplace 1:x"},
+        BadCommand{
+            "empty_group", {"privacy", "compose", "--gaussian", "1", "--delta", "1e-5", "--group", "0"}, "--group 0"},
+        BadCommand{"no_block", {"privacy", "split", "--mu", "1"}, "--block is required"},
+        BadCommand{
+            "block_twice", {"privacy", "split", "--mu", "1", "--block", "a:1", "--block", "a:2"}, "occurs twice"},
+        BadCommand{"no_report", {"privacy", "explain"}, "--report is required"},
         BadCommand{"bench_repeats", {"bench", "gram", "--repeats", "0"}, "at least 1"}),
     [](const auto& row) { return row.param.name; });
 

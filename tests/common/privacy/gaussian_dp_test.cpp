@@ -260,5 +260,16 @@ TEST(HighPrecision, RoundsToTheSideThatItsNameSays) {
   EXPECT_EQ(round_up(HighPrecision("1e-400")), std::numeric_limits<double>::denorm_min());
 }
 
+TEST(GaussianDp, StepsThatShareMuNeedItsRootTimesTheNoise) {
+  EXPECT_EQ(sigma_for_mu(0.5, 3), 6);
+  for (const std::uint64_t steps : {2ULL, 3ULL, 4ULL, 1000ULL, 1ULL << 60}) {
+    const double sigma = sigma_for_mu(0.5, 3, steps);
+    expect_relative(sigma, 6 * std::sqrt(static_cast<double>(steps)), 1e-15);
+    EXPECT_LE(HighPrecision(9) * steps / (HighPrecision(sigma) * sigma), HighPrecision(0.25));
+  }
+  EXPECT_THROW(sigma_for_mu(0.5, 3, 0), UsageError);
+  EXPECT_THROW(sigma_for_mu(0.5, 1e308), UsageError);  // beyond double
+}
+
 }  // namespace
 }  // namespace dpreduce

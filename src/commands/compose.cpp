@@ -1,0 +1,114 @@
+// dpreduce privacy compose: what several mechanisms on the same data cost together.
+#include <cmath>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/accounted_guarantee.hpp"
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/composition.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/zcdp.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr char kWhy[] =
+    "each is a true upper bound but epsilon_pld_lower, and epsilon is the least; pld composes the whole privacy loss, "
+    "up "
+    "to its grid; gdp is exact and exists for Gaussian noise only; rdp and zcdp keep only the Renyi divergences, which "
+    "say less about the tail";
+
+Mechanism mechanism_of(const MechanismSpec& spec) {
+  switch (spec.kind) {
+    case MechanismKind::kGaussian:
+      return GaussianMechanism{spec.parameter};
+    case MechanismKind::kSubsampled:
+      return SubsampledGaussian{spec.parameter, spec.sampling_rate};
+    case MechanismKind::kExponential:
+      return ExponentialMechanism{spec.parameter};
+    case MechanismKind::kLaplace:
+      return LaplaceMechanism{spec.parameter};
+    case MechanismKind::kPure:
+      return PureMechanism{spec.parameter};
+  }
+  throw std::logic_error("dpreduce: internal error: a kind without a mechanism");
+}
+
+std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
+  std::vector<RepeatedMechanism> run;
+  for (const MechanismSpec& spec : options.run) {
+    run.push_back({mechanism_of(spec), spec.count});
+    try {
+      check_mechanism(run.back().mechanism);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("--{}: {}", to_string(spec.kind), error.what()));
+    }
+  }
+  return run;
+}
+
+AccountedGuarantee composed(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run) {
+  const Neighbours neighbours{options.adjacency, options.group};
+  const ComposedEpsilon epsilon = compose_epsilon(run, options.delta, neighbours);
+  const std::vector<RepeatedMechanism> scaled = run_for(run, neighbours);
+  AccountedGuarantee guarantee;
+  guarantee.delta = options.delta;
+  guarantee.epsilon = epsilon.best();
+  guarantee.mu = gdp_of_run(scaled);
+  guarantee.rho = zcdp_of_run(scaled);
+  if (guarantee.mu) guarantee.sigma = std::nextafter(1.0 / *guarantee.mu, 0.0);
+  guarantee.gdp = epsilon.gdp;
+  guarantee.zcdp_simple = epsilon.zcdp_simple;
+  guarantee.zcdp_tight = epsilon.zcdp_tight;
+  guarantee.rdp = epsilon.rdp;
+  if (std::isfinite(epsilon.pld)) {
+    guarantee.pld = epsilon.pld;
+    guarantee.pld_lower = epsilon.pld_lower;
+  }
+  guarantee.no_search = "the run's losses are too large for the grid";
+  guarantee.no_gdp = guarantee.mu ? fmt::format("mu is beyond {:g}", kLargestMu)
+                                  : "the exact conversion is for Gaussian noise alone, on all records";
+  guarantee.no_zcdp = guarantee.rho ? fmt::format("rho is beyond {:g}", kLargestRho)
+                                    : "a Gaussian on samples is not zCDP at a useful rho";
+  guarantee.why = kWhy;
+  return guarantee;
+}
+
+void print_json(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run,
+                const AccountedGuarantee& guarantee) {
+  nlohmann::json json = to_json(guarantee);
+  json["adjacency"] = to_string(options.adjacency);
+  json["group"] = options.group;
+  json["mechanisms"] = nlohmann::json::array();
+  for (const RepeatedMechanism& part : run) {
+    json["mechanisms"].push_back({{"mechanism", describe(part.mechanism)}, {"count", part.count}});
+  }
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_run(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run,
+               const AccountedGuarantee& guarantee) {
+  for (const RepeatedMechanism& part : run) {
+    fmt::print("mechanism            {}{}\n", describe(part.mechanism),
+               part.count > 1 ? fmt::format(", {} times", part.count) : "");
+  }
+  fmt::print("neighbours           {}, {} record{}\n", to_string(options.adjacency), options.group,
+             options.group > 1 ? "s" : "");
+  fmt::print("epsilon              {:<18.15g} the least upper bound below\n", *guarantee.epsilon);
+  print_text(guarantee);
+}
+
+}  // namespace
+
+void run_command(const ComposeOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const std::vector<RepeatedMechanism> run = run_of(options);
+    const AccountedGuarantee guarantee = composed(options, run);
+    options.format == OutputFormat::kJson ? print_json(options, run, guarantee) : print_run(options, run, guarantee);
+  });
+}
+
+}  // namespace dpreduce

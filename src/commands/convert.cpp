@@ -1,0 +1,95 @@
+// dpreduce privacy convert: one budget, or one sigma, as every accountant states it.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/accounted_guarantee.hpp"
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
+#include "dpreduce/privacy/high_precision.hpp"
+#include "dpreduce/privacy/mechanism.hpp"
+#include "dpreduce/privacy/privacy_loss.hpp"
+#include "dpreduce/privacy/rdp.hpp"
+#include "dpreduce/privacy/zcdp.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr char kWhy[] =
+    "epsilon_gdp is the exact epsilon of Gaussian noise and epsilon_pld the same up to its grid; rdp and zcdp keep "
+    "only "
+    "the Renyi divergences, which say less about the tail, and zcdp_simple takes no best order";
+constexpr char kWhyOfRho[] =
+    "; a bare rho may be of any zCDP mechanism: epsilon_zcdp_* hold for all of them, epsilon_gdp and epsilon_pld for "
+    "Gaussian noise only";
+
+// mu of the Gaussian release that was stated, rounded to the side that is true of it.
+double stated_mu(const ConvertOptions& options) {
+  if (options.sigma) {
+    const double mu = round_up(HighPrecision(options.sensitivity) / *options.sigma);
+    if (!(mu >= kSmallestMu && mu <= kLargestMu)) {
+      throw UsageError(fmt::format("--sigma {}: mu = sensitivity / sigma = {} must be from {} to {}", *options.sigma,
+                                   mu, kSmallestMu, kLargestMu));
+    }
+    return mu;
+  }
+  const double mu = budget_from(options.budget).mu();
+  // A budget's mu is rounded down; here rho is what was spent.
+  return options.budget.rho ? std::nextafter(mu, std::numeric_limits<double>::infinity()) : mu;
+}
+
+// rdp and pld for the noise multiplier 1 / mu, rounded down.
+void add_searched(AccountedGuarantee& guarantee, double mu) {
+  const double noise_multiplier = std::nextafter(1.0 / mu, 0.0);
+  if (noise_multiplier < kSmallestNoiseMultiplier || noise_multiplier > kLargestNoiseMultiplier ||
+      guarantee.delta < kSmallestPldDelta) {
+    guarantee.no_search = fmt::format("computed for sigma / sensitivity from {} to {} and delta from {} only",
+                                      kSmallestNoiseMultiplier, kLargestNoiseMultiplier, kSmallestPldDelta);
+    return;
+  }
+  const RepeatedMechanism run{GaussianMechanism{noise_multiplier}, 1};
+  guarantee.rdp = rdp_epsilon({&run, 1}, guarantee.delta).epsilon;
+  const PrivacyLossBounds bounds = pld_epsilon({&run, 1}, guarantee.delta);
+  guarantee.pld = bounds.upper;
+  guarantee.pld_lower = bounds.lower;
+}
+
+AccountedGuarantee converted(const ConvertOptions& options) {
+  AccountedGuarantee guarantee;
+  const double mu = stated_mu(options);
+  const double delta = options.budget.delta.value_or(kDeltaToTell);
+  guarantee.gdp = gdp_epsilon(mu, delta);
+  guarantee.delta = delta;
+  guarantee.mu = mu;
+  guarantee.rho = options.budget.rho ? *options.budget.rho : zcdp_from_mu(mu);
+  guarantee.sigma = options.sigma ? *options.sigma : sigma_for_mu(mu, options.sensitivity);
+  guarantee.zcdp_simple = epsilon_from_zcdp_simple(*guarantee.rho, delta);
+  guarantee.zcdp_tight = epsilon_from_zcdp_tight(*guarantee.rho, delta);
+  add_searched(guarantee, mu);
+  guarantee.epsilon = options.budget.epsilon ? options.budget.epsilon
+                      : options.budget.rho   ? guarantee.zcdp_tight
+                                             : guarantee.gdp;
+  guarantee.why = kWhy;
+  if (options.budget.rho) guarantee.why += kWhyOfRho;
+  return guarantee;
+}
+
+}  // namespace
+
+void run_command(const ConvertOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const AccountedGuarantee guarantee = converted(options);
+    if (options.format == OutputFormat::kText) return print_text(guarantee);
+    nlohmann::json json = to_json(guarantee);
+    json["sensitivity"] = options.sensitivity;
+    fmt::print("{}\n", json.dump(2));
+  });
+}
+
+}  // namespace dpreduce

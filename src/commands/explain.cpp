@@ -1,0 +1,211 @@
+// dpreduce privacy explain: a report's guarantee in words.
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/reported_run.hpp"
+#include "dpreduce/privacy/attack_bound.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kFalsePositiveRate = 0.01;
+constexpr unsigned kGroupsToTell[] = {2, 10};
+
+// What the guarantee means, in numbers. Accuracy and groups need mu.
+struct GroupCost {
+  unsigned records;
+  std::optional<double> epsilon;
+};
+struct Consequences {
+  double true_positive_rate;
+  std::optional<double> even_odds_accuracy;
+  std::vector<GroupCost> groups;
+};
+
+std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned records) {
+  if (!guarantee.mu) return std::nullopt;
+  const double mu = std::nextafter(records * *guarantee.mu, std::numeric_limits<double>::infinity());
+  if (mu > kLargestMu) return std::nullopt;
+  return gdp_epsilon(mu, guarantee.delta);
+}
+
+Consequences consequences_of(const ReportedGuarantee& guarantee) {
+  Consequences result{.true_positive_rate = attack_power(guarantee.epsilon, guarantee.delta, kFalsePositiveRate),
+                      .even_odds_accuracy = std::nullopt,
+                      .groups = {}};
+  if (guarantee.mu) {
+    result.true_positive_rate = gdp_attack_power(*guarantee.mu, kFalsePositiveRate);
+    result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
+  }
+  for (const unsigned records : kGroupsToTell) result.groups.push_back({records, group_epsilon(guarantee, records)});
+  return result;
+}
+
+// A heading and its sentences.
+using Section = std::pair<std::string, std::vector<std::string>>;
+
+std::vector<std::string> guarantee_words(const ReportedRun& run) {
+  if (!run.guarantee) {
+    return {run.has_noise ? "none: the noise has a seed, so that anyone can compute it and take it off"
+                          : "none: there is no noise"};
+  }
+  const ReportedGuarantee& g = *run.guarantee;
+  const std::string mu = g.mu ? fmt::format("mu {:g} (Gaussian DP), that is ", *g.mu) : "";
+  return {fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
+                      to_string(g.accountant)),
+          g.adjacency == Adjacency::kAddRemove
+              ? "add-remove: what is released hardly tells the data set from one with any one record more or less"
+              : "replace-one: what is released hardly tells the data set from one with any one record exchanged"};
+}
+
+std::vector<std::string> attacker_words(const Consequences& consequences) {
+  std::vector<std::string> words{
+      fmt::format("who knows all other records and asks whether a certain one is in: with {:g} % false alarms, at most "
+                  "{:.4g} % of those who are in are found (blind guessing: {:g} %)",
+                  100 * kFalsePositiveRate, 100 * consequences.true_positive_rate, 100 * kFalsePositiveRate)};
+  if (consequences.even_odds_accuracy) {
+    words.push_back(
+        fmt::format("from even odds, the guess is right at most {:.4g} % of the time (blind guessing: 50 %)",
+                    100 * *consequences.even_odds_accuracy));
+  }
+  return words;
+}
+
+bool is_another_round(const ReportedBlock& block, const ReportedBlock& first) {
+  return block.name == first.name && block.sigma == first.sigma && block.sensitivity == first.sensitivity &&
+         block.coordinates == first.coordinates;
+}
+
+std::vector<std::string> released_words(const ReportedRun& run) {
+  if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
+  if (!run.has_noise) return {"a model of exact sums of the training rows"};
+  std::vector<std::string> words;
+  for (std::size_t first = 0; first < run.blocks.size();) {
+    const ReportedBlock& block = run.blocks[first];
+    std::size_t last = first;
+    while (last + 1 < run.blocks.size() && is_another_round(run.blocks[last + 1], block)) ++last;
+    const std::string rounds = last == first ? "" : fmt::format(" to {}", run.blocks[last].release);
+    const std::string times = last == first ? "" : fmt::format(", {} times", last - first + 1);
+    words.push_back(fmt::format(
+        "{} ({}{}): {} number{}{}, each with {} of standard deviation {:g} in the block's integer units, {:.4g} "
+        "times the most that one change moves the block{}",
+        block.name, block.release, rounds, block.coordinates, block.coordinates == 1 ? "" : "s", times,
+        run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity,
+        block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : ""));
+    first = last + 1;
+  }
+  words.push_back("model, scores and predictions are computed from these numbers alone, and cost nothing more");
+  return words;
+}
+
+std::vector<std::string> group_words(const ReportedRun& run, const Consequences& consequences) {
+  std::vector<std::string> words;
+  for (const GroupCost& group : consequences.groups) {
+    words.push_back(group.epsilon ? fmt::format("{} records: epsilon {:.6g} at delta {:g}", group.records,
+                                                *group.epsilon, run.guarantee->delta)
+                                  : fmt::format("{} records: no useful bound follows from this report", group.records));
+  }
+  words.push_back("a person with several records, also over several files or sites, is such a group");
+  return words;
+}
+
+std::vector<std::string> delta_words(const ReportedGuarantee& guarantee) {
+  return {
+      fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of records; {:g} suits up to "
+                  "{:.6g} records (the exact number is private, and not in the report)",
+                  guarantee.delta, std::floor(0.1 / guarantee.delta))};
+}
+
+std::vector<std::string> uncovered_words() {
+  return {
+      "figures about test rows, which are exact",
+      "running times, file sizes, and the memory, swap and disks of the machines that computed it",
+      "the owner's own logs, terminal, inspect and error messages about rows, and the noise key",
+      "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
+      "other releases about the same records: they add up (dpreduce ledger show)",
+      "what is true of the population, which a model may reveal about a person who is not in the data"};
+}
+
+std::vector<Section> sections_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
+  std::vector<Section> sections{{"guarantee", guarantee_words(run)}};
+  if (consequences) sections.emplace_back("attacker", attacker_words(*consequences));
+  sections.emplace_back("released", released_words(run));
+  if (!run.guarantee) {
+    sections.emplace_back("advice",
+                          std::vector<std::string>{"keep model and report as you keep the data; fit without --seed and "
+                                                   "--non-private for a release"});
+    return sections;
+  }
+  sections.emplace_back("holds_for", std::vector<std::string>{"whoever reads the model, the report and the ledger"});
+  sections.emplace_back("not_for", std::vector<std::string>{"the coordinator, which holds the exact sums and adds the "
+                                                            "noise, and the other ranks, which hold rows"});
+  sections.emplace_back("not_covered", uncovered_words());
+  sections.emplace_back("groups", group_words(run, *consequences));
+  sections.emplace_back("delta", delta_words(*run.guarantee));
+  return sections;
+}
+
+nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
+  nlohmann::json json{{"private", run.is_private}, {"dry_run", run.is_dry_run}, {"method", run.method},
+                      {"epsilon", nullptr},        {"delta", nullptr},          {"mu", nullptr},
+                      {"adjacency", nullptr},      {"accountant", nullptr},     {"attack", nullptr}};
+  json["groups"] = nlohmann::json::array();
+  if (run.guarantee) {
+    const ReportedGuarantee& g = *run.guarantee;
+    json.update({{"epsilon", g.epsilon},
+                 {"delta", g.delta},
+                 {"mu", or_null(g.mu)},
+                 {"adjacency", to_string(g.adjacency)},
+                 {"accountant", to_string(g.accountant)}});
+    json["attack"] = {{"false_positive_rate", kFalsePositiveRate},
+                      {"true_positive_rate", consequences->true_positive_rate},
+                      {"even_odds_accuracy", or_null(consequences->even_odds_accuracy)}};
+    for (const GroupCost& group : consequences->groups) {
+      json["groups"].push_back({{"records", group.records}, {"epsilon", or_null(group.epsilon)}});
+    }
+  }
+  json["releases"] = nlohmann::json::array();
+  for (const ReportedBlock& block : run.blocks) {
+    json["releases"].push_back({{"name", block.name},
+                                {"release", block.release},
+                                {"coordinates", block.coordinates},
+                                {"sensitivity", block.sensitivity},
+                                {"sigma", block.sigma},
+                                {"noise_multiplier", block.sigma / block.sensitivity}});
+  }
+  for (const auto& [heading, sentences] : sections_of(run, consequences)) json["words"][heading] = sentences;
+  return json;
+}
+
+void print_words(const std::vector<Section>& sections) {
+  for (const auto& [heading, sentences] : sections) {
+    std::string label = heading;
+    for (char& c : label) c = c == '_' ? ' ' : c;
+    for (const std::string& sentence : sentences) {
+      fmt::print("{:<12} {}\n", label, sentence);
+      label.clear();
+    }
+  }
+}
+
+}  // namespace
+
+void run_command(const ExplainOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const ReportedRun run = read_report(options.report);
+    std::optional<Consequences> consequences;
+    if (run.guarantee) consequences = consequences_of(*run.guarantee);
+    if (options.format == OutputFormat::kText) return print_words(sections_of(run, consequences));
+    fmt::print("{}\n", json_of(run, consequences).dump(2));
+  });
+}
+
+}  // namespace dpreduce

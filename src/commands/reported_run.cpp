@@ -1,0 +1,156 @@
+#include "dpreduce/commands/reported_run.hpp"
+
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/mapped_file.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLongestName = 80;
+// Figures of one report are rounded each by itself.
+constexpr double kRounding = 1e-9;
+
+// Fields of one report, each with the message that names it.
+class ReportFields {
+ public:
+  explicit ReportFields(const std::string& path) : path_(path) {}
+
+  [[noreturn]] void refuse(const std::string& reason) const {
+    throw BadInput(fmt::format("{}: {}; give a file that fit --report wrote", path_, reason));
+  }
+
+  const json& field(const json& object, const std::string& name) const {
+    if (!object.contains(name)) refuse(fmt::format("not a report of fit: '{}' is missing", name));
+    return object.at(name);
+  }
+
+  bool flag(const json& object, const std::string& name) const {
+    const json& value = field(object, name);
+    if (!value.is_boolean()) refuse(fmt::format("'{}' must be true or false", name));
+    return value.get<bool>();
+  }
+
+  // For the terminal: quotes, control characters and all beyond ASCII escaped.
+  std::string text(const json& object, const std::string& name) const {
+    const json& value = field(object, name);
+    if (!value.is_string()) refuse(fmt::format("'{}' must be a text", name));
+    const std::string escaped =
+        json(value.get<std::string>().substr(0, kLongestName)).dump(-1, ' ', true, json::error_handler_t::replace);
+    return escaped.substr(1, escaped.size() - 2);
+  }
+
+  double number(const json& object, const std::string& name, double low, double high) const {
+    const json& value = field(object, name);
+    if (!value.is_number()) refuse(fmt::format("'{}' must be a number", name));
+    const double figure = value.get<double>();
+    if (!(figure >= low && figure <= high)) {
+      refuse(fmt::format("'{}' is {}, and must be from {} to {}", name, figure, low, high));
+    }
+    return figure;
+  }
+
+  std::uint64_t count(const json& object, const std::string& name) const {
+    const json& value = field(object, name);
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) {
+      refuse(fmt::format("'{}' must be a whole number above 0", name));
+    }
+    return value.get<std::uint64_t>();
+  }
+
+  template <typename E>
+  E choice(const json& object, const std::string& name) const {
+    const std::string spelling = text(object, name);
+    const std::optional<E> chosen = choice_of<E>(spelling);
+    if (!chosen) refuse(fmt::format("'{}' is \"{}\", which is unknown", name, spelling));
+    return *chosen;
+  }
+
+ private:
+  std::string path_;
+};
+
+constexpr double kSmallestFigure = std::numeric_limits<double>::min();
+constexpr double kLargestFigure = std::numeric_limits<double>::max();
+
+std::vector<ReportedBlock> blocks_of(const ReportFields& report, const json& privacy) {
+  const json& releases = report.field(privacy, "releases");
+  if (!releases.is_array()) report.refuse("'releases' must be a list");
+  std::vector<ReportedBlock> blocks;
+  for (const json& release : releases) {
+    if (!release.is_object()) report.refuse("'releases' must hold objects");
+    blocks.push_back({.name = report.text(release, "name"),
+                      .release = report.text(release, "release"),
+                      .coordinates = report.count(release, "coordinates"),
+                      .sensitivity = report.number(release, "sensitivity", kSmallestFigure, kLargestFigure),
+                      .sigma = report.number(release, "sigma", kSmallestFigure, kLargestFigure),
+                      .is_symmetric = release.contains("sigma_off_diagonal")});
+  }
+  return blocks;
+}
+
+ReportedGuarantee guarantee_of(const ReportFields& report, const json& privacy,
+                               const std::vector<ReportedBlock>& blocks) {
+  ReportedGuarantee guarantee{
+      .epsilon = report.number(privacy, "epsilon", 0.0, kLargestFigure),
+      .delta = report.number(privacy, "delta", kSmallestFigure, 1.0 - std::numeric_limits<double>::epsilon()),
+      .mu = std::nullopt,
+      .adjacency = report.choice<Adjacency>(privacy, "adjacency"),
+      .accountant = report.choice<Accountant>(privacy, "accountant")};
+  if (report.field(privacy, "mu").is_null()) return guarantee;
+  const double mu = report.number(privacy, "mu", kSmallestMu, kLargestMu);
+  guarantee.mu = mu;
+  const double epsilon_of_mu = gdp_epsilon(mu, guarantee.delta);
+  if (epsilon_of_mu > guarantee.epsilon * (1.0 + kRounding) + kRounding) {
+    report.refuse(fmt::format("contradicts itself: mu {:g} gives epsilon {:g} at delta {:g}, not {:g}", mu,
+                              epsilon_of_mu, guarantee.delta, guarantee.epsilon));
+  }
+  for (const ReportedBlock& block : blocks) {
+    const double mu_of_block = block.sensitivity / block.sigma;
+    if (mu_of_block <= mu * (1.0 + kRounding)) continue;
+    report.refuse(
+        fmt::format("contradicts itself: block {} alone has mu {:g}, the whole run {:g}", block.name, mu_of_block, mu));
+  }
+  return guarantee;
+}
+
+}  // namespace
+
+ReportedRun parse_report(std::string_view text, const std::string& path) {
+  const ReportFields report(path);
+  const json root = json::parse(text, nullptr, false);
+  if (root.is_discarded()) report.refuse("not a JSON file");
+  if (!root.is_object()) report.refuse("not a report of fit");
+  const json& privacy = report.field(root, "privacy");
+  if (!privacy.is_object()) report.refuse("'privacy' must be an object");
+
+  ReportedRun run{.method = report.text(root, "method"),
+                  .is_private = report.flag(root, "private"),
+                  .is_dry_run = root.contains("dry_run") && report.flag(root, "dry_run"),
+                  .has_noise = false,
+                  .guarantee = std::nullopt,
+                  .blocks = blocks_of(report, privacy)};
+  run.has_noise = !run.blocks.empty();
+  if (!run.is_private) return run;
+  if (!run.has_noise) report.refuse("contradicts itself: private, but without a release");
+  run.guarantee = guarantee_of(report, privacy, run.blocks);
+  return run;
+}
+
+ReportedRun read_report(const std::string& path) {
+  const MappedFile file(path);
+  const std::span<const std::byte> bytes = file.bytes();
+  if (bytes.size() > kLargestReport) {
+    throw BadInput(fmt::format("{}: larger than {} MiB; is it a report of fit?", path, kLargestReport >> 20));
+  }
+  return parse_report({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,52 @@
+// What a report of fit says about privacy, read back and checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dpreduce/config/choices.hpp"
+
+namespace dpreduce {
+
+struct ReportedBlock {
+  std::string name;     ///< printable ASCII, other bytes escaped
+  std::string release;  ///< likewise
+  std::uint64_t coordinates = 0;
+  double sensitivity = 0.0;
+  double sigma = 0.0;
+  bool is_symmetric = false;  ///< the upper triangle of a Gram matrix
+};
+
+struct ReportedGuarantee {
+  double epsilon = 0.0;
+  double delta = 0.0;
+  std::optional<double> mu;  ///< absent where not all releases are Gaussian
+  Adjacency adjacency = Adjacency::kAddRemove;
+  Accountant accountant = Accountant::kGdp;
+};
+
+struct ReportedRun {
+  std::string method;
+  bool is_private = false;
+  bool is_dry_run = false;                     ///< a plan: nothing was released
+  bool has_noise = false;                      ///< a run that is not private may be seeded, or without noise
+  std::optional<ReportedGuarantee> guarantee;  ///< of private runs only: a seeded one has none to give
+  std::vector<ReportedBlock> blocks;
+};
+
+/// Larger files are refused: a report of 2^20 classes takes about 25 MB.
+inline constexpr std::size_t kLargestReport = std::size_t{64} << 20;
+
+/// The run that the text reports.
+/// @throws BadInput naming path and reason, unless the text is JSON with the fields of a report, each in its range, and
+///         not in contradiction: a private run has releases, each with sigma and sensitivity; mu covers every block's
+///         own; epsilon is at least what mu gives at delta.
+ReportedRun parse_report(std::string_view text, const std::string& path);
+
+/// The same of a file.  @throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
+ReportedRun read_report(const std::string& path);
+
+}  // namespace dpreduce

@@ -1,0 +1,45 @@
+#include "dpreduce/privacy/attack_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <boost/math/distributions/normal.hpp>
+
+#include "dpreduce/privacy/argument_checks.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kRoundingOfDouble = 1e-12;
+
+double raised(double power) {
+  return std::min(1.0, power * (1.0 + kRoundingOfDouble));
+}
+
+double normal_cdf(double x) {
+  return boost::math::cdf(boost::math::normal(), x);
+}
+
+}  // namespace
+
+double gdp_attack_power(double mu, double alpha) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  require_probability("false-positive rate", alpha);
+  return raised(normal_cdf(boost::math::quantile(boost::math::normal(), alpha) + mu));
+}
+
+double attack_power(double epsilon, double delta, double alpha) {
+  require_between("epsilon", epsilon, 0.0, std::numeric_limits<double>::max());
+  require_probability("delta", delta);
+  require_probability("false-positive rate", alpha);
+  return raised(std::min(std::exp(epsilon) * alpha + delta, 1.0 - std::exp(-epsilon) * (1.0 - delta - alpha)));
+}
+
+double gdp_even_odds_accuracy(double mu) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  return raised(normal_cdf(mu / 2.0));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,34 @@
+// The smallest noise with which a whole run meets (epsilon, delta).
+//
+//   T    steps
+//   q    Poisson sampling rate of every step; 1 for all records in every step
+//   z    noise multiplier of every step, the same
+//
+// The answer was checked: the accountant's epsilon at it is at most the one asked for. It is rounded up, and at most
+// the tolerance above the smallest that the accountant would accept.
+#pragma once
+
+#include <cstdint>
+
+#include "dpreduce/config/choices.hpp"
+
+namespace dpreduce {
+
+struct CalibrationTarget {
+  double epsilon;
+  double delta;
+  std::uint64_t steps = 1;
+  double sampling_rate = 1;
+};
+
+/// z for (epsilon, delta) of T steps at rate q.
+///
+/// kGdp and kZcdp invert exactly: z = sqrt(T) / mu. They need q = 1. kRdp and kPld search, to 1e-6 and 1e-5 relative;
+/// where even the smallest multiplier in range meets the target, they return that one.
+/// @pre 0 < epsilon <= kLargestEpsilon; 0 < delta < 1, for kPld at least kSmallestPldDelta;
+///      1 <= steps <= kLargestCount; kSmallestSamplingRate <= sampling_rate <= 1, and 1 for kGdp and kZcdp; the answer
+///      lies in mechanism.hpp's range.
+/// @throws UsageError naming the argument.
+double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant accountant);
+
+}  // namespace dpreduce

@@ -1,0 +1,76 @@
+// The mechanisms that the accountants know, as plain numbers: no data, no noise.
+//
+//   z = sigma / D    noise multiplier: noise standard deviation over L2 sensitivity; mu = 1 / z
+//   q                rate at which Poisson sampling takes every record into a step, by a secret coin of its own
+//   epsilon, E       pure-DP parameter in nats
+//
+// All parameters are for neighbours that differ by one added or removed record; composition.hpp scales them for others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace dpreduce {
+
+/// Noise N(0, z^2 D^2 I) on a sum of L2 sensitivity D: the pair N(0, 1), N(mu, 1).
+struct GaussianMechanism {
+  double noise_multiplier;
+};
+
+/// The same on a Poisson sample. Remove: (1-q) N(0,1) + q N(mu,1) against N(0,1); add: the other way round.
+struct SubsampledGaussian {
+  double noise_multiplier;
+  double sampling_rate;
+};
+
+/// An exponential mechanism whose log probabilities all move by amounts within one interval of length epsilon
+/// (epsilon-bounded range), e.g. P ~ exp(epsilon u / D) with a monotone utility u of sensitivity D.
+struct ExponentialMechanism {
+  double epsilon;
+};
+
+/// Laplace noise of scale D / epsilon on one number of sensitivity D.
+struct LaplaceMechanism {
+  double epsilon;
+};
+
+/// Any epsilon-DP mechanism, e.g. permute-and-flip; randomised response is the worst of them.
+struct PureMechanism {
+  double epsilon;
+};
+
+using Mechanism =
+    std::variant<GaussianMechanism, SubsampledGaussian, ExponentialMechanism, LaplaceMechanism, PureMechanism>;
+
+/// One mechanism, run count times; a run is a sequence of these. Later ones may be chosen by what earlier ones put out,
+/// as long as the list itself was fixed before.
+struct RepeatedMechanism {
+  Mechanism mechanism;
+  std::uint64_t count = 1;
+};
+
+/// Ranges inside which all accountants compute.
+inline constexpr double kSmallestNoiseMultiplier = 0.01;
+inline constexpr double kLargestNoiseMultiplier = 1e9;
+inline constexpr double kSmallestSamplingRate = 1e-9;
+inline constexpr double kSmallestPureEpsilon = 1e-6;
+inline constexpr double kLargestPureEpsilon = 200;
+inline constexpr std::uint64_t kLargestCount = 10'000'000;
+
+/// @throws UsageError naming the parameter, unless each lies in its range above; q = 1 is allowed.
+void check_mechanism(const Mechanism& mechanism);
+
+/// @throws UsageError if there is no part, a part's count is 0, all counts together pass kLargestCount, or a parameter
+///         is out of its range.
+void check_run(std::span<const RepeatedMechanism> run);
+
+/// mu = 1 / z of a plain Gaussian, also of a sampled one with q = 1; empty for all others.
+std::optional<double> gaussian_mu(const Mechanism& mechanism);
+
+/// E.g. "subsampled Gaussian, z = 1, q = 0.01".
+std::string describe(const Mechanism& mechanism);
+
+}  // namespace dpreduce

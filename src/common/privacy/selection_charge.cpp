@@ -1,0 +1,43 @@
+#include "dpreduce/privacy/selection_charge.hpp"
+
+#include "dpreduce/privacy/argument_checks.hpp"
+#include "dpreduce/privacy/high_precision.hpp"
+#include "dpreduce/privacy/mechanism.hpp"
+
+namespace dpreduce {
+namespace {
+
+using boost::multiprecision::exp;
+using boost::multiprecision::expm1;
+using boost::multiprecision::log;
+using boost::multiprecision::sqrt;
+
+// Above the rounding of 50 digits, also after the subtractions below; far below that of double.
+const HighPrecision kArithmeticError("1e-30");
+
+void check_epsilon(double epsilon) {
+  require_positive("epsilon of the selection", epsilon);
+  require_between("epsilon of the selection", epsilon, 0, kLargestPureEpsilon);
+}
+
+}  // namespace
+
+SelectionCharge selection_charge(double epsilon, double delta) {
+  check_epsilon(epsilon);
+  require_probability("delta", delta);
+  const HighPrecision range(epsilon);
+  const HighPrecision left = 1 - sqrt(HighPrecision(delta) * -expm1(-range));
+  const HighPrecision single = range + 2 * log(left);
+  return {epsilon, round_up(range * range / 8), single > 0 ? round_up(single + kArithmeticError * range) : 0.0};
+}
+
+double selection_delta(double epsilon, double e) {
+  check_epsilon(epsilon);
+  if (!(e >= 0)) throw UsageError("epsilon = " + print_number(e) + ": must be a number of at least 0");
+  if (e >= epsilon) return 0;
+  const HighPrecision range(epsilon);
+  const HighPrecision gap = -expm1((HighPrecision(e) - range) / 2);
+  return round_up(gap * gap / -expm1(-range) * (1 + kArithmeticError));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,91 @@
+// Files that `privacy explain` must not take for the report of a fit, or not believe.
+#include <filesystem>
+
+#include "bad_case.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Folder = TemporaryFolder;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+const std::string kExplain = "privacy explain bad.json";
+
+// A private report, changed.
+std::function<void(const Folder&)> report_with(const std::function<void(json& report)>& change) {
+  return [=](const Folder& folder) {
+    json report = json::parse(read_bytes(folder / "report.json"));
+    report["private"] = true;
+    change(report);
+    write_bytes(folder / "bad.json", report.dump());
+  };
+}
+
+std::function<void(const Folder&)> file_of(const std::string& bytes) {
+  return [=](const Folder& folder) { write_bytes(folder / "bad.json", bytes); };
+}
+
+// Larger than is read; takes no room on the disk.
+void huge_file(const Folder& folder) {
+  write_bytes(folder / "bad.json", "{");
+  fs::resize_file(folder / "bad.json", (std::uintmax_t{64} << 20) + 1);
+}
+
+json& first_release(json& report) {
+  return report["privacy"]["releases"][0];
+}
+
+}  // namespace
+
+std::vector<BadCase> bad_reports() {
+  std::vector<BadCase> cases{
+      {"ReportMissing", "privacy explain absent.json", 3, "absent.json: cannot be opened"},
+      {"ReportThatIsADirectory", "privacy explain .", 3, ".: is a directory"},
+      {"ReportThatIsADevice", "privacy explain /dev/zero", 3, "/dev/zero: is not a regular file"},
+      {"ReportEmpty", kExplain, 3, "bad.json: ", file_of("")},
+      {"ReportOfGarbage", kExplain, 3, "bad.json: not a JSON file", file_of("no report\n")},
+      {"ReportTruncated", kExplain, 3, "bad.json: not a JSON file",
+       [](const Folder& folder) {
+         fs::copy_file(folder / "report.json", folder / "bad.json");
+         fs::resize_file(folder / "bad.json", fs::file_size(folder / "bad.json") - 3);
+       }},
+      {"ReportHuge", kExplain, 3, "larger than 64 MiB", huge_file},
+      {"ReportOfDeepNesting", kExplain, 3, "not a JSON file", file_of(std::string(2000000, '['))},
+      {"ReportThatIsAList", kExplain, 3, "not a report of fit", file_of("[1, 2]")},
+      {"ReportThatIsAModel", "privacy explain model.safetensors", 3, "model.safetensors: not a JSON file"},
+      {"ReportOfAnEvaluation", kExplain, 3, "'privacy' is missing", file_of(R"({"accuracy": 0.5})")},
+      {"ReportWithoutPrivate", kExplain, 3, "'private' is missing",
+       report_with([](json& report) { report.erase("private"); })},
+      {"ReportWithoutMethod", kExplain, 3, "'method' is missing",
+       report_with([](json& report) { report.erase("method"); })},
+      {"ReportWithoutReleases", kExplain, 3, "'releases' is missing",
+       report_with([](json& report) { report["privacy"].erase("releases"); })},
+      {"ReportOfNoRelease", kExplain, 3, "private, but without a release",
+       report_with([](json& report) { report["privacy"]["releases"] = json::array(); })},
+      {"ReportOfWordsForNumbers", kExplain, 3, "'epsilon' must be a number",
+       report_with([](json& report) { report["privacy"]["epsilon"] = "one"; })},
+      {"ReportOfNegativeEpsilon", kExplain, 3, "'epsilon' is -1",
+       report_with([](json& report) { report["privacy"]["epsilon"] = -1; })},
+      {"ReportOfDeltaOne", kExplain, 3, "'delta' is 1",
+       report_with([](json& report) { report["privacy"]["delta"] = 1; })},
+      {"ReportOfNoSigma", kExplain, 3, "'sigma' is 0",
+       report_with([](json& report) { first_release(report)["sigma"] = 0; })},
+      {"ReportOfHalfANumber", kExplain, 3, "'coordinates' must be a whole number",
+       report_with([](json& report) { first_release(report)["coordinates"] = 1.5; })},
+      {"ReportOfOtherNeighbours", kExplain, 3, "'adjacency' is \"swap\"",
+       report_with([](json& report) { report["privacy"]["adjacency"] = "swap"; })},
+      {"ReportThatPromisesTooMuch", kExplain, 3, "contradicts itself: mu 1 gives epsilon",
+       report_with([](json& report) { report["privacy"]["epsilon"] = 0.5; })},
+      {"ReportOfABlockBeyondTheRun", kExplain, 3, "contradicts itself: block class_sums alone has mu",
+       report_with([](json& report) { first_release(report)["sigma"] = 1.0; })},
+  };
+  // On ranks, one case for each way out.
+  for (BadCase& bad : cases) {
+    const bool also_on_ranks = bad.name == "ReportMissing" || bad.name == "ReportOfGarbage";
+    bad.launch = also_on_ranks ? Launch::kAloneAndOnRanks : Launch::kAloneOnly;
+  }
+  return cases;
+}
+
+}  // namespace dpreduce

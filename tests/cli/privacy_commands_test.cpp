@@ -1,0 +1,381 @@
+// dpreduce privacy: calibrate, convert, compose, split, explain against the tables, as JSON and as text, and in time.
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include "vector_table.hpp"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// Promised are 5 and 1 on an idle machine; tests run beside each other.
+constexpr double kSecondsOfPld = 12.0;
+constexpr double kSecondsOfOthers = 3.0;
+
+class PrivacyCommandsTest : public testing::Test {
+ protected:
+  ProgramRun succeed(const std::string& arguments, int ranks = 0) {
+    ProgramRun done = run_program(words("privacy " + arguments), {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
+    EXPECT_EQ(done.err, "") << arguments;
+    return done;
+  }
+  json figures(const std::string& arguments) { return succeed(arguments + " --format json").json(); }
+
+  /// A report of a fit with these options on 12 rows.
+  json report_of(const std::string& options) {
+    write_npy(make_rows({4, 4, 4}, 4), folder_ / "x.npy", folder_ / "y.npy");
+    const ProgramRun fit =
+        run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
+                    {.folder = folder_.path()});
+    EXPECT_EQ(fit.exit_code, 0) << fit.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  }
+
+  const TemporaryFolder folder_;
+};
+
+// lower <= value <= upper, up to the digits that a table of doubles can promise.
+void expect_between(const json& lower, double value, const json& upper) {
+  EXPECT_LE(lower.get<double>(), value * (1 + 1e-10));
+  EXPECT_GE(upper.get<double>(), value * (1 - 1e-10));
+}
+
+// What holds whatever the run: the bounds are in order, and no accountant beats the truth.
+void expect_ordered(const json& f) {
+  const double lower = f["epsilon_pld_lower"];
+  for (const char* key : {"epsilon", "epsilon_gdp", "epsilon_pld", "epsilon_rdp", "epsilon_zcdp_tight"}) {
+    if (f[key].is_null()) {
+      EXPECT_NE(f["not_computed"][key].get<std::string>(), "") << key;
+    } else {
+      EXPECT_GE(f[key].get<double>(), lower * (1 - 1e-12)) << key;
+    }
+  }
+  EXPECT_NE(f["why"].get<std::string>(), "");
+}
+
+TEST_F(PrivacyCommandsTest, CalibrateDividesTheBudgetAmongSteps) {
+  for (const std::string accountant : {"gdp", "zcdp", "rdp", "pld"}) {
+    const std::string budget = "calibrate --epsilon 1 --delta 1e-6 --sensitivity 3 --accountant " + accountant;
+    const json one = figures(budget);
+    const json hundred = figures(budget + " --steps 100");
+    expect_relative(hundred["sigma"], 10 * one["sigma"].get<double>(), 1e-14);
+    EXPECT_EQ(hundred["mu"], one["mu"]);
+    EXPECT_EQ(hundred["steps"], 100);
+    EXPECT_EQ(hundred["accountant"], accountant);
+  }
+}
+
+TEST_F(PrivacyCommandsTest, CalibratedSampledStepsMeetTheirBudgetClosely) {
+  const std::string steps = " --steps 1000 --sampling-rate 0.01";
+  for (const std::string accountant : {"", " --accountant pld", " --accountant rdp"}) {
+    const ProgramRun run =
+        succeed("calibrate --epsilon 1 --delta 1e-5 --sensitivity 2" + steps + accountant + " --format json");
+    EXPECT_LT(run.seconds, accountant == " --accountant rdp" ? kSecondsOfOthers : kSecondsOfPld);
+    const json f = run.json();
+    EXPECT_EQ(f["accountant"], accountant == " --accountant rdp" ? "rdp" : "pld");
+    EXPECT_TRUE(f["mu"].is_null());
+    EXPECT_TRUE(f["rho"].is_null());
+    const std::string key = accountant == " --accountant rdp" ? "epsilon_rdp" : "epsilon_pld";
+    const auto epsilon_at = [&](double z) {
+      return figures("compose --delta 1e-5 --subsampled " + fmt::format("{}:0.01:1000", z))[key].get<double>();
+    };
+    const double noise_multiplier = f["sigma"].get<double>() / 2;
+    EXPECT_LE(epsilon_at(noise_multiplier), 1 + 1e-12);
+    EXPECT_GT(epsilon_at(noise_multiplier * 0.9999), 1);
+  }
+  EXPECT_THAT(succeed("calibrate --epsilon 1 --delta 1e-5 --accountant rdp" + steps).out, HasSubstr("mu, rho  none"));
+}
+
+TEST_F(PrivacyCommandsTest, ConvertGivesTheTableOfRho) {
+  for (const VectorRow& row : read_vectors("zcdp_to_eps.csv")) {
+    const std::string given = "convert --rho " + row.text("rho") + " --delta " + row.text("delta");
+    SCOPED_TRACE(given);
+    const json f = figures(given);
+    expect_relative(f["epsilon_zcdp_simple"], row.number("eps_simple"), 1e-13);
+    expect_relative(f["epsilon_zcdp_tight"], row.number("eps_tight"), 1e-11);
+    expect_relative(f["epsilon_gdp"], row.number("eps_gaussian_exact_mu_sqrt2rho"), 1e-11);
+    EXPECT_EQ(f["epsilon"], f["epsilon_zcdp_tight"]);
+    EXPECT_EQ(f["rho"], row.number("rho"));
+    EXPECT_THAT(f["why"].get<std::string>(), HasSubstr("any zCDP mechanism"));
+    expect_ordered(f);
+    if (!f["epsilon_pld"].is_null()) {
+      expect_between(f["epsilon_pld_lower"], row.number("eps_gaussian_exact_mu_sqrt2rho"), f["epsilon_pld"]);
+    }
+  }
+}
+
+TEST_F(PrivacyCommandsTest, ConvertGivesTheTableOfSigma) {
+  for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
+    const std::string given = "convert --epsilon " + row.text("epsilon") + " --delta " + row.text("delta");
+    SCOPED_TRACE(given);
+    const json f = figures(given);
+    expect_relative(f["sigma"], row.number("sigma_mpmath"), 1e-11);
+    expect_relative(f["mu"], row.number("mu_mpmath"), 1e-11);
+    expect_relative(f["rho"], row.number("rho_equiv_mpmath"), 1e-11);
+    expect_relative(f["epsilon_gdp"], row.number("epsilon"), 1e-11);
+    EXPECT_EQ(f["epsilon"], row.number("epsilon"));
+    expect_ordered(f);
+  }
+}
+
+TEST_F(PrivacyCommandsTest, ConvertOfSigmaAndOfMuAgree) {
+  const json of_sigma = figures("convert --sigma 6 --sensitivity 3 --delta 1e-6");
+  json of_mu = figures("convert --mu 0.5 --sensitivity 3 --delta 1e-6");
+  EXPECT_EQ(of_sigma, of_mu);
+  EXPECT_EQ(of_sigma["sigma"], 6);
+  EXPECT_EQ(figures("convert --mu 0.5")["delta"], 1e-5);  // where none is given
+}
+
+TEST_F(PrivacyCommandsTest, WhatAnAccountantCannotGiveIsNullWithAReason) {
+  const json tiny = figures("convert --mu 1e-12 --delta 1e-5");
+  EXPECT_TRUE(tiny["epsilon_pld"].is_null());
+  EXPECT_TRUE(tiny["epsilon_rdp"].is_null());
+  EXPECT_EQ(tiny["epsilon_gdp"], 0);
+  EXPECT_THAT(tiny["not_computed"]["epsilon_pld"].get<std::string>(), HasSubstr("from 0.01"));
+  EXPECT_THAT(succeed("convert --mu 1e-12 --delta 1e-5").out, HasSubstr("epsilon_pld          none: "));
+  const json huge = figures("compose --gaussian 0.01:10000000 --delta 1e-6");
+  for (const char* key : {"epsilon_gdp", "epsilon_zcdp_tight"}) {
+    EXPECT_TRUE(huge[key].is_null()) << key;
+    EXPECT_TRUE(huge["not_computed"].contains(key)) << key;
+  }
+}
+
+TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfGaussians) {
+  for (const VectorRow& row : read_vectors("gaussian_composition.csv")) {
+    const std::string given =
+        "compose --gaussian " + row.text("noise_multiplier_z") + ":" + row.text("k") + " --delta " + row.text("delta");
+    SCOPED_TRACE(given);
+    const json f = figures(given);
+    expect_relative(f["mu"], row.number("mu_total"), 1e-12);
+    expect_relative(f["rho"], row.number("rho_total"), 1e-12);
+    expect_relative(f["epsilon_gdp"], row.number("eps_exact_gdp_mpmath"), 1e-11);
+    expect_relative(f["epsilon_zcdp_simple"], row.number("eps_zcdp_simple"), 1e-12);
+    expect_relative(f["epsilon_zcdp_tight"], row.number("eps_zcdp_tight"), 1e-11);
+    EXPECT_LE(f["epsilon_rdp"].get<double>(), row.number("eps_rdp_dp_accounting_default_orders") * (1 + 1e-9));
+    expect_between(f["epsilon_pld_lower"], row.number("eps_exact_gdp_mpmath"), f["epsilon_pld"]);
+    expect_relative(f["epsilon_pld"], row.number("eps_exact_gdp_mpmath"), 1e-4);
+    EXPECT_EQ(f["epsilon"], f["epsilon_gdp"]);
+    expect_ordered(f);
+  }
+}
+
+// "1x3+10x5" of the table: z = 3 once, z = 5 ten times.
+std::string gaussian_options(const std::string& table_text) {
+  std::string options;
+  std::stringstream parts(table_text);
+  for (std::string part; std::getline(parts, part, '+');) {
+    const std::size_t times = part.find('x');
+    options += " --gaussian " + part.substr(times + 1) + ":" + part.substr(0, times);
+  }
+  return options;
+}
+
+TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSeveralGaussians) {
+  for (const VectorRow& row : read_vectors("gaussian_composition_hetero.csv")) {
+    const std::string given =
+        "compose" + gaussian_options(row.text("noise_multipliers_z(counts)")) + " --delta " + row.text("delta");
+    SCOPED_TRACE(given);
+    const json f = figures(given);
+    expect_relative(f["mu"], row.number("mu_total"), 1e-12);
+    expect_relative(f["epsilon_gdp"], row.number("eps_exact_gdp_mpmath"), 1e-11);
+    EXPECT_LE(f["epsilon_rdp"].get<double>(), row.number("eps_rdp") * (1 + 1e-9));
+    expect_between(f["epsilon_pld_lower"], row.number("eps_exact_gdp_mpmath"), f["epsilon_pld"]);
+  }
+}
+
+TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSampledGaussians) {
+  for (const VectorRow& row : read_vectors("subsampled_gaussian.csv")) {
+    const std::string given = "compose --subsampled " + row.text("noise_multiplier_z") + ":" + row.text("q") + ":" +
+                              row.text("T") + " --delta " + row.text("delta");
+    SCOPED_TRACE(given);
+    const ProgramRun run = succeed(given + " --format json");
+    EXPECT_LT(run.seconds, kSecondsOfPld);
+    const json f = run.json();
+    EXPECT_LE(f["epsilon_rdp"].get<double>(), row.number("eps_rdp_dp_accounting") * (1 + 1e-6));
+    if (row.number("q") == 1) {
+      expect_relative(f["epsilon_gdp"], row.number("eps_exact_q1_gdp"), 1e-11);
+      expect_between(f["epsilon_pld_lower"], row.number("eps_exact_q1_gdp"), f["epsilon_pld"]);
+      continue;
+    }
+    EXPECT_TRUE(f["epsilon_gdp"].is_null());
+    EXPECT_TRUE(f["epsilon_zcdp_tight"].is_null());
+    EXPECT_TRUE(f["mu"].is_null());
+    EXPECT_EQ(f["epsilon"], std::min(f["epsilon_pld"].get<double>(), f["epsilon_rdp"].get<double>()));
+    expect_ordered(f);
+    if (row.text("T") == "1") {
+      const double exact = std::max(row.number("eps_exact_T1_remove"), row.number("eps_exact_T1_add"));
+      expect_between(f["epsilon_pld_lower"], exact, f["epsilon_pld"]);
+    }
+    // The table's figure lies up to three of its steps above the truth.
+    const double table = row.number("eps_pld_dp_accounting");
+    EXPECT_LE(f["epsilon_pld_lower"].get<double>(), table * (1 + 1e-9));
+    EXPECT_GE(f["epsilon_pld"].get<double>(), table * (1 - 1e-9) - 3 * row.number("pld_value_discretization"));
+    EXPECT_LE(f["epsilon_pld"].get<double>(), table * 1.01 + 1e-4);
+  }
+}
+
+TEST_F(PrivacyCommandsTest, ComposeGivesTheTableOfSelections) {
+  for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
+    const std::string given = "compose --exponential " + row.text("eps_pure") + " --delta " + row.text("delta");
+    SCOPED_TRACE(given);
+    const json f = figures(given);
+    expect_relative(f["rho"], row.number("rho_bounded_range_eps2_over_8"), 1e-12);
+    expect_relative(f["epsilon_zcdp_simple"], row.number("eps_at_delta_via_rho_simple"), 1e-12);
+    expect_relative(f["epsilon_zcdp_tight"], row.number("eps_at_delta_via_rho_tight"), 1e-11);
+    EXPECT_GE(f["epsilon"].get<double>(), row.number("eps_at_delta_exact_bounded_range_single") * (1 - 1e-10));
+    EXPECT_LE(f["epsilon"].get<double>(), row.number("min_of_tight_and_pure") * (1 + 1e-10));
+  }
+}
+
+TEST_F(PrivacyCommandsTest, GroupsAndExchangesMultiplyMu) {
+  const json one = figures("compose --gaussian 20:4 --delta 1e-6");
+  const json group = figures("compose --gaussian 20:4 --delta 1e-6 --group 3 --adjacency replace-one");
+  expect_relative(group["mu"], 6 * one["mu"].get<double>(), 1e-14);
+  EXPECT_EQ(group["adjacency"], "replace-one");
+  EXPECT_EQ(group["group"], 3);
+  expect_relative(figures("compose --laplace 0.5 --delta 1e-9 --group 2")["epsilon_pld"], 1, 1e-6);
+  EXPECT_EQ(figures("compose --pure 0.5 --pure 0.25:2 --delta 1e-9")["mechanisms"].size(), 2u);
+}
+
+TEST_F(PrivacyCommandsTest, SplitGivesTheTable) {
+  for (const VectorRow& row : read_vectors("joint_block_split.csv")) {
+    const bool means = row.text("case").starts_with("means");
+    const std::string blocks = means ? " --block sum:1:768 --block count:1:1" : " --block G:1:589824 --block b:1:7680";
+    const std::string budget = " --epsilon " + row.text("epsilon") + " --delta " + row.text("delta");
+    SCOPED_TRACE(blocks + budget);
+    const json f = figures("split" + blocks + budget);
+    expect_relative(f["mu"], row.number("mu"), 1e-11);
+    double shares = 0;
+    for (const json& block : f["blocks"]) {
+      shares += block["share_of_mu2"].get<double>();
+      EXPECT_GE(block["variance"].get<double>(), block["sigma"].get<double>() * block["sigma"].get<double>());
+      if (block["name"] != row.text("block")) continue;
+      expect_relative(block["sigma"], row.number("optimal_sd"), 1e-10);
+      expect_relative(block["variance"], row.number("optimal_variance"), 1e-10);
+      expect_relative(block["share_of_mu2"], row.number("share_of_mu2"), 1e-10);
+    }
+    EXPECT_NEAR(shares, 1, 1e-12);
+  }
+  EXPECT_THAT(succeed("split --block a:3 --mu 0.5").out, HasSubstr("a: sigma 6, variance 36, 100 % of mu^2"));
+}
+
+TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
+  const json report = report_of("--method mean --epsilon 1 --delta 1e-6 --metric euclidean --center dp");
+  const double mu = report["privacy"]["mu"];
+  const json f = figures("explain report.json");
+  EXPECT_EQ(f["private"], true);
+  EXPECT_EQ(f["epsilon"], 1.0);
+  EXPECT_EQ(f["delta"], 1e-6);
+  EXPECT_EQ(f["mu"], report["privacy"]["mu"]);
+  EXPECT_EQ(f["adjacency"], "add-remove");
+  ASSERT_EQ(f["releases"].size(), report["privacy"]["releases"].size());
+  for (std::size_t block = 0; block < f["releases"].size(); ++block) {
+    for (const char* key : {"name", "release", "sigma", "sensitivity", "coordinates"}) {
+      EXPECT_EQ(f["releases"][block][key], report["privacy"]["releases"][block][key]) << key;
+    }
+  }
+  // Phi(Phi^-1(1 %) + mu)
+  EXPECT_NEAR(f["attack"]["true_positive_rate"].get<double>(),
+              std::erfc((2.3263478740408408 - mu) / std::sqrt(2.0)) / 2, 1e-12);
+  EXPECT_EQ(f["attack"]["false_positive_rate"], 0.01);
+  for (const json& group : f["groups"]) {
+    const std::string records = group["records"].dump();
+    const json composed = figures(fmt::format("compose --gaussian {} --delta 1e-6 --group {}", 1 / mu, records));
+    expect_relative(group["epsilon"], composed["epsilon_gdp"], 1e-12);
+  }
+  EXPECT_EQ(f["groups"][0]["records"], 2);
+  EXPECT_EQ(f["groups"][1]["records"], 10);
+  for (const char* heading : {"guarantee", "attacker", "released", "holds_for", "not_for", "not_covered", "groups"}) {
+    EXPECT_FALSE(f["words"][heading].empty()) << heading;
+  }
+
+  const std::string text = succeed("explain report.json").out;
+  for (const char* said : {"epsilon 1 at delta 1e-06", "add-remove", "1 % false alarms", "class_sums (class_means): 12",
+                           "row_count (center): 1 number,", "the coordinator", "test rows", "10 records", "1 / (10 n)",
+                           "up to 100000 records"}) {
+    EXPECT_THAT(text, HasSubstr(said));
+  }
+}
+
+TEST_F(PrivacyCommandsTest, ExplainSaysWhereThereIsNoGuarantee) {
+  report_of("--mu 1 --seed 1");
+  EXPECT_THAT(succeed("explain report.json").out, HasSubstr("none: the noise has a seed"));
+  const json seeded = figures("explain report.json");
+  EXPECT_EQ(seeded["private"], false);
+  EXPECT_TRUE(seeded["epsilon"].is_null());
+  EXPECT_TRUE(seeded["attack"].is_null());
+  report_of("--non-private");
+  EXPECT_THAT(succeed("explain report.json").out, HasSubstr("none: there is no noise"));
+  EXPECT_TRUE(figures("explain report.json")["epsilon"].is_null());
+}
+
+TEST_F(PrivacyCommandsTest, ExplainReadsEveryKindOfFit) {
+  for (const std::string options :
+       {"--rho 0.1 --adjacency replace-one", "--epsilon 3 --delta 1e-7 --accountant zcdp", "--mu 1e-3", "--mu 50",
+        "--method mean --epsilon 1000 --delta 1e-9 --metric euclidean --adjacency replace-one"}) {
+    const json report = report_of(options);
+    const json f = figures("explain report.json");
+    EXPECT_EQ(f["adjacency"], report["privacy"]["adjacency"]) << options;
+    EXPECT_EQ(f["accountant"], report["privacy"]["accountant"]) << options;
+  }
+  const ProgramRun plan =
+      run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run --format json"),
+                  {.folder = folder_.path()});
+  write_bytes(folder_ / "plan.json", plan.out);
+  EXPECT_THAT(succeed("explain plan.json").out, HasSubstr("nothing: this is the plan of a dry run"));
+}
+
+TEST_F(PrivacyCommandsTest, ExplainTellsRoundsOnce) {
+  report_of("--mu 1 --rounds 7");
+  const std::string text = succeed("explain report.json").out;
+  EXPECT_THAT(text, HasSubstr("gradient (gradient/1 to gradient/7): 15 numbers, 7 times, each with"));
+  EXPECT_THAT(text, HasSubstr("gram (gram): 15 numbers, each with"));
+  EXPECT_THAT(text, HasSubstr("entries beside the diagonal"));
+}
+
+// Names in a file may come from anybody; what reaches the terminal is plain text.
+TEST_F(PrivacyCommandsTest, ExplainPrintsNoControlCharacters) {
+  json report = report_of("--mu 1");
+  report["privacy"]["releases"][0]["name"] = "a\x1b[2J\x07\x7f\nb" + std::string(1000, 'c');
+  write_bytes(folder_ / "strange.json", report.dump());
+  const std::string text = succeed("explain strange.json").out;
+  EXPECT_THAT(text, HasSubstr(R"(a\u001b[2J\u0007\u007f\nb)"));
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < 0x7f)) << static_cast<int>(c);
+  EXPECT_EQ(text.find(std::string(100, 'c')), std::string::npos);
+}
+
+TEST_F(PrivacyCommandsTest, RanksPrintOnceWhatOneProcessPrints) {
+  report_of("--mu 1");
+  for (const std::string command : {"calibrate --epsilon 1 --delta 1e-5 --steps 10", "convert --rho 0.1 --delta 1e-6",
+                                    "compose --gaussian 10:50 --exponential 0.1 --delta 1e-6",
+                                    "split --block a:1:5 --block b:2 --mu 1", "explain report.json"}) {
+    for (const std::string format : {"", " --format json"}) {
+      EXPECT_EQ(succeed(command + format, 2).out, succeed(command + format).out) << command;
+    }
+  }
+}
+
+TEST_F(PrivacyCommandsTest, AnswersCome) {
+  for (const std::string command : {"calibrate --epsilon 1 --delta 1e-5 --steps 100000", "split --block a:1 --mu 1",
+                                    "calibrate --epsilon 1 --delta 1e-5 --sampling-rate 0.01 --accountant rdp"}) {
+    EXPECT_LT(succeed(command).seconds, kSecondsOfOthers) << command;
+  }
+  for (const std::string command :
+       {"convert --epsilon 1 --delta 1e-6", "calibrate --epsilon 2 --delta 1e-6 --steps 5000 --sampling-rate 0.02",
+        "compose --subsampled 0.8:0.05:20000 --exponential 0.1:100 --laplace 0.01:10 --gaussian 30:50 --delta 1e-7"}) {
+    EXPECT_LT(succeed(command).seconds, kSecondsOfPld) << command;
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,60 @@
+#include "dpreduce/privacy/selection_charge.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "vector_table.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(SelectionCharge, AgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
+    SCOPED_TRACE(row.text("eps_pure") + ", " + row.text("delta"));
+    const double epsilon = row.number("eps_pure");
+    const SelectionCharge charge = selection_charge(epsilon, row.number("delta"));
+    EXPECT_EQ(charge.pure_epsilon, epsilon);
+    expect_relative(charge.rho, row.number("rho_bounded_range_eps2_over_8"), 1e-11);
+    expect_relative(charge.epsilon, row.number("eps_at_delta_exact_bounded_range_single"), 1e-11);
+  }
+}
+
+TEST(SelectionCharge, EpsilonAndDeltaAreInverse) {
+  for (const double epsilon : {1e-3, 0.5, 8.0, 150.0}) {
+    for (const double delta : {1e-15, 1e-6, 0.1}) {
+      const SelectionCharge charge = selection_charge(epsilon, delta);
+      if (charge.epsilon == 0) {
+        EXPECT_LE(selection_delta(epsilon, 0), delta * (1 + 1e-12));
+      } else {
+        expect_relative(selection_delta(epsilon, charge.epsilon), delta, 1e-6);
+        EXPECT_LE(charge.epsilon, epsilon);
+      }
+    }
+  }
+}
+
+// By hand: E = 2 ln 2, e = 0: (2 - 1)^2 / (4 - 1).
+TEST(SelectionDelta, ByHand) {
+  EXPECT_NEAR(selection_delta(2 * std::log(2.0), 0), 1. / 3, 1e-15);
+  EXPECT_EQ(selection_delta(1, 1), 0);
+  EXPECT_EQ(selection_delta(1, 5), 0);
+}
+
+TEST(SelectionCharge, RefusesBadArguments) {
+  EXPECT_THROW(selection_charge(0, 1e-5), UsageError);
+  EXPECT_THROW(selection_charge(kNan, 1e-5), UsageError);
+  EXPECT_THROW(selection_charge(201, 1e-5), UsageError);
+  EXPECT_THROW(selection_charge(1, 0), UsageError);
+  EXPECT_THROW(selection_charge(1, 1), UsageError);
+  EXPECT_THROW(selection_delta(1, -1), UsageError);
+  EXPECT_THROW(selection_delta(1, kNan), UsageError);
+  EXPECT_THROW(selection_delta(0, 1), UsageError);
+}
+
+}  // namespace
+}  // namespace dpreduce
