@@ -44,10 +44,10 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string replaced(const std::string& text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   if (at == std::string::npos) throw std::logic_error("nothing to replace: " + from);
-  return text.replace(at, from.size(), to);
+  return text.substr(0, at) + to + text.substr(at + from.size());
 }
 
 void expect_corrupt(const std::string& text, const std::string& message) {
