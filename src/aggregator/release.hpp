@@ -5,20 +5,18 @@
 // Noise is one addend of the reduction, so the exact sum over the ranks exists nowhere. It is a function of the secret
 // key, the release's id and the statistic's fingerprint: the same release of the same statistic has the same noise, and
 // is charged once, however often a run is killed and resumed; any other statistic has noise of its own, and a charge of
-// its own.
+// its own. Private selections (select) follow the same rule, with a choice in the place of noise.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "dpreduce/privacy/ledger.hpp"
+#include "dpreduce/aggregator/charged_run.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/privacy/statistic.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
@@ -53,27 +51,18 @@ class Release {
   std::vector<ReleasedBlock> blocks_;
 };
 
-/// What a run's ledger lines have in common.
-struct LedgerContext {
-  std::string method;
-  Accountant accountant = Accountant::kGdp;
-  std::optional<double> epsilon;  ///< the budget as stated; both or neither
-  std::optional<double> delta;
-  std::string config_digest;
-  std::string version;
-};
+/// What a selection chose: public, and the same on every rank.
+class Selection {
+ public:
+  Selection(std::vector<std::uint64_t> chosen, std::size_t per_group)
+      : chosen_(std::move(chosen)), per_group_(per_group) {}
+  std::size_t groups() const { return chosen_.size() / per_group_; }
+  /// The candidates that group `group` put out, in rising order.  @pre group < groups().
+  std::span<const std::uint64_t> of_group(std::size_t group) const;
 
-/// What to do where the ledger has a charge of this very release (configuration, statistic, noise) already.
-enum class Replay {
-  kNever,         ///< a new release, with new noise and a new charge
-  kChargedBefore  ///< repeat it bit for bit, at no charge: the run was killed, and goes on
-};
-
-/// Where and under which terms releases are charged.
-struct Charging {
-  std::string ledger_path;
-  std::optional<double> limit_mu = std::nullopt;  ///< of the data set, over all runs on this ledger
-  Replay replay = Replay::kNever;
+ private:
+  std::vector<std::uint64_t> chosen_;
+  std::size_t per_group_;
 };
 
 /// Makes the releases of one run. Exists on every rank; plan, key and ledger serve on the coordinator.
@@ -97,25 +86,27 @@ class Releaser {
   /// std::logic_error on a round too many.
   Release release(std::string_view name, Statistic local);
 
- private:
-  struct Noise {
-    NoisePlan plan;
-    NoiseKey key;
-    std::string run_id;  ///< new in every run
-    Ledger ledger;
-    Charging charging;
-    LedgerContext context;
-  };
+  /// For every group a private choice among candidates by the sum over ranks of their utilities `local`
+  /// (empty_utilities: row g holds group g), drawn as selection_sampler.hpp says; known to every rank.
+  ///
+  ///     utilities to the coordinator's fingerprint  ->  ledger line, fsynced  ->  sum at the coordinator  ->  choice
+  ///
+  /// Unlike the sum of a release, the exact sum of utilities does exist, in the coordinator's memory, until the choice
+  /// is made. The choice is a function of (key, release id, fingerprint, group): the same selection from the same
+  /// utilities repeats it at no charge, as releases do; any other utilities have a choice and a charge of their own.
+  /// Without noise: the best candidates, of equal ones those with the smaller index. Collective.
+  /// Preconditions: the plan has this very selection, which is made once; `local` has its shape; over all ranks the
+  /// largest utilities of each rank add up to less than 2^63, and the smallest to at least -2^63, so that no sum can
+  /// wrap around. Throws as release; UsageError naming the shapes; BadInput where sums could wrap.
+  Selection select(const PlannedSelection& selection, Statistic local);
 
-  std::string fingerprint(std::string_view name, const Statistic& local);
-  LedgerEntry entry_of(const PlannedRelease& planned, const std::string& fingerprint) const;
-  std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
-  double remaining_mu(const PlannedRelease& current) const;
+ private:
   void add_noise(const PlannedBlock& block, const std::string& noise_id, std::span<std::int64_t> values) const;
+  std::vector<std::uint64_t> choose(const PlannedSelection& selection, const std::string& id,
+                                    std::span<const std::int64_t> utilities) const;
 
   Communicator& ranks_;
-  std::optional<Noise> noise_;
-  std::map<std::string, std::uint64_t, std::less<>> rounds_made_;  // of each release, the one being made included
+  std::optional<ChargedRun> run_;
 };
 
 }  // namespace dpreduce

@@ -38,8 +38,8 @@ struct Outputs {
 void check_ledger(const FitOptions& options, const FitPlan& plan) {
   const std::string& path = options.ledger;
   const std::vector<LedgerRecord> records = Ledger::read(path);
-  if (plan.limit_mu && plan.is_private && !options.resume) {
-    require_allowed({*plan.limit_mu, plan.noise->mu}, records, path);
+  if (plan.limit && plan.is_private && !options.resume) {
+    require_allowed({*plan.limit, options.adjacency, spending_of(*plan.noise)}, records, path);
   }
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
@@ -58,7 +58,7 @@ NoiseKey noise_key(const FitOptions& options, const Communicator& ranks) {
 Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communicator& ranks) {
   if (!plan.noise) return Releaser(ranks);
   Charging charging{.ledger_path = options.ledger,
-                    .limit_mu = plan.limit_mu,
+                    .limit = plan.limit,
                     .replay = options.resume ? Replay::kChargedBefore : Replay::kNever};
   LedgerContext context{.method = std::string(make_method(options)->name()),
                         .accountant = options.budget.accountant,

@@ -1,13 +1,14 @@
 #include "dpreduce/privacy/ledger.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/config/error.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
 
 namespace dpreduce {
 namespace {
@@ -17,11 +18,24 @@ void require_file(const std::string& path) {
   if (!std::filesystem::exists(path)) throw BadInput(path + ": no such ledger; check the path");
 }
 
+void print_selection(const LedgerRecord& record, std::string_view seeded) {
+  const SelectionTerms& terms = *record.entry.selection;
+  fmt::print("{}  {}  {}  epsilon {:.6g}{}\n", record.utc_time, record.entry.release_id, record.entry.method,
+             terms.epsilon, seeded);
+  fmt::print("    selection by {}: {} of {} candidates{}, sensitivity {}\n", to_string(terms.mechanism), terms.chosen,
+             terms.candidates, terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups),
+             terms.sensitivity);
+}
+
 void print_text(const std::vector<LedgerRecord>& records) {
   for (const LedgerRecord& record : records) {
     const LedgerEntry& entry = record.entry;
-    fmt::print("{}  {}  {}  mu {:.6g}{}\n", record.utc_time, entry.release_id, entry.method, entry.mu,
-               entry.is_private ? "" : "  (seeded: not private)");
+    const std::string_view seeded = entry.is_private ? "" : "  (seeded: not private)";
+    if (entry.selection) {
+      print_selection(record, seeded);
+      continue;
+    }
+    fmt::print("{}  {}  {}  mu {:.6g}{}\n", record.utc_time, entry.release_id, entry.method, entry.mu, seeded);
     for (const LedgerBlock& block : entry.blocks) {
       fmt::print("    {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
                  block.sensitivity, block.sigma);
@@ -29,6 +43,9 @@ void print_text(const std::vector<LedgerRecord>& records) {
   }
   fmt::print("{} releases", records.size());
   if (!records.empty()) fmt::print("; if all were about the same records: mu {:.6g} together", composed_mu(records));
+  if (std::any_of(records.begin(), records.end(), [](const auto& record) { return record.entry.selection; })) {
+    fmt::print(" (without selections), rho {:.6g} (with them)", composed_rho(records));
+  }
   fmt::print("\n");
 }
 
@@ -42,7 +59,9 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks) {
     if (options.format == OutputFormat::kText) return print_text(records);
     nlohmann::json releases = nlohmann::json::array();
     for (const LedgerRecord& record : records) releases.push_back(nlohmann::json::parse(print_record(record)));
-    fmt::print("{}\n", nlohmann::json{{"releases", releases}, {"mu", composed_mu(records)}}.dump(2));
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"releases", releases}, {"mu", composed_mu(records)}, {"rho", composed_rho(records)}}.dump(2));
   });
 }
 

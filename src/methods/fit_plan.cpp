@@ -34,11 +34,12 @@ std::string config_digest(const FitOptions& options, const Preprocessing& prepro
   return sha256_hex(config.dump());
 }
 
-double limit_mu(double epsilon, double delta) {
+DataSetBudget data_set_budget(double epsilon, double delta) {
   if (!(epsilon > 0.0)) throw UsageError(fmt::format("--budget-epsilon {}: must be greater than 0", epsilon));
   if (!(delta > 0.0 && delta < 1.0))
     throw UsageError(fmt::format("--budget-delta {}: must lie between 0 and 1", delta));
-  return gdp_mu(epsilon, delta);
+  gdp_mu(epsilon, delta);  // throws where no noise meets it
+  return {epsilon, delta};
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
       if (!options.limit_epsilon || !options.limit_delta) {
         throw UsageError("--budget-epsilon and --budget-delta go together");
       }
-      plan.limit_mu = limit_mu(*options.limit_epsilon, *options.limit_delta);
+      plan.limit = data_set_budget(*options.limit_epsilon, *options.limit_delta);
     }
   }
   plan.config_digest = config_digest(options, plan.preprocessing, *method);

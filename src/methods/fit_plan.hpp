@@ -10,6 +10,7 @@
 #include "dpreduce/lattice/row_transform.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
+#include "dpreduce/privacy/ledger.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 
 namespace dpreduce {
@@ -20,7 +21,7 @@ struct FitPlan {
   std::optional<NoisePlan> noise;        ///< none in a non-private run
   std::optional<Guarantee> guarantee;    ///< as above
   bool is_private = false;               ///< false also under a seed
-  std::optional<double> limit_mu;        ///< of the data set, over all runs, where the user sets one
+  std::optional<DataSetBudget> limit;    ///< of the data set, over all runs, where the user sets one
   std::string config_digest;             ///< of everything public that decides what is released
   std::size_t memory_bytes = 0;          ///< of a rank: row buffers and statistic
 

@@ -11,6 +11,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
@@ -19,6 +20,8 @@ namespace {
 
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 200;
+// mu = 1.
+const DataSetBudget kLimit{gdp_epsilon(1.0, 1e-6), 1e-6};
 
 class ReleaserTest : public testing::Test {
  protected:
@@ -33,9 +36,9 @@ class ReleaserTest : public testing::Test {
   }
 
   Releaser releaser(NoiseKey key, double mu = 1.0, Replay replay = Replay::kNever,
-                    std::optional<double> limit_mu = std::nullopt) {
+                    std::optional<DataSetBudget> limit = std::nullopt) {
     return Releaser(ranks_, make_noise_plan(mu, Adjacency::kAddRemove, requests()), std::move(key),
-                    {.ledger_path = ledger_.string(), .limit_mu = limit_mu, .replay = replay}, context("mean"));
+                    {.ledger_path = ledger_.string(), .limit = limit, .replay = replay}, context("mean"));
   }
 
   static LedgerContext context(const std::string& method) {
@@ -176,7 +179,7 @@ TEST_F(ReleaserTest, AnotherKeyNeverReplays) {
 
 TEST_F(ReleaserTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
   const auto run = [&](double mu) {
-    Releaser noised = releaser(NoiseKey::from_entropy(), mu, Replay::kNever, 1.0);
+    Releaser noised = releaser(NoiseKey::from_entropy(), mu, Replay::kNever, kLimit);
     noised.release("center", counting_statistic(requests()[0]));
     noised.release("class_means", counting_statistic(requests()[1]));
   };
@@ -191,8 +194,8 @@ TEST_F(ReleaserTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWo
 TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
   const NoiseKey key = NoiseKey::from_entropy();
   for (int run = 0; run < 3; ++run) {
-    Releaser noised =
-        releaser(NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes())), 0.9, Replay::kChargedBefore, 1.0);
+    Releaser noised = releaser(NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes())), 0.9,
+                               Replay::kChargedBefore, kLimit);
     noised.release("center", counting_statistic(requests()[0]));
     noised.release("class_means", counting_statistic(requests()[1]));
   }
@@ -202,7 +205,7 @@ TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
 TEST_F(ReleaserTest, EveryRoundIsChargedByItselfAndHasNoiseOfItsOwn) {
   NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0)});
   Releaser rounds(ranks_, plan, NoiseKey::from_entropy(),
-                  {.ledger_path = ledger_.string(), .limit_mu = 1.0, .replay = Replay::kNever}, context("fc"));
+                  {.ledger_path = ledger_.string(), .limit = kLimit, .replay = Replay::kNever}, context("fc"));
   const ReleaseRequest request = gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0);
   std::set<std::vector<std::int64_t>> outcomes;
   for (int round = 0; round < 3; ++round) {
@@ -226,8 +229,7 @@ TEST_F(ReleaserTest, SymmetricNoiseHasHalfTheVarianceBesideTheDiagonal) {
   NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   const double sigma = plan.release("gram").block("gram").sigma;
   Releaser releaser(ranks_, plan, NoiseKey::from_seed(5),
-                    {.ledger_path = ledger_.string(), .limit_mu = std::nullopt, .replay = Replay::kNever},
-                    context("ls"));
+                    {.ledger_path = ledger_.string(), .limit = std::nullopt, .replay = Replay::kNever}, context("ls"));
   const auto values = values_of(releaser.release("gram", empty_statistic(request)), "gram");
   double diagonal = 0.0;
   double beside = 0.0;

@@ -124,6 +124,51 @@ TEST(CrashReplay, WithoutResumeEveryRunIsANewRelease) {
   EXPECT_EQ(site.ledger().size(), 4U);
 }
 
+// A selection on file, as a library's user may charge it: from then on epsilon is compared, not mu.
+TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
+  Site site;
+  LedgerEntry selection{.release_id = "by-hand/choice",
+                        .method = "public",
+                        .adjacency = Adjacency::kAddRemove,
+                        .accountant = Accountant::kPld,
+                        .is_private = true,
+                        .rounds = 1,
+                        .blocks = {},
+                        .selection = SelectionTerms{.epsilon = 0.5, .candidates = 100, .groups = 3},
+                        .mu = 0,
+                        .epsilon = std::nullopt,
+                        .delta = std::nullopt,
+                        .config_digest = std::string(64, 'a'),
+                        .data_digest = std::string(64, 'b'),
+                        .version = "0.1.0"};
+  Ledger(site.folder() / "ledger.jsonl").append(selection);
+  const auto run = [&](const std::string& mu) {
+    return run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 "
+                             "--budget-delta 1e-5 --mu " +
+                             mu),
+                       {.folder = site.folder().path()});
+  };
+  const ProgramRun refused = run("0.25");  // alone it would pass: the limit is mu = 0.268
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_NE(refused.err.find("the data set's budget of epsilon 1 at delta 1e-05"), std::string::npos) << refused.err;
+  EXPECT_EQ(site.ledger().size(), 1U);
+  EXPECT_EQ(run("0.1").exit_code, 0);
+
+  const ProgramRun shown = run_program(words("ledger show"), {.folder = site.folder().path()});
+  EXPECT_NE(
+      shown.out.find("public  epsilon 0.5\n    selection by exponential: 1 of 100 candidates in each of 3 groups, "
+                     "sensitivity 1\n"),
+      std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find("mu 0.1 together (without selections), rho 0.03625 (with them)\n"), std::string::npos)
+      << shown.out;
+  const nlohmann::json json = run_program(words("ledger show --format json"), {.folder = site.folder().path()}).json();
+  EXPECT_TRUE(json["releases"][0]["mu"].is_null());
+  EXPECT_EQ(json["releases"][0]["selection"]["mechanism"], "exponential");
+  EXPECT_NEAR(json["mu"].get<double>(), 0.1, 1e-9);
+  EXPECT_NEAR(json["rho"].get<double>(), 0.03625, 1e-9);
+}
+
 TEST(CrashReplay, TheBudgetOfTheDataSetIsRefusedWithExitFour) {
   Site site;
   const auto run = [&](const std::string& mu) {

@@ -43,6 +43,8 @@ enum class Adjacency {
 /// GDP one. kZcdp: the tight zCDP conversion. kRdp: the same, since Gaussian releases have Renyi divergence alpha rho
 /// at every real order alpha, and the best order is the tight conversion's.
 enum class Accountant { kGdp, kZcdp, kRdp, kPld };
+/// How one of several candidates is chosen privately. Ledger lines name it.
+enum class SelectionMechanism { kExponential, kPermuteAndFlip };
 /// What `privacy compose` composes; each has an option of its name.
 enum class MechanismKind { kGaussian, kSubsampled, kExponential, kLaplace, kPure };
 /// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
@@ -83,6 +85,10 @@ template <>
 inline constexpr std::array spellings<Accountant>{
     std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
     std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
+template <>
+inline constexpr std::array spellings<SelectionMechanism>{
+    std::pair{std::string_view{"exponential"}, SelectionMechanism::kExponential},
+    std::pair{std::string_view{"permute-and-flip"}, SelectionMechanism::kPermuteAndFlip}};
 template <>
 inline constexpr std::array spellings<MechanismKind>{
     std::pair{std::string_view{"gaussian"}, MechanismKind::kGaussian},

@@ -98,4 +98,8 @@ Statistic empty_statistic(const ReleaseRequest& request) {
   return Statistic(std::move(shape));
 }
 
+Statistic empty_utilities(const PlannedSelection& selection) {
+  return Statistic({{"utilities", selection.terms.groups * selection.terms.candidates}});
+}
+
 }  // namespace dpreduce

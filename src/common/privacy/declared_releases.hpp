@@ -58,4 +58,8 @@ ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint6
 /// An all-zero statistic with the blocks of `request`.
 Statistic empty_statistic(const ReleaseRequest& request);
 
+/// Zeros for a selection's utilities: one block "utilities", groups x candidates, row g holds group g.
+/// @pre fault_of(selection.terms) is empty.
+Statistic empty_utilities(const PlannedSelection& selection);
+
 }  // namespace dpreduce

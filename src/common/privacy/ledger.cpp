@@ -194,21 +194,31 @@ std::vector<LedgerRecord> Ledger::read(const fs::path& path) {
 }
 
 void require_allowed(const Allowance& allowance, std::span<const LedgerRecord> records, const fs::path& path) {
-  const std::array<double, 2> parts{composed_mu(records), allowance.planned_mu};
-  const double total = gdp_compose(parts);
-  if (total <= allowance.limit_mu) return;
-  throw BudgetRefused(path.string() + ": the runs on file have mu " + print_number(parts[0]) + ", with this one's " +
-                      print_number(allowance.planned_mu) + " it would be " + print_number(total) +
-                      ", above the data set's budget of mu " + print_number(allowance.limit_mu) +
-                      "; ask for less, or stop here");
+  const DataSetBudget& limit = allowance.limit;
+  const Spending on_file = spending_of(records, allowance.adjacency);
+  const Spending total = composed(on_file, allowance.planned);
+  const auto refuse_budget = [&](const std::string& on_file_cost, double planned, double sum, const std::string& most) {
+    throw BudgetRefused(path.string() + ": the runs on file have " + on_file_cost + ", with this one's " +
+                        print_number(planned) + " it would be " + print_number(sum) +
+                        ", above the data set's budget of " + most + "; ask for less, or stop here");
+  };
+  if (total.is_gaussian()) {
+    const double limit_mu = gdp_mu(limit.epsilon, limit.delta);
+    if (total.mu <= limit_mu) return;
+    refuse_budget("mu " + print_number(on_file.mu), allowance.planned.mu, total.mu, "mu " + print_number(limit_mu));
+  }
+  const double epsilon = epsilon_of(total, limit.delta);
+  if (epsilon <= limit.epsilon) return;
+  refuse_budget("epsilon " + print_number(epsilon_of(on_file, limit.delta)), epsilon_of(allowance.planned, limit.delta),
+                epsilon, "epsilon " + print_number(limit.epsilon) + " at delta " + print_number(limit.delta));
 }
 
 double composed_mu(std::span<const LedgerRecord> records) {
-  std::vector<double> mus;
-  for (const LedgerRecord& record : records) {
-    if (record.entry.is_private) mus.push_back(record.entry.mu);
-  }
-  return gdp_compose(mus);
+  return spending_of(records, Adjacency::kAddRemove).mu;
+}
+
+double composed_rho(std::span<const LedgerRecord> records) {
+  return rho_of(spending_of(records, Adjacency::kAddRemove));
 }
 
 }  // namespace dpreduce

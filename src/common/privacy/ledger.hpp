@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/privacy/spending.hpp"
 
 namespace dpreduce {
 
@@ -20,11 +21,21 @@ namespace dpreduce {
 /// replays bit-identical noise is charged once.
 enum class Charge { kWritten, kAlreadyOnFile };
 
-/// What a data set may cost over all runs: the run at hand will have `planned_mu`, and everything on file together with
-/// it must not pass `limit_mu`. All in Gaussian DP, so that runs add up exactly, also when chosen adaptively.
+/// What a data set may cost over all runs.
+struct DataSetBudget {
+  double epsilon;
+  double delta;
+};
+
+/// Everything on file together with what the run at hand still plans must not pass the data set's budget.
+///
+/// With Gaussian releases alone, sqrt(sum mu^2) is compared with the mu that the budget allows: runs add up exactly,
+/// also when chosen adaptively. As soon as a selection is on file or planned, the upper bound of epsilon at the
+/// budget's delta decides (spending.hpp, which says what that assumes).
 struct Allowance {
-  double limit_mu;
-  double planned_mu;
+  DataSetBudget limit;
+  Adjacency adjacency;  ///< of the run at hand; lines under another one count as spending_of says
+  Spending planned;
 };
 
 class Ledger {
@@ -41,9 +52,9 @@ class Ledger {
   /// @throws UsageError naming the field; LedgerCorrupt naming the line; ResumeMismatch if the release id is on file
   ///         with another content; BadInput with path and reason if the file cannot be opened, locked, read, written or
   ///         synced, or is not a regular file.
-  /// With an allowance, the entry's own charge counts as part of planned_mu; a line that is on file already costs
+  /// With an allowance, the entry's own charge counts as part of what is planned; a line that is on file already costs
   /// nothing.
-  /// @throws BudgetRefused where sqrt(sum of mu^2 on file + planned_mu^2) passes limit_mu; nothing is written.
+  /// @throws BudgetRefused where file and plan together pass the budget; nothing is written.
   /// A process that can meet a file-size limit must ignore SIGXFSZ, or the kernel ends it here (harmlessly).
   Charge append(const LedgerEntry& entry, const std::optional<Allowance>& allowance = std::nullopt);
 
@@ -67,13 +78,17 @@ class Ledger {
   std::string verified_sha256_;
 };
 
-/// Returns where sqrt(sum of mu^2 on file + planned_mu^2) <= limit_mu.
-/// @throws BudgetRefused, naming `path` and the three figures.
+/// Returns where file and plan together stay within the budget, as Allowance says.
+/// @pre the budget is one that gdp_mu takes; with selections its delta is at least kSmallestPldDelta.
+/// @throws BudgetRefused, naming `path` and the figures; UsageError naming the argument.
 void require_allowed(const Allowance& allowance, std::span<const LedgerRecord> records,
                      const std::filesystem::path& path);
 
-/// sqrt(sum mu^2) over the records of private runs, rounded up: what they reveal together, if they were about the same
-/// records, under one adjacency.
+/// sqrt(sum mu^2) over the Gaussian releases of private runs, rounded up: what these reveal together, if they were
+/// about the same records, under one adjacency. Selections have no mu: composed_rho counts them.
 double composed_mu(std::span<const LedgerRecord> records);
+
+/// The sum of rho over all lines of private runs, selections too, rounded up.
+double composed_rho(std::span<const LedgerRecord> records);
 
 }  // namespace dpreduce

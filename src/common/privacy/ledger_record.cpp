@@ -66,6 +66,24 @@ std::string fault_of_block(const LedgerBlock& block) {
   return fault_of_positive("block " + block.name + ": sigma", block.sigma);
 }
 
+std::string fault_of_gaussians(const LedgerEntry& entry) {
+  if (entry.rounds == 0) return "rounds = 0 must be at least 1";
+  if (entry.blocks.empty()) return "blocks must not be empty";
+  for (const LedgerBlock& block : entry.blocks) {
+    if (std::string fault = fault_of_block(block); !fault.empty()) return fault;
+  }
+  if (std::string fault = fault_of_positive("mu", entry.mu); !fault.empty()) return fault;
+  return fault_of_positive("rho = mu^2 / 2", entry.mu * entry.mu / 2);
+}
+
+std::string fault_of_selection(const LedgerEntry& entry) {
+  if (entry.rounds != 1) return "rounds = " + std::to_string(entry.rounds) + " of a selection must be 1";
+  if (!entry.blocks.empty()) return "a selection has no blocks";
+  if (entry.mu != 0) return "mu = " + print_number(entry.mu) + ": a selection has none";
+  const std::string fault = fault_of(*entry.selection);
+  return fault.empty() ? fault : "selection: " + fault;
+}
+
 Json optional_number(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -93,6 +111,28 @@ E read_choice(const Json& json) {
   return *choice;
 }
 
+SelectionTerms read_selection(const Json& json) {
+  SelectionTerms terms;
+  terms.mechanism = read_choice<SelectionMechanism>(json.at("mechanism"));
+  terms.epsilon = read_number(json.at("epsilon"));
+  terms.sensitivity = read_count(json.at("sensitivity"));
+  terms.candidates = read_count(json.at("candidates"));
+  terms.groups = read_count(json.at("groups"));
+  terms.chosen = read_count(json.at("chosen"));
+  return terms;
+}
+
+Json selection_json(const SelectionTerms& terms) {
+  Json json;
+  json["mechanism"] = to_string(terms.mechanism);
+  json["epsilon"] = terms.epsilon;
+  json["sensitivity"] = terms.sensitivity;
+  json["candidates"] = terms.candidates;
+  json["groups"] = terms.groups;
+  json["chosen"] = terms.chosen;
+  return json;
+}
+
 LedgerRecord read_record(const Json& json) {
   if (read_count(json.at("schema")) != kLedgerSchema) {
     throw std::invalid_argument("its schema is not " + std::to_string(kLedgerSchema) + ", the one this version reads");
@@ -107,7 +147,11 @@ LedgerRecord read_record(const Json& json) {
   entry.accountant = read_choice<Accountant>(json.at("accountant"));
   entry.is_private = json.at("private").get<bool>();
   entry.rounds = read_count(json.at("rounds"));
-  entry.mu = read_number(json.at("mu"));
+  if (json.contains("selection")) {
+    entry.selection = read_selection(json.at("selection"));  // that its mu is null shows when it is printed again
+  } else {
+    entry.mu = read_number(json.at("mu"));
+  }
   entry.epsilon = read_optional_number(json.at("epsilon"));
   entry.delta = read_optional_number(json.at("delta"));
   entry.config_digest = json.at("config_digest").get<std::string>();
@@ -145,13 +189,7 @@ std::string fault_of(const LedgerEntry& entry) {
   std::string fault = fault_of_name("release id", entry.release_id);
   if (fault.empty()) fault = fault_of_name("method", entry.method);
   if (fault.empty()) fault = fault_of_name("version", entry.version);
-  if (fault.empty() && entry.rounds == 0) fault = "rounds = 0 must be at least 1";
-  if (fault.empty() && entry.blocks.empty()) fault = "blocks must not be empty";
-  for (const LedgerBlock& block : entry.blocks) {
-    if (fault.empty()) fault = fault_of_block(block);
-  }
-  if (fault.empty()) fault = fault_of_positive("mu", entry.mu);
-  if (fault.empty()) fault = fault_of_positive("rho = mu^2 / 2", entry.mu * entry.mu / 2);
+  if (fault.empty()) fault = entry.selection ? fault_of_selection(entry) : fault_of_gaussians(entry);
   if (fault.empty() && entry.epsilon.has_value() != entry.delta.has_value()) {
     fault = "epsilon and delta must be given together or not at all";
   }
@@ -185,8 +223,14 @@ std::string print_record(const LedgerRecord& record) {
     item["sigma"] = block.sigma;
     json["blocks"].push_back(std::move(item));
   }
-  json["mu"] = entry.mu;
-  json["rho"] = entry.mu * entry.mu / 2;
+  if (entry.selection) {
+    json["selection"] = selection_json(*entry.selection);
+    json["mu"] = nullptr;
+    json["rho"] = rho_of(*entry.selection);
+  } else {
+    json["mu"] = entry.mu;
+    json["rho"] = entry.mu * entry.mu / 2;
+  }
   json["epsilon"] = optional_number(entry.epsilon);
   json["delta"] = optional_number(entry.delta);
   json["config_digest"] = entry.config_digest;
@@ -213,7 +257,8 @@ LedgerRecord parse_record(std::string_view line, const std::string& where) {
   if (!is_utc_time(record.utc_time)) throw LedgerCorrupt(where + ": time is not of the form 2026-01-31T23:59:59Z");
   if (!is_hex(record.previous_sha256, 64, 64)) throw LedgerCorrupt(where + ": previous is not a SHA-256 in hex");
   if (print_record(record) != line) {
-    throw LedgerCorrupt(where + ": the line is not as this library writes it (edited, or rho is not mu^2 / 2)");
+    throw LedgerCorrupt(where +
+                        ": the line is not as this library writes it (edited, or rho is not that of its charge)");
   }
   return record;
 }

@@ -4,6 +4,10 @@
 //    "rounds":...,"blocks":[{"name":...,"elements":...,"sensitivity":...,"sigma":...},...],"mu":...,"rho":...,
 //    "epsilon":...,"delta":...,"config_digest":...,"data_digest":...,"version":...}
 //
+// The line of a private selection has "blocks":[] and, behind it, "selection":{"mechanism":...,"epsilon":...,
+// "sensitivity":...,"candidates":...,"groups":...,"chosen":...}; its mu is null, and its rho epsilon^2 / 8 for the
+// exponential mechanism, epsilon^2 / 2 for permute-and-flip. Other lines have no such key.
+//
 // "previous" is the SHA-256 of the previous line without its newline, 64 zeros on the first line. Canonical: a line is
 // read only if printing what was read gives the same bytes, so keys, order, spelling of numbers and spaces are fixed.
 // A line holds public constants only: nothing in it may depend on the records.
@@ -17,6 +21,7 @@
 #include <vector>
 
 #include "dpreduce/privacy/budget.hpp"
+#include "dpreduce/privacy/selection_terms.hpp"
 
 namespace dpreduce {
 
@@ -41,8 +46,9 @@ struct LedgerEntry {
   bool is_private = false;  ///< false for a run that a seed makes repeatable
   std::uint64_t rounds = 1;
   std::vector<LedgerBlock> blocks;
-  double mu = 0;                  ///< of all rounds together; the line's rho is mu^2 / 2
-  std::optional<double> epsilon;  ///< the budget as stated; both or neither
+  std::optional<SelectionTerms> selection{};  ///< with one: no blocks, mu 0, one round
+  double mu = 0;                              ///< of all rounds together; the line's rho is mu^2 / 2
+  std::optional<double> epsilon;              ///< the budget as stated; both or neither
   std::optional<double> delta;
   std::string config_digest;  ///< lower-case hex, 16 to 128 digits
   std::string data_digest;    ///< of the data manifest; lower-case hex, 16 to 128 digits

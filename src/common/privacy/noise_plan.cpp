@@ -153,6 +153,10 @@ const PlannedRelease& NoisePlan::release(std::string_view release_name) const {
   return named(releases, "release", release_name);
 }
 
+const PlannedSelection& NoisePlan::selection(std::string_view selection_name) const {
+  return named(selections, "selection", selection_name);
+}
+
 std::string label_of_round(const PlannedRelease& release, std::uint64_t round) {
   return release.rounds == 1 ? release.name : release.name + "/" + std::to_string(round);
 }
@@ -163,7 +167,7 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseReq
   for (const ReleaseRequest& release : releases) all_shares += release.share;
   const HighPrecision budget = HighPrecision(mu) * mu;
 
-  NoisePlan plan{.adjacency = adjacency, .budget_mu = mu, .mu = 0, .releases = {}};
+  NoisePlan plan{.adjacency = adjacency, .budget_mu = mu, .mu = 0, .releases = {}, .selections = {}};
   HighPrecision spent = 0;
   for (const ReleaseRequest& request : releases) {
     const HighPrecision allowed = budget * request.share / all_shares * (1 - kRoundingSlack);
@@ -184,6 +188,22 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_na
                                          .rounds = 1,
                                          .blocks = std::move(blocks),
                                          .profiles = std::move(profiles)}});
+}
+
+NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections) {
+  std::set<std::string> names;
+  for (const PlannedRelease& release : plan.releases) names.insert(release.name);
+  for (const PlannedSelection& selection : plan.selections) names.insert(selection.name);
+  for (PlannedSelection& selection : selections) {
+    if (selection.name.empty()) throw UsageError("a selection needs a name");
+    if (!names.insert(selection.name).second)
+      throw UsageError("release or selection " + selection.name + " occurs twice");
+    if (const std::string fault = fault_of(selection.terms); !fault.empty()) {
+      throw UsageError("selection " + selection.name + ": " + fault);
+    }
+    plan.selections.push_back(std::move(selection));
+  }
+  return plan;
 }
 
 double realised_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,

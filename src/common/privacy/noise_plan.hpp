@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "dpreduce/privacy/budget.hpp"
+#include "dpreduce/privacy/selection_terms.hpp"
 #include "dpreduce/privacy/sensitivity.hpp"
 
 namespace dpreduce {
@@ -74,14 +75,26 @@ struct PlannedRelease {
 /// What ledgers and reports call one round: "gram" where a release is made once, "gradient/3" for the third of several.
 std::string label_of_round(const PlannedRelease& release, std::uint64_t round);
 
+/// A private selection, made once.
+struct PlannedSelection {
+  std::string name;
+  SelectionTerms terms;
+
+  bool operator==(const PlannedSelection&) const = default;
+};
+
+/// A plan may have releases, selections, or both; a run of selections alone has mu 0.
 struct NoisePlan {
   Adjacency adjacency;
-  double budget_mu;  ///< as requested
-  double mu;         ///< realised by all releases together, rounded up; <= budget_mu
-  std::vector<PlannedRelease> releases;
+  double budget_mu = 0;  ///< as requested
+  double mu = 0;         ///< realised by all releases together, rounded up; <= budget_mu
+  std::vector<PlannedRelease> releases{};
+  std::vector<PlannedSelection> selections{};
 
   /// @throws UsageError if there is no release of that name.
   const PlannedRelease& release(std::string_view release_name) const;
+  /// @throws UsageError if there is no selection of that name.
+  const PlannedSelection& selection(std::string_view selection_name) const;
 };
 
 /// The optimal plan; see the top of this file.
@@ -97,6 +110,12 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseReq
 /// A plan of a single release.
 NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_name, std::vector<BlockRequest> blocks,
                           std::vector<SensitivityProfile> profiles);
+
+/// The plan with these selections beside whatever it has.
+///
+/// @pre every name is not empty and no other release's or selection's; fault_of(terms) is empty.
+/// @throws UsageError naming the selection and its fault.
+NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
 
 /// sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost.
 ///

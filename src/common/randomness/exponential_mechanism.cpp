@@ -269,13 +269,14 @@ std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& d
   }
 }
 
-enum class Method { kFast, kIntegers };
+enum class Arithmetic { kFast, kIntegers };
 
 template <class Candidates>
-std::size_t select(RandomStream& stream, const Candidates& candidates, const ExponentialDecay& decay, Method method) {
+std::size_t select(RandomStream& stream, const Candidates& candidates, const ExponentialDecay& decay,
+                   Arithmetic arithmetic) {
   SecretVector<RandomBlock> leading(1);
   const std::uint64_t column = stream.take_blocks(leading);
-  if (method == Method::kFast) {
+  if (arithmetic == Arithmetic::kFast) {
     if (const auto choice = quick_choice(candidates, decay, leading[0].first)) return *choice;
   }
   return exact_choice(candidates, decay, LazyUniform(stream, column, leading[0]));
@@ -286,25 +287,25 @@ std::size_t select(RandomStream& stream, const Candidates& candidates, const Exp
 std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
                                const SelectionRate& rate) {
   const ExponentialDecay decay(rate);
-  return select(stream, PlainCandidates(utilities), decay, Method::kFast);
+  return select(stream, PlainCandidates(utilities), decay, Arithmetic::kFast);
 }
 
 std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
                                         const Multiplicities& multiplicities, const SelectionRate& rate) {
   const ExponentialDecay decay(rate);
-  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Method::kFast);
+  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Arithmetic::kFast);
 }
 
 std::size_t select_exponential_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
                                            const SelectionRate& rate) {
   const ExponentialDecay decay(rate);
-  return select(stream, PlainCandidates(utilities), decay, Method::kIntegers);
+  return select(stream, PlainCandidates(utilities), decay, Arithmetic::kIntegers);
 }
 
 std::size_t select_exponential_weighted_by_integers(RandomStream& stream, std::span<const std::int64_t> utilities,
                                                     const Multiplicities& multiplicities, const SelectionRate& rate) {
   const ExponentialDecay decay(rate);
-  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Method::kIntegers);
+  return select(stream, WeightedCandidates(utilities, multiplicities), decay, Arithmetic::kIntegers);
 }
 
 }  // namespace dpreduce

@@ -6,9 +6,9 @@
 // the same rate.
 //
 // Privacy: with the rate of selection_rate(epsilon, Delta, change) one selection is epsilon-DP. It is *not* of range
-// epsilon: charge SelectionCharge::kPureOnly, never epsilon^2/8-zCDP. Proof by the noisy maximum: fix the noise of the
-// others; i wins with probability min(1, exp(-gamma (b - u_i))), b the best of the others, and b - u_i moves by at most
-// Delta if all utilities move one way by at most Delta, by at most 2 Delta generally.
+// epsilon: charge SelectionGuarantee::kPureOnly, never epsilon^2/8-zCDP. Proof by the noisy maximum: fix the noise of
+// the others; i wins with probability min(1, exp(-gamma (b - u_i))), b the best of the others, and b - u_i moves by at
+// most Delta if all utilities move one way by at most Delta, by at most 2 Delta generally.
 #pragma once
 
 #include <cstddef>

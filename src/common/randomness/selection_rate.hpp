@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "dpreduce/config/choices.hpp"
+
 namespace dpreduce {
 
 /// gamma = numerator / (denominator * 2^scale_bits), exactly. Need not be in lowest terms.
@@ -27,17 +29,16 @@ inline constexpr double kLargestSelectionEpsilon = 0x1p20;
 
 enum class ScoreChange { kMonotone, kGeneral };
 
-enum class SelectionMechanism { kExponential, kPermuteAndFlip };
-
 /// Which guarantees an epsilon spent on a selection buys. Both kinds are epsilon-DP.
 ///
 /// kBoundedRange: the privacy loss of all outcomes lies in one interval of length epsilon (Dong, Durfee and Rogers,
 /// "Optimal differential privacy composition for exponential mechanisms", ICML 2020), hence also epsilon^2/8-zCDP.
 /// kPureOnly: losses fill [-epsilon, epsilon]; whoever accounts in zCDP may take epsilon^2/2 and no less.
-enum class SelectionCharge { kBoundedRange, kPureOnly };
+enum class SelectionGuarantee { kBoundedRange, kPureOnly };
 
-constexpr SelectionCharge charge_of(SelectionMechanism mechanism) {
-  return mechanism == SelectionMechanism::kExponential ? SelectionCharge::kBoundedRange : SelectionCharge::kPureOnly;
+constexpr SelectionGuarantee selection_guarantee(SelectionMechanism mechanism) {
+  return mechanism == SelectionMechanism::kExponential ? SelectionGuarantee::kBoundedRange
+                                                       : SelectionGuarantee::kPureOnly;
 }
 
 /// gamma = epsilon / Delta (kMonotone) or epsilon / (2 Delta) (kGeneral): the double is taken for the rational number

@@ -44,10 +44,10 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string replaced(const std::string& text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   if (at == std::string::npos) throw std::logic_error("nothing to replace: " + from);
-  return text.replace(at, from.size(), to);
+  return text.substr(0, at) + to + text.substr(at + from.size());
 }
 
 void expect_corrupt(const std::string& text, const std::string& message) {
@@ -68,6 +68,63 @@ TEST(LedgerRecord, ALineIsWhatTheLegendSays) {
                 R"({"name":"count","elements":10,"sensitivity":1.0,"sigma":20.25}],)"
                 R"("mu":0.25,"rho":0.03125,"epsilon":1.0,"delta":1e-05,"config_digest":")" +
                 std::string(64, 'a') + R"(","data_digest":")" + std::string(64, '7') + R"(","version":"0.1.0"})");
+}
+
+LedgerRecord selection_record() {
+  LedgerRecord record = sample_record();
+  record.entry = sample_selection("run-1", SelectionMechanism::kExponential, 0.5);
+  return record;
+}
+
+TEST(LedgerRecord, ALineOfASelectionHasNoBlocksAndNoMu) {
+  EXPECT_EQ(print_record(selection_record()),
+            R"({"schema":1,"release":"run-1","time":"2026-01-31T23:59:59Z","previous":")" + std::string(64, '0') +
+                R"(","method":"mean","adjacency":"add-remove","accountant":"gdp","private":true,"rounds":1,)"
+                R"("blocks":[],"selection":{"mechanism":"exponential","epsilon":0.5,"sensitivity":3,)"
+                R"("candidates":1000,"groups":10,"chosen":2},"mu":null,"rho":0.03125,"epsilon":1.0,"delta":1e-05,)"
+                R"("config_digest":")" +
+                std::string(64, 'a') + R"(","data_digest":")" + std::string(64, '7') + R"(","version":"0.1.0"})");
+}
+
+TEST(LedgerRecord, RoundTripKeepsEveryFieldOfASelection) {
+  LedgerRecord record = selection_record();
+  for (const SelectionMechanism mechanism : {SelectionMechanism::kExponential, SelectionMechanism::kPermuteAndFlip}) {
+    record.entry.selection = {mechanism, 0.1 + 0.2, std::numeric_limits<std::uint64_t>::max(), 1, 1ULL << 40, 1};
+    EXPECT_EQ(parse_record(print_record(record), "here"), record);
+  }
+}
+
+TEST(LedgerRecord, PermuteAndFlipHasTheRhoOfPureDp) {
+  LedgerRecord record = selection_record();
+  record.entry.selection->chosen = 1;
+  record.entry.selection->mechanism = SelectionMechanism::kPermuteAndFlip;
+  EXPECT_THAT(print_record(record), HasSubstr(R"("rho":0.125,)"));
+}
+
+TEST(LedgerRecord, SelectionLinesOfAnotherFormAreRefused) {
+  const std::string line = print_record(selection_record());
+  const std::vector<std::string> others{
+      replaced(line, "\"mu\":null", "\"mu\":0.25"),
+      replaced(line, "\"mu\":null", "\"mu\":0.0"),
+      replaced(line, "\"mu\":null,", ""),
+      replaced(line, "\"rho\":0.03125", "\"rho\":0.125"),
+      replaced(line, "exponential", "noisy-max"),
+      replaced(line, "exponential", "permute-and-flip"),
+      replaced(line, "\"selection\":{", "\"selection\":{\"extra\":1,"),
+      replaced(line, "\"candidates\":1000", "\"candidates\":0"),
+      replaced(line, "\"candidates\":1000", "\"candidates\":1e3"),
+      replaced(line, "\"candidates\":1000,", ""),
+      replaced(line, "\"epsilon\":0.5", "\"epsilon\":500.0"),
+      replaced(line, "\"epsilon\":0.5", "\"epsilon\":null"),
+      replaced(line, "\"chosen\":2", "\"chosen\":1001"),
+      replaced(line, "\"rounds\":1", "\"rounds\":2"),
+      replaced(line, "\"blocks\":[]",
+               "\"blocks\":[{\"name\":\"sum\",\"elements\":1,\"sensitivity\":1.0,\"sigma\":1.0}]"),
+      replaced(replaced(line, "\"mu\":null", "\"mu\":0.25"), "\"selection\"", "\"choice\""),
+      replaced(print_record(sample_record()), "\"mu\":", "\"selection\":null,\"mu\":")};
+  for (const std::string& other : others) {
+    EXPECT_THROW(parse_record(other, "here"), LedgerCorrupt) << other;
+  }
 }
 
 TEST(LedgerRecord, RoundTripKeepsEveryBitOfEveryField) {
@@ -197,7 +254,7 @@ TEST(LedgerRecord, LinesOfAnotherFormAreRefused) {
       replaced(line, "\"mu\":0.25", "\"mu\":-0.25"),
       replaced(line, "\"epsilon\":1.0", "\"epsilon\":null"),
       replaced(line, "\"epsilon\":1.0", "\"epsilon\":true"),
-      replaced(line, "\"blocks\":[{", "\"blocks\":{\"a\":[{").replace(line.find("}],\"mu\"") + 5, 2, "}]}"),
+      replaced(replaced(line, "\"blocks\":[{", "\"blocks\":{\"a\":[{"), "}],\"mu\"", "}]},\"mu\""),
       replaced(line, "2026-01-31T", "2026-01-31 "),
       replaced(line, std::string(64, '0'), std::string(63, '0')),
       replaced(line, std::string(64, '0'), std::string(63, '0') + "A"),
@@ -255,6 +312,39 @@ INSTANTIATE_TEST_SUITE_P(
         BadEntry{"UnitDelta", [](LedgerEntry& entry) { entry.delta = 1; }, "delta = 1"},
         BadEntry{"ShortDigest", [](LedgerEntry& entry) { entry.config_digest = "abc"; }, "config digest must"},
         BadEntry{"UpperCaseDigest", [](LedgerEntry& entry) { entry.data_digest.assign(64, 'A'); }, "data digest must"}),
+    [](const auto& test) { return test.param.name; });
+
+class LedgerSelectionFault : public testing::TestWithParam<BadEntry> {};
+
+TEST_P(LedgerSelectionFault, NamesTheField) {
+  LedgerEntry entry = sample_selection("run-1", SelectionMechanism::kExponential, 0.5);
+  ASSERT_EQ(fault_of(entry), "");
+  GetParam().spoil(entry);
+  EXPECT_THAT(fault_of(entry), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, LedgerSelectionFault,
+    testing::Values(
+        BadEntry{"TwoRounds", [](LedgerEntry& entry) { entry.rounds = 2; }, "rounds = 2"},
+        BadEntry{"Blocks",
+                 [](LedgerEntry& entry) {
+                   entry.blocks = {{"sum", 1, 1, 1}};
+                 },
+                 "has no blocks"},
+        BadEntry{"Mu", [](LedgerEntry& entry) { entry.mu = 0.1; }, "mu = 0.1"},
+        BadEntry{"NoEpsilon", [](LedgerEntry& entry) { entry.selection->epsilon = 0; }, "selection: epsilon = 0"},
+        BadEntry{"NanEpsilon", [](LedgerEntry& entry) { entry.selection->epsilon = kNan; }, "epsilon = nan"},
+        BadEntry{"LargeEpsilon", [](LedgerEntry& entry) { entry.selection->epsilon = 201; }, "epsilon = 201"},
+        BadEntry{"NoSensitivity", [](LedgerEntry& entry) { entry.selection->sensitivity = 0; }, "sensitivity = 0"},
+        BadEntry{"NoCandidates", [](LedgerEntry& entry) { entry.selection->candidates = 0; }, "candidates = 0"},
+        BadEntry{"NoGroups", [](LedgerEntry& entry) { entry.selection->groups = 0; }, "groups = 0"},
+        BadEntry{"TooMany", [](LedgerEntry& entry) { entry.selection->groups = 1ULL << 62; }, "at most 2^40"},
+        BadEntry{"NoneChosen", [](LedgerEntry& entry) { entry.selection->chosen = 0; }, "chosen = 0"},
+        BadEntry{"AllAndMoreChosen", [](LedgerEntry& entry) { entry.selection->chosen = 1001; }, "chosen = 1001"},
+        BadEntry{"SetsByPermuteAndFlip",
+                 [](LedgerEntry& entry) { entry.selection->mechanism = SelectionMechanism::kPermuteAndFlip; },
+                 "permute-and-flip chooses one"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

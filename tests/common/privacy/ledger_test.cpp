@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "sample_entry.hpp"
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
 
 namespace dpreduce {
 namespace {
@@ -357,6 +359,94 @@ TEST_F(LedgerFile, ComposedMuCountsPrivateReleasesOnly) {
   entry.is_private = false;
   ledger.append(entry);
   EXPECT_NEAR(composed_mu(Ledger::read(path_)), 5, 1e-14);
+}
+
+TEST_F(LedgerFile, SelectionsHaveNoMuAndTheirRho) {
+  Ledger ledger(path_);
+  LedgerEntry gaussian = sample_entry("run-1");
+  gaussian.mu = 0.5;
+  ledger.append(gaussian);
+  ledger.append(sample_selection("run-2", SelectionMechanism::kExponential, 2));
+  ledger.append(sample_selection("run-3", SelectionMechanism::kPermuteAndFlip, 1));
+  LedgerEntry seeded = sample_selection("run-4", SelectionMechanism::kExponential, 100);
+  seeded.is_private = false;
+  ledger.append(seeded);
+  const std::vector<LedgerRecord> records = Ledger::read(path_);
+  EXPECT_NEAR(composed_mu(records), 0.5, 1e-15);
+  EXPECT_NEAR(composed_rho(records), 0.125 + 0.5 + 0.5, 1e-14);
+  EXPECT_GE(composed_rho(records), 1.125);
+}
+
+// Gaussian lines of mu 0.1 each under a budget that allows mu 0.2, and what rounding adds to that.
+TEST_F(LedgerFile, GaussianBudgetsAreComparedInMu) {
+  const DataSetBudget limit{gdp_epsilon(0.2 + 1e-12, 1e-6), 1e-6};
+  Ledger ledger(path_);
+  const auto append = [&](int run) {
+    LedgerEntry entry = sample_entry("run-" + std::to_string(run));
+    entry.mu = 0.1;
+    ledger.append(entry, Allowance{limit, Adjacency::kAddRemove, {.mu = 0.1, .selections = {}}});
+  };
+  for (int run = 0; run < 4; ++run) append(run);
+  expect_failure<BudgetRefused>(
+      [&] { append(4); }, {path_.string() + ": the runs on file have mu 0.2", "with this one's 0.1 it would be 0.22",
+                           "above the data set's budget of mu 0.", "ask for less"});
+  EXPECT_EQ(Ledger::verify(path_), 4u);
+}
+
+// epsilon 0.4 + 0.4 + 0.2: pure DP adds up, and at a tiny delta nothing is gained over that.
+TEST_F(LedgerFile, BudgetsWithSelectionsAreComparedInEpsilon) {
+  const DataSetBudget limit{1.0, 1e-12};
+  Ledger ledger(path_);
+  const auto append = [&](const std::string& id, double epsilon) {
+    ledger.append(sample_selection(id, SelectionMechanism::kPermuteAndFlip, epsilon),
+                  Allowance{limit, Adjacency::kAddRemove, {.mu = 0, .selections = {{PureMechanism{epsilon}, 1}}}});
+  };
+  append("run-1", 0.4);
+  append("run-2", 0.4);
+  expect_failure<BudgetRefused>([&] { append("run-3", 0.21); },
+                                {path_.string() + ": the runs on file have epsilon 0.79", "with this one's 0.2",
+                                 "above the data set's budget of epsilon 1 at delta 1e-12; ask for less"});
+  append("run-3", 0.2);
+  EXPECT_EQ(Ledger::verify(path_), 3u);
+}
+
+TEST_F(LedgerFile, GaussiansAndSelectionsShareOneBudget) {
+  const DataSetBudget limit{2.0, 1e-6};
+  const double mu = gdp_mu(1.9, 1e-6);
+  LedgerEntry gaussian = sample_entry("run-1");
+  gaussian.mu = mu;
+  const Spending planned_gaussian{.mu = mu, .selections = {}};
+  const Spending planned_selection{.mu = 0, .selections = {{ExponentialMechanism{0.5}, 1}}};
+  const LedgerEntry selection = sample_selection("run-2", SelectionMechanism::kExponential, 0.5);
+  {
+    Ledger ledger(path_);
+    ledger.append(gaussian, Allowance{limit, Adjacency::kAddRemove, planned_gaussian});
+    const auto refused = [&] { ledger.append(selection, Allowance{limit, Adjacency::kAddRemove, planned_selection}); };
+    expect_failure<BudgetRefused>(refused, {"budget of epsilon 2 at delta 1e-06"});
+    EXPECT_EQ(Ledger::verify(path_), 1u);
+  }
+  fs::remove(path_);
+  Ledger ledger(path_);
+  ledger.append(selection, Allowance{limit, Adjacency::kAddRemove, planned_selection});
+  EXPECT_THROW(ledger.append(gaussian, Allowance{limit, Adjacency::kAddRemove, planned_gaussian}), BudgetRefused);
+  ledger.append(selection,
+                Allowance{{0.01, 1e-6}, Adjacency::kAddRemove, planned_selection});  // on file: costs nothing
+  EXPECT_EQ(Ledger::verify(path_), 1u);
+}
+
+TEST_F(LedgerFile, LinesUnderAddRemoveCountTwiceForAReplaceOneBudget) {
+  Ledger ledger(path_);
+  LedgerEntry gaussian = sample_entry("run-1");
+  gaussian.mu = 0.3;
+  ledger.append(gaussian);
+  ledger.append(sample_selection("run-2", SelectionMechanism::kExponential, 0.5));
+  const std::vector<LedgerRecord> records = Ledger::read(path_);
+  const Spending one = spending_of(records, Adjacency::kAddRemove);
+  const Spending exchange = spending_of(records, Adjacency::kReplaceOne);
+  EXPECT_NEAR(one.mu, 0.3, 1e-15);
+  EXPECT_EQ(std::get<ExponentialMechanism>(one.selections.at(0).mechanism).epsilon, 0.5);
+  EXPECT_NEAR(exchange.mu, 0.6, 1e-15);
+  EXPECT_EQ(std::get<ExponentialMechanism>(exchange.selections.at(0).mechanism).epsilon, 1.0);
 }
 
 }  // namespace

@@ -341,5 +341,24 @@ INSTANTIATE_TEST_SUITE_P(
                 "under add-remove there is one kind of change"}),
     [](const auto& test) { return test.param.name; });
 
+TEST(NoisePlanSelections, StandBesideReleasesOrAlone) {
+  const PlannedSelection choice{"choice", {.epsilon = 0.5, .candidates = 4}};
+  const NoisePlan alone = with_selections({.adjacency = Adjacency::kAddRemove}, {choice});
+  EXPECT_EQ(alone.mu, 0);
+  EXPECT_EQ(alone.selection("choice"), choice);
+  EXPECT_THROW(alone.selection("other"), UsageError);
+  EXPECT_EQ(with_selections(alone, {{"second", choice.terms}}).selections.size(), 2u);
+}
+
+TEST(NoisePlanSelections, HaveNamesOfTheirOwnAndValidTerms) {
+  const SelectionTerms terms{.epsilon = 0.5, .candidates = 4};
+  const NoisePlan plan = make_noise_plan(1, Adjacency::kAddRemove, "sums", {{"sum", 3, 1}}, {{"row", {4}}});
+  EXPECT_THROW(with_selections(plan, {{"sums", terms}}), UsageError);
+  EXPECT_THROW(with_selections(plan, {{"choice", terms}, {"choice", terms}}), UsageError);
+  EXPECT_THROW(with_selections(plan, {{"", terms}}), UsageError);
+  EXPECT_THROW(with_selections(plan, {{"choice", {.epsilon = 0, .candidates = 4}}}), UsageError);
+  EXPECT_EQ(with_selections(plan, {{"choice", terms}}).mu, plan.mu);
+}
+
 }  // namespace
 }  // namespace dpreduce

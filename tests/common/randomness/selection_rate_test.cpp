@@ -64,9 +64,9 @@ TEST(SelectionRate, InvalidRatesAreRefused) {
   EXPECT_NO_THROW(require_valid({1, 1, kMostRateScaleBits}));
 }
 
-TEST(SelectionCharge, OnlyTheExponentialMechanismHasBoundedRange) {
-  EXPECT_EQ(charge_of(SelectionMechanism::kExponential), SelectionCharge::kBoundedRange);
-  EXPECT_EQ(charge_of(SelectionMechanism::kPermuteAndFlip), SelectionCharge::kPureOnly);
+TEST(SelectionGuarantee, OnlyTheExponentialMechanismHasBoundedRange) {
+  EXPECT_EQ(selection_guarantee(SelectionMechanism::kExponential), SelectionGuarantee::kBoundedRange);
+  EXPECT_EQ(selection_guarantee(SelectionMechanism::kPermuteAndFlip), SelectionGuarantee::kPureOnly);
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+// A run that pays: plan, secret key and ledger together. What becomes public passes here first.
+//
+//     fingerprint of the exact statistic  ->  ledger line, fsynced  ->  the id that its randomness is drawn under
+//
+// Charged on intent, never refunded. With Replay::kChargedBefore a charge that is on file already for the same release
+// (configuration, statistic, terms) is found again, so that what follows from its id is repeated bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "dpreduce/privacy/ledger.hpp"
+#include "dpreduce/privacy/noise_plan.hpp"
+#include "dpreduce/privacy/statistic.hpp"
+#include "dpreduce/randomness/noise_key.hpp"
+#include "dpreduce/transport/communicator.hpp"
+
+namespace dpreduce {
+
+/// What a run's ledger lines have in common.
+struct LedgerContext {
+  std::string method;
+  Accountant accountant = Accountant::kGdp;
+  std::optional<double> epsilon;  ///< the budget as stated; both or neither
+  std::optional<double> delta;
+  std::string config_digest;
+  std::string version;
+};
+
+/// What to do where the ledger has a charge of this very release (configuration, statistic, noise) already.
+enum class Replay {
+  kNever,         ///< a new release, with new noise and a new charge
+  kChargedBefore  ///< repeat it bit for bit, at no charge: the run was killed, and goes on
+};
+
+/// Where and under which terms releases are charged.
+struct Charging {
+  std::string ledger_path;
+  std::optional<DataSetBudget> limit = std::nullopt;  ///< of the data set, over all runs on this ledger
+  Replay replay = Replay::kNever;
+};
+
+/// Exists on every rank; key and ledger serve on the coordinator.
+class ChargedRun {
+ public:
+  ChargedRun(NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context);
+
+  const NoisePlan& plan() const { return plan_; }
+
+  /// Begins one more round of a release, or the one round of a selection. On every rank; before `charge`.
+  /// Throws std::logic_error where the plan has no more.
+  void begin(const PlannedRelease& planned);
+  void begin(const PlannedSelection& planned);
+
+  /// Of the statistic over all ranks (statistic_fingerprint.hpp); on the coordinator, elsewhere of nothing. Collective.
+  std::string fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const;
+
+  /// Charges the round that was begun; returns the id that its randomness is drawn under, which ends in the
+  /// fingerprint. On the coordinator. Throws as Ledger::append.
+  std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
+  std::string charge(const PlannedSelection& planned, const std::string& fingerprint);
+
+  /// The key's stream of that purpose and context.
+  RandomStream stream(std::string_view purpose, const std::string& context) const;
+
+ private:
+  void begin(const std::string& name, std::uint64_t planned_rounds);
+  std::uint64_t rounds_left(const std::string& name, std::uint64_t planned_rounds) const;
+  LedgerEntry entry_of(const std::string& label, const std::string& fingerprint) const;
+  std::string charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
+  Spending remaining() const;
+
+  NoisePlan plan_;
+  NoiseKey key_;
+  std::string run_id_;  // new in every run
+  Charging charging_;
+  Ledger ledger_;
+  LedgerContext context_;
+  std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;
+  std::string current_;  // what was begun last: its round is not yet charged
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,101 @@
+#include "dpreduce/privacy/spending.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/high_precision.hpp"
+#include "dpreduce/privacy/privacy_loss.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Far above the rounding of 50 digits, far below that of double.
+const HighPrecision kArithmeticError("1e-40");
+
+double pure_epsilon(const Mechanism& selection) {
+  if (const auto* exponential = std::get_if<ExponentialMechanism>(&selection)) return exponential->epsilon;
+  return std::get<PureMechanism>(selection).epsilon;
+}
+
+// Of a group of two.
+Mechanism doubled(const Mechanism& selection) {
+  const double epsilon = 2 * pure_epsilon(selection);
+  if (std::holds_alternative<ExponentialMechanism>(selection)) return ExponentialMechanism{epsilon};
+  return PureMechanism{epsilon};
+}
+
+// z <= 1 / mu with 24 binary digits.
+double noise_multiplier(double mu) {
+  const double most = 1 / mu;
+  if (most >= kLargestNoiseMultiplier) return kLargestNoiseMultiplier;
+  const auto rounded = static_cast<float>(most);
+  return rounded < most ? rounded : std::nextafter(rounded, 0.0F);
+}
+
+}  // namespace
+
+Spending spending_of(std::span<const LedgerRecord> records, Adjacency adjacency) {
+  Spending spent;
+  std::vector<double> mus;
+  for (const LedgerRecord& record : records) {
+    const LedgerEntry& entry = record.entry;
+    if (!entry.is_private) continue;
+    const bool as_two = adjacency == Adjacency::kReplaceOne && entry.adjacency == Adjacency::kAddRemove;
+    if (entry.selection) {
+      const Mechanism loss = loss_of(*entry.selection);
+      spent.selections.push_back({as_two ? doubled(loss) : loss, 1});
+    } else {
+      mus.push_back(as_two ? 2 * entry.mu : entry.mu);
+    }
+  }
+  spent.mu = gdp_compose(mus);
+  return spent;
+}
+
+Spending spending_of(const NoisePlan& plan) {
+  Spending planned;
+  planned.mu = plan.mu;
+  for (const PlannedSelection& selection : plan.selections) planned.selections.push_back({loss_of(selection.terms), 1});
+  return planned;
+}
+
+Spending composed(const Spending& one, const Spending& other) {
+  Spending both = one;
+  both.mu = gdp_compose(std::array{one.mu, other.mu});
+  both.selections.insert(both.selections.end(), other.selections.begin(), other.selections.end());
+  return both;
+}
+
+double epsilon_of(const Spending& spending, double delta) {
+  if (spending.is_gaussian()) {
+    if (spending.mu == 0) return 0;
+    return spending.mu <= kLargestMu ? gdp_epsilon(spending.mu, delta) : kInfinity;
+  }
+  std::vector<RepeatedMechanism> run = spending.selections;
+  for (const RepeatedMechanism& selection : run) {
+    if (pure_epsilon(selection.mechanism) > kLargestPureEpsilon) return kInfinity;
+  }
+  if (spending.mu > 0) {
+    const double z = noise_multiplier(spending.mu);
+    if (z < kSmallestNoiseMultiplier) return kInfinity;
+    run.push_back({GaussianMechanism{z}, 1});
+  }
+  return pld_epsilon_upper(run, delta);
+}
+
+double rho_of(const Spending& spending) {
+  HighPrecision total = HighPrecision(spending.mu) * spending.mu / 2;
+  for (const RepeatedMechanism& selection : spending.selections) {
+    const HighPrecision epsilon(pure_epsilon(selection.mechanism));
+    const int divisor = std::holds_alternative<ExponentialMechanism>(selection.mechanism) ? 8 : 2;
+    total += epsilon * epsilon / divisor * selection.count;
+  }
+  return round_up(total * (1 + kArithmeticError));
+}
+
+}  // namespace dpreduce

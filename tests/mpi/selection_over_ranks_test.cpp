@@ -1,0 +1,231 @@
+// Private selection over the sum of what ranks hold.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "mpi_test.hpp"
+#include <boost/math/distributions/chi_squared.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/declared_releases.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Utilities = std::vector<std::int64_t>;
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+
+PlannedSelection selection_of(double epsilon, std::uint64_t candidates, std::uint64_t groups,
+                              std::uint64_t chosen = 1) {
+  return {"choice",
+          {.mechanism = SelectionMechanism::kExponential,
+           .epsilon = epsilon,
+           .sensitivity = 2,
+           .candidates = candidates,
+           .groups = groups,
+           .chosen = chosen}};
+}
+
+// This rank's part of `whole`: parts of all ranks but the last are random, within +-reach.
+Statistic part_of(const PlannedSelection& selection, const Utilities& whole, unsigned partition, std::int64_t reach) {
+  const Communicator& ranks = test_ranks();
+  Statistic local = empty_utilities(selection);
+  const auto values = local.block(0);
+  std::mt19937_64 engine(partition);
+  std::uniform_int_distribution<std::int64_t> share(-reach, reach);
+  for (std::size_t e = 0; e < whole.size(); ++e) {
+    std::int64_t rest = whole[e];
+    for (int rank = 0; rank + 1 < ranks.size(); ++rank) {
+      const std::int64_t part = share(engine);
+      if (rank == ranks.rank()) values[e] = part;
+      rest -= part;
+    }
+    if (ranks.rank() + 1 == ranks.size()) values[e] = rest;
+  }
+  return local;
+}
+
+// All of it on one rank.
+Statistic whole_on(int rank, const PlannedSelection& selection, const Utilities& whole) {
+  Statistic local = empty_utilities(selection);
+  if (test_ranks().rank() == rank) local.accumulate(0, whole);
+  return local;
+}
+
+std::vector<std::uint64_t> all_chosen(const Selection& selection) {
+  std::vector<std::uint64_t> all;
+  for (std::size_t group = 0; group < selection.groups(); ++group) {
+    const auto chosen = selection.of_group(group);
+    all.insert(all.end(), chosen.begin(), chosen.end());
+  }
+  return all;
+}
+
+Utilities some_utilities(const PlannedSelection& selection) {
+  Utilities whole(selection.terms.candidates * selection.terms.groups);
+  for (std::size_t e = 0; e < whole.size(); ++e) whole[e] = static_cast<std::int64_t>(e * e % 17);
+  return whole;
+}
+
+class SelectionOverRanks : public testing::Test {
+ protected:
+  SelectionOverRanks()
+      : ledger_(std::filesystem::temp_directory_path() / ("dpreduce_selection_test." + std::to_string(getpid()))) {}
+  ~SelectionOverRanks() override { std::filesystem::remove(ledger_); }
+
+  Releaser releaser(const PlannedSelection& selection, NoiseKey key, Replay replay = Replay::kNever,
+                    std::optional<DataSetBudget> limit = std::nullopt) const {
+    return Releaser(test_ranks(), with_selections({.adjacency = Adjacency::kAddRemove}, {selection}), std::move(key),
+                    {.ledger_path = ledger_.string(), .limit = limit, .replay = replay},
+                    {.method = "public",
+                     .accountant = Accountant::kPld,
+                     .epsilon = std::nullopt,
+                     .delta = std::nullopt,
+                     .config_digest = std::string(64, 'c'),
+                     .version = "test"});
+  }
+
+  std::size_t lines() const { return Ledger::verify(ledger_); }
+
+  std::filesystem::path ledger_;
+};
+
+TEST_F(SelectionOverRanks, TheChoiceDependsNeitherOnTheNumberOfRanksNorOnTheirParts) {
+  const PlannedSelection selection = selection_of(0.2, 7, 12);
+  const Utilities whole = some_utilities(selection);
+  const auto chosen = [&](Statistic local) {
+    return all_chosen(releaser(selection, NoiseKey::from_seed(7)).select(selection, std::move(local)));
+  };
+  const std::vector<std::uint64_t> expected{2, 1, 6, 5, 1, 3, 2, 0, 4, 1, 2, 0};
+  EXPECT_EQ(chosen(whole_on(0, selection, whole)), expected);
+  EXPECT_EQ(chosen(whole_on(test_ranks().size() - 1, selection, whole)), expected);
+  for (unsigned partition = 0; partition < 5; ++partition) {
+    EXPECT_EQ(chosen(part_of(selection, whole, partition, std::int64_t{1} << 50)), expected);
+  }
+}
+
+TEST_F(SelectionOverRanks, WithoutNoiseItIsTheArgmaxOfTheSums) {
+  const PlannedSelection selection = selection_of(0.2, 4, 2, 2);
+  const Utilities whole{-3, -1, -2, -1, 0, 5, 9, 7};
+  Releaser exact(test_ranks());
+  for (unsigned partition = 0; partition < 5; ++partition) {
+    const Selection chosen = exact.select(selection, part_of(selection, whole, partition, 1000));
+    EXPECT_EQ(all_chosen(chosen), (std::vector<std::uint64_t>{1, 3, 2, 3}));
+  }
+}
+
+// exp(-2^40 0.01 / 2) is below 2^-10000.
+TEST_F(SelectionOverRanks, NeverWrongWhereUtilitiesDifferByTwoToTheForty) {
+  constexpr std::int64_t kGap = std::int64_t{1} << 40;
+  const PlannedSelection selection = selection_of(0.01, 3, 50);
+  const std::vector<Utilities> ends{{kLeast, kMost - kGap, kMost}, {kLeast, kLeast + kGap, kLeast}, {kMost, kLeast, 0}};
+  const std::vector<std::uint64_t> best{2, 1, 0};
+  for (std::size_t end = 0; end < ends.size(); ++end) {
+    Utilities whole;
+    for (std::uint64_t group = 0; group < 50; ++group) whole.insert(whole.end(), ends[end].begin(), ends[end].end());
+    // Halves of every utility on the first and the last rank.
+    Statistic local = empty_utilities(selection);
+    for (std::size_t e = 0; e < whole.size(); ++e) {
+      const std::int64_t half = whole[e] / 2;
+      if (test_ranks().rank() == 0) local.block(0)[e] += half;
+      if (test_ranks().rank() + 1 == test_ranks().size()) local.block(0)[e] += whole[e] - half;
+    }
+    const auto chosen = all_chosen(releaser(selection, NoiseKey::from_entropy()).select(selection, std::move(local)));
+    EXPECT_EQ(chosen, std::vector<std::uint64_t>(50, best[end]));
+  }
+}
+
+// False alarm: 1e-9.
+TEST_F(SelectionOverRanks, HasTheExactProbabilities) {
+  constexpr std::uint64_t kGroups = 50'000;
+  const PlannedSelection selection = selection_of(1.0, 5, kGroups);
+  const Utilities one{4, 0, 7, 5, 4};  // gamma = 1 / 2
+  Utilities whole;
+  for (std::uint64_t group = 0; group < kGroups; ++group) whole.insert(whole.end(), one.begin(), one.end());
+  const Selection chosen =
+      releaser(selection, NoiseKey::from_seed(3)).select(selection, part_of(selection, whole, 1, 1000));
+  std::vector<double> counts(one.size());
+  for (std::uint64_t group = 0; group < kGroups; ++group) ++counts[chosen.of_group(group)[0]];
+  double total = 0;
+  for (const std::int64_t utility : one) total += std::exp(0.5 * static_cast<double>(utility));
+  double statistic = 0;
+  for (std::size_t candidate = 0; candidate < one.size(); ++candidate) {
+    const double expected = kGroups * std::exp(0.5 * static_cast<double>(one[candidate])) / total;
+    statistic += (counts[candidate] - expected) * (counts[candidate] - expected) / expected;
+  }
+  EXPECT_LT(statistic, quantile(complement(boost::math::chi_squared(4), 1e-9)));
+}
+
+TEST_F(SelectionOverRanks, AReplayIsChargedOnceWhateverTheRanksHold) {
+  const PlannedSelection selection = selection_of(0.2, 7, 12);
+  const Utilities whole = some_utilities(selection);
+  const NoiseKey key = NoiseKey::from_entropy();
+  std::vector<std::vector<std::uint64_t>> runs;
+  for (unsigned partition = 0; partition < 3; ++partition) {
+    Releaser selecting =
+        releaser(selection, NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes())), Replay::kChargedBefore);
+    runs.push_back(all_chosen(selecting.select(selection, part_of(selection, whole, partition, 1000))));
+  }
+  EXPECT_EQ(runs[1], runs[0]);
+  EXPECT_EQ(runs[2], runs[0]);
+  EXPECT_EQ(lines(), test_ranks().is_coordinator() ? 1u : 0u);
+}
+
+// From here on failures are agreed upon.
+TEST_F(SelectionOverRanks, ARankWithAnotherShapeEndsAllBeforeAnythingIsCharged) {
+  const PlannedSelection selection = selection_of(0.2, 7, 12);
+  const bool is_wrong = test_ranks().rank() + 1 == test_ranks().size();
+  Releaser selecting = releaser(selection, NoiseKey::from_entropy());
+  try {
+    selecting.select(selection, is_wrong ? Statistic({{"utilities", 7}}) : empty_utilities(selection));
+    FAIL() << "no rank may go on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    EXPECT_EQ(dynamic_cast<const PeerFailed*>(&error) == nullptr, is_wrong);
+  }
+  EXPECT_EQ(lines(), 0u);
+}
+
+TEST_F(SelectionOverRanks, SumsThatCouldWrapAroundEndAllBeforeAnythingIsCharged) {
+  if (test_ranks().size() == 1) GTEST_SKIP() << "one rank's utilities are their own sum";
+  const PlannedSelection selection = selection_of(0.2, 7, 1);
+  Statistic local = empty_utilities(selection);
+  local.block(0)[3] = kMost / 2 + 2;
+  Releaser selecting = releaser(selection, NoiseKey::from_entropy());
+  try {
+    selecting.select(selection, std::move(local));
+    FAIL() << "no rank may go on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+  }
+  EXPECT_EQ(lines(), 0u);
+}
+
+TEST_F(SelectionOverRanks, ARefusedBudgetEndsAllWithExitCodeFour) {
+  const PlannedSelection selection = selection_of(0.2, 7, 12);
+  Releaser selecting = releaser(selection, NoiseKey::from_entropy(), Replay::kNever, DataSetBudget{0.1, 1e-12});
+  try {
+    selecting.select(selection, empty_utilities(selection));
+    FAIL() << "no rank may go on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);
+    if (test_ranks().is_coordinator()) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("budget of epsilon 0.1"));
+    }
+  }
+  EXPECT_EQ(lines(), 0u);
+}
+
+}  // namespace
+}  // namespace dpreduce
