@@ -206,9 +206,10 @@ TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
     write_npy(rows, silos / numbered_npy("x", rank), silos / numbered_npy("y", rank));
   }
   for (const std::string metric : {"cosine", "euclidean"}) {
-    const ProgramRun run = run_program(words("fit --method mean --classes 3 --mu 1 --memory 1 --metric " + metric + " --train-x " +
-                                             (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
-                                       {.folder = run_folder_.path(), .ranks = kRanks});
+    const ProgramRun run =
+        run_program(words("fit --method mean --classes 3 --mu 1 --memory 1 --metric " + metric + " --train-x " +
+                          (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
+                    {.folder = run_folder_.path(), .ranks = kRanks});
     EXPECT_EQ(run.exit_code, 3);
     EXPECT_LT(run.seconds, kSecondsToEnd);
     EXPECT_THAT(lines_of(run.err),
