@@ -17,6 +17,10 @@ namespace {
 constexpr std::size_t kNoisePiece = std::size_t{1} << 16;
 
 void check_utilities(const PlannedSelection& selection, const Statistic& local) {
+  if (selection.terms.chosen == 0 || selection.terms.chosen > selection.terms.candidates) {
+    throw UsageError(fmt::format("selection {}: cannot choose {} of {} candidates", selection.name,
+                                 selection.terms.chosen, selection.terms.candidates));
+  }
   const std::vector<BlockShape>& shape = local.shape();
   const std::uint64_t expected = selection.terms.groups * selection.terms.candidates;
   if (shape.size() == 1 && shape[0].elements == expected) return;

@@ -95,7 +95,8 @@ class Releaser {
   /// is made. The choice is a function of (key, release id, fingerprint, group): the same selection from the same
   /// utilities repeats it at no charge, as releases do; any other utilities have a choice and a charge of their own.
   /// Without noise: the best candidates, of equal ones those with the smaller index. Collective.
-  /// Preconditions: the plan has this very selection, which is made once; `local` has its shape; over all ranks the
+  /// Preconditions: the plan has this very selection, which is made once; 1 <= chosen <=
+  /// candidates; `local` has its shape; over all ranks the
   /// largest utilities of each rank add up to less than 2^63, and the smallest to at least -2^63, so that no sum can
   /// wrap around. Throws as release; UsageError naming the shapes; BadInput where sums could wrap.
   Selection select(const PlannedSelection& selection, Statistic local);

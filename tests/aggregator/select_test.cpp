@@ -148,6 +148,11 @@ TEST_F(SelectTest, UtilitiesOfAnotherShapeAreRefused) {
                           "of 640 (16 candidates in each of 40 groups)"));
   }
   EXPECT_THROW(selecting.select(kChoice, Statistic({{"utilities", 640}, {"more", 1}})), UsageError);
+  for (const std::uint64_t chosen : {0, 17}) {
+    PlannedSelection impossible = kChoice;
+    impossible.terms.chosen = chosen;
+    EXPECT_THROW(Releaser(ranks_).select(impossible, some_utilities()), UsageError);
+  }
   EXPECT_EQ(lines(), 0u);
 }
 
