@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "data_files.hpp"
 #include "program_run.hpp"
@@ -22,15 +23,18 @@ namespace dpreduce {
 namespace {
 
 constexpr int kKills = 200;
+constexpr int kKillsOfRounds = 60;
 
 // A folder with data, ledger and model.
 class Site {
  public:
-  Site() : rows_(make_rows({900, 700, 500}, 48)) { write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy"); }
+  explicit Site(std::string method = "--method mean")
+      : method_(std::move(method)), rows_(make_rows({900, 700, 500}, 48)) {
+    write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+  }
 
-  static std::vector<std::string> fit() {
-    return words(
-        "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --center dp --mu 0.5 --resume --memory 1");
+  std::vector<std::string> fit() const {
+    return words("fit --train-x x.npy --train-y y.npy --classes 3 --center dp --mu 0.5 --resume --memory 1 " + method_);
   }
 
   std::string model() const {
@@ -65,36 +69,47 @@ class Site {
   const TemporaryFolder& folder() const { return folder_; }
 
  private:
+  std::string method_;
   TemporaryFolder folder_;
   TrainingRows rows_;
   std::mt19937 engine_{7};
 };
 
-TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
+// Kills runs of a method that makes so many releases, and sees what they leave.
+void kill_and_resume(const std::string& method, std::size_t releases, int kills) {
   // How long a run takes is measured elsewhere, so that the first charge falls under a kill as well.
-  const double seconds = Site().whole_run();
-  Site site;
+  const double seconds = Site(method).whole_run();
+  Site site(method);
   std::set<std::string> models;
   int killed_before_a_model = 0;
-  for (int round = 0; round < kKills; ++round) {
+  for (int round = 0; round < kills; ++round) {
     std::filesystem::remove(site.folder() / "model.safetensors");
     site.kill_somewhere(seconds);
     const std::vector<LedgerRecord> charged = site.ledger();  // throws where a line is torn
-    ASSERT_LE(charged.size(), 2U) << "round " << round;
+    ASSERT_LE(charged.size(), releases) << "round " << round;
     const std::string released = site.model();
     if (released.empty()) {
       ++killed_before_a_model;
     } else {
-      ASSERT_EQ(charged.size(), 2U) << "a release without its ledger lines";
+      ASSERT_EQ(charged.size(), releases) << "a release without its ledger lines";
       models.insert(released);
     }
   }
   site.whole_run();
   models.insert(site.model());
   EXPECT_EQ(models.size(), 1U) << "the same charge, another release";
-  EXPECT_EQ(site.ledger().size(), 2U);
-  EXPECT_GT(killed_before_a_model, kKills / 10) << "the kills came too late to test anything";
+  EXPECT_EQ(site.ledger().size(), releases);
+  EXPECT_GT(killed_before_a_model, kills / 10) << "the kills came too late to test anything";
   for (const std::string& name : site.folder().names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+}
+
+TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
+  kill_and_resume("--method mean", 2, kKills);
+}
+
+// Centre, Gram matrix and three gradients, each of which depends on all that came before.
+TEST(CrashReplay, SoAreTheRoundsOfAMethod) {
+  kill_and_resume("--method fc --rounds 3", 5, kKillsOfRounds);
 }
 
 TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {
@@ -117,7 +132,7 @@ TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {
 TEST(CrashReplay, WithoutResumeEveryRunIsANewRelease) {
   Site site;
   for (int round = 0; round < 2; ++round) {
-    auto arguments = Site::fit();
+    auto arguments = site.fit();
     arguments.erase(std::find(arguments.begin(), arguments.end(), "--resume"));
     ASSERT_EQ(run_program(arguments, {.folder = site.folder().path()}).exit_code, 0);
   }
