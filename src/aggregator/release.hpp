@@ -68,7 +68,7 @@ class Selection {
 /// Makes the releases of one run. Exists on every rank; plan, key and ledger serve on the coordinator.
 class Releaser {
  public:
-  /// Without noise and ledger: for comparison only.
+  /// Without noise and ledger: for public rows, and for comparison.
   explicit Releaser(Communicator& ranks);
 
   /// With the noise of `plan`, drawn from `key`, each release charged as `charging` says.

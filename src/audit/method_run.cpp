@@ -5,6 +5,7 @@
 
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/row_preparation.hpp"
 
 namespace dpreduce {
 namespace {
@@ -78,7 +79,7 @@ Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path) c
       timings);
   Published published;
   run.watch([&](const Release& release) { published.releases.push_back(release); });
-  if (options_.center == Centering::kDp) release_center(run);
+  prepare_rows(run, options_);
   if (method_->intercept() > 0.0) run.set_intercept(method_->intercept());
   published.scores = method_->train(run);
   published.preprocessing = run.preprocessing();

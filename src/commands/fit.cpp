@@ -14,6 +14,7 @@
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 #include "dpreduce/randomness/key_file.hpp"
@@ -46,6 +47,17 @@ void check_ledger(const FitOptions& options, const FitPlan& plan) {
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
     throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is yours", path));
   }
+}
+
+std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
+  if (options.public_x.empty()) return std::nullopt;
+  std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks);
+  ranks.together([&] {
+    if (rows->dim() == dim) return;
+    throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
+                               options.public_x.front(), rows->dim(), dim));
+  });
+  return rows;
 }
 
 // A run's key: of the seed, or of the key file. On the coordinator; other ranks' keys are never used.
@@ -104,6 +116,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   Timings timings;
 
   WorkerRows rows = open_ranked_rows(options.train, ranks);
+  std::optional<WorkerRows> public_rows = open_public_rows(options, rows.dim(), ranks);
   FitPlan plan;
   ranks.together([&] { plan = plan_fit(options, rows.dim()); });
   if (options.dry_run) {
@@ -126,11 +139,9 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib << 20, threads};
   const std::unique_ptr<TrainingMethod> method = make_method(options);
-  TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings);
-  if (options.center == Centering::kDp) {
-    release_center(run);
-    timings.end_phase("center");
-  }
+  TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
+                  public_rows ? &*public_rows : nullptr);
+  prepare_rows(run, options);
   if (method->intercept() > 0.0) run.set_intercept(method->intercept());
   LinearScores scores = method->train(run);
   timings.end_phase("solve");

@@ -9,10 +9,10 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger_record.hpp"
-#include "dpreduce/worker/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -63,10 +63,8 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   terms.dim = RowTransform(plan.preprocessing).output_dim();
   terms.adjacency = options.adjacency;
   double rest = 1.0;
-  if (options.center == Centering::kDp) {
-    plan.requests.push_back(registered_statistic("center").request(terms, options.center_share));
-    rest -= options.center_share;
-  }
+  plan.requests = preparation_requests(options, terms);
+  for (const ReleaseRequest& request : plan.requests) rest -= request.share;
   const std::unique_ptr<TrainingMethod> method = make_method(options);
   if (method->intercept() > 0.0) ++terms.dim;
   for (ReleaseRequest& request : method->requests(terms)) {

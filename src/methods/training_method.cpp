@@ -1,6 +1,5 @@
 #include "dpreduce/methods/training_method.hpp"
 
-#include "dpreduce/aggregator/mean_classifier.hpp"
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
@@ -25,15 +24,6 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
   }
   DPREDUCE_ASSERT(false);
   return nullptr;
-}
-
-void release_center(TrainingRun& run) {
-  const Release release = run.release("center");
-  const Lattice lattice = run.lattice();
-  std::vector<double> center(lattice.dim);
-  if (run.ranks().is_coordinator()) center = solve_center(release, lattice);
-  run.ranks().broadcast(center);
-  run.set_center(std::move(center));
 }
 
 LinearScores shared_scores(LinearScores scores, TrainingRun& run) {

@@ -44,9 +44,6 @@ std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
 
-/// Releases the mean of all rows and centres the run by it. Collective.
-void release_center(TrainingRun& run);
-
 /// Makes the coordinator's W and b known to every rank. Collective.
 LinearScores shared_scores(LinearScores scores, TrainingRun& run);
 

@@ -6,7 +6,7 @@
 namespace dpreduce {
 
 TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan,
-                         const StreamPlan& stream, ProgressOf progress, Timings& timings)
+                         const StreamPlan& stream, ProgressOf progress, Timings& timings, WorkerRows* public_rows)
     : ranks_(ranks),
       rows_(rows),
       releaser_(releaser),
@@ -14,22 +14,35 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       stream_(stream),
       progress_(std::move(progress)),
       timings_(timings),
-      transform_(plan.preprocessing) {}
+      transform_(plan.preprocessing),
+      public_rows_(public_rows) {}
 
-Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
+Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point) {
   std::optional<Statistic> local;
   ranks_.together([&] {
-    const OnChunk show = progress_(name);
+    const OnChunk show = progress_(request.name);
     const OnChunk on_chunk = [&](double share) {
       ranks_.check_peers();
       show(share);
     };
-    local.emplace(
-        registered_statistic(name).compute(plan_.request(name), {rows_, transform_, stream_, on_chunk, point}));
+    local.emplace(registered_statistic(request.name).compute(request, {rows, transform_, stream_, on_chunk, point}));
   });
-  Release release = releaser_.release(name, std::move(*local));
+  return std::move(*local);
+}
+
+Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
+  Release release = releaser_.release(name, local_statistic(plan_.request(name), rows_, point));
   if (watcher_) watcher_(release);
   return release;
+}
+
+Release TrainingRun::sum_public(std::string_view name) {
+  DPREDUCE_ASSERT(public_rows_ != nullptr);
+  ReleaseTerms terms;
+  terms.classes = classes();
+  terms.dim = lattice().dim;
+  const ReleaseRequest request = registered_statistic(name).request(terms, 1.0);
+  return Releaser(ranks_).release(name, local_statistic(request, *public_rows_, nullptr));
 }
 
 void TrainingRun::set_center(std::vector<double> center) {

@@ -1,6 +1,7 @@
 // One training run as a method sees it: releases of statistics of everybody's rows, one after the other.
 //
-//     release(name) = this rank's statistic of its rows  ->  noise, ledger, reduction over ranks (aggregator/release)
+//     release(name)    = this rank's statistic of its rows  ->  noise, ledger, reduction over ranks
+//     (aggregator/release) sum_public(name) = this rank's statistic of its public rows  ->  reduction over ranks
 //
 // The only way from rows to a method, so that a method cannot look at anything that has no noise.
 #pragma once
@@ -22,14 +23,19 @@ using ProgressOf = std::function<OnChunk(std::string_view release)>;
 
 class TrainingRun {
  public:
-  /// All references outlive the run.
+  /// All references outlive the run, and so do `public_rows`, where there are any: no secret, and without labels.
   TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
-              ProgressOf progress, Timings& timings);
+              ProgressOf progress, Timings& timings, WorkerRows* public_rows = nullptr);
 
   /// The next round of that release, at the coordinator; other ranks get one without blocks. Collective: all ranks stop
   /// soon after one fails. Gradients need their `point`, the same on every rank. Errors: as for_each_lattice_chunk and
   /// Releaser::release.
   Release release(std::string_view name, const GradientPoint* point = nullptr);
+
+  /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
+  /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective.
+  /// Precondition (asserted): there are public rows. Errors: as for_each_lattice_chunk.
+  Release sum_public(std::string_view name);
 
   /// From here on `watcher` is shown every release, as it becomes public.
   void watch(std::function<void(const Release&)> watcher) { watcher_ = std::move(watcher); }
@@ -47,6 +53,8 @@ class TrainingRun {
   void end_phase(const std::string& phase) { timings_.end_phase(phase); }
 
  private:
+  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point);
+
   Communicator& ranks_;
   WorkerRows& rows_;
   Releaser& releaser_;
@@ -55,6 +63,7 @@ class TrainingRun {
   ProgressOf progress_;
   Timings& timings_;
   RowTransform transform_;
+  WorkerRows* public_rows_;
   std::function<void(const Release&)> watcher_;
 };
 

@@ -5,8 +5,8 @@
 
 namespace dpreduce {
 
-/// The blocks of center_release: row_sum = sum_i q_i and row_count, over rows that count (with a label, where there are
-/// any). Errors: as for_each_lattice_chunk. Cost: n d additions.
+/// The blocks of center_release: row_sum = sum_i q_i and row_count, over rows that count. Errors: as
+/// for_each_lattice_chunk. Cost: n d additions.
 Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
 /// The blocks of class_means_release: class_sums = sum_{i : y_i = c} q_i and, where `request` has it, class_counts.

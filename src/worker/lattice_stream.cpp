@@ -31,11 +31,11 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
   RowStream stream(rows, plan.classes, chunk_rows);
   const Lattice lattice{transform.preprocessing().clip_norm, transform.output_dim()};
   LatticeRows chunk(lattice, chunk_rows);
-  const std::vector<std::int32_t> no_labels(rows.has_labels() ? 0 : chunk_rows, kNoLabel);
+  const std::vector<std::int32_t> one_class(rows.has_labels() ? 0 : chunk_rows, 0);
 
   const double total = static_cast<double>(std::max<std::uint64_t>(rows.range().count, 1));
   while (const auto read = stream.next()) {
-    const auto labels = rows.has_labels() ? read->labels : std::span(no_labels).first(read->rows);
+    const auto labels = rows.has_labels() ? read->labels : std::span(one_class).first(read->rows);
     chunk.assign(transform, read->features, labels, plan.threads);
     if (plan.bad_rows == BadRows::kFail && chunk.first_bad_row() < chunk.rows()) {
       throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}",

@@ -25,9 +25,9 @@ using OnChunk = std::function<void(double)>;
 std::size_t bytes_per_row(const Preprocessing& preprocessing);
 
 /// Calls `visit` with each chunk of the worker's rows, in order. The chunk's rows are `transform`ed and rounded to the
-/// lattice of (C, d); labels are class indices, kNoLabel for a row that counts nowhere. Throws BadInput where rows
-/// cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN or an infinity, naming file and row;
-/// UsageError where memory_bytes hold not one row.
+/// lattice of (C, d); labels are class indices (0 where the rows have none), kNoLabel for a row that counts nowhere.
+/// Throws BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN or an infinity,
+/// naming file and row; UsageError where memory_bytes hold not one row.
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 

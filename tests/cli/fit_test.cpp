@@ -35,6 +35,11 @@ class FitTest : public testing::Test {
                 folder / numbered_npy("y_", shard));
     }
     write_npy(rows.part(0, 0), folder / "none_x.npy", folder / "none_y.npy");
+    const TrainingRows other = make_rows({700, 40, 261}, 32);
+    write_npy(other, folder / "public.npy", folder / "unused.npy");
+    write_npy(other.part(0, 400), folder / "public_0.npy", folder / "unused.npy");
+    write_npy(other.part(400, 601), folder / "public_1.npy", folder / "unused.npy");
+    write_hdf5(other, folder / "public.h5");
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
@@ -112,6 +117,7 @@ std::vector<Choices> all_choices() {
     all.push_back({"fc_" + loss, "--method fc --gram-share 0.5 --rounds 2 --loss " + loss});
   }
   all.push_back({"automatic", "--method auto"});
+  all.push_back({"center_public", "--method mean --metric euclidean --center public --public-x public.npy"});
   return all;
 }
 
@@ -140,6 +146,26 @@ TEST_F(FitTest, OptionsOfAFileAreThoseOfTheCommandLine) {
   EXPECT_TRUE(fit("--config run.toml --seed 1") == expected);  // the command line wins
   EXPECT_TRUE(fit("--config=run.toml --seed 1", 3) == expected);
   EXPECT_FALSE(fit("--config run.toml") == expected);
+}
+
+TEST_F(FitTest, PublicRowsMayBeStoredInAnyWay) {
+  const std::string options = kWhole + " --mu 1 --seed 3 --method mean --center public --pool 2 --public-x ";
+  const std::string expected = fit(options + "public.npy");
+  for (const std::string files : {"public_0.npy public_1.npy", "public_?.npy", "public.h5:/x"}) {
+    EXPECT_TRUE(fit(options + files) == expected) << files;
+    EXPECT_TRUE(fit(options + files, 3) == expected) << files;
+  }
+  EXPECT_FALSE(fit(options + "public_0.npy") == expected);
+}
+
+TEST_F(FitTest, APublicCentreCostsNothing) {
+  const auto plan = [](const std::string& options) {
+    const ProgramRun run = run_program(words("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + options),
+                                       {.folder = folder_->path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.out;
+  };
+  EXPECT_EQ(plan(" --center public --public-x public.npy"), plan(""));
 }
 
 TEST_F(FitTest, AnotherSeedGivesAnotherModel) {

@@ -22,7 +22,11 @@ enum class Loss {
   kSquare    ///< residual z - y
 };
 /// What a row is centred by before its (second) scaling to the clip norm.
-enum class Centering { kNone, kDp };
+enum class Centering {
+  kNone,
+  kDp,     ///< the mean of the training rows, released with noise
+  kPublic  ///< the mean of the public rows
+};
 enum class Normalize {
   kL2,   ///< every row is scaled to norm C
   kNone  ///< rows longer than C are scaled down to C
@@ -71,7 +75,8 @@ inline constexpr std::array spellings<Loss>{std::pair{std::string_view{"softmax"
                                             std::pair{std::string_view{"square"}, Loss::kSquare}};
 template <>
 inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
-                                                 std::pair{std::string_view{"dp"}, Centering::kDp}};
+                                                 std::pair{std::string_view{"dp"}, Centering::kDp},
+                                                 std::pair{std::string_view{"public"}, Centering::kPublic}};
 template <>
 inline constexpr std::array spellings<Normalize>{std::pair{std::string_view{"l2"}, Normalize::kL2},
                                                  std::pair{std::string_view{"none"}, Normalize::kNone}};

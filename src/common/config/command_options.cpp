@@ -14,8 +14,10 @@ void add_method(CLI::App& app, FitOptions& options) {
   add_choice(app, "--normalize", options.normalize, "scale every row to norm C, or only clip longer ones")
       ->group("Method");
   app.add_option("--clip", options.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
-  add_optional_choice(app, "--center", options.center,
-                      "centre rows by a released mean, then scale or clip again; default: dp with --method auto")
+  add_optional_choice(
+      app, "--center", options.center,
+      "centre rows by a released mean, or that of --public-x, then scale or clip again; default: dp with "
+      "--method auto")
       ->group("Method");
   app.add_flag("--shared-gram", options.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
@@ -69,6 +71,8 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_files(fit, "--train-y", fit_.train.y, "integer labels 0..K-1, one a row of the features")->required();
   add_files(fit, "--test-x", fit_.test.x, "features to report the accuracy on (outside the guarantee)");
   add_files(fit, "--test-y", fit_.test.y, "their labels");
+  add_files(fit, "--public-x", fit_.public_x,
+            "features that are no secret, read as --train-x is; used without noise, at no charge");
   add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
   add_choice(fit, "--bad-rows", fit_.train.bad_rows, "rows with NaN or infinity: stop, or count them nowhere");
 

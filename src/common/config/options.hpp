@@ -36,6 +36,7 @@ struct RowsOptions {
 struct FitOptions {
   RowsOptions train;
   RowsOptions test;
+  std::vector<std::string> public_x;  ///< rows that are no secret
   std::size_t classes = 0;
   Method method = Method::kAuto;
   Metric metric = Metric::kCosine;

@@ -60,6 +60,12 @@ void check_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
 FitOptions validated(FitOptions options) {
   check_classes(options.classes);
   check_both_or_none("--test-x", !options.test.x.empty(), "--test-y", !options.test.y.empty());
+  if (options.center == Centering::kPublic && options.public_x.empty()) {
+    throw UsageError("--center public: name the public rows with --public-x");
+  }
+  if (!options.public_x.empty() && options.center != Centering::kPublic) {
+    throw UsageError("--public-x: nothing uses public rows here; add --center public, or leave them out");
+  }
   check_positive("--clip", options.clip_norm);
   if (!(options.center_share > 0.0 && options.center_share < 1.0)) {
     throw UsageError(fmt::format("--center-share {}: must lie between 0 and 1", options.center_share));

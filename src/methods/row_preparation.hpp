@@ -1,0 +1,22 @@
+// What is done to rows before a method sees them, where that takes looking at rows: centring.
+//
+// Each step changes what rows are from then on, for the steps after it, the method and the model.
+#pragma once
+
+#include <vector>
+
+#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/training_run.hpp"
+#include "dpreduce/worker/registered_statistics.hpp"
+
+namespace dpreduce {
+
+/// The releases of the preparation, in order, each with its share of mu^2; the method gets what is left. `terms` are
+/// those of rows before it, and become those of rows after it.
+std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms);
+
+/// Makes those releases, sums public rows where they serve instead, and prepares the rows of `run` by what came out.
+/// `options` are resolved, and the run's plan is theirs. Collective. Errors: as TrainingRun::release.
+void prepare_rows(TrainingRun& run, const FitOptions& options);
+
+}  // namespace dpreduce
