@@ -1,5 +1,6 @@
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -43,6 +44,16 @@ GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
     throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
   }
   for (double& eigenvalue : eigenvalues_) eigenvalue = shrunk(eigenvalue, noise_radius_);
+}
+
+std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
+  DPREDUCE_ASSERT(count <= dim());
+  std::vector<double> top(count * dim());
+  for (std::size_t component = 0; component < count; ++component) {
+    const auto vector = std::span(eigenvectors_).subspan((dim() - 1 - component) * dim(), dim());
+    std::copy(vector.begin(), vector.end(), top.begin() + static_cast<std::ptrdiff_t>(component * dim()));
+  }
+  return top;
 }
 
 void GramSpectrum::solve(std::span<double> rows, double ridge) const {

@@ -31,6 +31,11 @@ class GramSpectrum {
   /// g(l), ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
+  /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
+  /// rows the principal components (Analyze Gauss, Dwork et al. 2014). Signs are LAPACK's.
+  /// Precondition (asserted): count <= d.
+  std::vector<double> top_eigenvectors(std::size_t count) const;
+
   /// rows <- rows (G + ridge I)^-1, G with eigenvalues g(l).
   /// Shapes: rows K x d, row-major. Preconditions (asserted): ridge > 0. Cost: 4 K d^2 flops.
   void solve(std::span<double> rows, double ridge) const;

@@ -17,9 +17,15 @@ namespace dpreduce {
 /// Metric::kEuclidean: m_c = v_c / (scale max(n_c, 1)), pulled into the ball ||m_c|| <= C where every true mean lies;
 ///                     W_c = m_c, b_c = -max(0, ||m_c||^2 - d (s / (scale max(n_c, 1)))^2) / 2: the nearest centre,
 ///                     with the noise's known share of ||m_c||^2 taken out.
-/// Preconditions: `release` has class_sums with K x d elements, and class_counts for kEuclidean.
-/// Source: paper 000, Algorithm 1.
-LinearScores solve_mean_classifier(const Release& release, const Lattice& lattice, Metric metric);
+/// With select = m > 0 the weights of the m features in which those W_c are farthest apart (class_distances) are
+/// computed again from these features alone; those of the others are 0.
+/// Preconditions: `release` has class_sums with K x d elements, and class_counts for kEuclidean; select <= d.
+/// Source: paper 000, Algorithm 1; paper 001, Algorithm 1, for the selection.
+LinearScores solve_mean_classifier(const Release& release, const Lattice& lattice, Metric metric,
+                                   std::size_t select = 0);
+
+/// The `count` features in which the directions of released class sums are farthest apart, ascending.
+std::vector<std::size_t> select_features(const Release& release, const Lattice& lattice, std::size_t count);
 
 /// The mean of all rows, row_sum / (scale max(row_count, 1)), pulled into the ball of radius C. Length d.
 std::vector<double> solve_center(const Release& release, const Lattice& lattice);

@@ -98,7 +98,7 @@ std::vector<double> MethodRun::observe(World world) {
 }
 
 std::size_t MethodRun::summary() const {
-  std::size_t numbers = method_.options().classes * (method_.plan().preprocessing.dim() + 1);
+  std::size_t numbers = method_.options().classes * (method_.plan().dim + 1);
   for (const PlannedRelease& planned : method_.plan().noise->releases) {
     for (const PlannedBlock& block : planned.blocks) numbers += block.elements;
   }

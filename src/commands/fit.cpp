@@ -26,8 +26,9 @@ constexpr std::size_t kModelHeader = 4096;
 
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
-  Outputs(const FitOptions& options, std::size_t dim) : model(options.out) {
-    model.reserve(kModelHeader + sizeof(double) * (options.classes * (dim + 1) + dim));
+  Outputs(const FitOptions& options, const FitPlan& plan) : model(options.out) {
+    const std::size_t row_constants = (1 + options.pca) * plan.preprocessing.dim() + options.select;
+    model.reserve(kModelHeader + sizeof(double) * (options.classes * (plan.dim + 1) + row_constants));
     if (!options.report.empty()) report.emplace(options.report);
   }
   AtomicFile model;
@@ -130,7 +131,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     if (!options.test.x.empty()) test_rows.emplace(open_rows_for(rows.dim(), options.test, ranks.rank(), ranks.size()));
     if (ranks.is_coordinator()) {
       if (plan.noise) check_ledger(options, plan);
-      outputs.emplace(options, plan.preprocessing.dim());
+      outputs.emplace(options, plan);
     }
     releaser.emplace(make_releaser(options, plan, ranks));
   });

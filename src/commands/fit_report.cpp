@@ -28,6 +28,8 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"model", options.out},
       {"ranks", ranks},
       {"threads", threads}};
+  if (options.pca > 0) report["pca"] = options.pca;
+  if (options.select > 0) report["select"] = options.select;
   report.update(make_method(options)->settings());
   if (plan.noise && !plan.is_private)
     report["note"] = "seeded noise can be computed by anyone: this run is NOT private";

@@ -21,7 +21,7 @@ bool has_class_means(const FitPlan& plan) {
 // sigma of the class sums in feature units, over the clip norm: how many rows of norm C one coordinate's noise is.
 double noise_in_rows(const FitPlan& plan) {
   const PlannedBlock& sums = plan.noise->release("class_means").block("class_sums");
-  const Lattice lattice{plan.preprocessing.clip_norm, plan.preprocessing.dim()};
+  const Lattice lattice{plan.preprocessing.clip_norm, plan.dim};
   return sums.sigma / (lattice.scale() * lattice.clip_norm);
 }
 
@@ -54,7 +54,7 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
 nlohmann::json expected_error_json(const FitPlan& plan) {
   nlohmann::json errors = nlohmann::json::array();
   if (!plan.noise || !has_class_means(plan)) return errors;
-  const double length = noise_in_rows(plan) * std::sqrt(static_cast<double>(plan.preprocessing.dim()));
+  const double length = noise_in_rows(plan) * std::sqrt(static_cast<double>(plan.dim));
   for (const double rows : kClassSizesToTell) errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
   return errors;
 }

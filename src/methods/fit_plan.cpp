@@ -13,6 +13,7 @@
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
 namespace {
@@ -29,6 +30,8 @@ std::string config_digest(const FitOptions& options, const Preprocessing& prepro
                               {"clip_norm", preprocessing.clip_norm},
                               {"center", to_string(options.center.value())},
                               {"center_share", options.center_share},
+                              {"pca", options.pca},
+                              {"select", options.select},
                               {"adjacency", to_string(options.adjacency)},
                               {"bad_rows", to_string(options.train.bad_rows)}};
   return sha256_hex(config.dump());
@@ -65,6 +68,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
   for (const ReleaseRequest& request : plan.requests) rest -= request.share;
+  plan.dim = terms.dim;
   const std::unique_ptr<TrainingMethod> method = make_method(options);
   if (method->intercept() > 0.0) ++terms.dim;
   for (ReleaseRequest& request : method->requests(terms)) {
@@ -96,9 +100,14 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
     for (const BlockRequest& block : request.blocks) elements += block.elements;
     largest_statistic = std::max(largest_statistic, elements * sizeof(std::int64_t));
   }
+  const std::size_t pooled_dim = plan.preprocessing.dim();
+  if (options.pca > 0) {
+    largest_statistic = std::max(largest_statistic, triangle_elements(pooled_dim) * sizeof(std::int64_t));
+  }
+  const std::size_t projection = options.pca * pooled_dim * sizeof(double);
   // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and
   // solved as a square.
-  plan.memory_bytes = (options.memory_mib << 20) + 4 * largest_statistic;
+  plan.memory_bytes = (options.memory_mib << 20) + 4 * largest_statistic + projection;
   return plan;
 }
 

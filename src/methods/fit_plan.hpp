@@ -16,7 +16,8 @@
 namespace dpreduce {
 
 struct FitPlan {
-  Preprocessing preprocessing;           ///< without the centre, which is released on the way
+  Preprocessing preprocessing;           ///< without centre, projection and selection, which come on the way
+  std::size_t dim = 0;                   ///< of prepared rows, and so of the model; without an intercept
   std::vector<ReleaseRequest> requests;  ///< in the order in which they are made
   std::optional<NoisePlan> noise;        ///< none in a non-private run
   std::optional<Guarantee> guarantee;    ///< as above

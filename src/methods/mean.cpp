@@ -9,7 +9,7 @@ namespace {
 
 class MeanMethod : public TrainingMethod {
  public:
-  explicit MeanMethod(Metric metric) : metric_(metric) {}
+  MeanMethod(Metric metric, std::size_t select) : metric_(metric), select_(select) {}
 
   std::string_view name() const override { return "mean"; }
 
@@ -24,18 +24,19 @@ class MeanMethod : public TrainingMethod {
     const Release release = run.release("class_means");
     run.end_phase("sums");
     LinearScores scores;
-    if (run.ranks().is_coordinator()) scores = solve_mean_classifier(release, run.lattice(), metric_);
+    if (run.ranks().is_coordinator()) scores = solve_mean_classifier(release, run.lattice(), metric_, select_);
     return shared_scores(std::move(scores), run);
   }
 
  private:
   Metric metric_;
+  std::size_t select_;
 };
 
 }  // namespace
 
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options) {
-  return std::make_unique<MeanMethod>(options.metric);
+  return std::make_unique<MeanMethod>(options.metric, options.select);
 }
 
 }  // namespace dpreduce

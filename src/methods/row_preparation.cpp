@@ -1,9 +1,20 @@
 #include "dpreduce/methods/row_preparation.hpp"
 
+#include <fmt/format.h>
+
+#include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/aggregator/mean_classifier.hpp"
+#include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr double kPcaShare = 0.1;
+constexpr double kSelectShare = 0.1;
+
+bool selects_before_method(const FitOptions& options) {
+  return options.select > 0 && options.method != Method::kMean && options.method != Method::kFisher;
+}
 
 void center_rows(TrainingRun& run, const FitOptions& options) {
   const Lattice lattice = run.lattice();
@@ -15,6 +26,34 @@ void center_rows(TrainingRun& run, const FitOptions& options) {
   run.end_phase("center");
 }
 
+void project_rows(TrainingRun& run, const FitOptions& options) {
+  const Lattice lattice = run.lattice();
+  const Release sums = options.public_x.empty() ? run.release("pca") : run.sum_public("pca");
+  std::vector<double> components(options.pca * lattice.dim);
+  if (run.ranks().is_coordinator()) {
+    components = GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.pca);
+  }
+  run.ranks().broadcast(components);
+  run.set_projection(std::move(components));
+  run.end_phase("pca");
+}
+
+void select_features_of_rows(TrainingRun& run, const FitOptions& options) {
+  const Release sums = run.release("feature_sums");
+  std::vector<std::size_t> selected(options.select);
+  if (run.ranks().is_coordinator()) selected = select_features(sums, run.lattice(), options.select);
+  run.ranks().broadcast(std::as_writable_bytes(std::span(selected)));
+  run.set_selected(std::move(selected));
+  run.end_phase("select");
+}
+
+void check_kept(const char* option, std::size_t kept, std::size_t dim) {
+  if (kept > dim) {
+    throw UsageError(
+        fmt::format("{} {}: rows have {} features at this point; keep at most as many", option, kept, dim));
+  }
+}
+
 }  // namespace
 
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms) {
@@ -22,11 +61,32 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
   if (options.center == Centering::kDp) {
     requests.push_back(registered_statistic("center").request(terms, options.center_share));
   }
+  if (options.pca > 0) {
+    check_kept("--pca", options.pca, terms.dim);
+    if (options.public_x.empty()) {
+      requests.push_back(registered_statistic("pca").request(terms, options.pca_share.value_or(kPcaShare)));
+    }
+    terms.dim = options.pca;
+  }
+  check_kept("--select", options.select, terms.dim);
+  if (selects_before_method(options)) {
+    requests.push_back(
+        registered_statistic("feature_sums").request(terms, options.select_share.value_or(kSelectShare)));
+    terms.dim = options.select;
+  }
+  double share = 0.0;
+  for (const ReleaseRequest& request : requests) share += request.share;
+  if (!(share < 1.0)) {
+    throw UsageError(
+        fmt::format("--center-share, --pca-share and --select-share add up to {}: leave some for the method", share));
+  }
   return requests;
 }
 
 void prepare_rows(TrainingRun& run, const FitOptions& options) {
   if (options.center != Centering::kNone) center_rows(run, options);
+  if (options.pca > 0) project_rows(run, options);
+  if (selects_before_method(options)) select_features_of_rows(run, options);
 }
 
 }  // namespace dpreduce

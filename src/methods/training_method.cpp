@@ -19,6 +19,8 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
       return make_least_squares_method(options);
     case Method::kFc:
       return make_preconditioned_descent_method(options);
+    case Method::kFisher:
+      return make_fisher_method(options);
     case Method::kAuto:
       break;
   }

@@ -42,6 +42,7 @@ FitOptions resolved(FitOptions options);
 
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
 
 /// Makes the coordinator's W and b known to every rank. Collective.

@@ -51,6 +51,18 @@ void TrainingRun::set_center(std::vector<double> center) {
   transform_ = RowTransform(std::move(changed));
 }
 
+void TrainingRun::set_projection(std::vector<double> projection) {
+  Preprocessing changed = preprocessing();
+  changed.projection = std::move(projection);
+  transform_ = RowTransform(std::move(changed));
+}
+
+void TrainingRun::set_selected(std::vector<std::size_t> selected) {
+  Preprocessing changed = preprocessing();
+  changed.selected = std::move(selected);
+  transform_ = RowTransform(std::move(changed));
+}
+
 void TrainingRun::set_intercept(double share) {
   Preprocessing changed = preprocessing();
   changed.intercept = share;

@@ -1,12 +1,38 @@
 #include "dpreduce/worker/class_statistics.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "dpreduce/kernels/class_sums.hpp"
 #include "dpreduce/worker/chunk_view.hpp"
 
 namespace dpreduce {
+namespace {
+
+// Adds the class sums of all chunks, and the class counts where the statistic has them, and shows each chunk to `also`.
+void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
+                        const std::function<void(const LatticeRows&)>& also) {
+  const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
+  const std::size_t dim = inputs.transform.output_dim();
+  const bool has_counts = statistic.shape().size() > 1;
+  const std::span<std::int64_t> counts =
+      has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
+  for_each_lattice_chunk(
+      inputs.rows, inputs.transform, inputs.plan,
+      [&](const LatticeRows& chunk) {
+        accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
+                              inputs.plan.threads);
+        also(chunk);
+        if (!has_counts) return;
+        for (const std::int32_t label : chunk.labels()) {
+          if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
+        }
+      },
+      inputs.on_chunk);
+}
+
+}  // namespace
 
 Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
@@ -29,22 +55,19 @@ Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs&
 
 Statistic class_means_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
-  const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
-  const std::size_t dim = inputs.transform.output_dim();
-  const bool has_counts = statistic.shape().size() > 1;
-  const std::span<std::int64_t> counts =
-      has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
-  for_each_lattice_chunk(
-      inputs.rows, inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
-                              inputs.plan.threads);
-        if (!has_counts) return;
-        for (const std::int32_t label : chunk.labels()) {
-          if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
-        }
-      },
-      inputs.on_chunk);
+  accumulate_classes(statistic, inputs, [](const LatticeRows&) {});
+  return statistic;
+}
+
+Statistic fisher_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> moments = statistic.block(statistic.index_of("second_moments"));
+  accumulate_classes(statistic, inputs, [&](const LatticeRows& chunk) {
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      const std::span<const std::int16_t> q = chunk.row(row);
+      for (std::size_t a = 0; a < q.size(); ++a) moments[a] += std::int32_t{q[a]} * std::int32_t{q[a]};
+    }
+  });
   return statistic;
 }
 

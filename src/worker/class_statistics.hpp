@@ -13,4 +13,8 @@ Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs&
 /// Errors: as for_each_lattice_chunk. Cost: n d additions.
 Statistic class_means_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
+/// The blocks of fisher_release: class_sums, second_moments = sum_i q_i * q_i (entry by entry) and class_counts.
+/// Errors: as for_each_lattice_chunk. Cost: 2 n d additions.
+Statistic fisher_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
+
 }  // namespace dpreduce

@@ -31,11 +31,26 @@ ReleaseRequest request_gradient(const ReleaseTerms& terms, double share) {
   return gradient_release(terms.classes, terms.dim, terms.rounds, terms.adjacency, share);
 }
 
+ReleaseRequest request_pca(const ReleaseTerms& terms, double share) {
+  return pca_release(terms.dim, terms.adjacency, share);
+}
+
+ReleaseRequest request_feature_sums(const ReleaseTerms& terms, double share) {
+  return feature_sums_release(terms.classes, terms.dim, terms.adjacency, share);
+}
+
+ReleaseRequest request_fisher(const ReleaseTerms& terms, double share) {
+  return fisher_release(terms.classes, terms.dim, terms.adjacency, share);
+}
+
 constexpr std::array kStatistics{RegisteredStatistic{"center", request_center, center_statistic},
                                  RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
                                  RegisteredStatistic{"gram", request_gram, gram_statistic},
                                  RegisteredStatistic{"least_squares", request_least_squares, least_squares_statistic},
-                                 RegisteredStatistic{"gradient", request_gradient, gradient_statistic}};
+                                 RegisteredStatistic{"gradient", request_gradient, gradient_statistic},
+                                 RegisteredStatistic{"pca", request_pca, gram_statistic},
+                                 RegisteredStatistic{"feature_sums", request_feature_sums, class_means_statistic},
+                                 RegisteredStatistic{"fisher", request_fisher, fisher_statistic}};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -57,6 +58,23 @@ TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
       EXPECT_NEAR(rows[c * kDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)), 1e-6);
     }
   }
+}
+
+TEST(GramSpectrum, TopEigenvectorsSpanTheDirectionsOfTheRows) {
+  std::mt19937 engine(3);
+  const Eigen::MatrixXd gram = random_gram(engine, 400, 3, 1.0);  // rows in the span of the first three axes
+  const std::vector<double> top = GramSpectrum(released(gram, 0.0), kLattice).top_eigenvectors(3);
+  ASSERT_EQ(top.size(), 3 * kDim);
+  double before = std::numeric_limits<double>::infinity();
+  for (std::size_t j = 0; j < 3; ++j) {
+    const Eigen::Map<const Eigen::VectorXd> vector(top.data() + j * kDim, kDim);
+    EXPECT_NEAR(vector.norm(), 1.0, 1e-12);
+    EXPECT_NEAR(vector.head(3).norm(), 1.0, 1e-6);
+    const double eigenvalue = vector.dot(gram * vector);
+    EXPECT_LT(eigenvalue, before) << "largest first";
+    before = eigenvalue;
+  }
+  EXPECT_THROW(GramSpectrum(released(gram, 0.0), kLattice).top_eigenvectors(kDim + 1), std::logic_error);
 }
 
 TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {

@@ -57,6 +57,23 @@ TEST(MeanClassifier, TheNoisesShareOfASquaredMeanIsTakenOut) {
   EXPECT_EQ(noised.bias[1], 0.0) << "never positive";
 }
 
+TEST(MeanClassifier, SelectedFeaturesAreTheDistantOnesAndScoreAlone) {
+  const LinearScores cosine =
+      solve_mean_classifier(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kLattice, Metric::kCosine, 2);
+  EXPECT_EQ(cosine.weights,
+            (std::vector<double>{1.0, 0.0, 0.0, 0.0, -3.0 / std::sqrt(10.0), 0.0, 0.0, 1.0 / std::sqrt(10.0)}));
+  const LinearScores euclidean =
+      solve_mean_classifier(class_means({kUnit / 2, kUnit / 4, 0, 0, -kUnit / 2, kUnit / 4, 0, 0}, {1, 1}, 0.1 * kUnit),
+                            kLattice, Metric::kEuclidean, 1);
+  EXPECT_EQ(euclidean.weights[1], 0.0);
+  EXPECT_NEAR(euclidean.weights[4], -0.5, 1e-3);
+  EXPECT_NEAR(euclidean.bias[0], -0.5 * (0.25 - 0.01), 1e-3) << "the noise of one feature";
+}
+
+TEST(SelectFeatures, AreThoseWhereDirectionsDiffer) {
+  EXPECT_EQ(select_features(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kLattice, 2), (std::vector<std::size_t>{0, 3}));
+}
+
 TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {
   const auto center = [](std::int64_t sum, std::int64_t count) {
     std::vector<ReleasedBlock> blocks;

@@ -116,6 +116,15 @@ std::vector<Choices> all_choices() {
   for (const std::string loss : {"sigmoid", "square"}) {
     all.push_back({"fc_" + loss, "--method fc --gram-share 0.5 --rounds 2 --loss " + loss});
   }
+  for (const std::string adjacency : {"add-remove", "replace-one"}) {
+    all.push_back({"fisher_" + adjacency.substr(0, 3), "--method fisher --center dp --adjacency " + adjacency});
+  }
+  all.push_back({"fisher_select_t", "--method fisher --select 7 --select-by t --normalize none --clip 3"});
+  all.push_back({"mean_select", "--method mean --metric euclidean --select 5"});
+  all.push_back({"ls_select", "--method ls --shared-gram --center dp --select 9"});
+  all.push_back({"fc_pca_select", "--method fc --rounds 2 --pca 17 --select 9 --pca-share 0.2 --select-share 0.05"});
+  all.push_back({"mean_pca", "--method mean --pca 3"});
+  all.push_back({"ls_public_pca", "--method ls --shared-gram --pca 8 --center public --public-x public.npy"});
   all.push_back({"automatic", "--method auto"});
   all.push_back({"center_public", "--method mean --metric euclidean --center public --public-x public.npy"});
   return all;

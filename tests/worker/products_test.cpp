@@ -1,4 +1,5 @@
 // Gram matrices, class sums and gradients over a worker's rows, against sums written out over the same lattice rows.
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -80,6 +81,27 @@ TEST_F(ProductsTest, GramAndClassSumsAreExactWhateverTheChunksAndThreads) {
           ASSERT_EQ(both.block(both.index_of("class_sums"))[c * dim() + a], sum);
         }
       }
+    }
+  }
+}
+
+TEST_F(ProductsTest, FishersSumsAreExactWhateverTheChunksAndThreads) {
+  for (const unsigned threads : {1U, 3U}) {
+    for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
+      const Statistic fisher = statistic("fisher", threads, memory);
+      const Statistic sums = statistic("feature_sums", threads, memory);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        std::int64_t count = 0;
+        for (const std::int32_t label : labels_) count += label == static_cast<std::int32_t>(c) ? 1 : 0;
+        ASSERT_EQ(fisher.block(fisher.index_of("class_counts"))[c], count);
+      }
+      for (std::size_t a = 0; a < dim(); ++a) {
+        std::int64_t squares = 0;
+        for (const auto& row : rows_) squares += std::int64_t{row[a]} * row[a];
+        ASSERT_EQ(fisher.block(fisher.index_of("second_moments"))[a], squares);
+      }
+      const auto block = fisher.block(fisher.index_of("class_sums"));
+      ASSERT_TRUE(std::equal(block.begin(), block.end(), sums.block(0).begin(), sums.block(0).end()));
     }
   }
 }

@@ -9,7 +9,7 @@
 namespace dpreduce {
 
 enum class OutputFormat { kText, kJson };
-enum class Method { kAuto, kMean, kLs, kFc };
+enum class Method { kAuto, kMean, kLs, kFc, kFisher };
 /// How a row is compared with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
@@ -26,6 +26,11 @@ enum class Centering {
   kNone,
   kDp,     ///< the mean of the training rows, released with noise
   kPublic  ///< the mean of the public rows
+};
+/// By what features are ranked: the sum over pairs of classes of the distance between their means.
+enum class SelectBy {
+  kDistance,
+  kT  ///< over the standard deviation within classes
 };
 enum class Normalize {
   kL2,   ///< every row is scaled to norm C
@@ -65,7 +70,8 @@ inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"
 template <>
 inline constexpr std::array spellings<Method>{
     std::pair{std::string_view{"auto"}, Method::kAuto}, std::pair{std::string_view{"mean"}, Method::kMean},
-    std::pair{std::string_view{"ls"}, Method::kLs}, std::pair{std::string_view{"fc"}, Method::kFc}};
+    std::pair{std::string_view{"ls"}, Method::kLs}, std::pair{std::string_view{"fc"}, Method::kFc},
+    std::pair{std::string_view{"fisher"}, Method::kFisher}};
 template <>
 inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
                                               std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};
@@ -77,6 +83,9 @@ template <>
 inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
                                                  std::pair{std::string_view{"dp"}, Centering::kDp},
                                                  std::pair{std::string_view{"public"}, Centering::kPublic}};
+template <>
+inline constexpr std::array spellings<SelectBy>{std::pair{std::string_view{"distance"}, SelectBy::kDistance},
+                                                std::pair{std::string_view{"t"}, SelectBy::kT}};
 template <>
 inline constexpr std::array spellings<Normalize>{std::pair{std::string_view{"l2"}, Normalize::kL2},
                                                  std::pair{std::string_view{"none"}, Normalize::kNone}};

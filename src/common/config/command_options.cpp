@@ -29,6 +29,16 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_option("--center-share", options.center_share, "share of mu^2 that the released mean takes")
       ->capture_default_str()
       ->group("Method");
+  add_count(app, "--pca", options.pca, "project rows on the first k principal components, of --public-x where given")
+      ->group("Method");
+  app.add_option("--pca-share", options.pca_share, "share of mu^2 that private components take (0.1)")->group("Method");
+  add_count(app, "--select", options.select, "keep the m features in which class means are farthest apart")
+      ->group("Method");
+  add_optional_choice(app, "--select-by", options.select_by,
+                      "distance of class means, or (fisher) that over the standard deviation; default: distance")
+      ->group("Method");
+  app.add_option("--select-share", options.select_share, "ls, fc: share of mu^2 that the selection takes (0.1)")
+      ->group("Method");
   add_count(app, "--pool", options.pool, "average k consecutive features into one")
       ->capture_default_str()
       ->group("Method");

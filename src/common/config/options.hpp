@@ -49,6 +49,11 @@ struct FitOptions {
   Loss loss = Loss::kSoftmax;
   double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
   std::size_t pool = 1;
+  std::size_t pca = 0;                 ///< components to project on; 0: none
+  std::optional<double> pca_share;     ///< of mu^2, for components of private rows; empty: a default
+  std::size_t select = 0;              ///< features to keep; 0: all
+  std::optional<SelectBy> select_by;   ///< empty: distance
+  std::optional<double> select_share;  ///< of mu^2, where features are selected before the method; empty: a default
   BudgetOptions budget;
   Adjacency adjacency = Adjacency::kAddRemove;
   std::string out = "model.safetensors";

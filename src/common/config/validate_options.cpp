@@ -35,6 +35,12 @@ void check_positive(const char* option, double value) {
   }
 }
 
+void check_share(const char* option, const std::optional<double>& share) {
+  if (share && !(*share > 0.0 && *share < 1.0)) {
+    throw UsageError(fmt::format("{} {}: must lie between 0 and 1", option, *share));
+  }
+}
+
 void check_classes(std::size_t classes) {
   if (classes < 2 || classes > kMostClasses) {
     throw UsageError(fmt::format("--classes {}: must be from 2 to {}", classes, kMostClasses));
@@ -63,16 +69,25 @@ FitOptions validated(FitOptions options) {
   if (options.center == Centering::kPublic && options.public_x.empty()) {
     throw UsageError("--center public: name the public rows with --public-x");
   }
-  if (!options.public_x.empty() && options.center != Centering::kPublic) {
-    throw UsageError("--public-x: nothing uses public rows here; add --center public, or leave them out");
+  if (!options.public_x.empty() && options.center != Centering::kPublic && options.pca == 0) {
+    throw UsageError("--public-x: nothing uses public rows here; add --center public or --pca, or leave them out");
   }
   check_positive("--clip", options.clip_norm);
-  if (!(options.center_share > 0.0 && options.center_share < 1.0)) {
-    throw UsageError(fmt::format("--center-share {}: must lie between 0 and 1", options.center_share));
+  check_share("--center-share", options.center_share);
+  check_share("--pca-share", options.pca_share);
+  check_share("--select-share", options.select_share);
+  if (options.pca_share && (options.pca == 0 || !options.public_x.empty())) {
+    throw UsageError("--pca-share goes with --pca on private rows (without --public-x)");
   }
-  if (options.gram_share && !(*options.gram_share > 0.0 && *options.gram_share < 1.0)) {
-    throw UsageError(fmt::format("--gram-share {}: must lie between 0 and 1", *options.gram_share));
+  if (options.select_by && options.select == 0) throw UsageError("--select-by goes with --select");
+  if (options.select_by == SelectBy::kT && options.method != Method::kFisher) {
+    throw UsageError("--select-by t needs variances: it goes with --method fisher");
   }
+  const bool selects_from_its_own_sums = options.method == Method::kMean || options.method == Method::kFisher;
+  if (options.select_share && (options.select == 0 || selects_from_its_own_sums)) {
+    throw UsageError("--select-share goes with --select and --method ls or fc; others select from what they release");
+  }
+  check_share("--gram-share", options.gram_share);
   check_range("--rounds", static_cast<double>(options.rounds), 1, static_cast<double>(kMostRounds));
   if (options.metric != Metric::kCosine && options.method != Method::kMean) {
     throw UsageError("--metric goes with --method mean");

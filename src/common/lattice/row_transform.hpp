@@ -7,7 +7,9 @@
 //     u = p * C / ||p||_2             (Normalize::kL2; a zero row stays zero)
 //     u = p * min(1, C / ||p||_2)     (Normalize::kNone)
 //     with a centre: v = u - m, and v is scaled or clipped to C in the same way again
-//     with an intercept share a > 0: the row is (sqrt(1 - a) v, sqrt(a) C), of norm at most C still.
+//     with a projection P (k x d): w = P v, scaled or clipped to C once more
+//     with selected features: the entries of w at those indices, scaled or clipped to C once more
+//     with an intercept share a > 0: the row is (sqrt(1 - a) w, sqrt(a) C), of norm at most C still.
 //
 // It reads one row and public constants only, in a fixed order of double operations: its bits cannot depend on any
 // other row, on the row's position, on threads or on alignment.
@@ -26,20 +28,27 @@ struct Preprocessing {
   std::size_t input_dim = 0;  ///< d_in
   std::size_t pool = 1;       ///< features averaged into one
   Normalize normalize = Normalize::kL2;
-  double clip_norm = 1.0;      ///< C
-  std::vector<double> center;  ///< m, length d; empty when rows are not centred
-  double intercept = 0.0;      ///< a: share of C^2 that an appended constant takes; 0 for none
+  double clip_norm = 1.0;               ///< C
+  std::vector<double> center;           ///< m, length d; empty when rows are not centred
+  double intercept = 0.0;               ///< a: share of C^2 that an appended constant takes; 0 for none
+  std::vector<double> projection{};     ///< P, k x d, row-major; empty when rows are not projected
+  std::vector<std::size_t> selected{};  ///< indices of the features that are kept, ascending; empty for all
 
   /// d = ceil(d_in / pool).
-  std::size_t dim() const { return (input_dim + pool - 1) / pool; }
-  /// d, and one more with an intercept.
+  std::size_t pooled_dim() const { return (input_dim + pool - 1) / pool; }
+  /// k, or d without a projection.
+  std::size_t projected_dim() const { return projection.empty() ? pooled_dim() : projection.size() / pooled_dim(); }
+  /// Entries of a row, less the intercept.
+  std::size_t dim() const { return selected.empty() ? projected_dim() : selected.size(); }
+  /// The same, and one more with an intercept.
   std::size_t output_dim() const { return dim() + (intercept > 0.0 ? 1 : 0); }
 };
 
 class RowTransform {
  public:
   /// Throws UsageError where input_dim is 0, pool is 0 or above input_dim, C is not positive and finite, the centre
-  /// is neither empty nor of length d, or the intercept share is not in [0, 1).
+  /// is neither empty nor of length d, the projection is not of 1 to d rows of d finite entries, selected indices do
+  /// not ascend or exist, or the intercept share is not in [0, 1).
   explicit RowTransform(Preprocessing preprocessing);
 
   const Preprocessing& preprocessing() const { return preprocessing_; }
@@ -47,10 +56,12 @@ class RowTransform {
   std::size_t output_dim() const { return preprocessing_.output_dim(); }
 
   /// Writes the transformed row. `row` has input_dim() entries, `out` output_dim(). Returns false, and writes zeros,
-  /// where the row has a NaN or an infinity.
+  /// where the row has a NaN or an infinity. Cost: a few d operations, and k d with a projection.
   bool operator()(std::span<const float> row, std::span<double> out) const;
 
  private:
+  void reduce(std::span<const double> v, std::span<double> out) const;
+
   Preprocessing preprocessing_;
 };
 

@@ -67,7 +67,9 @@ ClassifierParts checked(ClassifierParts parts) {
   const std::size_t dim = RowTransform(parts.preprocessing).output_dim();
   check_entries("weights", parts.weights, parts.classes * dim);
   check_entries("bias", parts.bias, parts.classes);
-  if (!parts.preprocessing.center.empty()) check_entries("center", parts.preprocessing.center, dim);
+  if (!parts.preprocessing.center.empty()) {
+    check_entries("center", parts.preprocessing.center, parts.preprocessing.pooled_dim());
+  }
   if (!parts.prototypes.empty()) check_entries("prototypes", parts.prototypes, parts.classes * dim);
   check_method(parts.method);
   if (parts.privacy) check_privacy(*parts.privacy);

@@ -7,8 +7,8 @@
 //     label(x)  = the smallest k with the largest score
 //
 // All methods end in one of the two: nearest directions and centres, mean distances to prototypes, least squares,
-// gradient methods and shared-variance Fisher rules are linear in u; so are selected or projected features and an
-// intercept coordinate, once folded into W and b. The second is the warm start of "mean estimation strikes back",
+// gradient methods and shared-variance Fisher rules are linear in u; so is an intercept coordinate, once folded into W
+// and b. The second is the warm start of "mean estimation strikes back",
 // Definition 2.4.
 #pragma once
 

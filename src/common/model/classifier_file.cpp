@@ -20,6 +20,7 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
 constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
 json to_json(const std::optional<PrivacyStatement>& privacy) {
   if (!privacy) return {{"private", false}};
@@ -48,11 +49,10 @@ class ClassifierReader {
     if (weights.shape.size() != 2) fail("weights must have two dimensions");
     const std::uint64_t dim = weights.shape[1];
     const std::vector<std::uint64_t> per_class = {parts.classes};
-    const std::vector<std::uint64_t> per_feature = {dim};
     const std::vector<std::uint64_t> per_entry = {parts.classes, dim};
     parts.weights = doubles("weights", weights, per_entry);
     parts.bias = doubles("bias", take("bias"), per_class);
-    if (file_.tensors.contains("center")) parts.preprocessing.center = doubles("center", take("center"), per_feature);
+    read_row_constants(parts.preprocessing);
     if (file_.tensors.contains("prototypes")) {
       parts.prototypes = doubles("prototypes", take("prototypes"), per_entry);
     }
@@ -61,6 +61,28 @@ class ClassifierReader {
   }
 
  private:
+  void read_row_constants(Preprocessing& preprocessing) {
+    const std::size_t input_dim = preprocessing.input_dim;
+    if (input_dim > kLargestInputDim) fail(fmt::format("input_dim is {}, above {}", input_dim, kLargestInputDim));
+    if (preprocessing.pool == 0 || preprocessing.pool > input_dim) {
+      fail(fmt::format("pool is {}, not from 1 to input_dim", preprocessing.pool));
+    }
+    const std::uint64_t pooled_dim = preprocessing.pooled_dim();
+    if (file_.tensors.contains("center")) preprocessing.center = doubles("center", take("center"), {pooled_dim});
+    if (file_.tensors.contains("projection")) {
+      const Tensor projection = take("projection");
+      if (projection.shape.size() != 2) fail("projection must have two dimensions");
+      preprocessing.projection = doubles("projection", projection, {projection.shape[0], pooled_dim});
+    }
+    if (!file_.tensors.contains("selected")) return;
+    const Tensor selected = take("selected");
+    if (selected.type != TensorType::kI64) fail(fmt::format("selected is {}, not I64", to_string(selected.type)));
+    for (const std::int64_t index : to_integers(selected)) {
+      if (index < 0) fail(fmt::format("selected feature {}: no index", index));
+      preprocessing.selected.push_back(static_cast<std::size_t>(index));
+    }
+  }
+
   [[noreturn]] void fail(std::string_view reason) const {
     throw BadInput(fmt::format("{}: {}; was this file written by dpreduce?", source_, reason));
   }
@@ -168,7 +190,16 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
                    {"privacy", to_json(parts.privacy).dump()}};
   file.tensors.emplace("weights", make_tensor(parts.weights, {classes, dim}));
   file.tensors.emplace("bias", make_tensor(parts.bias, {classes}));
-  if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {dim}));
+  const std::uint64_t pooled_dim = preprocessing.pooled_dim();
+  if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {pooled_dim}));
+  if (!preprocessing.projection.empty()) {
+    file.tensors.emplace("projection",
+                         make_tensor(preprocessing.projection, {preprocessing.projected_dim(), pooled_dim}));
+  }
+  if (!preprocessing.selected.empty()) {
+    const std::vector<std::int64_t> indices(preprocessing.selected.begin(), preprocessing.selected.end());
+    file.tensors.emplace("selected", make_integer_tensor(indices, {indices.size()}));
+  }
   if (!parts.prototypes.empty()) file.tensors.emplace("prototypes", make_tensor(parts.prototypes, {classes, dim}));
   return serialize(file);
 }

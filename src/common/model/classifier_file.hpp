@@ -1,8 +1,10 @@
 // A classifier as a file: model.safetensors.
 //
-// Tensors, all F64 so that a loaded model predicts with the very bits that training ended with:
+// Tensors, F64 so that a loaded model predicts with the very bits that training ended with, and I64 for indices:
 //
-//     weights [K, d]    bias [K]    center [d] where rows are centred    prototypes [K, d] with the second head
+//     weights [K, m]    bias [K]    prototypes [K, m] with the second head
+//     center [d] where rows are centred    projection [k, d] where they are projected    selected [m], I64, where
+//     features are selected; d features after pooling, m in the end
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
 // privacy (a JSON object as a string). The bytes are a function of the released model alone: no times, no ranks, no

@@ -95,9 +95,22 @@ Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> sh
   return Tensor{TensorType::kF64, std::move(shape), {bytes.begin(), bytes.end()}};
 }
 
+Tensor make_integer_tensor(std::span<const std::int64_t> values, std::vector<std::uint64_t> shape) {
+  DPREDUCE_ASSERT(byte_count(TensorType::kI64, shape) == values.size_bytes());
+  const std::span<const std::byte> bytes = std::as_bytes(values);
+  return Tensor{TensorType::kI64, std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
 std::vector<double> to_doubles(const Tensor& tensor) {
   DPREDUCE_ASSERT(tensor.type == TensorType::kF64);
   std::vector<double> values(tensor.data.size() / sizeof(double));
+  std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
+  return values;
+}
+
+std::vector<std::int64_t> to_integers(const Tensor& tensor) {
+  DPREDUCE_ASSERT(tensor.type == TensorType::kI64);
+  std::vector<std::int64_t> values(tensor.data.size() / sizeof(std::int64_t));
   std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
   return values;
 }

@@ -51,8 +51,12 @@ struct SafetensorsFile {
 /// The F64 tensor of `values` with this shape. Asserts product(shape) == values.size().
 Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> shape);
 
-/// The entries of an F64 tensor. Asserts the type.
+/// The same of type I64.
+Tensor make_integer_tensor(std::span<const std::int64_t> values, std::vector<std::uint64_t> shape);
+
+/// The entries of an F64 tensor, of an I64 tensor. Asserts the type.
 std::vector<double> to_doubles(const Tensor& tensor);
+std::vector<std::int64_t> to_integers(const Tensor& tensor);
 
 /// The file's bytes; a function of `file` alone. Asserts that each tensor has as many bytes as its shape says, that no
 /// tensor is named "__metadata__", and that all strings are UTF-8.

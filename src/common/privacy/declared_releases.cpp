@@ -10,6 +10,8 @@ namespace {
 constexpr std::uint64_t kSquaredNorm = std::uint64_t{kLatticeNorm} * std::uint64_t{kLatticeNorm};
 constexpr std::uint64_t kFourthNorm = kSquaredNorm * kSquaredNorm;  // 4 of these fit into 64 bits
 
+constexpr double kSeparation = 2.0;  // of two classes, in standard deviations: hard enough to matter
+
 BlockRequest gram_block(std::size_t dim, double loss_weight) {
   return {"gram", triangle_elements(dim), loss_weight, BlockNoise::kSymmetric};
 }
@@ -75,6 +77,40 @@ ReleaseRequest least_squares_release(std::size_t classes, std::size_t dim, doubl
   } else {
     request.profiles = {{"another row", {2 * kFourthNorm, 3 * kSquaredNorm}},
                         {"the opposite row", {0, 4 * kSquaredNorm}}};
+  }
+  return request;
+}
+
+ReleaseRequest pca_release(std::size_t dim, Adjacency adjacency, double share) {
+  ReleaseRequest request = gram_release(dim, adjacency, share);
+  request.name = "pca";
+  return request;
+}
+
+ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share) {
+  ReleaseRequest request = class_means_release(classes, dim, Metric::kCosine, adjacency, share);
+  request.name = "feature_sums";
+  return request;
+}
+
+ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share) {
+  DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0);
+  // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
+  const double sums_weight = 1.0 / static_cast<double>(kLatticeNorm);
+  const double moments_weight = kSeparation / (static_cast<double>(classes) * static_cast<double>(kSquaredNorm));
+  const double counts_weight = kSeparation / static_cast<double>(dim);
+  ReleaseRequest request{.name = "fisher",
+                         .share = share,
+                         .blocks = {{"class_sums", classes * dim, sums_weight * sums_weight},
+                                    {"second_moments", dim, moments_weight * moments_weight},
+                                    {"class_counts", classes, counts_weight * counts_weight}},
+                         .profiles = {}};
+  if (adjacency == Adjacency::kAddRemove) {
+    request.profiles = {{"one row more or less", {kSquaredNorm, kFourthNorm, 1}}};
+  } else {
+    request.profiles = {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
+                        {"the opposite row", {4 * kSquaredNorm, 0, 0}},
+                        {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}};
   }
   return request;
 }

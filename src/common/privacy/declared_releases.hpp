@@ -48,6 +48,25 @@ ReleaseRequest gram_release(std::size_t dim, Adjacency adjacency, double share);
 ReleaseRequest least_squares_release(std::size_t classes, std::size_t dim, double gram_share, Adjacency adjacency,
                                      double share);
 
+/// Release "pca": gram_release under a name of its own, for a method that releases a Gram matrix too.
+ReleaseRequest pca_release(std::size_t dim, Adjacency adjacency, double share);
+
+/// Release "feature_sums": the class sums of class_means_release (Metric::kCosine) under a name of its own, to select
+/// features by before the method's own releases.
+ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share);
+
+/// Release "fisher": class_sums (K x d), second_moments = (sum_i q_ia^2)_a over all classes (d), class_counts (K).
+///
+/// Sensitivity, squared: sum_a q_a^4 <= (sum_a q_a^2)^2 <= S^4, so add-remove {S^2, S^4, 1}. Second moments are the
+/// diagonal of a Gram matrix and never move further than it does, so that replace-one within a class has the corners of
+/// least_squares_release, {3 S^2, 2 S^4, 0} and {4 S^2, 0, 0}. Across two classes sums move by |q|^2 + |q'|^2, moments
+/// by at most |q|^4 + |q'|^4 (both are vectors without negative entries): {2 S^2, 2 S^4, 2}.
+///
+/// Loss weights: what noise of variance s_b^2 adds to the variance of a row's scores, for rows whose energy is spread
+/// evenly over features and classes of equal size with Mahalanobis separation D: shares of mu^2 in the ratio
+/// 1 : D / K : D / d, D = 2. Preconditions: classes >= 2; dim >= 1; 0 < share.
+ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share);
+
 /// Release "gradient", `rounds` times: gradient = sum_i r_i q_i^T (K x d) of residuals r_i on the lattice, |r_i| <= S.
 ///
 /// Sensitivity, squared: |r q^T|_F^2 = |r|^2 |q|^2 <= S^4; replace-one 4 S^4. Whatever the loss and the number of

@@ -68,6 +68,65 @@ TEST(RowTransform, CentredRowsAreClippedAgainWithoutNormalisation) {
   EXPECT_DOUBLE_EQ(norm(apply(p, {0.9F, 0.0F})), 1.0);
 }
 
+TEST(RowTransform, ProjectedRowsAreTheirProductsScaledAgain) {
+  std::mt19937 engine(3);
+  std::normal_distribution<double> normal;
+  for (const std::size_t components : {1U, 15U, 16U, 17U, 37U}) {
+    Preprocessing p = preprocessing(37, Normalize::kNone, 4.0);
+    p.projection.resize(components * 37);
+    for (double& entry : p.projection) entry = 0.01 * normal(engine);
+    std::vector<float> row(37);
+    for (float& entry : row) entry = 0.1F * static_cast<float>(normal(engine));
+    const std::vector<double> out = dpreduce::apply(p, row);
+    ASSERT_EQ(out.size(), components);
+    for (std::size_t j = 0; j < components; ++j) {
+      double expected = 0.0;
+      for (std::size_t a = 0; a < 37; ++a) expected += row[a] * p.projection[j * 37 + a];
+      EXPECT_NEAR(out[j], expected, 1e-15);
+    }
+    p.normalize = Normalize::kL2;
+    EXPECT_NEAR(norm(dpreduce::apply(p, row)), 4.0, 1e-12);
+  }
+}
+
+TEST(RowTransform, SelectedFeaturesAreThoseOfTheIndicesScaledAgain) {
+  Preprocessing p = preprocessing(4, Normalize::kNone, 10.0);
+  p.selected = {1, 3};
+  EXPECT_EQ(p.dim(), 2U);
+  EXPECT_EQ(apply(p, {1.0F, 2.0F, 3.0F, 4.0F}), (std::vector<double>{2.0, 4.0}));
+  p.normalize = Normalize::kL2;
+  EXPECT_EQ(apply(p, {1.0F, 3.0F, -7.0F, 4.0F}), (std::vector<double>{6.0, 8.0}));
+}
+
+TEST(RowTransform, StepsFollowInOrder) {
+  Preprocessing p = preprocessing(6, Normalize::kNone, 100.0);
+  p.pool = 2;
+  p.center = {1.0, 1.0, 1.0};
+  p.projection = {1.0, 1.0, 0.0, 0.0, 0.0, 2.0};  // (v0 + v1, 2 v2)
+  p.selected = {1};
+  p.intercept = 0.25;
+  EXPECT_EQ(p.pooled_dim(), 3U);
+  EXPECT_EQ(p.projected_dim(), 2U);
+  EXPECT_EQ(p.output_dim(), 2U);
+  const std::vector<double> out = apply(p, {1.0F, 1.0F, 5.0F, 5.0F, 8.0F, 10.0F});
+  EXPECT_DOUBLE_EQ(out[0], 16.0 * std::sqrt(0.75));
+  EXPECT_DOUBLE_EQ(out[1], 50.0);
+}
+
+TEST(RowTransform, RefusesReductionsOutOfRange) {
+  Preprocessing p = preprocessing(3, Normalize::kL2, 1.0);
+  for (const std::vector<double>& projection : {std::vector<double>(4, 1.0), std::vector<double>(12, 1.0),
+                                                std::vector<double>(3, std::numeric_limits<double>::infinity())}) {
+    p.projection = projection;
+    EXPECT_THROW(RowTransform{p}, UsageError);
+  }
+  p.projection.clear();
+  for (const std::vector<std::size_t>& selected : {std::vector<std::size_t>{3}, {1, 1}, {2, 0}}) {
+    p.selected = selected;
+    EXPECT_THROW(RowTransform{p}, UsageError);
+  }
+}
+
 TEST(RowTransform, NonFiniteRowsAreRefusedAndZeroed) {
   const RowTransform transform(preprocessing(11, Normalize::kL2, 1.0));
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <limits>
 
 #include "byte_file.hpp"
@@ -17,6 +18,8 @@ namespace {
 using testing::as_bytes;
 using ::testing::HasSubstr;
 using testing::message_of;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Figures that no short decimal text holds, and the ends of the range.
 ClassifierParts full_parts() {
@@ -67,6 +70,59 @@ TEST(ClassifierFile, APlainModelReturnsBitForBit) {
   const std::vector<std::byte> bytes = to_bytes(Classifier(plain_parts()));
   expect_same(classifier_from_bytes(bytes, "f").parts(), plain_parts());
   EXPECT_EQ(parse_safetensors(bytes, "f").tensors.size(), 2U);
+}
+
+// Five features by pairs: three, projected on two, of which the second is kept.
+ClassifierParts reduced_parts() {
+  ClassifierParts parts = full_parts();
+  parts.preprocessing.projection = {1.0 / 3.0, 0.0, -0.25, 5e-324, 1.0, 2.0};
+  parts.preprocessing.selected = {1};
+  parts.weights = {0.1, -0.2};
+  parts.prototypes = {1, 2};
+  return parts;
+}
+
+TEST(ClassifierFile, AReducedModelReturnsBitForBit) {
+  const std::vector<std::byte> bytes = to_bytes(Classifier(reduced_parts()));
+  const ClassifierParts read = classifier_from_bytes(bytes, "f").parts();
+  expect_same(read, reduced_parts());
+  EXPECT_TRUE(same_bits(read.preprocessing.projection, reduced_parts().preprocessing.projection));
+  EXPECT_EQ(read.preprocessing.selected, reduced_parts().preprocessing.selected);
+  const SafetensorsFile file = parse_safetensors(bytes, "f");
+  EXPECT_EQ(file.tensors.at("projection").shape, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(file.tensors.at("selected").type, TensorType::kI64);
+  EXPECT_EQ(file.tensors.at("center").shape, (std::vector<std::uint64_t>{3}));
+  EXPECT_EQ(file.tensors.at("weights").shape, (std::vector<std::uint64_t>{2, 1}));
+}
+
+TEST(ClassifierFile, AReducedModelPredictsTheSameBitsOnceLoaded) {
+  const Classifier trained(reduced_parts());
+  const std::vector<float> rows = {1, 2, 3, 4, 5, -1, 0.5F, 7, 0, 2};
+  const std::vector<double> scores = classifier_from_bytes(to_bytes(trained), "f").predict_scores(rows);
+  EXPECT_TRUE(same_bits(scores, trained.predict_scores(rows)));
+}
+
+TEST(ClassifierFile, BrokenReductionsAreRefused) {
+  const auto complaint = [](const std::function<void(SafetensorsFile&)>& damage) {
+    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(reduced_parts())), "f");
+    damage(file);
+    return message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
+  };
+  const auto projection = [](std::vector<double> entries, std::vector<std::uint64_t> shape) {
+    return [=](SafetensorsFile& f) { f.tensors["projection"] = make_tensor(entries, shape); };
+  };
+  const auto selected = [](std::vector<std::int64_t> indices) {
+    return [=](SafetensorsFile& f) { f.tensors["selected"] = make_integer_tensor(indices, {indices.size()}); };
+  };
+  EXPECT_THAT(complaint(projection({1, 2, 3, 4}, {2, 2})), HasSubstr("[2, 2] instead of [2, 3]"));
+  EXPECT_THAT(complaint(projection({1, 2, 3}, {3})), HasSubstr("projection must have two dimensions"));
+  EXPECT_THAT(complaint(projection({1, 2, 3, 4, 5, kNan}, {2, 3})), HasSubstr("not finite"));
+  EXPECT_THAT(complaint(projection(std::vector<double>(12, 1.0), {4, 3})), HasSubstr("up to 3 rows"));
+  EXPECT_THAT(complaint(selected({2})), HasSubstr("selected feature 2"));
+  EXPECT_THAT(complaint(selected({-1})), HasSubstr("selected feature -1"));
+  EXPECT_THAT(complaint(selected({1, 1})), HasSubstr("selected feature 1"));
+  EXPECT_THAT(complaint([](SafetensorsFile& f) { f.tensors["selected"] = make_tensor(std::vector<double>{1}, {1}); }),
+              HasSubstr("selected is F64, not I64"));
 }
 
 TEST(ClassifierFile, TheSameModelGivesTheSameBytes) {
@@ -137,8 +193,6 @@ void PrintTo(const Damage& damage, std::ostream* out) {
   *out << damage.name;
 }
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 void set_weights(SafetensorsFile& file, const std::vector<double>& values, std::vector<std::uint64_t> shape) {
   file.tensors["weights"] = make_tensor(values, std::move(shape));
 }
@@ -164,7 +218,7 @@ const Damage kDamages[] = {
     {"NegativeClasses", [](SafetensorsFile& f) { f.metadata["classes"] = "-2"; }, "no number in range"},
     {"ClassesWithSpace", [](SafetensorsFile& f) { f.metadata["classes"] = "2 "; }, "no number in range"},
     {"NoInputDim", [](SafetensorsFile& f) { f.metadata.erase("input_dim"); }, "no input_dim"},
-    {"InputDimOfAnotherModel", [](SafetensorsFile& f) { f.metadata["input_dim"] = "9"; }, "has 3"},
+    {"InputDimOfAnotherModel", [](SafetensorsFile& f) { f.metadata["input_dim"] = "9"; }, "[3] instead of [5]"},
     {"InputDimHuge", [](SafetensorsFile& f) { f.metadata["input_dim"] = "18446744073709551615"; }, "input_dim"},
     {"NoPool", [](SafetensorsFile& f) { f.metadata.erase("pool"); }, "no pool"},
     {"PoolZero", [](SafetensorsFile& f) { f.metadata["pool"] = "0"; }, "pool"},
@@ -205,7 +259,6 @@ const Damage kDamages[] = {
     {"WeightsWithoutColumns",
      [](SafetensorsFile& f) {
        set_weights(f, {}, {2, 0});
-       f.tensors["center"] = make_tensor({}, {0});
        f.tensors["prototypes"] = make_tensor({}, {2, 0});
      },
      "weights has 0 entries"},

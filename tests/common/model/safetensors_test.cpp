@@ -47,6 +47,15 @@ TEST(Safetensors, TheHandWrittenFileIsWritten) {
   EXPECT_EQ(serialize(reference_content()), reference_file());
 }
 
+TEST(Safetensors, IntegersReturn) {
+  const std::vector<std::int64_t> values = {0, -1, std::numeric_limits<std::int64_t>::max()};
+  SafetensorsFile file;
+  file.tensors["i"] = make_integer_tensor(values, {3});
+  EXPECT_EQ(to_integers(parse_safetensors(serialize(file), "f").tensors.at("i")), values);
+  EXPECT_THROW(make_integer_tensor(values, {2}), std::logic_error);
+  EXPECT_THROW(to_integers(make_tensor(std::vector<double>{1.0}, {1})), std::logic_error);
+}
+
 TEST(Safetensors, AnEmptyFileHasAnEmptyObject) {
   const std::vector<std::byte> bytes = serialize({});
   EXPECT_EQ(bytes, safetensors_bytes("{}      ", 0));

@@ -1,0 +1,42 @@
+// The diagonal Fisher rule: class means, variances and counts from one release.
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/aggregator/fisher_rule.hpp"
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+namespace {
+
+class FisherMethod : public TrainingMethod {
+ public:
+  explicit FisherMethod(const FitOptions& options)
+      : select_(options.select), select_by_(options.select_by.value_or(SelectBy::kDistance)) {}
+
+  std::string_view name() const override { return "fisher"; }
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    return {registered_statistic("fisher").request(terms, 1.0)};
+  }
+
+  nlohmann::json settings() const override { return {{"select_by", to_string(select_by_)}}; }
+
+  LinearScores train(TrainingRun& run) const override {
+    const Release release = run.release("fisher");
+    run.end_phase("sums");
+    LinearScores scores;
+    if (run.ranks().is_coordinator()) scores = solve_fisher_rule(release, run.lattice(), select_, select_by_);
+    return shared_scores(std::move(scores), run);
+  }
+
+ private:
+  std::size_t select_;
+  SelectBy select_by_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options) {
+  return std::make_unique<FisherMethod>(options);
+}
+
+}  // namespace dpreduce
