@@ -43,6 +43,9 @@ FitOptions resolved(FitOptions options);
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
 
 /// Releases the mean of all rows and centres the run by it. Collective.
 void release_center(TrainingRun& run);

@@ -7,6 +7,7 @@
 #include "dpreduce/worker/class_statistics.hpp"
 #include "dpreduce/worker/gradient_statistic.hpp"
 #include "dpreduce/worker/gram_statistics.hpp"
+#include "dpreduce/worker/newton_statistic.hpp"
 
 namespace dpreduce {
 namespace {
@@ -31,11 +32,17 @@ ReleaseRequest request_gradient(const ReleaseTerms& terms, double share) {
   return gradient_release(terms.classes, terms.dim, terms.rounds, terms.adjacency, share);
 }
 
+ReleaseRequest request_newton(const ReleaseTerms& terms, double share) {
+  return newton_release(terms.classes, terms.dim, terms.loss, terms.hessian_share, terms.rounds, terms.adjacency,
+                        share);
+}
+
 constexpr std::array kStatistics{RegisteredStatistic{"center", request_center, center_statistic},
                                  RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
                                  RegisteredStatistic{"gram", request_gram, gram_statistic},
                                  RegisteredStatistic{"least_squares", request_least_squares, least_squares_statistic},
-                                 RegisteredStatistic{"gradient", request_gradient, gradient_statistic}};
+                                 RegisteredStatistic{"gradient", request_gradient, gradient_statistic},
+                                 RegisteredStatistic{"newton", request_newton, newton_statistic}};
 
 }  // namespace
 

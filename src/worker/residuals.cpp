@@ -68,15 +68,20 @@ double exp_of_nonpositive(double x) {
   return exp_polynomial(x);
 }
 
+void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
+                         std::span<double> p) {
+  for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * static_cast<double>(products[c]);
+  if (loss == Loss::kSoftmax) softmax(p);
+  if (loss == Loss::kSigmoid) sigmoid(p);
+}
+
 void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors, std::int32_t label,
                       Loss loss, std::span<double> scratch, std::span<std::int16_t> rho) {
   if (label == kNoLabel) {
     std::fill(rho.begin(), rho.end(), std::int16_t{0});
     return;
   }
-  for (std::size_t c = 0; c < scratch.size(); ++c) scratch[c] = factors[c] * static_cast<double>(products[c]);
-  if (loss == Loss::kSoftmax) softmax(scratch);
-  if (loss == Loss::kSigmoid) sigmoid(scratch);
+  class_probabilities(products, factors, loss, scratch);
   scratch[static_cast<std::size_t>(label)] -= 1.0;
 
   const double norm = std::sqrt(squared_norm(scratch));

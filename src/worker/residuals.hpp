@@ -17,6 +17,10 @@ namespace dpreduce {
 /// exp(x) for x <= 0, within 4e-16 relative; 0 below -700. No branch, no table, no library call.
 double exp_of_nonpositive(double x);
 
+/// Writes p (K entries) of a row with exact products <q, w_c>. Preconditions: all spans have K >= 2 entries.
+void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
+                         std::span<double> p);
+
 /// Writes rho (K entries) of a row with exact products <q, w_c> and class `label`; zeros for kNoLabel.
 /// `scratch` has K entries. Preconditions: all spans have K >= 2 entries, label < K.
 void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors, std::int32_t label,

@@ -82,9 +82,12 @@ std::vector<std::uint64_t> squared_differences(const ReleaseRequest& request, co
     const std::size_t elements = a.block(block).size();
     std::vector<std::uint64_t> weights(elements, 1);
     if (request.blocks[block].noise == BlockNoise::kSymmetric) {
-      const std::uint64_t order = triangle_order(elements).value();
+      const std::uint64_t triangle = elements / request.blocks[block].triangles;
+      const std::uint64_t order = triangle_order(triangle).value();
       weights.assign(elements, 2);
-      for (std::uint64_t i = 0; i < order; ++i) weights[triangle_row(i, order)] = 1;
+      for (std::uint64_t first = 0; first < elements; first += triangle) {
+        for (std::uint64_t i = 0; i < order; ++i) weights[first + triangle_row(i, order)] = 1;
+      }
     }
     for (std::size_t e = 0; e < elements; ++e) {
       const std::int64_t difference = a.block(block)[e] - b.block(block)[e];
@@ -143,7 +146,9 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
     terms.dim = transform.output_dim();
     terms.metric = GetParam().metric;
     terms.adjacency = GetParam().adjacency;
+    terms.loss = GetParam().loss;
     for (const RegisteredStatistic& registered : registered_statistics()) {
+      if (registered.release == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
       const ReleaseRequest request = registered.request(terms, 1.0);
       std::vector<std::uint64_t> largest(request.blocks.size(), 0);
       for (int trial = 0; trial < kTrials; ++trial) {
@@ -184,7 +189,9 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
           declared = std::max(declared, profile.squared_l2[block]);
         // The opposite end of the ball in a gradient needs two rows whose residuals both have full length and opposite
         // sign: its declared bound holds, and random rows come within a half of it.
-        const double reach = registered.release == "gradient" ? 0.2 : 0.99;
+        // Two rows of full length at a right angle, whose classes' weights are both as large as may be, are as rare.
+        const bool is_of_a_point = registered.release == "gradient" || registered.release == "newton";
+        const double reach = is_of_a_point ? 0.2 : 0.99;
         const bool never_moves = request.blocks[block].name == "row_count" && terms.adjacency == Adjacency::kReplaceOne;
         if (!never_moves && !is_centred) {
           EXPECT_GE(static_cast<double>(largest[block]), reach * static_cast<double>(declared))
@@ -200,7 +207,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSoftmax},
                     Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kNone, Loss::kSquare},
                     Terms{Metric::kEuclidean, Adjacency::kAddRemove, Normalize::kNone, Loss::kSquare},
-                    Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSigmoid}));
+                    Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSigmoid},
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid},
+                    Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSoftmax}));
 
 TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
   ReleaseTerms terms;
