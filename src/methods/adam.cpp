@@ -20,12 +20,12 @@ namespace dpreduce {
 namespace {
 
 constexpr double kIntercept = 0.1;
-constexpr std::uint64_t kRounds = 30;
+constexpr std::uint64_t kRounds = 40;
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.99;
-constexpr double kNoiseFloor = 1.0;
-// Of a step that moves every entry alike: it changes a score by up to 4.
-constexpr double kScoreReach = 4.0;
+constexpr double kNoiseFloor = 2.0;
+// A step that moves every entry alike changes a score by up to 8.
+constexpr double kScoreReach = 8.0;
 
 class AdamStep : public StepRule {
  public:

@@ -20,7 +20,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kIntercept = 0.1;
-constexpr std::uint64_t kRounds = 30;
+constexpr std::uint64_t kRounds = 40;
 // D = 10 sqrt(K) / C: a first step that moves every class alike changes a score by up to 10, so that probabilities can
 // come close to 0 and 1 and still turn back.
 constexpr double kScoreReach = 10.0;

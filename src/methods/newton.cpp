@@ -23,7 +23,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kIntercept = 0.1;
-constexpr std::uint64_t kRounds = 5;
+constexpr std::uint64_t kRounds = 6;
 constexpr double kHessianShare = 0.5;
 constexpr double kRidgeInRadii = 1.0;
 
