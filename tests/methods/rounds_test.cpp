@@ -65,7 +65,7 @@ class RoundsTest : public testing::Test {
                                                           .version = version()});
     }
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-    const StreamPlan stream{kClasses, BadRows::kFail, 4096, 2};
+    const StreamPlan stream{kClasses, BadRows::kFail, std::size_t{1} << 20, 1};
     Timings timings;
     TrainingRun run(
         alone, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
