@@ -26,7 +26,8 @@ constexpr std::size_t kModelHeader = 4096;
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
   Outputs(const FitOptions& options, std::size_t dim) : model(options.out) {
-    model.reserve(kModelHeader + sizeof(double) * (options.classes * (dim + 1) + dim));
+    const std::size_t heads = options.warm_start ? 2 : 1;
+    model.reserve(kModelHeader + sizeof(double) * (options.classes * (heads * dim + 1) + dim));
     if (!options.report.empty()) report.emplace(options.report);
   }
   AtomicFile model;
@@ -89,7 +90,7 @@ Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Pr
                         .classes = options.classes,
                         .weights = std::move(scores.weights),
                         .bias = std::move(scores.bias),
-                        .prototypes = {}};
+                        .prototypes = std::move(scores.prototypes)};
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;
     parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};

@@ -62,7 +62,7 @@ class GradientDescentMethod : public TrainingMethod {
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.rounds = settings_.rounds;
-    return {registered_statistic("gradient").request(terms, 1.0)};
+    return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
   }
 
   nlohmann::json settings() const override {

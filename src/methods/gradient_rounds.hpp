@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -43,20 +45,31 @@ struct RoundSettings {
   std::uint64_t rounds = 1;  ///< T
   Loss loss = Loss::kSoftmax;
   Iterate iterate = Iterate::kLast;
-  double initial_score = 0.0;             ///< of every class and row at W_0, where rows have an intercept coordinate
-  std::string_view release = "gradient";  ///< its block "gradient" is K x d
+  std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; empty: none are
+  double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
+  std::string_view release = "gradient";   ///< its block "gradient" is K x d
 };
 
 /// What `options` say of rounds, with the method's own number of them where they say nothing. With sigmoid loss every
 /// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Tables 7 and 10).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
-/// {"rounds", "loss", "iterate"}: for reports, and for what a ledger line is bound to.
+/// {"rounds", "loss", "iterate"}, with a warm start "warm_start_share": for reports, and for what a ledger line is
+/// bound to.
 nlohmann::json to_json(const RoundSettings& settings);
+
+/// What a method releases whose own releases are `own`, rounds last: with a warm start, class means before the rounds.
+/// Shares of `own` add up to 1, and so do those of the result.
+std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
+                                            std::vector<ReleaseRequest> own);
 
 /// Scores of W_T, or of (W_1 + ... + W_T) / T, after T rounds from W_0: zero, but for the intercept's weights. The same
 /// on every rank. Collective. Preconditions (asserted): the coordinator has a rule; other ranks need none. Errors: as
 /// TrainingRun::release and LatticeWeights; what the rule throws.
+///
+/// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
+/// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.
+/// Source: paper 000, Algorithm 2 and Definition 2.4.
 /// Cost: T passes over the rows; 8 K d bytes up and 8 K d bytes down a round, for a release of a gradient alone.
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
 

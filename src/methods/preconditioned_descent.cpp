@@ -50,8 +50,9 @@ class PreconditionedDescentMethod : public TrainingMethod {
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.rounds = settings_.rounds;
-    return {registered_statistic("gram").request(terms, gram_share_),
-            registered_statistic("gradient").request(terms, 1.0 - gram_share_)};
+    return with_warm_start(settings_, terms,
+                           {registered_statistic("gram").request(terms, gram_share_),
+                            registered_statistic("gradient").request(terms, 1.0 - gram_share_)});
   }
 
   nlohmann::json settings() const override {

@@ -72,10 +72,10 @@ class Reference {
   double entry_of(std::size_t row, std::size_t a) const { return rows_.q[row][a] / rows_.lattice.scale(); }
 
   // p of one row, at weights that are rounded to 16 bits a class.
-  std::vector<double> probabilities(std::size_t row, const std::vector<double>& rounded) const {
+  std::vector<double> probabilities(std::size_t row, const std::vector<double>& weights) const {
     std::vector<double> p(rows_.classes, 0.0);
     for (std::size_t c = 0; c < rows_.classes; ++c) {
-      for (std::size_t a = 0; a < dim_; ++a) p[c] += rounded[c * dim_ + a] * entry_of(row, a);
+      for (std::size_t a = 0; a < dim_; ++a) p[c] += weights[c * dim_ + a] * entry_of(row, a);
     }
     if (loss_ == Loss::kSquare) return p;
     const double largest = loss_ == Loss::kSoftmax ? *std::max_element(p.begin(), p.end()) : 0.0;
@@ -85,31 +85,59 @@ class Reference {
     return p;
   }
 
-  std::vector<double> rounded_weights() const {
-    std::vector<double> rounded = weights_;
+  // Each of K rows rounded to 16 bits of its largest entry.
+  std::vector<double> rounded(const std::vector<double>& exact) const {
+    std::vector<double> result = exact;
+    const std::size_t length = exact.size() / rows_.classes;
     for (std::size_t c = 0; c < rows_.classes; ++c) {
       double largest = 0.0;
-      for (std::size_t a = 0; a < dim_; ++a) largest = std::max(largest, std::abs(weights_[c * dim_ + a]));
+      for (std::size_t a = 0; a < length; ++a) largest = std::max(largest, std::abs(exact[c * length + a]));
       if (largest == 0.0) continue;
-      for (std::size_t a = 0; a < dim_; ++a) {
-        rounded[c * dim_ + a] = std::round(weights_[c * dim_ + a] * 32767.0 / largest) * largest / 32767.0;
+      for (std::size_t a = 0; a < length; ++a) {
+        result[c * length + a] = std::round(exact[c * length + a] * 32767.0 / largest) * largest / 32767.0;
       }
     }
-    return rounded;
+    return result;
+  }
+
+  // softmax of the row's cosines to class means.
+  std::vector<double> prior(std::size_t row, const std::vector<double>& directions) const {
+    const std::size_t features = dim_ - 1;
+    std::vector<double> u;
+    double sum = 0.0;
+    for (std::size_t c = 0; c < rows_.classes; ++c) {
+      double product = 0.0;
+      double row_squares = 0.0;
+      double squares = 0.0;
+      for (std::size_t a = 0; a < features; ++a) {
+        const double direction = directions[c * features + a];
+        product += direction * entry_of(row, a);
+        row_squares += entry_of(row, a) * entry_of(row, a);
+        squares += direction * direction;
+      }
+      u.push_back(std::exp(product / std::sqrt(row_squares * squares)));
+      sum += u.back();
+    }
+    for (double& entry : u) entry /= sum;
+    return u;
   }
 
   // gradient_ = sum_i r_i x_i^T; curvatures_ = p (1 - p), held to the bound of softmax, 4 / 27, or sigmoid, 1 / 4.
   void take_gradient() {
-    const std::vector<double> rounded = rounded_weights();
+    const std::vector<double> weights = rounded(weights_);
+    const std::vector<double> directions = rounded(reference_prototypes(rows_));
     const double scale = 32767.0 - std::ceil(std::sqrt(static_cast<double>(rows_.classes)) / 2.0);
     gradient_.assign(weights_.size(), 0.0);
     curvatures_.assign(rows_.q.size(), {});
     for (std::size_t row = 0; row < rows_.q.size(); ++row) {
-      std::vector<double> r = probabilities(row, rounded);
+      std::vector<double> r = probabilities(row, weights);
       for (const double p : r) curvatures_[row].push_back(p * (1.0 - p));
       const double held = std::sqrt((loss_ == Loss::kSoftmax ? 4.0 / 27.0 : 0.25) / squares_of(curvatures_[row]));
       for (double& w : curvatures_[row]) w *= std::min(1.0, held);
-      r[static_cast<std::size_t>(rows_.labels[row])] -= 1.0;
+      const auto label = static_cast<std::size_t>(rows_.labels[row]);
+      const double share = options_.warm_start ? r[label] / (r[label] + prior(row, directions)[label]) : 1.0;
+      r[label] -= 1.0;
+      for (double& entry : r) entry *= share;
       const double norm = std::max(1.0, std::sqrt(squares_of(r)));
       for (std::size_t c = 0; c < rows_.classes; ++c) {
         const double rho = std::nearbyint(r[c] / norm * scale) / scale;
@@ -183,6 +211,21 @@ class Reference {
 };
 
 }  // namespace
+
+std::vector<double> reference_prototypes(const ReferenceRows& rows) {
+  const std::size_t features = rows.lattice.dim - 1;
+  std::vector<double> prototypes;
+  for (std::size_t c = 0; c < rows.classes; ++c) {
+    std::vector<double> sum(features, 0.0);
+    for (std::size_t row = 0; row < rows.q.size(); ++row) {
+      if (rows.labels[row] != static_cast<std::int32_t>(c)) continue;
+      for (std::size_t a = 0; a < features; ++a) sum[a] += rows.q[row][a];
+    }
+    const double length = std::sqrt(squares_of(sum));
+    for (const double entry : sum) prototypes.push_back(entry / length);
+  }
+  return prototypes;
+}
 
 std::vector<double> reference_fit(const ReferenceRows& rows, const FitOptions& options, double intercept) {
   return Reference(rows, options, intercept).fit();

@@ -18,6 +18,9 @@ struct ReferenceRows {
   std::vector<std::int32_t> labels;
 };
 
+/// Class sums without the last coordinate, K x (d - 1), as unit vectors.
+std::vector<double> reference_prototypes(const ReferenceRows& rows);
+
 /// W_T, K x d, of options.method with its defaults, in units of 1 / feature. `intercept` is the share of C^2 that the
 /// rows' last coordinate takes. W and residuals are rounded to their lattices, as the method does.
 std::vector<double> reference_fit(const ReferenceRows& rows, const FitOptions& options, double intercept);

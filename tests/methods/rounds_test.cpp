@@ -12,6 +12,7 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/methods/gradient_rounds.hpp"
 #include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/model/classifier.hpp"
 
 namespace dpreduce {
 namespace {
@@ -92,17 +93,16 @@ class RoundsTest : public testing::Test {
   double training_accuracy(const LinearScores& scores) const {
     Preprocessing plain = preprocessing();
     plain.intercept = 0.0;
-    const RowTransform transform(plain);
-    std::vector<double> row(kInputDim);
+    const Classifier classifier({.method = "test",
+                                 .privacy = {},
+                                 .preprocessing = plain,
+                                 .classes = kClasses,
+                                 .weights = scores.weights,
+                                 .bias = scores.bias,
+                                 .prototypes = scores.prototypes});
+    const std::vector<std::int32_t> labels = classifier.predict_labels(x_);
     std::size_t correct = 0;
-    for (std::size_t i = 0; i < kRows; ++i) {
-      transform(std::span(x_).subspan(i * kInputDim, kInputDim), row);
-      std::vector<double> z = scores.bias;
-      for (std::size_t c = 0; c < kClasses; ++c) {
-        for (std::size_t a = 0; a < kInputDim; ++a) z[c] += scores.weights[c * kInputDim + a] * row[a];
-      }
-      correct += std::max_element(z.begin(), z.end()) - z.begin() == y_[i] ? 1 : 0;
-    }
+    for (std::size_t i = 0; i < kRows; ++i) correct += labels[i] == y_[i] ? 1 : 0;
     return static_cast<double>(correct) / kRows;
   }
 
@@ -161,6 +161,50 @@ TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
   EXPECT_NEAR(std::sqrt(squares), 0.25, 1e-9);
   const LinearScores ball = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
   for (std::size_t e = 0; e < ball.weights.size(); ++e) EXPECT_NEAR(inside.weights[e], ball.weights[e], 1e-6);
+}
+
+TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
+  const ReferenceRows rows = lattice_rows();
+  const std::vector<double> prototypes = reference_prototypes(rows);
+  for (const Method method : {Method::kFc, Method::kGd, Method::kAdam}) {
+    FitOptions options = options_of(method);
+    options.rounds = 4;
+    const LinearScores cold = fit(options);
+    EXPECT_TRUE(cold.prototypes.empty());
+    options.warm_start = true;
+    const LinearScores scores = fit(options);
+    const LinearScores expected = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
+    const double size = std::sqrt(squared_norm(expected.weights));
+    for (std::size_t e = 0; e < expected.weights.size(); ++e) {
+      EXPECT_NEAR(scores.weights[e], expected.weights[e], 1e-6 * size);
+    }
+    EXPECT_GT(std::abs(scores.weights[0] - cold.weights[0]), 1e-3 * size);
+    ASSERT_EQ(scores.prototypes.size(), prototypes.size());
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      const auto of_class = std::span(scores.prototypes).subspan(c * kInputDim, kInputDim);
+      const double length = std::sqrt(squared_norm(of_class));
+      for (std::size_t a = 0; a < kInputDim; ++a) {
+        EXPECT_NEAR(of_class[a] / length, prototypes[c * kInputDim + a], 1e-12);
+      }
+    }
+    options.rounds.reset();
+    options.budget.non_private = false;
+    options.budget.mu = 2.0;
+    EXPECT_GE(training_accuracy(fit(options)), 0.8) << to_string(method);
+  }
+}
+
+TEST_F(RoundsTest, AWarmStartTakesItsShareOfTheBudget) {
+  FitOptions options = options_of(Method::kFc);
+  options.budget.non_private = false;
+  options.budget.mu = 1.0;
+  options.warm_start = true;
+  options.warm_start_share = 0.25;
+  const FitPlan plan = plan_fit(options, kInputDim);
+  ASSERT_EQ(plan.requests.size(), 3u);
+  EXPECT_EQ(plan.requests[1].name, "class_means");  // after the Gram matrix, before the rounds
+  EXPECT_NEAR(std::pow(plan.noise->release("class_means").mu, 2), 0.25, 1e-9);
+  EXPECT_NEAR(plan.noise->mu, 1.0, 1e-9);
 }
 
 TEST_F(RoundsTest, TheClipNormIsAChoiceOfUnits) {

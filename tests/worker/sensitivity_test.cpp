@@ -54,7 +54,7 @@ std::vector<double> some_weights(std::size_t dim) {
 }
 
 Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
-                       const RowTransform& transform, Loss loss, const Rows& rows) {
+                       const RowTransform& transform, Loss loss, bool has_prior, const Rows& rows) {
   const TemporaryFolder folder;
   std::vector<float> x;
   std::vector<std::int32_t> y;
@@ -70,7 +70,8 @@ Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseReque
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
-  const GradientPoint point{weights, loss};
+  const Prior prior{weights, transform.preprocessing().dim()};
+  const GradientPoint point{weights, loss, has_prior ? &prior : nullptr};
   return registered.compute(request, {worker, transform, plan, on_chunk, &point});
 }
 
@@ -128,6 +129,7 @@ struct Terms {
   Adjacency adjacency;
   Normalize normalize;
   Loss loss;
+  bool has_prior = false;  // of gradients
 };
 
 class Sensitivity : public testing::TestWithParam<Terms> {};
@@ -173,9 +175,9 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         } else {
           neighbour.insert(neighbour.begin() + static_cast<std::ptrdiff_t>(place), random_row(engine));
         }
-        const auto squares =
-            squared_differences(request, statistic_of(registered, request, transform, GetParam().loss, rows),
-                                statistic_of(registered, request, transform, GetParam().loss, neighbour));
+        const auto squares = squared_differences(
+            request, statistic_of(registered, request, transform, GetParam().loss, GetParam().has_prior, rows),
+            statistic_of(registered, request, transform, GetParam().loss, GetParam().has_prior, neighbour));
         EXPECT_TRUE(is_within(squares, request.profiles)) << registered.release;
         for (std::size_t block = 0; block < largest.size(); ++block) {
           largest[block] = std::max(largest[block], squares[block]);
@@ -191,7 +193,9 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         // sign: its declared bound holds, and random rows come within a half of it.
         // Two rows of full length at a right angle, whose classes' weights are both as large as may be, are as rare.
         const bool is_of_a_point = registered.release == "gradient" || registered.release == "newton";
-        const double reach = is_of_a_point ? 0.2 : 0.99;
+        // A prior leaves no more than half of a residual.
+        const double reach_of_a_point = GetParam().has_prior ? 0.05 : 0.2;
+        const double reach = is_of_a_point ? reach_of_a_point : 0.99;
         const bool never_moves = request.blocks[block].name == "row_count" && terms.adjacency == Adjacency::kReplaceOne;
         if (!never_moves && !is_centred) {
           EXPECT_GE(static_cast<double>(largest[block]), reach * static_cast<double>(declared))
@@ -209,7 +213,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Terms{Metric::kEuclidean, Adjacency::kAddRemove, Normalize::kNone, Loss::kSquare},
                     Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSigmoid},
                     Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid},
-                    Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSoftmax}));
+                    Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSoftmax},
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kNone, Loss::kSoftmax, true}));
 
 TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
   ReleaseTerms terms;
