@@ -8,10 +8,11 @@
 
 namespace dpreduce {
 
-/// scores(x) = W x + b, W row-major classes x dim.
+/// scores(x) = W x + b, W row-major classes x dim; with prototypes softmax(W x + b) + softmax(cosines to prototypes).
 struct LinearScores {
   std::vector<double> weights;
   std::vector<double> bias;
+  std::vector<double> prototypes{};  ///< classes x dim, or empty
 };
 
 /// Scores of rows (sqrt(1 - a) v, sqrt(a) C) as scores of v: the intercept's weight becomes the bias.

@@ -69,12 +69,16 @@ void Releaser::add_noise(const PlannedBlock& block, const std::string& noise_id,
     add_stream(block.name, block.sigma, values);
     return;
   }
-  const std::uint64_t order = triangle_order(values.size()).value();
-  SecretVector<std::int64_t> diagonal(order);
-  for (std::uint64_t i = 0; i < order; ++i) diagonal[i] = values[triangle_row(i, order)];
+  const std::uint64_t elements = values.size() / block.triangles;
+  const std::uint64_t order = triangle_order(elements).value();
+  const auto on_diagonal = [&](std::uint64_t i) -> std::int64_t& {
+    return values[i / order * elements + triangle_row(i % order, order)];
+  };
+  SecretVector<std::int64_t> diagonal(block.triangles * order);
+  for (std::uint64_t i = 0; i < diagonal.size(); ++i) diagonal[i] = on_diagonal(i);
   add_stream(block.name + "/diagonal", block.sigma, diagonal);
   add_stream(block.name, off_diagonal_sigma(block.sigma), values);
-  for (std::uint64_t i = 0; i < order; ++i) values[triangle_row(i, order)] = diagonal[i];
+  for (std::uint64_t i = 0; i < diagonal.size(); ++i) on_diagonal(i) = diagonal[i];
 }
 
 Release Releaser::release(std::string_view name, Statistic local) {

@@ -27,8 +27,9 @@ constexpr std::size_t kModelHeader = 4096;
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
   Outputs(const FitOptions& options, const FitPlan& plan) : model(options.out) {
+    const std::size_t heads = options.warm_start ? 2 : 1;
     const std::size_t row_constants = (1 + options.pca) * plan.preprocessing.dim() + options.select;
-    model.reserve(kModelHeader + sizeof(double) * (options.classes * (plan.dim + 1) + row_constants));
+    model.reserve(kModelHeader + sizeof(double) * (options.classes * (heads * plan.dim + 1) + row_constants));
     if (!options.report.empty()) report.emplace(options.report);
   }
   AtomicFile model;
@@ -102,7 +103,7 @@ Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Pr
                         .classes = options.classes,
                         .weights = std::move(scores.weights),
                         .bias = std::move(scores.bias),
-                        .prototypes = {}};
+                        .prototypes = std::move(scores.prototypes)};
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;
     parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};

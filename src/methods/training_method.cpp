@@ -21,6 +21,12 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
       return make_preconditioned_descent_method(options);
     case Method::kFisher:
       return make_fisher_method(options);
+    case Method::kGd:
+      return make_gradient_descent_method(options);
+    case Method::kAdam:
+      return make_adam_method(options);
+    case Method::kNewton:
+      return make_newton_method(options);
     case Method::kAuto:
       break;
   }

@@ -44,6 +44,9 @@ std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
 
 /// Makes the coordinator's W and b known to every rank. Collective.
 LinearScores shared_scores(LinearScores scores, TrainingRun& run);

@@ -7,6 +7,7 @@
 #include "dpreduce/worker/class_statistics.hpp"
 #include "dpreduce/worker/gradient_statistic.hpp"
 #include "dpreduce/worker/gram_statistics.hpp"
+#include "dpreduce/worker/newton_statistic.hpp"
 
 namespace dpreduce {
 namespace {
@@ -43,6 +44,11 @@ ReleaseRequest request_fisher(const ReleaseTerms& terms, double share) {
   return fisher_release(terms.classes, terms.dim, terms.adjacency, share);
 }
 
+ReleaseRequest request_newton(const ReleaseTerms& terms, double share) {
+  return newton_release(terms.classes, terms.dim, terms.loss, terms.hessian_share, terms.rounds, terms.adjacency,
+                        share);
+}
+
 constexpr std::array kStatistics{RegisteredStatistic{"center", request_center, center_statistic},
                                  RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
                                  RegisteredStatistic{"gram", request_gram, gram_statistic},
@@ -50,7 +56,8 @@ constexpr std::array kStatistics{RegisteredStatistic{"center", request_center, c
                                  RegisteredStatistic{"gradient", request_gradient, gradient_statistic},
                                  RegisteredStatistic{"pca", request_pca, gram_statistic},
                                  RegisteredStatistic{"feature_sums", request_feature_sums, class_means_statistic},
-                                 RegisteredStatistic{"fisher", request_fisher, fisher_statistic}};
+                                 RegisteredStatistic{"fisher", request_fisher, fisher_statistic},
+                                 RegisteredStatistic{"newton", request_newton, newton_statistic}};
 
 }  // namespace
 

@@ -18,8 +18,10 @@ struct ReleaseTerms {
   std::size_t dim = 0;
   Metric metric = Metric::kCosine;
   Adjacency adjacency = Adjacency::kAddRemove;
-  double gram_share = 0.5;   ///< of a least_squares release's mu^2
-  std::uint64_t rounds = 1;  ///< of gradients
+  double gram_share = 0.5;     ///< of a least_squares release's mu^2
+  double hessian_share = 0.5;  ///< of a newton release's mu^2
+  Loss loss = Loss::kSoftmax;  ///< of a newton release
+  std::uint64_t rounds = 1;    ///< of gradients
 };
 
 struct RegisteredStatistic {

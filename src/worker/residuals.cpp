@@ -68,16 +68,36 @@ double exp_of_nonpositive(double x) {
   return exp_polynomial(x);
 }
 
+void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
+                         std::span<double> p) {
+  for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * static_cast<double>(products[c]);
+  if (loss == Loss::kSoftmax) softmax(p);
+  if (loss == Loss::kSigmoid) sigmoid(p);
+}
+
+void prior_probabilities(std::span<const std::int64_t> products, double row_length,
+                         std::span<const double> direction_lengths, std::span<double> u) {
+  for (std::size_t c = 0; c < u.size(); ++c) {
+    const double lengths = row_length * direction_lengths[c];
+    u[c] = lengths > 0.0 ? static_cast<double>(products[c]) / lengths : 0.0;
+  }
+  softmax(u);
+}
+
 void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors, std::int32_t label,
-                      Loss loss, std::span<double> scratch, std::span<std::int16_t> rho) {
+                      Loss loss, std::span<double> scratch, std::span<std::int16_t> rho,
+                      std::span<const double> prior) {
   if (label == kNoLabel) {
     std::fill(rho.begin(), rho.end(), std::int16_t{0});
     return;
   }
-  for (std::size_t c = 0; c < scratch.size(); ++c) scratch[c] = factors[c] * static_cast<double>(products[c]);
-  if (loss == Loss::kSoftmax) softmax(scratch);
-  if (loss == Loss::kSigmoid) sigmoid(scratch);
-  scratch[static_cast<std::size_t>(label)] -= 1.0;
+  class_probabilities(products, factors, loss, scratch);
+  const auto target = static_cast<std::size_t>(label);
+  const double share = prior.empty() ? 1.0 : scratch[target] / (scratch[target] + prior[target]);
+  scratch[target] -= 1.0;
+  if (!prior.empty()) {
+    for (double& entry : scratch) entry *= share;
+  }
 
   const double norm = std::sqrt(squared_norm(scratch));
   if (norm > 1.0) {

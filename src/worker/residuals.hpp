@@ -1,6 +1,7 @@
 // Residuals of one row: how far its scores are from its label, clipped, on the lattice.
 //
 //     z_c = factor_c <q, w_c>      p = softmax(z), 1 / (1 + exp(-z)) or z      r = p - onehot(y)
+//     with a prior u (K probabilities), of the loss -log((p_y + u_y) / 2):  r = (p - onehot(y)) p_y / (p_y + u_y)
 //     r <- r min(1, 1 / |r|_2)     rho = round(r (S - ceil(sqrt(K)/2))),  sum_c rho_c^2 <= S^2 checked in integers
 //
 // Every step is one fixed sequence of IEEE double operations, with an exponential of our own: a row's residual has the
@@ -17,9 +18,20 @@ namespace dpreduce {
 /// exp(x) for x <= 0, within 4e-16 relative; 0 below -700. No branch, no table, no library call.
 double exp_of_nonpositive(double x);
 
+/// Writes p (K entries) of a row with exact products <q, w_c>. Preconditions: all spans have K >= 2 entries.
+void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
+                         std::span<double> p);
+
+/// Writes u = softmax(h) (K entries), h_c = <q, w_c> / (|q| |w_c|), or 0 where a length is 0. Preconditions: all spans
+/// have K >= 2 entries.
+void prior_probabilities(std::span<const std::int64_t> products, double row_length,
+                         std::span<const double> direction_lengths, std::span<double> u);
+
 /// Writes rho (K entries) of a row with exact products <q, w_c> and class `label`; zeros for kNoLabel.
-/// `scratch` has K entries. Preconditions: all spans have K >= 2 entries, label < K.
+/// `scratch` has K entries; `prior` none or, with Loss::kSoftmax, K. Preconditions: all other spans have K >= 2
+/// entries, label < K. Source of the loss with a prior: paper 000, Definition 2.4.
 void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors, std::int32_t label,
-                      Loss loss, std::span<double> scratch, std::span<std::int16_t> rho);
+                      Loss loss, std::span<double> scratch, std::span<std::int16_t> rho,
+                      std::span<const double> prior = {});
 
 }  // namespace dpreduce

@@ -7,10 +7,17 @@
 
 namespace dpreduce {
 
+/// A second head beside the weights that are trained: softmax of a row's cosines to released directions (K x d).
+struct Prior {
+  const LatticeWeights& directions;
+  std::size_t features;  ///< of a row's d coordinates; what follows is an intercept, for which directions are 0
+};
+
 /// The public point at which a gradient is taken.
 struct GradientPoint {
   const LatticeWeights& weights;
   Loss loss = Loss::kSoftmax;
+  const Prior* prior = nullptr;  ///< with kSoftmax only
 };
 
 struct StatisticInputs {

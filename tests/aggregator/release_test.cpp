@@ -244,5 +244,40 @@ TEST_F(ReleaserTest, SymmetricNoiseHasHalfTheVarianceBesideTheDiagonal) {
   EXPECT_NEAR(beside / besides, 0.5, 5.0 * 0.5 * std::sqrt(2.0 / besides));
 }
 
+// False alarm: each of three variances twice is within 5 standard errors but for 6e-7.
+TEST_F(ReleaserTest, EveryTriangleOfASymmetricBlockHasItsDiagonal) {
+  constexpr std::size_t kOrder = 300;
+  const ReleaseRequest request = newton_release(kClasses, kOrder, Loss::kSoftmax, 0.5, 1, Adjacency::kAddRemove, 1.0);
+  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
+  const double sigma = plan.release("newton").block("hessians").sigma;
+  Releaser releaser(ranks_, plan, NoiseKey::from_seed(6),
+                    {.ledger_path = ledger_.string(), .limit = std::nullopt, .replay = Replay::kNever},
+                    context("newton"));
+  const auto values = values_of(releaser.release("newton", empty_statistic(request)), "hessians");
+  ASSERT_EQ(values.size(), kClasses * triangle_elements(kOrder));
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    double diagonal = 0.0;
+    double beside = 0.0;
+    for (std::size_t i = 0; i < kOrder; ++i) {
+      for (std::size_t j = i; j < kOrder; ++j) {
+        const std::size_t place = c * triangle_elements(kOrder) + triangle_row(i, kOrder) + j - i;
+        const double entry = static_cast<double>(values[place]) / sigma;
+        (i == j ? diagonal : beside) += entry * entry;
+      }
+    }
+    const auto count = static_cast<double>(triangle_elements(kOrder) - kOrder);
+    EXPECT_NEAR(diagonal / kOrder, 1.0, 5.0 * std::sqrt(2.0 / kOrder));
+    EXPECT_NEAR(beside / count, 0.5, 0.5 * 5.0 * std::sqrt(2.0 / count));
+  }
+}
+
+TEST(NewtonRelease, SplitsItsBudgetAsSaid) {
+  const ReleaseRequest request = newton_release(10, 20, Loss::kSigmoid, 0.3, 4, Adjacency::kAddRemove, 1.0);
+  const NoisePlan plan = make_noise_plan(2.0, Adjacency::kAddRemove, {request});
+  EXPECT_NEAR(std::pow(plan.releases[0].block("hessians").mu, 2), 0.3, 1e-9);  // of 4 a run, 1 a round
+  EXPECT_NEAR(std::pow(plan.releases[0].block("gradient").mu, 2), 0.7, 1e-9);
+  EXPECT_EQ(plan.releases[0].block("hessians").squared_sensitivity, hessian_bound(Loss::kSigmoid, 10));
+}
+
 }  // namespace
 }  // namespace dpreduce

@@ -125,6 +125,13 @@ std::vector<Choices> all_choices() {
   all.push_back({"fc_pca_select", "--method fc --rounds 2 --pca 17 --select 9 --pca-share 0.2 --select-share 0.05"});
   all.push_back({"mean_pca", "--method mean --pca 3"});
   all.push_back({"ls_public_pca", "--method ls --shared-gram --pca 8 --center public --public-x public.npy"});
+  all.push_back({"gd", "--method gd --rounds 3 --center dp"});
+  all.push_back({"gd_ball", "--method gd --rounds 3 --radius 2 --learning-rate 0.5 --iterate average --loss sigmoid"});
+  all.push_back({"adam", "--method adam --rounds 3 --adjacency replace-one"});
+  all.push_back({"gd_warm", "--method gd --rounds 2 --warm-start"});
+  all.push_back({"fc_warm", "--method fc --rounds 2 --warm-start --warm-start-share 0.4 --center dp"});
+  all.push_back({"newton", "--method newton --rounds 2 --center dp --adjacency replace-one"});
+  all.push_back({"newton_sigmoid", "--method newton --rounds 2 --loss sigmoid --iterate average"});
   all.push_back({"automatic", "--method auto"});
   all.push_back({"center_public", "--method mean --metric euclidean --center public --public-x public.npy"});
   return all;

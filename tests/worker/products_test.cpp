@@ -1,5 +1,6 @@
 // Gram matrices, class sums and gradients over a worker's rows, against sums written out over the same lattice rows.
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ class ProductsTest : public testing::Test {
   Statistic statistic(std::string_view release, unsigned threads, std::size_t memory,
                       const GradientPoint* point = nullptr) const {
     ReleaseTerms terms;
+    if (point != nullptr) terms.loss = point->loss;
     terms.classes = kClasses;
     terms.dim = dim();
     const RegisteredStatistic& registered = registered_statistic(release);
@@ -133,6 +135,53 @@ TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
       for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
         const Statistic gradient = statistic("gradient", threads, memory, &point);
         for (std::size_t e = 0; e < expected.size(); ++e) ASSERT_EQ(gradient.block(0)[e], expected[e]);
+      }
+    }
+  }
+}
+
+// w_ic = p_ic (1 - p_ic) from the library's exponential; rows of at most two classes' doubt pass the bound unchanged.
+TEST_F(ProductsTest, HessiansAreWeightedGramMatricesUpToRounding) {
+  std::mt19937 engine(4);
+  std::normal_distribution<double> normal;
+  std::vector<double> w(kClasses * dim());
+  for (double& entry : w) entry = normal(engine);
+  const LatticeWeights weights(w, lattice());
+  for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid}) {
+    const std::size_t triangle = triangle_elements(dim());
+    std::vector<double> expected(kClasses * triangle, 0.0);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      std::vector<double> p(kClasses);
+      double sum = 0.0;
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        std::int64_t product = 0;
+        for (std::size_t a = 0; a < dim(); ++a) product += std::int64_t{rows_[i][a]} * weights.values()[c * dim() + a];
+        p[c] = std::exp(weights.factors()[c] * static_cast<double>(product));
+        sum += p[c];
+      }
+      for (double& entry : p) entry = loss == Loss::kSoftmax ? entry / sum : entry / (1.0 + entry);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        for (std::size_t a = 0; a < dim(); ++a) {
+          for (std::size_t b = a; b < dim(); ++b) {
+            expected[c * triangle + triangle_row(a, dim()) + b - a] += p[c] * (1.0 - p[c]) * rows_[i][a] * rows_[i][b];
+          }
+        }
+      }
+    }
+    const GradientPoint point{weights, loss};
+    const Statistic first = statistic("newton", 1, std::size_t{1} << 20, &point);
+    const auto hessians = first.block(first.index_of("hessians"));
+    ASSERT_EQ(hessians.size(), expected.size());
+    for (std::size_t e = 0; e < expected.size(); ++e) {
+      // Each product of two roundings is off by at most (|q_a| + |q_b| + 1) / 2 < S.
+      ASSERT_NEAR(static_cast<double>(hessians[e]), expected[e], kRows * double{kLatticeNorm}) << e;
+    }
+    const Statistic gradient = statistic("gradient", 1, std::size_t{1} << 20, &point);
+    for (const unsigned threads : {1U, 3U}) {
+      for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
+        const Statistic again = statistic("newton", threads, memory, &point);
+        EXPECT_TRUE(std::equal(hessians.begin(), hessians.end(), again.block(1).begin()));
+        EXPECT_TRUE(std::equal(again.block(0).begin(), again.block(0).end(), gradient.block(0).begin()));
       }
     }
   }

@@ -53,6 +53,38 @@ TEST(LatticeResidual, IsProbabilitiesMinusLabelOnTheLattice) {
   EXPECT_NEAR(sigmoid[2], -0.5 * scale, 0.51);
 }
 
+TEST(LatticeResidual, WithAPriorIsTheGradientOfTheResidualLoss) {
+  // Cosines 0.5, -1, 0, 0 from products of lengths 2 and 4, 5, 1, 0.
+  std::vector<double> prior(4);
+  prior_probabilities(std::vector<std::int64_t>{4, -10, 0, 0}, 2.0, std::vector<double>{4.0, 5.0, 1.0, 0.0}, prior);
+  const double prior_sum = std::exp(0.5) + std::exp(-1.0) + 2.0;
+  EXPECT_NEAR(prior[0], std::exp(0.5) / prior_sum, 1e-15);
+  EXPECT_NEAR(prior[1], std::exp(-1.0) / prior_sum, 1e-15);
+  EXPECT_NEAR(prior[3], 1.0 / prior_sum, 1e-15);
+
+  // By central differences of the loss in each score z_c = products_c factor_c.
+  const std::vector<std::int64_t> products{100, -50, 20, 0};
+  const std::vector<double> factors{0.01, 0.02, 0.05, 1.0};
+  const std::int32_t label = 2;
+  const auto loss = [&](std::size_t moved, double by) {
+    double sum = 0.0;
+    double of_label = 0.0;
+    for (std::size_t c = 0; c < 4; ++c) {
+      const double z = factors[c] * static_cast<double>(products[c]) + (c == moved ? by : 0.0);
+      sum += std::exp(z);
+      if (c == static_cast<std::size_t>(label)) of_label = std::exp(z);
+    }
+    return -std::log((of_label / sum + prior[static_cast<std::size_t>(label)]) / 2.0);
+  };
+  std::vector<double> scratch(4);
+  std::vector<std::int16_t> rho(4);
+  lattice_residual(products, factors, label, Loss::kSoftmax, scratch, rho, prior);
+  const double scale = Lattice{1.0, 4}.scale();
+  for (std::size_t c = 0; c < 4; ++c) {
+    EXPECT_NEAR(rho[c], (loss(c, 1e-5) - loss(c, -1e-5)) / 2e-5 * scale, 0.51);
+  }
+}
+
 TEST(LatticeResidual, NeverPassesTheNormBound) {
   std::mt19937_64 engine(2);
   for (const std::size_t classes : {2u, 3u, 10u, 257u, 1000u}) {

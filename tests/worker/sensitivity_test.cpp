@@ -54,7 +54,7 @@ std::vector<double> some_weights(std::size_t dim) {
 }
 
 Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
-                       const RowTransform& transform, Loss loss, const Rows& rows) {
+                       const RowTransform& transform, Loss loss, bool has_prior, const Rows& rows) {
   const TemporaryFolder folder;
   std::vector<float> x;
   std::vector<std::int32_t> y;
@@ -70,7 +70,8 @@ Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseReque
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
-  const GradientPoint point{weights, loss};
+  const Prior prior{weights, transform.preprocessing().dim()};
+  const GradientPoint point{weights, loss, has_prior ? &prior : nullptr};
   return registered.compute(request, {worker, transform, plan, on_chunk, &point});
 }
 
@@ -82,9 +83,12 @@ std::vector<std::uint64_t> squared_differences(const ReleaseRequest& request, co
     const std::size_t elements = a.block(block).size();
     std::vector<std::uint64_t> weights(elements, 1);
     if (request.blocks[block].noise == BlockNoise::kSymmetric) {
-      const std::uint64_t order = triangle_order(elements).value();
+      const std::uint64_t triangle = elements / request.blocks[block].triangles;
+      const std::uint64_t order = triangle_order(triangle).value();
       weights.assign(elements, 2);
-      for (std::uint64_t i = 0; i < order; ++i) weights[triangle_row(i, order)] = 1;
+      for (std::uint64_t first = 0; first < elements; first += triangle) {
+        for (std::uint64_t i = 0; i < order; ++i) weights[first + triangle_row(i, order)] = 1;
+      }
     }
     for (std::size_t e = 0; e < elements; ++e) {
       const std::int64_t difference = a.block(block)[e] - b.block(block)[e];
@@ -131,6 +135,7 @@ struct Terms {
   Adjacency adjacency;
   Normalize normalize;
   Loss loss;
+  bool has_prior = false;  // of gradients
 };
 
 class Sensitivity : public testing::TestWithParam<Terms> {};
@@ -153,7 +158,9 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
     terms.dim = transform.output_dim();
     terms.metric = GetParam().metric;
     terms.adjacency = GetParam().adjacency;
+    terms.loss = GetParam().loss;
     for (const RegisteredStatistic& registered : registered_statistics()) {
+      if (registered.release == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
       const ReleaseRequest request = registered.request(terms, 1.0);
       std::vector<std::uint64_t> largest(request.blocks.size(), 0);
       for (int trial = 0; trial < kTrials; ++trial) {
@@ -178,9 +185,9 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         } else {
           neighbour.insert(neighbour.begin() + static_cast<std::ptrdiff_t>(place), random_row(engine));
         }
-        const auto squares =
-            squared_differences(request, statistic_of(registered, request, transform, GetParam().loss, rows),
-                                statistic_of(registered, request, transform, GetParam().loss, neighbour));
+        const auto squares = squared_differences(
+            request, statistic_of(registered, request, transform, GetParam().loss, GetParam().has_prior, rows),
+            statistic_of(registered, request, transform, GetParam().loss, GetParam().has_prior, neighbour));
         EXPECT_TRUE(is_within(squares, request.profiles)) << registered.release;
         for (std::size_t block = 0; block < largest.size(); ++block) {
           largest[block] = std::max(largest[block], squares[block]);
@@ -194,7 +201,11 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
           declared = std::max(declared, profile.squared_l2[block]);
         // The opposite end of the ball in a gradient needs two rows whose residuals both have full length and opposite
         // sign: its declared bound holds, and random rows come within a half of it.
-        const double reach = registered.release == "gradient" ? 0.2 : 0.99;
+        // Two rows of full length at a right angle, whose classes' weights are both as large as may be, are as rare.
+        const bool is_of_a_point = registered.release == "gradient" || registered.release == "newton";
+        // A prior leaves no more than half of a residual.
+        const double reach_of_a_point = GetParam().has_prior ? 0.05 : 0.2;
+        const double reach = is_of_a_point ? reach_of_a_point : 0.99;
         const bool never_moves = request.blocks[block].name == "row_count" && terms.adjacency == Adjacency::kReplaceOne;
         if (!never_moves && prepared == Prepared::kPlain) {
           EXPECT_GE(static_cast<double>(largest[block]), reach * static_cast<double>(declared))
@@ -210,7 +221,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSoftmax},
                     Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kNone, Loss::kSquare},
                     Terms{Metric::kEuclidean, Adjacency::kAddRemove, Normalize::kNone, Loss::kSquare},
-                    Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSigmoid}));
+                    Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSigmoid},
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid},
+                    Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSoftmax},
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kNone, Loss::kSoftmax, true}));
 
 TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
   ReleaseTerms terms;

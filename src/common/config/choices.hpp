@@ -9,7 +9,7 @@
 namespace dpreduce {
 
 enum class OutputFormat { kText, kJson };
-enum class Method { kAuto, kMean, kLs, kFc, kFisher };
+enum class Method { kAuto, kMean, kLs, kFc, kGd, kAdam, kNewton, kFisher };
 /// How a row is compared with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
@@ -20,6 +20,11 @@ enum class Loss {
   kSoftmax,  ///< residual softmax(z) - y
   kSigmoid,  ///< residual 1 / (1 + exp(-z_c)) - y_c
   kSquare    ///< residual z - y
+};
+/// Which weights training rounds end in.
+enum class Iterate {
+  kLast,    ///< W_T
+  kAverage  ///< (W_1 + ... + W_T) / T
 };
 /// What a row is centred by before its (second) scaling to the clip norm.
 enum class Centering {
@@ -69,9 +74,10 @@ inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"
                                                     std::pair{std::string_view{"json"}, OutputFormat::kJson}};
 template <>
 inline constexpr std::array spellings<Method>{
-    std::pair{std::string_view{"auto"}, Method::kAuto}, std::pair{std::string_view{"mean"}, Method::kMean},
-    std::pair{std::string_view{"ls"}, Method::kLs}, std::pair{std::string_view{"fc"}, Method::kFc},
-    std::pair{std::string_view{"fisher"}, Method::kFisher}};
+    std::pair{std::string_view{"auto"}, Method::kAuto},     std::pair{std::string_view{"mean"}, Method::kMean},
+    std::pair{std::string_view{"ls"}, Method::kLs},         std::pair{std::string_view{"fc"}, Method::kFc},
+    std::pair{std::string_view{"gd"}, Method::kGd},         std::pair{std::string_view{"adam"}, Method::kAdam},
+    std::pair{std::string_view{"newton"}, Method::kNewton}, std::pair{std::string_view{"fisher"}, Method::kFisher}};
 template <>
 inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
                                               std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};
@@ -79,6 +85,9 @@ template <>
 inline constexpr std::array spellings<Loss>{std::pair{std::string_view{"softmax"}, Loss::kSoftmax},
                                             std::pair{std::string_view{"sigmoid"}, Loss::kSigmoid},
                                             std::pair{std::string_view{"square"}, Loss::kSquare}};
+template <>
+inline constexpr std::array spellings<Iterate>{std::pair{std::string_view{"last"}, Iterate::kLast},
+                                               std::pair{std::string_view{"average"}, Iterate::kAverage}};
 template <>
 inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
                                                  std::pair{std::string_view{"dp"}, Centering::kDp},

@@ -22,10 +22,25 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_flag("--shared-gram", options.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
-  add_count(app, "--rounds", options.rounds, "fc: gradients, each released with its share of mu^2")
-      ->capture_default_str()
+  add_count(app, "--rounds", options.rounds,
+            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 10, 40, 40, 6")
       ->group("Method");
-  add_choice(app, "--loss", options.loss, "fc: what is descended on")->group("Method");
+  add_optional_choice(app, "--loss", options.loss, "fc, gd, adam, newton: what is descended on; default: softmax")
+      ->group("Method");
+  add_optional_choice(app, "--iterate", options.iterate,
+                      "fc, gd, adam, newton: the last weights, or the average of all rounds'; default: last")
+      ->group("Method");
+  app.add_option(
+         "--learning-rate", options.learning_rate,
+         "gd: W changes by so much of a round's summed gradient; adam: by so much an entry; default: chosen from "
+         "noised values")
+      ->group("Method");
+  app.add_option("--radius", options.radius, "gd: W is kept within this Frobenius norm; default: not")->group("Method");
+  app.add_flag("--warm-start", options.warm_start,
+               "fc, gd, adam: release class means first; rounds then learn what their cosines leave open")
+      ->group("Method");
+  app.add_option("--warm-start-share", options.warm_start_share, "share of mu^2 that those means take; default: 0.2")
+      ->group("Method");
   app.add_option("--center-share", options.center_share, "share of mu^2 that the released mean takes")
       ->capture_default_str()
       ->group("Method");

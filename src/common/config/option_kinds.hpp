@@ -14,7 +14,10 @@ namespace dpreduce {
 template <typename E>
 std::string all_spellings() {
   std::string all;
-  for (const auto& [spelling, value] : spellings<E>) all += (all.empty() ? "" : "|") + std::string(spelling);
+  for (const auto& [spelling, value] : spellings<E>) {
+    if (!all.empty()) all += '|';
+    all += spelling;
+  }
   return all;
 }
 

@@ -42,12 +42,17 @@ struct FitOptions {
   Metric metric = Metric::kCosine;
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
-  std::optional<Centering> center;   ///< empty: as the method likes it
-  std::optional<double> gram_share;  ///< of mu^2, for the Gram matrix; empty: as the method likes it
-  bool shared_gram = false;          ///< ls: one Gram matrix for all classes
-  std::uint64_t rounds = 10;         ///< of gradients
-  Loss loss = Loss::kSoftmax;
-  double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
+  std::optional<Centering> center;         ///< empty: as the method likes it
+  std::optional<double> gram_share;        ///< of mu^2, for the Gram matrix; empty: as the method likes it
+  bool shared_gram = false;                ///< ls: one Gram matrix for all classes
+  std::optional<std::uint64_t> rounds;     ///< of training; empty: as the method likes it
+  std::optional<Loss> loss;                ///< of training rounds; empty: softmax
+  std::optional<double> learning_rate;     ///< gd, adam; empty: chosen by public knowledge and noised values
+  std::optional<double> radius;            ///< gd: Frobenius norm that W is kept within; empty: none
+  std::optional<Iterate> iterate;          ///< of training rounds; empty: the last
+  bool warm_start = false;                 ///< fc, gd, adam: class means first, as a second head
+  std::optional<double> warm_start_share;  ///< of mu^2, for those means; empty: as the method likes it
+  double center_share = 0.02;              ///< share of mu^2 that the DP centre takes
   std::size_t pool = 1;
   std::size_t pca = 0;                 ///< components to project on; 0: none
   std::optional<double> pca_share;     ///< of mu^2, for components of private rows; empty: a default

@@ -14,7 +14,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
-constexpr std::uint64_t kMostRounds = 100000;
+constexpr int kMostRounds = 100000;
 constexpr unsigned kMostThreads = 1024;
 constexpr double kLargestConfidence = 1.0 - 1e-12;
 constexpr double kFewestTrials = 100;
@@ -61,6 +61,49 @@ void check_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
   if (has_x != has_y) throw UsageError(fmt::format("{} and {} go together: {} is missing", x, y, has_x ? y : x));
 }
 
+constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton";
+
+bool trains_in_rounds(Method method) {
+  return method == Method::kAuto || method == Method::kFc || method == Method::kGd || method == Method::kAdam ||
+         method == Method::kNewton;
+}
+
+// An option that the method would not look at is a misunderstanding.
+void check_used(const char* option, bool is_given, bool is_used, const char* methods) {
+  if (is_given && !is_used) throw UsageError(fmt::format("{} goes with --method {}", option, methods));
+}
+
+void check_training_rounds(const FitOptions& options) {
+  const Method method = options.method;
+  const bool in_rounds = trains_in_rounds(method);
+  check_used("--rounds", options.rounds.has_value(), in_rounds, kMethodsOfRounds);
+  check_used("--loss", options.loss.has_value(), in_rounds, kMethodsOfRounds);
+  check_used("--iterate", options.iterate.has_value(), in_rounds, kMethodsOfRounds);
+  const bool has_rate = method == Method::kGd || method == Method::kAdam;
+  check_used("--learning-rate", options.learning_rate.has_value(), has_rate, "gd and adam; others choose their steps");
+  check_used("--radius", options.radius.has_value(), method == Method::kGd, "gd");
+  const bool has_gram = method == Method::kAuto || method == Method::kLs || method == Method::kFc;
+  check_used("--gram-share", options.gram_share.has_value(), has_gram, "ls or fc");
+  check_used("--warm-start", options.warm_start, in_rounds && method != Method::kNewton, "fc, gd or adam");
+  if (options.warm_start && options.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
+    throw UsageError(fmt::format("--warm-start with --loss {}: the residual loss is one of probabilities; use softmax",
+                                 to_string(*options.loss)));
+  }
+  if (options.warm_start_share) {
+    if (!options.warm_start) throw UsageError("--warm-start-share goes with --warm-start");
+    if (!(*options.warm_start_share > 0.0 && *options.warm_start_share < 1.0)) {
+      throw UsageError(fmt::format("--warm-start-share {}: must lie between 0 and 1", *options.warm_start_share));
+    }
+  }
+  if (options.rounds) check_range("--rounds", static_cast<double>(*options.rounds), 1, double{kMostRounds});
+  if (options.learning_rate) check_positive("--learning-rate", *options.learning_rate);
+  if (options.radius) check_positive("--radius", *options.radius);
+  if (method == Method::kNewton && options.loss == Loss::kSquare) {
+    throw UsageError(
+        "--method newton --loss square: its Hessian is the same for all classes and rounds; use --method ls or fc");
+  }
+}
+
 }  // namespace
 
 FitOptions validated(FitOptions options) {
@@ -87,8 +130,7 @@ FitOptions validated(FitOptions options) {
   if (options.select_share && (options.select == 0 || selects_from_its_own_sums)) {
     throw UsageError("--select-share goes with --select and --method ls or fc; others select from what they release");
   }
-  check_share("--gram-share", options.gram_share);
-  check_range("--rounds", static_cast<double>(options.rounds), 1, static_cast<double>(kMostRounds));
+  check_training_rounds(options);
   if (options.metric != Metric::kCosine && options.method != Method::kMean) {
     throw UsageError("--metric goes with --method mean");
   }

@@ -1,5 +1,7 @@
 #include "dpreduce/privacy/declared_releases.hpp"
 
+#include <cmath>
+
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/privacy/triangle.hpp"
@@ -125,6 +127,32 @@ ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint6
           .share = share,
           .rounds = rounds,
           .blocks = {{"gradient", classes * dim, 1.0}},
+          .profiles = {profile}};
+}
+
+std::uint64_t hessian_bound(Loss loss, std::size_t classes) {
+  DPREDUCE_ASSERT(classes >= 2 && loss != Loss::kSquare);
+  if (classes == 2) return kFourthNorm / 8;
+  if (loss == Loss::kSoftmax) return 4 * kFourthNorm / 27;
+  return classes == 3 ? 3 * (kFourthNorm / 16) : kFourthNorm / 4;
+}
+
+ReleaseRequest newton_release(std::size_t classes, std::size_t dim, Loss loss, double hessian_share,
+                              std::uint64_t rounds, Adjacency adjacency, double share) {
+  DPREDUCE_ASSERT(dim >= 1 && rounds >= 1 && share > 0.0 && hessian_share > 0.0 && hessian_share < 1.0);
+  const std::uint64_t bound = hessian_bound(loss, classes);
+  // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
+  const double hessian_weight = hessian_share / std::sqrt(static_cast<double>(bound));
+  const double gradient_weight = (1.0 - hessian_share) / static_cast<double>(kSquaredNorm);
+  const bool is_add_remove = adjacency == Adjacency::kAddRemove;
+  const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm, bound}}
+                                                   : SensitivityProfile{"another row", {4 * kFourthNorm, 2 * bound}};
+  return {.name = "newton",
+          .share = share,
+          .rounds = rounds,
+          .blocks = {{"gradient", classes * dim, gradient_weight * gradient_weight},
+                     {"hessians", classes * triangle_elements(dim), hessian_weight * hessian_weight,
+                      BlockNoise::kSymmetric, classes}},
           .profiles = {profile}};
 }
 

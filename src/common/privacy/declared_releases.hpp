@@ -74,6 +74,26 @@ ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency ad
 ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
                                 double share);
 
+/// B: one row's sum_c |v_c|^4 <= B in a "newton" release, v_c = round(sqrt(w_c) q), w_c the curvature of its loss in
+/// its score of class c. Checked in integers, row by row.
+///
+/// w_c = p_c (1 - p_c). Softmax: sum_c w_c^2 <= max_c p_c (1 - p_c)^2 = 4 / 27, reached by three equal classes; two
+/// classes reach 1 / 8. Sigmoid: each w_c <= 1 / 4, so that K / 16 holds them all; above K = 4 rows are held to 1 / 4,
+/// so that nothing grows with the number of classes. B = floor of that times S^4.
+/// Preconditions: classes >= 2; loss is not kSquare, whose curvature is 1 everywhere: its Hessian is the Gram matrix.
+std::uint64_t hessian_bound(Loss loss, std::size_t classes);
+
+/// Release "newton", `rounds` times: gradient = sum_i r_i q_i^T (K x d) as above, and hessians: for each class c in
+/// turn the upper triangle of H_c = sum_i v_ic v_ic^T, with symmetric noise. `hessian_share` of the release's mu^2 goes
+/// to the Hessians.
+///
+/// Sensitivity, squared: the K matrices of one row together sum_c |v_c v_c^T|_F^2 = sum_c |v_c|^4 <= B. Add-remove
+/// {S^4, B}. Replace-one {4 S^4, 2 B}, since |v v^T - v' v'^T|_F^2 <= |v|^4 + |v'|^4.
+/// Source: paper 002, Algorithm 1, with the bounds of PRIVACY section 3.1: its sqrt(K) is waste.
+/// Preconditions: as hessian_bound; dim >= 1; rounds >= 1; 0 < hessian_share < 1; 0 < share.
+ReleaseRequest newton_release(std::size_t classes, std::size_t dim, Loss loss, double hessian_share,
+                              std::uint64_t rounds, Adjacency adjacency, double share);
+
 /// An all-zero statistic with the blocks of `request`.
 Statistic empty_statistic(const ReleaseRequest& request);
 

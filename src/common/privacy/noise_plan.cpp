@@ -42,6 +42,10 @@ std::uint64_t largest_squared(const std::vector<SensitivityProfile>& profiles, s
   return largest;
 }
 
+bool are_triangles(std::uint64_t elements, std::uint64_t count) {
+  return count > 0 && elements % count == 0 && triangle_order(elements / count).has_value();
+}
+
 void check_blocks(const ReleaseRequest& release) {
   if (release.blocks.empty()) throw UsageError("release " + release.name + " has no blocks");
   std::set<std::string> names;
@@ -50,8 +54,10 @@ void check_blocks(const ReleaseRequest& release) {
     if (block.name.empty()) throw UsageError("release " + release.name + " has a block without a name");
     if (!names.insert(block.name).second) throw UsageError(where + ": the name occurs twice");
     if (block.elements == 0) throw UsageError(where + ": has no elements");
-    if (block.noise == BlockNoise::kSymmetric && !triangle_order(block.elements)) {
-      throw UsageError(where + ": " + std::to_string(block.elements) + " elements are no upper triangle");
+    if (block.noise == BlockNoise::kSymmetric && !are_triangles(block.elements, block.triangles)) {
+      throw UsageError(
+          where + ": " + std::to_string(block.elements) + " elements are not " +
+          (block.triangles == 1 ? "an upper triangle" : std::to_string(block.triangles) + " upper triangles"));
     }
     require_positive(where + ": loss weight", block.loss_weight);
   }
@@ -130,7 +136,8 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
                               .sensitivity = round_up(sensitivity),
                               .sigma = sigmas[block],
                               .mu = round_up(sensitivity / sigmas[block]),
-                              .noise = request.blocks[block].noise});
+                              .noise = request.blocks[block].noise,
+                              .triangles = request.blocks[block].triangles});
   }
   return release;
 }

@@ -126,6 +126,19 @@ TEST(NoisePlan, ASymmetricBlockMustBeATriangle) {
                UsageError);
 }
 
+TEST(NoisePlan, ASymmetricBlockMayBeSeveralTrianglesOfOneSize) {
+  const auto plan_of = [](std::uint64_t elements, std::uint64_t triangles) {
+    return make_noise_plan(1.0, Adjacency::kAddRemove, "hessians",
+                           {{"hessians", elements, 1.0, BlockNoise::kSymmetric, triangles}},
+                           {{"add-remove", {kSquaredS}}});
+  };
+  EXPECT_EQ(plan_of(12, 2).releases[0].blocks[0].triangles, 2u);
+  EXPECT_THROW(plan_of(12, 1), UsageError);
+  EXPECT_THROW(plan_of(12, 0), UsageError);
+  EXPECT_THROW(plan_of(13, 2), UsageError);
+  EXPECT_THROW(plan_of(14, 2), UsageError);
+}
+
 TEST(Triangle, RowsFollowOneAnother) {
   for (const std::uint64_t order : {1u, 2u, 5u, 1665u}) {
     std::uint64_t position = 0;

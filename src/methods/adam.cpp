@@ -1,0 +1,95 @@
+// DP-Adam: full-batch Adam on noised sums, its second moment cleaned of the noise that is known to be in it.
+//
+//     m <- b1 m + (1 - b1) g      v <- b2 v + (1 - b2) g^2        g the noised gradient, all entrywise
+//     W <- W - rate m' / sqrt(max(v' - s^2, 0) + (f s)^2)         m' = m / (1 - b1^t), v' = v / (1 - b2^t)
+//
+// s^2 is the noise's variance in each entry of g, and so its share of v'. The floor (f s)^2 keeps an entry that is
+// noise alone from a long step; it stands in place of Adam's epsilon.
+// Source: paper 002, Algorithm 4; Kingma and Ba 2015; Tang et al. 2023 (DP-AdamBC) for v' - s^2. Sums, never means.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/methods/gradient_rounds.hpp"
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kIntercept = 0.1;
+constexpr std::uint64_t kRounds = 40;
+constexpr double kFirstDecay = 0.9;
+constexpr double kSecondDecay = 0.99;
+constexpr double kNoiseFloor = 2.0;
+// A step that moves every entry alike changes a score by up to 8.
+constexpr double kScoreReach = 8.0;
+
+class AdamStep : public StepRule {
+ public:
+  AdamStep(double rate, std::size_t entries) : rate_(rate), first_(entries, 0.0), second_(entries, 0.0) {}
+
+  void step(const NoisedRound& round, std::span<double> weights) override {
+    const double noise = round.sigma * round.sigma;
+    const double floor = kNoiseFloor * kNoiseFloor * noise;
+    first_left_ *= kFirstDecay;
+    second_left_ *= kSecondDecay;
+    for (std::size_t e = 0; e < weights.size(); ++e) {
+      const double g = round.gradient[e];
+      first_[e] = kFirstDecay * first_[e] + (1.0 - kFirstDecay) * g;
+      second_[e] = kSecondDecay * second_[e] + (1.0 - kSecondDecay) * g * g;
+      const double mean = first_[e] / (1.0 - first_left_);
+      const double size = std::sqrt(std::max(second_[e] / (1.0 - second_left_) - noise, 0.0) + floor);
+      if (size > 0.0) weights[e] -= rate_ * mean / size;
+    }
+  }
+
+ private:
+  double rate_;
+  double first_left_ = 1.0;   // b1^t
+  double second_left_ = 1.0;  // b2^t
+  std::vector<double> first_;
+  std::vector<double> second_;
+};
+
+class AdamMethod : public TrainingMethod {
+ public:
+  explicit AdamMethod(const FitOptions& options)
+      : settings_(round_settings(options, kRounds)), learning_rate_(options.learning_rate) {}
+
+  std::string_view name() const override { return "adam"; }
+  double intercept() const override { return kIntercept; }
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    terms.rounds = settings_.rounds;
+    return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
+  }
+
+  nlohmann::json settings() const override {
+    nlohmann::json json = to_json(settings_);
+    if (learning_rate_) json["learning_rate"] = *learning_rate_;
+    return json;
+  }
+
+  LinearScores train(TrainingRun& run) const override {
+    const Lattice lattice = run.lattice();
+    const double rate =
+        learning_rate_.value_or(kScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
+    AdamStep rule(rate, run.classes() * lattice.dim);
+    return train_in_rounds(run, settings_, &rule);
+  }
+
+ private:
+  RoundSettings settings_;
+  std::optional<double> learning_rate_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options) {
+  return std::make_unique<AdamMethod>(options);
+}
+
+}  // namespace dpreduce

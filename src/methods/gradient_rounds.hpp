@@ -1,0 +1,76 @@
+// Training by rounds: every round releases a statistic at the weights that all ranks hold, and a step rule moves them.
+//
+//     W_0 broadcast  ->  release at W_(t-1): gradient + noise  ->  step rule at the coordinator  ->  W_t broadcast
+//
+// Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767. A released entry is the sum over rows in
+// lattice units; divided by unit = Lattice{1, K}.scale() * Lattice{C, d}.scale() it is in feature units, with noise of
+// known standard deviation s = sigma / unit. Sums, never means: no rule knows n.
+//
+// What a rule does is post-processing of releases. It runs on the coordinator alone, so that W has the same bits for
+// any number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "dpreduce/aggregator/linear_scores.hpp"
+#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/training_run.hpp"
+
+namespace dpreduce {
+
+/// A round, as its step rule sees it.
+struct NoisedRound {
+  std::uint64_t round;               ///< t, from 1
+  std::span<const double> gradient;  ///< K x d, in feature units
+  double sigma;                      ///< s: of the noise of each of its entries; 0 without noise
+  const Release& release;            ///< all that the round released
+};
+
+/// From one round's release to the next weights.
+class StepRule {
+ public:
+  virtual ~StepRule() = default;
+
+  /// `weights` (K x d): W_(t-1) comes in, W_t goes out. Called on the coordinator only, for t = 1, ..., T.
+  virtual void step(const NoisedRound& round, std::span<double> weights) = 0;
+};
+
+struct RoundSettings {
+  std::uint64_t rounds = 1;  ///< T
+  Loss loss = Loss::kSoftmax;
+  Iterate iterate = Iterate::kLast;
+  std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; empty: none are
+  double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
+  std::string_view release = "gradient";   ///< its block "gradient" is K x d
+};
+
+/// What `options` say of rounds, with the method's own number of them where they say nothing. With sigmoid loss every
+/// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Tables 7 and 10).
+RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
+
+/// {"rounds", "loss", "iterate"}, with a warm start "warm_start_share": for reports, and for what a ledger line is
+/// bound to.
+nlohmann::json to_json(const RoundSettings& settings);
+
+/// What a method releases whose own releases are `own`, rounds last: with a warm start, class means before the rounds.
+/// Shares of `own` add up to 1, and so do those of the result.
+std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
+                                            std::vector<ReleaseRequest> own);
+
+/// Scores of W_T, or of (W_1 + ... + W_T) / T, after T rounds from W_0: zero, but for the intercept's weights. The same
+/// on every rank. Collective. Preconditions (asserted): the coordinator has a rule; other ranks need none. Errors: as
+/// TrainingRun::release and LatticeWeights; what the rule throws.
+///
+/// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
+/// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.
+/// Source: paper 000, Algorithm 2 and Definition 2.4.
+/// Cost: T passes over the rows; 8 K d bytes up and 8 K d bytes down a round, for a release of a gradient alone.
+LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
+
+}  // namespace dpreduce

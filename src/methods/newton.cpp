@@ -1,0 +1,103 @@
+// DP-Newton: every round releases gradients and, class by class, Hessians.
+//
+//     W_c <- W_c - eta g_c (H_c + (w + C^2) I)^-1        H_c cleaned of its known noise (gram_spectrum.hpp)
+//
+// g_c and H_c are sums over rows at W (newton_release); w is the noise's radius in H_c: as much as noise alone makes of
+// a direction that no row has. For sigmoid loss the Hessian consists of these blocks, and eta = 1. Softmax couples the
+// classes: at equal probabilities the whole Hessian is K / (K - 1) times its blocks on the space where class weights
+// add up to 0, so that eta = 1 - 1 / K makes the step that of the whole. Source: paper 002, Algorithm 1, with
+// corrections: sums, never means (n cancels, and so does its noise); sensitivities that do not grow with K; symmetric
+// noise.
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/aggregator/gram_spectrum.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/gradient_rounds.hpp"
+#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kIntercept = 0.1;
+constexpr std::uint64_t kRounds = 6;
+constexpr double kHessianShare = 0.5;
+constexpr double kRidgeInRadii = 1.0;
+
+class NewtonStep : public StepRule {
+ public:
+  NewtonStep(const Lattice& lattice, std::size_t classes, Loss loss)
+      : lattice_(lattice),
+        classes_(classes),
+        eta_(loss == Loss::kSoftmax ? 1.0 - 1.0 / static_cast<double>(classes) : 1.0) {}
+
+  void step(const NoisedRound& round, std::span<double> weights) override {
+    const ReleasedBlock& hessians = round.release.block("hessians");
+    const std::size_t elements = triangle_elements(lattice_.dim);
+    for (std::size_t c = 0; c < classes_; ++c) {
+      const auto triangle = hessians.values().subspan(c * elements, elements);
+      const GramSpectrum spectrum({hessians.name(), {triangle.begin(), triangle.end()}, hessians.sigma()}, lattice_);
+      const auto of_class = round.gradient.subspan(c * lattice_.dim, lattice_.dim);
+      std::vector<double> direction(of_class.begin(), of_class.end());
+      spectrum.solve(direction, kRidgeInRadii * spectrum.noise_radius() + lattice_.clip_norm * lattice_.clip_norm);
+      for (std::size_t a = 0; a < lattice_.dim; ++a) weights[c * lattice_.dim + a] -= eta_ * direction[a];
+    }
+  }
+
+ private:
+  Lattice lattice_;
+  std::size_t classes_;
+  double eta_;
+};
+
+class NewtonMethod : public TrainingMethod {
+ public:
+  explicit NewtonMethod(const FitOptions& options)
+      : settings_(round_settings(options, kRounds)), memory_mib_(options.memory_mib) {
+    settings_.release = "newton";
+    settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
+  }
+
+  std::string_view name() const override { return "newton"; }
+  double intercept() const override { return kIntercept; }
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    const std::size_t bytes = terms.classes * triangle_elements(terms.dim) * sizeof(std::int64_t);
+    if (bytes >> 20 >= memory_mib_) {
+      throw UsageError(
+          fmt::format("--method newton: its {} Hessians of {} features take {} MiB a rank, and --memory is {}; raise "
+                      "--memory, reduce features with --pool, or use --method fc, whose one matrix serves all classes",
+                      terms.classes, terms.dim, (bytes >> 20) + 1, memory_mib_));
+    }
+    terms.rounds = settings_.rounds;
+    terms.loss = settings_.loss;
+    terms.hessian_share = kHessianShare;
+    return {registered_statistic("newton").request(terms, 1.0)};
+  }
+
+  nlohmann::json settings() const override {
+    nlohmann::json json = to_json(settings_);
+    json["hessian_share"] = kHessianShare;
+    return json;
+  }
+
+  LinearScores train(TrainingRun& run) const override {
+    NewtonStep rule(run.lattice(), run.classes(), settings_.loss);
+    return train_in_rounds(run, settings_, &rule);
+  }
+
+ private:
+  RoundSettings settings_;
+  std::size_t memory_mib_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options) {
+  return std::make_unique<NewtonMethod>(options);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,47 @@
+// Residuals of a chunk of rows: the factor that every statistic of a training round shares.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "dpreduce/kernels/matrix_view.hpp"
+#include "dpreduce/kernels/thread_team.hpp"
+#include "dpreduce/worker/statistic_inputs.hpp"
+
+namespace dpreduce {
+
+class ChunkResiduals {
+ public:
+  /// `point` outlives the object. Preconditions (asserted): a prior has directions for all classes, and goes with
+  /// Loss::kSoftmax.
+  ChunkResiduals(const GradientPoint& point, unsigned threads);
+
+  /// Takes the rows' scores and residuals (residuals.hpp). Cost: n K d multiply-adds, 10 K bytes a row; twice that with
+  /// a prior.
+  void assign(const LatticeRows& chunk);
+
+  /// rho, n x K, of the rows assigned last.
+  Int16View residuals() const;
+  /// The exact products <q, w_c> of one of those rows, K entries.
+  std::span<const std::int64_t> products(std::size_t row) const;
+  const GradientPoint& point() const { return point_; }
+
+  /// Calls step(row, scratch) once for every row assigned last, on the threads; scratch has K entries.
+  void for_each_row(const std::function<void(std::size_t, std::span<double>)>& step);
+
+ private:
+  void assign_priors(const LatticeRows& chunk);
+
+  const GradientPoint& point_;
+  unsigned threads_;
+  ThreadTeam team_;
+  std::size_t rows_ = 0;
+  std::vector<std::int64_t> products_;
+  std::vector<std::int16_t> residuals_;
+  std::vector<double> direction_lengths_;  // K, none without a prior
+  std::vector<double> priors_;             // n x K, likewise
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,234 @@
+#include "reference_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace dpreduce {
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;
+
+double squares_of(const std::vector<double>& v) {
+  double sum = 0.0;
+  for (const double entry : v) sum += entry * entry;
+  return sum;
+}
+
+// A^-1 b, with the largest pivot of each column.
+std::vector<double> solved(Matrix a, std::vector<double> b) {
+  const std::size_t order = b.size();
+  for (std::size_t k = 0; k < order; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t i = k; i < order; ++i) {
+      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
+    }
+    std::swap(a[k], a[pivot]);
+    std::swap(b[k], b[pivot]);
+    for (std::size_t i = k + 1; i < order; ++i) {
+      const double factor = a[i][k] / a[k][k];
+      for (std::size_t j = k; j < order; ++j) a[i][j] -= factor * a[k][j];
+      b[i] -= factor * b[k];
+    }
+  }
+  for (std::size_t k = order; k-- > 0;) {
+    for (std::size_t j = k + 1; j < order; ++j) b[k] -= a[k][j] * b[j];
+    b[k] /= a[k][k];
+  }
+  return b;
+}
+
+class Reference {
+ public:
+  Reference(const ReferenceRows& rows, const FitOptions& options, double intercept)
+      : rows_(rows),
+        options_(options),
+        dim_(rows.lattice.dim),
+        loss_(options.loss.value_or(Loss::kSoftmax)),
+        weights_(rows.classes * dim_, 0.0) {
+    if (loss_ != Loss::kSigmoid || options.method == Method::kNewton) return;
+    for (std::size_t c = 0; c < rows.classes; ++c) {
+      weights_[c * dim_ + dim_ - 1] = -10.0 / (std::sqrt(intercept) * rows.lattice.clip_norm);
+    }
+  }
+
+  std::vector<double> fit() {
+    const std::uint64_t rounds = options_.rounds.value();
+    std::vector<double> sum(weights_.size(), 0.0);
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+      take_gradient();
+      if (options_.method == Method::kGd) descend();
+      if (options_.method == Method::kAdam) step_of_adam(static_cast<double>(round));
+      if (options_.method == Method::kFc) step_of_all(gram_with(), 8.0);
+      if (options_.method == Method::kNewton) step_of_newton();
+      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += weights_[e];
+    }
+    if (options_.iterate != Iterate::kAverage) return weights_;
+    for (double& entry : sum) entry /= static_cast<double>(rounds);
+    return sum;
+  }
+
+ private:
+  double entry_of(std::size_t row, std::size_t a) const { return rows_.q[row][a] / rows_.lattice.scale(); }
+
+  // p of one row, at weights that are rounded to 16 bits a class.
+  std::vector<double> probabilities(std::size_t row, const std::vector<double>& weights) const {
+    std::vector<double> p(rows_.classes, 0.0);
+    for (std::size_t c = 0; c < rows_.classes; ++c) {
+      for (std::size_t a = 0; a < dim_; ++a) p[c] += weights[c * dim_ + a] * entry_of(row, a);
+    }
+    if (loss_ == Loss::kSquare) return p;
+    const double largest = loss_ == Loss::kSoftmax ? *std::max_element(p.begin(), p.end()) : 0.0;
+    double sum = 0.0;
+    for (double& entry : p) sum += entry = std::exp(entry - largest);
+    for (double& entry : p) entry = loss_ == Loss::kSoftmax ? entry / sum : entry / (1.0 + entry);
+    return p;
+  }
+
+  // Each of K rows rounded to 16 bits of its largest entry.
+  std::vector<double> rounded(const std::vector<double>& exact) const {
+    std::vector<double> result = exact;
+    const std::size_t length = exact.size() / rows_.classes;
+    for (std::size_t c = 0; c < rows_.classes; ++c) {
+      double largest = 0.0;
+      for (std::size_t a = 0; a < length; ++a) largest = std::max(largest, std::abs(exact[c * length + a]));
+      if (largest == 0.0) continue;
+      for (std::size_t a = 0; a < length; ++a) {
+        result[c * length + a] = std::round(exact[c * length + a] * 32767.0 / largest) * largest / 32767.0;
+      }
+    }
+    return result;
+  }
+
+  // softmax of the row's cosines to class means.
+  std::vector<double> prior(std::size_t row, const std::vector<double>& directions) const {
+    const std::size_t features = dim_ - 1;
+    std::vector<double> u;
+    double sum = 0.0;
+    for (std::size_t c = 0; c < rows_.classes; ++c) {
+      double product = 0.0;
+      double row_squares = 0.0;
+      double squares = 0.0;
+      for (std::size_t a = 0; a < features; ++a) {
+        const double direction = directions[c * features + a];
+        product += direction * entry_of(row, a);
+        row_squares += entry_of(row, a) * entry_of(row, a);
+        squares += direction * direction;
+      }
+      u.push_back(std::exp(product / std::sqrt(row_squares * squares)));
+      sum += u.back();
+    }
+    for (double& entry : u) entry /= sum;
+    return u;
+  }
+
+  // gradient_ = sum_i r_i x_i^T; curvatures_ = p (1 - p), held to the bound of softmax, 4 / 27, or sigmoid, 1 / 4.
+  void take_gradient() {
+    const std::vector<double> weights = rounded(weights_);
+    const std::vector<double> directions = rounded(reference_prototypes(rows_));
+    const double scale = 32767.0 - std::ceil(std::sqrt(static_cast<double>(rows_.classes)) / 2.0);
+    gradient_.assign(weights_.size(), 0.0);
+    curvatures_.assign(rows_.q.size(), {});
+    for (std::size_t row = 0; row < rows_.q.size(); ++row) {
+      std::vector<double> r = probabilities(row, weights);
+      for (const double p : r) curvatures_[row].push_back(p * (1.0 - p));
+      const double held = std::sqrt((loss_ == Loss::kSoftmax ? 4.0 / 27.0 : 0.25) / squares_of(curvatures_[row]));
+      for (double& w : curvatures_[row]) w *= std::min(1.0, held);
+      const auto label = static_cast<std::size_t>(rows_.labels[row]);
+      const double share = options_.warm_start ? r[label] / (r[label] + prior(row, directions)[label]) : 1.0;
+      r[label] -= 1.0;
+      for (double& entry : r) entry *= share;
+      const double norm = std::max(1.0, std::sqrt(squares_of(r)));
+      for (std::size_t c = 0; c < rows_.classes; ++c) {
+        const double rho = std::nearbyint(r[c] / norm * scale) / scale;
+        for (std::size_t a = 0; a < dim_; ++a) gradient_[c * dim_ + a] += rho * entry_of(row, a);
+      }
+    }
+  }
+
+  void descend() {
+    squares_ += squares_of(gradient_);
+    const double reach = 10.0 * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
+    const double rate = options_.learning_rate.value_or(reach / std::sqrt(squares_));
+    for (std::size_t e = 0; e < weights_.size(); ++e) weights_[e] -= rate * gradient_[e];
+    const double norm = std::sqrt(squares_of(weights_));
+    if (!options_.radius || norm <= *options_.radius) return;
+    for (double& entry : weights_) entry *= *options_.radius / norm;
+  }
+
+  void step_of_adam(double round) {
+    first_.resize(weights_.size());
+    second_.resize(weights_.size());
+    const double rate = 8.0 / (rows_.lattice.clip_norm * std::sqrt(static_cast<double>(dim_)));
+    for (std::size_t e = 0; e < weights_.size(); ++e) {
+      first_[e] = 0.9 * first_[e] + 0.1 * gradient_[e];
+      second_[e] = 0.99 * second_[e] + 0.01 * gradient_[e] * gradient_[e];
+      weights_[e] -= options_.learning_rate.value_or(rate) * (first_[e] / (1.0 - std::pow(0.9, round))) /
+                     std::sqrt(second_[e] / (1.0 - std::pow(0.99, round)));
+    }
+  }
+
+  // sum_i v_i v_i^T + C^2 I, v_i = sqrt(w_i) x_i rounded to the rows' lattice; w = 1 without a class.
+  Matrix gram_with(std::size_t of_class = static_cast<std::size_t>(-1)) const {
+    Matrix sum(dim_, std::vector<double>(dim_, 0.0));
+    for (std::size_t row = 0; row < rows_.q.size(); ++row) {
+      const double root = of_class < rows_.classes ? std::sqrt(curvatures_[row][of_class]) : 1.0;
+      std::vector<double> v;
+      for (const std::int16_t entry : rows_.q[row]) v.push_back(std::nearbyint(root * entry) / rows_.lattice.scale());
+      for (std::size_t a = 0; a < dim_; ++a) {
+        for (std::size_t b = 0; b < dim_; ++b) sum[a][b] += v[a] * v[b];
+      }
+    }
+    for (std::size_t a = 0; a < dim_; ++a) sum[a][a] += rows_.lattice.clip_norm * rows_.lattice.clip_norm;
+    return sum;
+  }
+
+  void step_of_class(std::size_t c, const Matrix& matrix, double eta) {
+    const auto first = gradient_.begin() + static_cast<std::ptrdiff_t>(c * dim_);
+    const std::vector<double> step = solved(matrix, {first, first + static_cast<std::ptrdiff_t>(dim_)});
+    for (std::size_t a = 0; a < dim_; ++a) weights_[c * dim_ + a] -= eta * step[a];
+  }
+
+  void step_of_all(const Matrix& matrix, double eta) {
+    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, matrix, eta);
+  }
+
+  void step_of_newton() {
+    const double eta = loss_ == Loss::kSoftmax ? 1.0 - 1.0 / static_cast<double>(rows_.classes) : 1.0;
+    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, gram_with(c), eta);
+  }
+
+  const ReferenceRows& rows_;
+  const FitOptions& options_;
+  std::size_t dim_;
+  Loss loss_;
+  std::vector<double> weights_;
+  std::vector<double> gradient_;
+  std::vector<std::vector<double>> curvatures_;
+  double squares_ = 0.0;
+  std::vector<double> first_;
+  std::vector<double> second_;
+};
+
+}  // namespace
+
+std::vector<double> reference_prototypes(const ReferenceRows& rows) {
+  const std::size_t features = rows.lattice.dim - 1;
+  std::vector<double> prototypes;
+  for (std::size_t c = 0; c < rows.classes; ++c) {
+    std::vector<double> sum(features, 0.0);
+    for (std::size_t row = 0; row < rows.q.size(); ++row) {
+      if (rows.labels[row] != static_cast<std::int32_t>(c)) continue;
+      for (std::size_t a = 0; a < features; ++a) sum[a] += rows.q[row][a];
+    }
+    const double length = std::sqrt(squares_of(sum));
+    for (const double entry : sum) prototypes.push_back(entry / length);
+  }
+  return prototypes;
+}
+
+std::vector<double> reference_fit(const ReferenceRows& rows, const FitOptions& options, double intercept) {
+  return Reference(rows, options, intercept).fit();
+}
+
+}  // namespace dpreduce

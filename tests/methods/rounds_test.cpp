@@ -1,0 +1,249 @@
+// Methods that train by rounds: against plain loops over the same lattice rows, and on rows that can be told apart.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "data_files.hpp"
+#include "reference_fit.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/methods/gradient_rounds.hpp"
+#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/model/classifier.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kRows = 400;
+constexpr std::size_t kInputDim = 7;
+constexpr std::size_t kClasses = 4;
+constexpr double kIntercept = 0.1;
+
+// Gaussian rows around class means; classes of unequal size.
+class RoundsTest : public testing::Test {
+ protected:
+  RoundsTest() : x_(kRows * kInputDim), y_(kRows) {
+    std::mt19937 engine(3);
+    std::normal_distribution<float> normal;
+    std::vector<float> means(kClasses * kInputDim);
+    for (float& entry : means) entry = 1.5F * normal(engine);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const std::size_t label = std::min<std::size_t>(engine() % (kClasses + 2), kClasses - 1);
+      y_[i] = static_cast<std::int32_t>(label);
+      for (std::size_t a = 0; a < kInputDim; ++a) x_[i * kInputDim + a] = means[label * kInputDim + a] + normal(engine);
+    }
+    const std::string n = std::to_string(kRows);
+    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kInputDim) + ")")) +
+                                       element_bytes(x_));
+    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y_));
+  }
+
+  static FitOptions options_of(Method method) {
+    FitOptions options;
+    options.classes = kClasses;
+    options.method = method;
+    options.clip_norm = 2.0;
+    options.center = Centering::kNone;
+    options.budget.non_private = true;
+    return options;
+  }
+
+  LinearScores fit(const FitOptions& options) const {
+    Communicator alone = Communicator::join();
+    const FitPlan plan = plan_fit(options, kInputDim);
+    std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(alone);
+    if (plan.noise) {
+      releaser = std::make_unique<Releaser>(alone, *plan.noise, NoiseKey::from_seed(5),
+                                            Charging{.ledger_path = folder_ / "ledger"},
+                                            LedgerContext{.method = "test",
+                                                          .accountant = Accountant::kGdp,
+                                                          .epsilon = {},
+                                                          .delta = {},
+                                                          .config_digest = plan.config_digest,
+                                                          .version = version()});
+    }
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    const StreamPlan stream{kClasses, BadRows::kFail, std::size_t{1} << 20, 1};
+    Timings timings;
+    TrainingRun run(
+        alone, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
+    const std::unique_ptr<TrainingMethod> method = make_method(options);
+    EXPECT_EQ(method->intercept(), kIntercept);
+    run.set_intercept(kIntercept);
+    return method->train(run);
+  }
+
+  Preprocessing preprocessing() const { return {kInputDim, 1, Normalize::kL2, 2.0, {}, kIntercept}; }
+
+  ReferenceRows lattice_rows() const {
+    const RowTransform transform(preprocessing());
+    ReferenceRows rows{{2.0, transform.output_dim()}, kClasses, {}, y_};
+    std::vector<double> row(transform.output_dim());
+    for (std::size_t i = 0; i < kRows; ++i) {
+      transform(std::span(x_).subspan(i * kInputDim, kInputDim), row);
+      rows.q.emplace_back(row.size());
+      quantize_row(row, rows.lattice, rows.q.back());
+    }
+    return rows;
+  }
+
+  double training_accuracy(const LinearScores& scores) const {
+    Preprocessing plain = preprocessing();
+    plain.intercept = 0.0;
+    const Classifier classifier({.method = "test",
+                                 .privacy = {},
+                                 .preprocessing = plain,
+                                 .classes = kClasses,
+                                 .weights = scores.weights,
+                                 .bias = scores.bias,
+                                 .prototypes = scores.prototypes});
+    const std::vector<std::int32_t> labels = classifier.predict_labels(x_);
+    std::size_t correct = 0;
+    for (std::size_t i = 0; i < kRows; ++i) correct += labels[i] == y_[i] ? 1 : 0;
+    return static_cast<double>(correct) / kRows;
+  }
+
+  const TemporaryFolder folder_;
+  std::vector<float> x_;
+  std::vector<std::int32_t> y_;
+};
+
+// Rows, W and residuals are rounded to the same lattices on both sides; what is left is the order of summation, an
+// exponential's last bits, and a residual that falls to the other side of a half: 1 / S of one row. A Hessian's rows
+// are rounded as well, each entry by half a unit of S / sqrt(w).
+TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
+  const ReferenceRows rows = lattice_rows();
+  for (const Method method : {Method::kFc, Method::kGd, Method::kAdam, Method::kNewton}) {
+    for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
+      if (method == Method::kNewton && loss == Loss::kSquare) continue;
+      for (const Iterate iterate : {Iterate::kLast, Iterate::kAverage}) {
+        FitOptions options = options_of(method);
+        options.loss = loss;
+        options.iterate = iterate;
+        options.rounds = method == Method::kNewton ? 3 : 4;
+        const LinearScores expected = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
+        const LinearScores scores = fit(options);
+        double size = 0.0;
+        double error = 0.0;
+        for (std::size_t e = 0; e < expected.weights.size(); ++e) {
+          size = std::max(size, std::abs(expected.weights[e]));
+          error = std::max(error, std::abs(scores.weights[e] - expected.weights[e]));
+        }
+        for (std::size_t c = 0; c < kClasses; ++c) {
+          error = std::max(error, std::abs(scores.bias[c] - expected.bias[c]));
+        }
+        EXPECT_LE(error, 1e-6 * size) << to_string(method) << " " << to_string(loss) << " " << to_string(iterate);
+      }
+    }
+  }
+}
+
+TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
+  const ReferenceRows rows = lattice_rows();
+  FitOptions options = options_of(Method::kGd);
+  options.rounds = 1;
+  options.learning_rate = 0.01;
+  const std::vector<double> one_step = reference_fit(rows, options, kIntercept);
+  const LinearScores scores = fit(options);
+  const LinearScores expected = fold_intercept(one_step, preprocessing());
+  for (std::size_t e = 0; e < expected.weights.size(); ++e) {
+    EXPECT_NEAR(scores.weights[e], expected.weights[e], 1e-6 * std::sqrt(squared_norm(one_step)));
+  }
+
+  options.rounds = 5;
+  options.radius = 0.25;
+  const LinearScores inside = fit(options);
+  double squares = squared_norm(inside.weights) / (1.0 - kIntercept);
+  squares += squared_norm(inside.bias) / (kIntercept * 4.0);
+  EXPECT_NEAR(std::sqrt(squares), 0.25, 1e-9);
+  const LinearScores ball = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
+  for (std::size_t e = 0; e < ball.weights.size(); ++e) EXPECT_NEAR(inside.weights[e], ball.weights[e], 1e-6);
+}
+
+TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
+  const ReferenceRows rows = lattice_rows();
+  const std::vector<double> prototypes = reference_prototypes(rows);
+  for (const Method method : {Method::kFc, Method::kGd, Method::kAdam}) {
+    FitOptions options = options_of(method);
+    options.rounds = 4;
+    const LinearScores cold = fit(options);
+    EXPECT_TRUE(cold.prototypes.empty());
+    options.warm_start = true;
+    const LinearScores scores = fit(options);
+    const LinearScores expected = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
+    const double size = std::sqrt(squared_norm(expected.weights));
+    for (std::size_t e = 0; e < expected.weights.size(); ++e) {
+      EXPECT_NEAR(scores.weights[e], expected.weights[e], 1e-6 * size);
+    }
+    EXPECT_GT(std::abs(scores.weights[0] - cold.weights[0]), 1e-3 * size);
+    ASSERT_EQ(scores.prototypes.size(), prototypes.size());
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      const auto of_class = std::span(scores.prototypes).subspan(c * kInputDim, kInputDim);
+      const double length = std::sqrt(squared_norm(of_class));
+      for (std::size_t a = 0; a < kInputDim; ++a) {
+        EXPECT_NEAR(of_class[a] / length, prototypes[c * kInputDim + a], 1e-12);
+      }
+    }
+    options.rounds.reset();
+    options.budget.non_private = false;
+    options.budget.mu = 2.0;
+    EXPECT_GE(training_accuracy(fit(options)), 0.8) << to_string(method);
+  }
+}
+
+TEST_F(RoundsTest, AWarmStartTakesItsShareOfTheBudget) {
+  FitOptions options = options_of(Method::kFc);
+  options.budget.non_private = false;
+  options.budget.mu = 1.0;
+  options.warm_start = true;
+  options.warm_start_share = 0.25;
+  const FitPlan plan = plan_fit(options, kInputDim);
+  ASSERT_EQ(plan.requests.size(), 3u);
+  EXPECT_EQ(plan.requests[1].name, "class_means");  // after the Gram matrix, before the rounds
+  EXPECT_NEAR(std::pow(plan.noise->release("class_means").mu, 2), 0.25, 1e-9);
+  EXPECT_NEAR(plan.noise->mu, 1.0, 1e-9);
+}
+
+TEST_F(RoundsTest, TheClipNormIsAChoiceOfUnits) {
+  for (const Method method : {Method::kGd, Method::kAdam, Method::kFc, Method::kNewton}) {
+    FitOptions options = options_of(method);
+    options.rounds = 3;
+    const LinearScores scores = fit(options);
+    options.clip_norm = 200.0;
+    const LinearScores longer = fit(options);
+    for (std::size_t e = 0; e < scores.weights.size(); ++e) {
+      EXPECT_NEAR(longer.weights[e] * 100.0, scores.weights[e], 1e-6 * (1.0 + std::abs(scores.weights[e])));
+    }
+  }
+}
+
+// The seeded noise is one draw; without it all of these are at 0.87 or above.
+TEST_F(RoundsTest, ClassesAreToldApartWithAndWithoutNoise) {
+  for (const Method method : {Method::kGd, Method::kAdam, Method::kNewton, Method::kFc}) {
+    for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid}) {
+      FitOptions options = options_of(method);
+      options.loss = loss;
+      if (loss == Loss::kSigmoid) options.rounds = 40;
+      const double exact = training_accuracy(fit(options));
+      EXPECT_GE(exact, 0.85) << to_string(method) << " " << to_string(loss);
+      options.budget.non_private = false;
+      options.budget.mu = 2.0;
+      EXPECT_GE(training_accuracy(fit(options)), exact - 0.1) << to_string(method) << " " << to_string(loss);
+    }
+  }
+}
+
+TEST_F(RoundsTest, NewtonRefusesWhatItsHessiansDoNotFitInto) {
+  FitOptions options = options_of(Method::kNewton);
+  options.classes = 1000;
+  options.memory_mib = 64;
+  EXPECT_THROW(plan_fit(options, 1664), UsageError);
+  options.memory_mib = 16 << 10;
+  EXPECT_NO_THROW(plan_fit(options, 1664));
+}
+
+}  // namespace
+}  // namespace dpreduce
