@@ -92,15 +92,18 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   }
   plan.config_digest = config_digest(options, plan.preprocessing, *method);
 
+  // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and
+  // solved as a square. Of a family one matrix is solved at a time, and a few are summed.
   std::size_t largest_statistic = 0;
   for (const ReleaseRequest& request : plan.requests) {
-    std::size_t elements = 0;
-    for (const BlockRequest& block : request.blocks) elements += block.elements;
-    largest_statistic = std::max(largest_statistic, elements * sizeof(std::int64_t));
+    std::size_t bytes = 0;
+    for (const BlockRequest& block : request.blocks) {
+      const std::size_t matrix = block.elements / block.matrices * sizeof(std::int64_t);
+      bytes += (block.matrices == 1 ? 4 : 7 + kGramsAtOnce) * matrix;
+    }
+    largest_statistic = std::max(largest_statistic, bytes);
   }
-  // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and
-  // solved as a square.
-  plan.memory_bytes = (options.memory_mib << 20) + 4 * largest_statistic;
+  plan.memory_bytes = (options.memory_mib.value() << 20) + largest_statistic;
   return plan;
 }
 

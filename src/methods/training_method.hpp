@@ -40,8 +40,12 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 /// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone.
 FitOptions resolved(FitOptions options);
 
+/// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
+bool makes_class_grams(const FitOptions& options);
+
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
 
 /// Releases the mean of all rows and centres the run by it. Collective.

@@ -44,6 +44,8 @@ struct FitOptions {
   std::optional<Centering> center;   ///< empty: as the method likes it
   std::optional<double> gram_share;  ///< of mu^2, for the Gram matrix; empty: as the method likes it
   bool shared_gram = false;          ///< ls: one Gram matrix for all classes
+  std::optional<double> alpha;       ///< ls: weight of all rows beside a class's own; empty: as the method likes it
+  std::optional<double> lambda;      ///< ls: ridge, in feature units squared; empty: from the noise
   std::uint64_t rounds = 10;         ///< of gradients
   Loss loss = Loss::kSoftmax;
   double center_share = 0.02;  ///< share of mu^2 that the DP centre takes
@@ -59,7 +61,7 @@ struct FitOptions {
   bool resume = false;   ///< repeat a release that is charged already
   unsigned threads = 0;  ///< 0: every core alone, one under a launcher
   std::optional<std::uint64_t> seed;
-  std::size_t memory_mib = 64;  ///< for the row buffers of a rank
+  std::optional<std::size_t> memory_mib;  ///< for the row buffers of a rank; empty: as the method likes it
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
 };

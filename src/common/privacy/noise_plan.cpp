@@ -50,8 +50,11 @@ void check_blocks(const ReleaseRequest& release) {
     if (block.name.empty()) throw UsageError("release " + release.name + " has a block without a name");
     if (!names.insert(block.name).second) throw UsageError(where + ": the name occurs twice");
     if (block.elements == 0) throw UsageError(where + ": has no elements");
-    if (block.noise == BlockNoise::kSymmetric && !triangle_order(block.elements)) {
-      throw UsageError(where + ": " + std::to_string(block.elements) + " elements are no upper triangle");
+    if (block.matrices == 0) throw UsageError(where + ": has no matrices");
+    if (block.noise == BlockNoise::kSymmetric &&
+        (block.elements % block.matrices != 0 || !triangle_order(block.elements / block.matrices))) {
+      throw UsageError(where + ": " + std::to_string(block.elements) + " elements are no upper triangle" +
+                       (block.matrices == 1 ? "" : "s of " + std::to_string(block.matrices) + " matrices"));
     }
     require_positive(where + ": loss weight", block.loss_weight);
   }
@@ -130,7 +133,8 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
                               .sensitivity = round_up(sensitivity),
                               .sigma = sigmas[block],
                               .mu = round_up(sensitivity / sigmas[block]),
-                              .noise = request.blocks[block].noise});
+                              .noise = request.blocks[block].noise,
+                              .matrices = request.blocks[block].matrices});
   }
   return release;
 }

@@ -33,7 +33,7 @@ inline constexpr double kSmallestPlannedSigma = 0.5;
 /// How a block's noise is spread over its elements.
 enum class BlockNoise {
   kEqual,     ///< variance s^2 on every element
-  kSymmetric  ///< the upper triangle of a symmetric matrix (triangle.hpp): s^2 on the diagonal, s^2 / 2 beside it
+  kSymmetric  ///< upper triangles of symmetric matrices (triangle.hpp): s^2 on the diagonals, s^2 / 2 beside them
 };
 
 struct BlockRequest {
@@ -41,6 +41,7 @@ struct BlockRequest {
   std::uint64_t elements;
   double loss_weight;  ///< W_b; only the ratios within a release matter
   BlockNoise noise = BlockNoise::kEqual;
+  std::uint64_t matrices = 1;  ///< kSymmetric: so many matrices of one order, triangle after triangle
 };
 
 struct ReleaseRequest {
@@ -59,6 +60,7 @@ struct PlannedBlock {
   double sigma;                       ///< of one round, in lattice units
   double mu;                          ///< sensitivity / sigma, of one round, rounded up
   BlockNoise noise = BlockNoise::kEqual;
+  std::uint64_t matrices = 1;  ///< of a symmetric block
 };
 
 struct PlannedRelease {
