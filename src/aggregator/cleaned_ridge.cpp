@@ -14,9 +14,9 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kMostSteps = 256;
-constexpr std::size_t kStepsBetweenChecks = 8;
-constexpr double kTolerance = 1e-6;
+constexpr std::size_t kMostSteps = 128;
+constexpr std::size_t kFirstCheck = 16;
+constexpr double kTolerance = 1e-4;
 // A residual of this size beside the matrix is rounding: the Krylov space is complete.
 constexpr double kBreakdown = 1e-13;
 
@@ -123,9 +123,11 @@ void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, 
   const auto f = [&](double eigenvalue) { return 1.0 / (shrunk_eigenvalue(eigenvalue, noise_radius) + ridge); };
   Krylov krylov(matrix, x);
   std::vector<double> coordinates;
+  std::size_t next_check = kFirstCheck;
   for (bool goes_on = true; goes_on;) {
     goes_on = krylov.step() && krylov.steps() < std::min(dim, kMostSteps);
-    if (goes_on && krylov.steps() % kStepsBetweenChecks != 0) continue;
+    if (goes_on && krylov.steps() < next_check) continue;
+    next_check += next_check / 2;
     std::vector<double> better = krylov.coordinates(f);
     const double change = squared_distance(coordinates, better);
     const double size = squared_distance({}, better);
