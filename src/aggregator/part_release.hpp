@@ -3,11 +3,11 @@
 //     digest of all rows, summed over ranks  ->  ledger line, fsynced  ->  secret of this charge, to every rank
 //     then, part by part:   owner's addend += noise  ->  reduction over ranks to the owner  ->  ReleasedBlock
 //
-// A part is some elements of a block: one matrix of a family, or a whole block. Its noise is the stream of (secret of the
-// charge, block, number of the part), the same whichever rank owns it and however many ranks there are. The secret is
-// derived from noise key, charge and digest: the same rows under the same charge repeat it bit for bit, other rows never
-// meet it. It reaches every rank, which are all trusted; the key stays where it is. As in release.hpp noise is an addend
-// of the reduction, so that no exact sum over ranks exists.
+// A part is some elements of a block: one matrix of a family, or a whole block. Its noise is the stream of (secret of
+// the charge, block, number of the part), the same whichever rank owns it and however many ranks there are. The secret
+// is derived from noise key, charge and digest: the same rows under the same charge repeat it bit for bit, other rows
+// never meet it. It reaches every rank, which are all trusted; the key stays where it is. As in release.hpp noise is an
+// addend of the reduction, so that no exact sum over ranks exists.
 #pragma once
 
 #include <cstddef>
@@ -39,9 +39,9 @@ class PartRelease {
   double sigma(std::string_view block) const { return planned_ ? planned_->block(block).sigma : 0.0; }
 
   struct Part {
-    std::size_t number = 0;          ///< names the part in its block
-    int owner = 0;                   ///< the rank that gets it
-    std::span<std::int64_t> local;   ///< this rank's addend; zeroed, but on the owner the noised sum
+    std::size_t number = 0;         ///< names the part in its block
+    int owner = 0;                  ///< the rank that gets it
+    std::span<std::int64_t> local;  ///< this rank's addend; zeroed, but on the owner the noised sum
   };
 
   /// Of each part the noised sum over ranks, at its owner: what this rank owns, in the order of `parts`. Of a symmetric

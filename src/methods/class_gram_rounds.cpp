@@ -98,15 +98,17 @@ void TrainingRun::release_class_grams(std::string_view name, const std::function
   RowDigest digest = grams->digest();
   PartRelease parts = releaser_.release_in_parts(name, digest);
 
-  Statistic sums = grams->take_sums();
-  std::vector<ReleasedBlock> known;
-  for (std::size_t b = 0; b < sums.shape().size(); ++b) {
-    const std::string& block = sums.shape()[b].name;
-    const PartRelease::Part whole{0, 0, sums.block(b)};
-    known.push_back(shared(ranks_, block, whole.local.size(), parts.sigma(block), parts.sum(block, {&whole, 1})));
-    if (watched) watched->add(block, 0, known.back());
+  {
+    Statistic sums = grams->take_sums();
+    std::vector<ReleasedBlock> known;
+    for (std::size_t b = 0; b < sums.shape().size(); ++b) {
+      const std::string& block = sums.shape()[b].name;
+      const PartRelease::Part whole{0, 0, sums.block(b)};
+      known.push_back(shared(ranks_, block, whole.local.size(), parts.sigma(block), parts.sum(block, {&whole, 1})));
+      if (watched) watched->add(block, 0, known.back());
+    }
+    ranks_.together([&] { on_sums(Release(std::move(known))); });
   }
-  ranks_.together([&] { on_sums(Release(std::move(known))); });
   end_phase("sums");
 
   std::vector<SecretVector<std::int64_t>> triangles(std::min({owners, kGramsAtOnce, order.size()}));

@@ -59,11 +59,13 @@ class ClassLeastSquaresMethod : public TrainingMethod {
 
     // One rank alone has bits at each place: their sum gathers them as they are.
     std::vector<std::uint64_t> words(weights.size());
-    std::transform(weights.begin(), weights.end(), words.begin(), [](double w) { return std::bit_cast<std::uint64_t>(w); });
+    std::transform(weights.begin(), weights.end(), words.begin(),
+                   [](double w) { return std::bit_cast<std::uint64_t>(w); });
     run.ranks().sum_to_coordinator(words);
     LinearScores scores;
     if (run.ranks().is_coordinator()) {
-      std::transform(words.begin(), words.end(), weights.begin(), [](std::uint64_t w) { return std::bit_cast<double>(w); });
+      std::transform(words.begin(), words.end(), weights.begin(),
+                     [](std::uint64_t w) { return std::bit_cast<double>(w); });
       scores = fold_intercept(weights, run.preprocessing());
     }
     return shared_scores(std::move(scores), run);

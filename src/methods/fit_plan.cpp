@@ -93,13 +93,16 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   plan.config_digest = config_digest(options, plan.preprocessing, *method);
 
   // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and
-  // solved as a square. Of a family one matrix is solved at a time, and a few are summed.
+  // solved as a square. Of a family one matrix is solved at a time, and a few are summed; what is released beside it is
+  // copied to every rank.
   std::size_t largest_statistic = 0;
   for (const ReleaseRequest& request : plan.requests) {
+    const bool is_in_parts = std::any_of(request.blocks.begin(), request.blocks.end(),
+                                         [](const BlockRequest& block) { return block.matrices > 1; });
     std::size_t bytes = 0;
     for (const BlockRequest& block : request.blocks) {
-      const std::size_t matrix = block.elements / block.matrices * sizeof(std::int64_t);
-      bytes += (block.matrices == 1 ? 4 : 7 + kGramsAtOnce) * matrix;
+      const std::size_t copies = block.matrices > 1 ? 7 + kGramsAtOnce : (is_in_parts ? 5 : 4);
+      bytes += copies * (block.elements / block.matrices) * sizeof(std::int64_t);
     }
     largest_statistic = std::max(largest_statistic, bytes);
   }

@@ -112,21 +112,22 @@ void ClassGrams::load_batch() {
 
   std::vector<std::uint64_t> found(counts_.size(), 0);
   std::vector<RowDigest> digests(counts_.size());
-  for_each_lattice_chunk_of(
-      [&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; }, inputs_.rows, inputs_.transform,
-      plan_of_chunks(),
-      [&](const LatticeRows& chunk) {
-        hasher_.accumulate(chunk, digests, inputs_.plan.threads);
-        for (std::size_t row = 0; row < chunk.rows(); ++row) {
-          if (chunk.labels()[row] == kNoLabel) continue;
-          const auto label = static_cast<std::size_t>(chunk.labels()[row]);
-          if (found[label]++ == counts_[label]) check_unchanged(label, found[label], digests[label]);
-          const auto place = (batch_row_[label] + found[label] - 1) * dim_;
-          const auto values = chunk.row(row);
-          std::copy(values.begin(), values.end(), batch_.begin() + static_cast<std::ptrdiff_t>(place));
-        }
-      },
-      inputs_.on_chunk);
+  for_each_lattice_chunk_of([&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; },
+                            inputs_.rows, inputs_.transform, plan_of_chunks(),
+                            [&](const LatticeRows& chunk) {
+                              hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+                              for (std::size_t row = 0; row < chunk.rows(); ++row) {
+                                if (chunk.labels()[row] == kNoLabel) continue;
+                                const auto label = static_cast<std::size_t>(chunk.labels()[row]);
+                                if (found[label]++ == counts_[label])
+                                  check_unchanged(label, found[label], digests[label]);
+                                const auto place = (batch_row_[label] + found[label] - 1) * dim_;
+                                const auto values = chunk.row(row);
+                                std::copy(values.begin(), values.end(),
+                                          batch_.begin() + static_cast<std::ptrdiff_t>(place));
+                              }
+                            },
+                            inputs_.on_chunk);
   for (std::size_t place = next_; place < batch_end_; ++place) {
     check_unchanged(order_[place], found[order_[place]], digests[order_[place]]);
   }
@@ -140,8 +141,8 @@ void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> squar
       inputs_.plan,
       [&](const LatticeRows& chunk) {
         hasher_.accumulate(chunk, digests, inputs_.plan.threads);
-        found += chunk.rows() - static_cast<std::size_t>(
-                                    std::count(chunk.labels().begin(), chunk.labels().end(), kNoLabel));
+        found +=
+            chunk.rows() - static_cast<std::size_t>(std::count(chunk.labels().begin(), chunk.labels().end(), kNoLabel));
         select_kernel().accumulate_gram(view_of(chunk), {square.data(), dim_, dim_, dim_}, inputs_.plan.threads);
       },
       inputs_.on_chunk);
@@ -150,8 +151,9 @@ void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> squar
 
 void ClassGrams::check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const {
   if (count == counts_[label] && digest == digests_[label]) return;
-  throw BadInput(std::string("the training rows changed while they were read; run again on files that stay as they are") +
-                 kForOwnerOnly);
+  throw BadInput(
+      std::string("the training rows changed while they were read; run again on files that stay as they are") +
+      kForOwnerOnly);
 }
 
 StreamPlan ClassGrams::plan_of_chunks() const {

@@ -9,8 +9,8 @@
 //       each class  A_j, an exact product of its rows with themselves
 //
 // Every row is transformed twice, whatever the number of passes: a pass looks at all labels and takes the rows that it
-// is about. A class with more rows than M holds is a batch of its own, and streamed. Counts stay on the rank. What later
-// passes read is compared, class by class, with the digests of the first: noise is bound to these.
+// is about. A class with more rows than M holds is a batch of its own, and streamed. Counts stay on the rank. What
+// later passes read is compared, class by class, with the digests of the first: noise is bound to these.
 #pragma once
 
 #include <cstddef>

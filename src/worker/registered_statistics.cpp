@@ -36,13 +36,13 @@ ReleaseRequest request_gradient(const ReleaseTerms& terms, double share) {
   return gradient_release(terms.classes, terms.dim, terms.rounds, terms.adjacency, share);
 }
 
-constexpr std::array kStatistics{RegisteredStatistic{"center", request_center, center_statistic},
-                                 RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
-                                 RegisteredStatistic{"gram", request_gram, gram_statistic},
-                                 RegisteredStatistic{"least_squares", request_least_squares, least_squares_statistic},
-                                 RegisteredStatistic{"class_least_squares", request_class_least_squares,
-                                                     class_least_squares_statistic},
-                                 RegisteredStatistic{"gradient", request_gradient, gradient_statistic}};
+constexpr std::array kStatistics{
+    RegisteredStatistic{"center", request_center, center_statistic},
+    RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
+    RegisteredStatistic{"gram", request_gram, gram_statistic},
+    RegisteredStatistic{"least_squares", request_least_squares, least_squares_statistic},
+    RegisteredStatistic{"class_least_squares", request_class_least_squares, class_least_squares_statistic},
+    RegisteredStatistic{"gradient", request_gradient, gradient_statistic}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// A number that tells multisets of labelled rows apart without telling anything about them: what noise is bound to where
-// the statistic is made in parts that never exist at once.
+// A number that tells multisets of labelled rows apart without telling anything about them: what noise is bound to
+// where the statistic is made in parts that never exist at once.
 //
 // Legend: q a lattice row (d integers), y its label, R a secret L x d matrix of independent integers, uniform in
 // [-S, S], F a secret pseudorandom function into 256 bits.
@@ -15,9 +15,9 @@
 //      Carter and Wegman (1979) with short coefficients, over the integers, so that the kernel of all other products
 //      computes it. Among n rows some pair collides with probability below n^2 2^-128.
 //   2. Otherwise different (q, y) are different inputs of F, and F is as good as random (AES-256). Let m, m' be the
-//      multiplicities of rows in two data sets, c = m - m' != 0 somewhere. For a random F the sum of c_x F(x) is 0 in one
-//      word with probability at most 2^k / 2^64, 2^k the largest power of two that divides some c_x != 0: below
-//      (n / 2^64)^4 in four words; for one row more, less or changed, 2^-256.
+//      multiplicities of rows in two data sets, c = m - m' != 0 somewhere. For a random F the sum of c_x F(x) is 0 in
+//      one word with probability at most 2^k / 2^64, 2^k the largest power of two that divides some c_x != 0: below (n
+//      / 2^64)^4 in four words; for one row more, less or changed, 2^-256.
 // (Bellare and Micciancio 1997, AdHash; Clarke and others 2003, MSet-Add-Hash, keyed.)
 #pragma once
 

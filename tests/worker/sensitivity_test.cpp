@@ -82,9 +82,12 @@ std::vector<std::uint64_t> squared_differences(const ReleaseRequest& request, co
     const std::size_t elements = a.block(block).size();
     std::vector<std::uint64_t> weights(elements, 1);
     if (request.blocks[block].noise == BlockNoise::kSymmetric) {
-      const std::uint64_t order = triangle_order(elements).value();
+      const std::uint64_t matrix = elements / request.blocks[block].matrices;
+      const std::uint64_t order = triangle_order(matrix).value();
       weights.assign(elements, 2);
-      for (std::uint64_t i = 0; i < order; ++i) weights[triangle_row(i, order)] = 1;
+      for (std::uint64_t first = 0; first < elements; first += matrix) {
+        for (std::uint64_t i = 0; i < order; ++i) weights[first + triangle_row(i, order)] = 1;
+      }
     }
     for (std::size_t e = 0; e < elements; ++e) {
       const std::int64_t difference = a.block(block)[e] - b.block(block)[e];
@@ -95,7 +98,8 @@ std::vector<std::uint64_t> squared_differences(const ReleaseRequest& request, co
 }
 
 // Whether no noise whatsoever makes the change cost more than the worst profile: tried for every ratio of precisions of
-// the first two blocks. (Noise of a block is 1 / sqrt(precision); costs are linear in the precisions.)
+// the first block and the others, and some ratios among these. (Noise of a block is 1 / sqrt(precision); costs are
+// linear in the precisions.)
 bool is_within(const std::vector<std::uint64_t>& squares, const std::vector<SensitivityProfile>& profiles) {
   std::vector<double> declared(squares.size(), 0.0);
   for (const SensitivityProfile& profile : profiles) {
@@ -104,12 +108,16 @@ bool is_within(const std::vector<std::uint64_t>& squares, const std::vector<Sens
     }
   }
   constexpr int kRatios = 100;
-  for (int step = 0; step <= kRatios; ++step) {
-    const double share = static_cast<double>(step) / kRatios;
+  constexpr int kRatiosOfOthers = 10;
+  for (int step = 0; step <= kRatios * kRatiosOfOthers; ++step) {
+    const double share = static_cast<double>(step / kRatiosOfOthers) / kRatios;
+    const double second =
+        squares.size() == 2 ? 1.0 : static_cast<double>(step % kRatiosOfOthers) / (kRatiosOfOthers - 1);
     const auto cost = [&](const std::vector<std::uint64_t>& change) {
       double sum = 0.0;
       for (std::size_t block = 0; block < change.size(); ++block) {
-        sum += (block == 0 ? share : 1.0 - share) * static_cast<double>(change[block]) / declared[block];
+        const double of_others = block == 1 ? second : 1.0 - second;
+        sum += (block == 0 ? share : (1.0 - share) * of_others) * static_cast<double>(change[block]) / declared[block];
       }
       return sum;
     };

@@ -18,7 +18,8 @@ void add_method(CLI::App& app, FitOptions& options) {
                       "centre rows by a released mean, then scale or clip again; default: dp with --method auto")
       ->group("Method");
   app.add_flag("--shared-gram", options.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
-  add_number_or_auto(app, "--alpha", options.alpha, "ls: weight of all rows beside a class's own rows")->group("Method");
+  add_number_or_auto(app, "--alpha", options.alpha, "ls: weight of all rows beside a class's own rows")
+      ->group("Method");
   add_number_or_auto(app, "--lambda", options.lambda, "ls: ridge in units of feature^2; auto: from the noise")
       ->group("Method");
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")

@@ -61,16 +61,17 @@ void check_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
 void check_class_grams(const FitOptions& options) {
   if (options.method == Method::kLs && options.shared_gram) {
     if (options.alpha) {
-      throw UsageError("--alpha with --shared-gram: alpha weighs the Gram matrix of all rows against those of classes, "
-                       "and --shared-gram has none of classes (it is the limit of large alpha)");
+      throw UsageError(
+          "--alpha with --shared-gram: alpha weighs the Gram matrix of all rows against those of classes, "
+          "and --shared-gram has none of classes (it is the limit of large alpha)");
     }
     if (options.lambda) throw UsageError("--lambda with --shared-gram: its ridge is tied to the noise");
   }
   if (options.method != Method::kLs && options.alpha) throw UsageError("--alpha goes with --method ls");
   if (options.method != Method::kLs && options.lambda) throw UsageError("--lambda goes with --method ls");
   if (options.alpha && !(*options.alpha >= 0.0 && *options.alpha <= kLargestAlpha)) {
-    throw UsageError(fmt::format("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *options.alpha,
-                                 kLargestAlpha));
+    throw UsageError(
+        fmt::format("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *options.alpha, kLargestAlpha));
   }
   if (options.alpha && *options.alpha > 0.0 && *options.alpha < kSmallestAlpha) {
     throw UsageError(fmt::format("--alpha {}: must be 0 or at least {}", *options.alpha, kSmallestAlpha));

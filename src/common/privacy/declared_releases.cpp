@@ -96,12 +96,12 @@ ReleaseRequest class_least_squares_release(std::size_t classes, std::size_t dim,
     squared.push_back(sums * kSquaredNorm);
     return SensitivityProfile{std::move(change), std::move(squared)};
   };
-  ReleaseRequest request{.name = "class_least_squares",
-                         .share = share,
-                         .blocks = {{"class_grams", classes * triangle_elements(dim),
-                                     weight_of_share(gram_share / (1.0 + alpha), kSquaredNorm), BlockNoise::kSymmetric,
-                                     classes}},
-                         .profiles = {}};
+  ReleaseRequest request{
+      .name = "class_least_squares",
+      .share = share,
+      .blocks = {{"class_grams", classes * triangle_elements(dim),
+                  weight_of_share(gram_share / (1.0 + alpha), kSquaredNorm), BlockNoise::kSymmetric, classes}},
+      .profiles = {}};
   if (alpha > 0.0) {
     request.blocks.push_back(gram_block(dim, weight_of_share(gram_share * alpha / (1.0 + alpha), kSquaredNorm)));
   }
