@@ -48,6 +48,9 @@ std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& opti
 std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
 
+/// Share of mu^2 for the Gram matrices of `ls`, shared or by class.
+double least_squares_gram_share(const FitOptions& options);
+
 /// Releases the mean of all rows and centres the run by it. Collective.
 void release_center(TrainingRun& run);
 

@@ -108,7 +108,10 @@ void ClassGrams::load_batch() {
     batch_row_[label] = rows;
     rows += counts_[label];
   }
-  batch_.resize(std::max(batch_.size(), rows * dim_));
+  if (batch_.size() < rows * dim_) {
+    batch_ = {};  // given back first, so that there are never two
+    batch_.resize(rows * dim_);
+  }
 
   std::vector<std::uint64_t> found(counts_.size(), 0);
   std::vector<RowDigest> digests(counts_.size());

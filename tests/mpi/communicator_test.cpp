@@ -54,7 +54,7 @@ TEST(Communicator, AnyRankMayOwnASum) {
   Communicator& ranks = test_ranks();
   for (int owner = 0; owner < ranks.size(); ++owner) {
     std::vector<std::uint64_t> values = parts_of(ranks.rank(), 101);
-    ranks.sum_to(owner, values, 10);
+    ranks.sum_to(owner, values, 60);
     EXPECT_EQ(values, ranks.rank() == owner ? expected_sum(ranks.size(), 101) : std::vector<std::uint64_t>(101, 0));
   }
   std::vector<std::uint64_t> values(1);

@@ -109,7 +109,9 @@ TEST_F(PartReleaseTest, OtherRowsGetAnotherChargeAndOtherNoise) {
       EXPECT_LE(equal, 1U);
     }
   }
-  if (test_ranks().is_coordinator()) EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+  }
 }
 
 // False alarm: each variance is within 5 standard errors but for 6e-7, twice; the noise is the same in every run.
