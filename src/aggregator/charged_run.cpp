@@ -75,10 +75,16 @@ RandomStream ChargedRun::stream(std::string_view purpose, const std::string& con
   return key_.stream(purpose, std::as_bytes(std::span(context)));
 }
 
-std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const {
+SecretVector<std::byte> ChargedRun::shared_secret(Communicator& ranks, std::string_view purpose,
+                                                  const std::string& context) const {
   SecretVector<std::byte> secret(32);
-  if (ranks.is_coordinator()) key_.stream("fingerprint key", std::as_bytes(std::span(name))).fill(secret);
+  if (ranks.is_coordinator()) stream(purpose, context).fill(secret);
   ranks.broadcast(std::span<std::byte>(secret));
+  return secret;
+}
+
+std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const {
+  const SecretVector<std::byte> secret = shared_secret(ranks, "fingerprint key", std::string(name));
   const NoiseKey coefficients = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
   RandomStream stream = coefficients.stream("coefficients", {});
   FingerprintPart part = fingerprint_part(local, stream);

@@ -55,6 +55,11 @@ class ChargedRun {
   void begin(const PlannedRelease& planned);
   void begin(const PlannedSelection& planned);
 
+  /// 32 bytes derived from the coordinator's key for that purpose and context, known to every rank; they tell nothing
+  /// about the key or about other secrets. Context matters on the coordinator alone. Collective.
+  SecretVector<std::byte> shared_secret(Communicator& ranks, std::string_view purpose,
+                                        const std::string& context) const;
+
   /// Of the statistic over all ranks (statistic_fingerprint.hpp); on the coordinator, elsewhere of nothing. Collective.
   std::string fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const;
 

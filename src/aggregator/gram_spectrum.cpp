@@ -10,7 +10,6 @@
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
-// OpenBLAS divides work among threads, and sums in an order that depends on how many there are.
 extern "C" void openblas_set_num_threads(int count);
 
 namespace dpreduce {
@@ -18,12 +17,16 @@ namespace {
 
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-double shrunk(double eigenvalue, double noise_radius) {
+}  // namespace
+
+double shrunk_eigenvalue(double eigenvalue, double noise_radius) {
   if (eigenvalue < 2.0 * noise_radius) return 0.0;
   return 0.5 * (eigenvalue + std::sqrt(eigenvalue * eigenvalue - 4.0 * noise_radius * noise_radius));
 }
 
-}  // namespace
+void use_one_blas_thread() {
+  openblas_set_num_threads(1);
+}
 
 GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
     : eigenvalues_(lattice.dim), eigenvectors_(lattice.dim * lattice.dim) {
@@ -38,12 +41,12 @@ GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
 
   // The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
   // eigenvectors then come as columns, which are our rows.
-  openblas_set_num_threads(1);
+  use_one_blas_thread();
   const auto order = static_cast<lapack_int>(dim);
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', order, eigenvectors_.data(), order, eigenvalues_.data()) != 0) {
     throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
   }
-  for (double& eigenvalue : eigenvalues_) eigenvalue = shrunk(eigenvalue, noise_radius_);
+  for (double& eigenvalue : eigenvalues_) eigenvalue = shrunk_eigenvalue(eigenvalue, noise_radius_);
 }
 
 std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {

@@ -18,6 +18,13 @@
 
 namespace dpreduce {
 
+/// g(l) for noise of radius w: the eigenvalue that shows up at l. Precondition: noise_radius >= 0.
+double shrunk_eigenvalue(double eigenvalue, double noise_radius);
+
+/// BLAS and LAPACK work on one thread from here on: they divide work among threads, and sum in an order that depends on
+/// how many there are.
+void use_one_blas_thread();
+
 class GramSpectrum {
  public:
   /// Of a released upper triangle (triangle.hpp) of rows on `lattice`. Cost: about 9 d^3 flops, on one thread, so that

@@ -4,17 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "dpreduce/aggregator/block_noise.hpp"
 #include "dpreduce/aggregator/selection_sampler.hpp"
 #include "dpreduce/aggregator/utility_range.hpp"
 #include "dpreduce/config/error.hpp"
-#include "dpreduce/privacy/triangle.hpp"
-#include "dpreduce/randomness/rounded_gaussian.hpp"
 
 namespace dpreduce {
 namespace {
-
-// Noise is drawn and added in pieces of this many coordinates: 512 KiB, in the second-level cache.
-constexpr std::size_t kNoisePiece = std::size_t{1} << 16;
 
 void check_utilities(const PlannedSelection& selection, const Statistic& local) {
   if (selection.terms.chosen == 0 || selection.terms.chosen > selection.terms.candidates) {
@@ -32,13 +28,6 @@ void check_utilities(const PlannedSelection& selection, const Statistic& local) 
 
 }  // namespace
 
-const ReleasedBlock& Release::block(std::string_view name) const {
-  const auto found =
-      std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& block) { return block.name() == name; });
-  DPREDUCE_ASSERT(found != blocks_.end());
-  return *found;
-}
-
 std::span<const std::uint64_t> Selection::of_group(std::size_t group) const {
   DPREDUCE_ASSERT(group < groups());
   return std::span(chosen_).subspan(group * per_group_, per_group_);
@@ -51,36 +40,6 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging c
   run_.emplace(std::move(plan), std::move(key), std::move(charging), std::move(context));
 }
 
-void Releaser::add_noise(const PlannedBlock& block, const std::string& noise_id, std::span<std::int64_t> values) const {
-  const auto add_stream = [&](const std::string& part, double sigma, std::span<std::int64_t> elements) {
-    RandomStream stream = run_->stream("noise", fmt::format("{}/{}", noise_id, part));
-    std::vector<std::int64_t> piece;
-    for (std::size_t first = 0; first < elements.size(); first += kNoisePiece) {
-      piece.resize(std::min(kNoisePiece, elements.size() - first));
-      fill_rounded_gaussian(stream, sigma, piece);
-      for (std::size_t e = 0; e < piece.size(); ++e) {
-        std::int64_t& element = elements[first + e];
-        element = static_cast<std::int64_t>(static_cast<std::uint64_t>(element) + static_cast<std::uint64_t>(piece[e]));
-      }
-    }
-    cleanse(piece.data(), piece.size() * sizeof(std::int64_t));
-  };
-  if (block.noise == BlockNoise::kEqual) {
-    add_stream(block.name, block.sigma, values);
-    return;
-  }
-  const std::uint64_t elements = values.size() / block.triangles;
-  const std::uint64_t order = triangle_order(elements).value();
-  const auto on_diagonal = [&](std::uint64_t i) -> std::int64_t& {
-    return values[i / order * elements + triangle_row(i % order, order)];
-  };
-  SecretVector<std::int64_t> diagonal(block.triangles * order);
-  for (std::uint64_t i = 0; i < diagonal.size(); ++i) diagonal[i] = on_diagonal(i);
-  add_stream(block.name + "/diagonal", block.sigma, diagonal);
-  add_stream(block.name, off_diagonal_sigma(block.sigma), values);
-  for (std::uint64_t i = 0; i < diagonal.size(); ++i) on_diagonal(i) = diagonal[i];
-}
-
 Release Releaser::release(std::string_view name, Statistic local) {
   const PlannedRelease* planned = run_ ? &run_->plan().release(name) : nullptr;
   if (planned != nullptr) {
@@ -90,7 +49,8 @@ Release Releaser::release(std::string_view name, Statistic local) {
       if (!ranks_.is_coordinator()) return;
       const std::string id = run_->charge(*planned, whole);
       for (const PlannedBlock& block : planned->blocks) {
-        add_noise(block, id, local.block(local.index_of(block.name)));
+        add_noise([&](const std::string& context) { return run_->stream("noise", context); }, block, id, block.name,
+                  local.block(local.index_of(block.name)));
       }
     });
   }
@@ -106,6 +66,27 @@ Release Releaser::release(std::string_view name, Statistic local) {
     }
   }
   return Release(std::move(blocks));
+}
+
+SecretVector<std::byte> Releaser::row_secret(std::string_view name) {
+  if (!run_) return SecretVector<std::byte>(32);
+  return run_->shared_secret(ranks_, "row digest key", std::string(name));
+}
+
+PartRelease Releaser::release_in_parts(std::string_view name, std::span<std::uint64_t> digest) {
+  if (!run_) return PartRelease(ranks_);
+  const PlannedRelease& planned = run_->plan().release(name);
+  run_->begin(planned);
+  ranks_.sum_to_coordinator(digest);
+  std::string id;
+  ranks_.together([&] {
+    if (!ranks_.is_coordinator()) return;
+    std::string fingerprint;
+    for (const std::uint64_t word : digest) fingerprint += fmt::format("{:016x}", word);
+    id = run_->charge(planned, fingerprint);
+  });
+  const SecretVector<std::byte> secret = run_->shared_secret(ranks_, "noise of parts", id);
+  return PartRelease(ranks_, planned, NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)));
 }
 
 std::vector<std::uint64_t> Releaser::choose(const PlannedSelection& selection, const std::string& id,

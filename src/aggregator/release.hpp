@@ -17,39 +17,14 @@
 #include <vector>
 
 #include "dpreduce/aggregator/charged_run.hpp"
+#include "dpreduce/aggregator/part_release.hpp"
+#include "dpreduce/aggregator/released_block.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/privacy/statistic.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/transport/communicator.hpp"
 
 namespace dpreduce {
-
-/// A noised block, public. sigma is 0 in a non-private run.
-class ReleasedBlock {
- public:
-  ReleasedBlock(std::string name, std::vector<std::int64_t> values, double sigma)
-      : name_(std::move(name)), values_(std::move(values)), sigma_(sigma) {}
-  const std::string& name() const { return name_; }
-  std::span<const std::int64_t> values() const { return values_; }
-  double sigma() const { return sigma_; }
-
- private:
-  std::string name_;
-  std::vector<std::int64_t> values_;
-  double sigma_;
-};
-
-/// The blocks of one release; on the coordinator. Other ranks hold one without blocks.
-class Release {
- public:
-  explicit Release(std::vector<ReleasedBlock> blocks) : blocks_(std::move(blocks)) {}
-  /// Throws std::logic_error where there is no block of that name.
-  const ReleasedBlock& block(std::string_view name) const;
-  const std::vector<ReleasedBlock>& blocks() const { return blocks_; }
-
- private:
-  std::vector<ReleasedBlock> blocks_;
-};
 
 /// What a selection chose: public, and the same on every rank.
 class Selection {
@@ -86,6 +61,16 @@ class Releaser {
   /// std::logic_error on a round too many.
   Release release(std::string_view name, Statistic local);
 
+  /// The secret for digests of the rows of a release in parts (32 bytes): the same on every rank, and in every run with
+  /// this noise key. Collective.
+  SecretVector<std::byte> row_secret(std::string_view name);
+
+  /// Charges a release whose parts never exist at once (part_release.hpp). `digest` is this rank's share of a digest of
+  /// all rows, words that add up over ranks mod 2^64 and are a function of everything that the parts are computed from;
+  /// it takes the place of the statistic's fingerprint, and is summed in place. Collective. Preconditions, errors: as
+  /// release. The result refers to this releaser.
+  PartRelease release_in_parts(std::string_view name, std::span<std::uint64_t> digest);
+
   /// For every group a private choice among candidates by the sum over ranks of their utilities `local`
   /// (empty_utilities: row g holds group g), drawn as selection_sampler.hpp says; known to every rank.
   ///
@@ -102,7 +87,6 @@ class Releaser {
   Selection select(const PlannedSelection& selection, Statistic local);
 
  private:
-  void add_noise(const PlannedBlock& block, const std::string& noise_id, std::span<std::int64_t> values) const;
   std::vector<std::uint64_t> choose(const PlannedSelection& selection, const std::string& id,
                                     std::span<const std::int64_t> utilities) const;
 

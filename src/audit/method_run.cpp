@@ -49,7 +49,7 @@ AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim)
 StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
   Preprocessing largest = plan_.preprocessing;
   largest.intercept = method_->intercept();
-  const std::size_t row_bytes = bytes_per_row(largest);
+  const std::size_t row_bytes = 2 * bytes_per_row(largest);  // passes over some classes only hold a row twice
   return {.classes = options_.classes,
           .bad_rows = BadRows::kFail,
           .memory_bytes = std::clamp(rows.range().count * row_bytes, row_bytes, kMostRowMemory),

@@ -139,7 +139,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   timings.end_phase("open");
 
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
-  const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib << 20, threads};
+  const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads};
   const std::unique_ptr<TrainingMethod> method = make_method(options);
   TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
                   public_rows ? &*public_rows : nullptr);

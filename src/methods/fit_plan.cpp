@@ -37,6 +37,28 @@ std::string config_digest(const FitOptions& options, const Preprocessing& prepro
   return sha256_hex(config.dump());
 }
 
+// The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and solved
+// as a square.
+constexpr std::size_t kCopies = 4;
+// Of a release in parts one matrix is solved at a time, and a few are summed; what is released beside them is copied to
+// every rank.
+constexpr std::size_t kCopiesOfPart = 7 + kGramsAtOnce;
+constexpr std::size_t kCopiesBesideParts = 5;
+
+std::size_t bytes_of(const ReleaseRequest& request) {
+  std::size_t elements = 0;
+  for (const BlockRequest& block : request.blocks) {
+    if (!request.in_parts) {
+      elements += kCopies * block.elements;
+    } else if (block.triangles > 1) {
+      elements += kCopiesOfPart * (block.elements / block.triangles);
+    } else {
+      elements += kCopiesBesideParts * block.elements;
+    }
+  }
+  return elements * sizeof(std::int64_t);
+}
+
 DataSetBudget data_set_budget(double epsilon, double delta) {
   if (!(epsilon > 0.0)) throw UsageError(fmt::format("--budget-epsilon {}: must be greater than 0", epsilon));
   if (!(delta > 0.0 && delta < 1.0))
@@ -94,20 +116,14 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   }
   plan.config_digest = config_digest(options, plan.preprocessing, *method);
 
-  std::size_t largest_statistic = 0;
-  for (const ReleaseRequest& request : plan.requests) {
-    std::size_t elements = 0;
-    for (const BlockRequest& block : request.blocks) elements += block.elements;
-    largest_statistic = std::max(largest_statistic, elements * sizeof(std::int64_t));
-  }
+  std::size_t largest_release = 0;
+  for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));
   const std::size_t pooled_dim = plan.preprocessing.dim();
   if (options.pca > 0) {
-    largest_statistic = std::max(largest_statistic, triangle_elements(pooled_dim) * sizeof(std::int64_t));
+    largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
   }
   const std::size_t projection = options.pca * pooled_dim * sizeof(double);
-  // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and
-  // solved as a square.
-  plan.memory_bytes = (options.memory_mib << 20) + 4 * largest_statistic + projection;
+  plan.memory_bytes = (options.memory_mib.value() << 20) + largest_release + projection;
   return plan;
 }
 

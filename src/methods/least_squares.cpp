@@ -16,8 +16,7 @@ constexpr double kRidgeInRadii = 0.7;
 
 class LeastSquaresMethod : public TrainingMethod {
  public:
-  explicit LeastSquaresMethod(const FitOptions& options)
-      : gram_share_(options.gram_share.value_or(options.classes < kManyClasses ? kGramShare : kGramShareManyClasses)) {}
+  explicit LeastSquaresMethod(const FitOptions& options) : gram_share_(least_squares_gram_share(options)) {}
 
   std::string_view name() const override { return "ls"; }
 
@@ -43,6 +42,10 @@ class LeastSquaresMethod : public TrainingMethod {
 };
 
 }  // namespace
+
+double least_squares_gram_share(const FitOptions& options) {
+  return options.gram_share.value_or(options.classes < kManyClasses ? kGramShare : kGramShareManyClasses);
+}
 
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options) {
   return std::make_unique<LeastSquaresMethod>(options);

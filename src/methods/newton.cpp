@@ -56,7 +56,7 @@ class NewtonStep : public StepRule {
 class NewtonMethod : public TrainingMethod {
  public:
   explicit NewtonMethod(const FitOptions& options)
-      : settings_(round_settings(options, kRounds)), memory_mib_(options.memory_mib) {
+      : settings_(round_settings(options, kRounds)), memory_mib_(options.memory_mib.value()) {
     settings_.release = "newton";
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }

@@ -3,12 +3,24 @@
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
+namespace {
+
+// Chunks that are summed and forgotten need little; class Gram matrices keep as many rows as they may, in passes.
+constexpr std::size_t kMemoryMib = 64;
+constexpr std::size_t kMemoryMibClassGrams = 2048;
+
+}  // namespace
 
 FitOptions resolved(FitOptions options) {
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = Method::kFc;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
+  if (!options.memory_mib) options.memory_mib = makes_class_grams(options) ? kMemoryMibClassGrams : kMemoryMib;
   return options;
+}
+
+bool makes_class_grams(const FitOptions& options) {
+  return options.method == Method::kLs && !options.shared_gram;
 }
 
 std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
@@ -16,7 +28,7 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
     case Method::kMean:
       return make_mean_method(options);
     case Method::kLs:
-      return make_least_squares_method(options);
+      return options.shared_gram ? make_least_squares_method(options) : make_class_least_squares_method(options);
     case Method::kFc:
       return make_preconditioned_descent_method(options);
     case Method::kFisher:

@@ -40,13 +40,20 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 /// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone.
 FitOptions resolved(FitOptions options);
 
+/// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
+bool makes_class_grams(const FitOptions& options);
+
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
+
+/// Share of mu^2 for the Gram matrices of `ls`, shared or by class.
+double least_squares_gram_share(const FitOptions& options);
 
 /// Makes the coordinator's W and b known to every rank. Collective.
 LinearScores shared_scores(LinearScores scores, TrainingRun& run);

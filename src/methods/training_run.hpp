@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dpreduce/aggregator/release.hpp"
@@ -20,6 +21,12 @@ namespace dpreduce {
 
 /// Makes what is told how far a pass has come (for the named release).
 using ProgressOf = std::function<OnChunk(std::string_view release)>;
+
+/// Called at the rank that owns the class, with its released Gram matrix (upper triangle).
+using OnClassGram = std::function<void(std::size_t label, const ReleasedBlock& gram)>;
+
+/// How many Gram matrices a rank sums up before they are reduced.
+inline constexpr std::size_t kGramsAtOnce = 8;
 
 class TrainingRun {
  public:
@@ -37,7 +44,17 @@ class TrainingRun {
   /// Precondition (asserted): there are public rows. Errors: as for_each_lattice_chunk.
   Release sum_public(std::string_view name);
 
-  /// From here on `watcher` is shown every release, as it becomes public.
+  /// The release "class_least_squares", class by class, in memory that does not grow with their number. First `on_sums`
+  /// is called on every rank with gram (where it is released) and class_sums; then `on_gram` for each class, at one of
+  /// the ranks, with nothing to be kept: a matrix is dropped when it returns. Neither may call a collective. Phases:
+  /// sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change while they are read.
+  /// Memory of a rank: that of the stream, 8 d^2 + 4 d^2 min(P, kGramsAtOnce) + 8 d^2 for released matrices, and what
+  /// the callbacks take.
+  void release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
+                           const OnClassGram& on_gram);
+
+  /// From here on `watcher` is shown every release, as it becomes public. Releases in parts are whole on one
+  /// rank only: with more ranks they must not be watched.
   void watch(std::function<void(const Release&)> watcher) { watcher_ = std::move(watcher); }
 
   /// From here on rows are centred by this released mean.

@@ -25,14 +25,17 @@ void accumulate_grams(Statistic& statistic, const StatisticInputs& inputs,
         also(chunk);
       },
       inputs.on_chunk);
-  const std::span<std::int64_t> triangle = statistic.block(statistic.index_of("gram"));
-  for (std::size_t i = 0; i < dim; ++i) {
-    const std::span<const std::int64_t> row(square.data() + i * dim + i, dim - i);
-    std::copy(row.begin(), row.end(), triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(i, dim)));
-  }
+  copy_upper_triangle(square, dim, statistic.block(statistic.index_of("gram")));
 }
 
 }  // namespace
+
+void copy_upper_triangle(std::span<const std::int64_t> square, std::size_t dim, std::span<std::int64_t> triangle) {
+  for (std::size_t i = 0; i < dim; ++i) {
+    const auto row = square.subspan(i * dim + i, dim - i);
+    std::copy(row.begin(), row.end(), triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(i, dim)));
+  }
+}
 
 Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);

@@ -12,4 +12,7 @@ Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& i
 /// The blocks of least_squares_release: the same, and class_sums = sum_{i : y_i = c} q_i. One pass over the rows.
 Statistic least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
+/// triangle <- the upper triangle (triangle.hpp) of a d x d matrix, row-major. Shapes: d^2 and d (d + 1) / 2 elements.
+void copy_upper_triangle(std::span<const std::int64_t> square, std::size_t dim, std::span<std::int64_t> triangle);
+
 }  // namespace dpreduce

@@ -14,6 +14,31 @@ namespace {
 // Small enough that a chunk's integers are still in the second-level cache when they are summed.
 constexpr std::size_t kMostRowsPerChunk = 4096;
 
+std::size_t rows_of_chunk(const StreamPlan& plan, std::size_t row_bytes) {
+  if (plan.memory_bytes < row_bytes) {
+    throw UsageError(fmt::format("--memory: one row needs {} bytes; allow more", row_bytes));
+  }
+  return std::min(plan.memory_bytes / row_bytes, kMostRowsPerChunk);
+}
+
+Lattice lattice_of(const RowTransform& transform) {
+  return {transform.preprocessing().clip_norm, transform.output_dim()};
+}
+
+// `place_of` tells where a row of the chunk lies among all rows.
+template <typename PlaceOf>
+void check_finite(const LatticeRows& chunk, const StreamPlan& plan, const WorkerRows& rows, const PlaceOf& place_of) {
+  if (plan.bad_rows != BadRows::kFail || chunk.first_bad_row() == chunk.rows()) return;
+  throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}",
+                             rows.where(place_of(chunk.first_bad_row())), kForOwnerOnly));
+}
+
+double share_done(const RowChunk& read, const WorkerRows& rows) {
+  const RowRange range = rows.range();
+  return static_cast<double>(read.first_row + read.rows - range.first) /
+         static_cast<double>(std::max<std::uint64_t>(range.count, 1));
+}
+
 }  // namespace
 
 std::size_t bytes_per_row(const Preprocessing& preprocessing) {
@@ -23,27 +48,51 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing) {
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
-  const std::size_t row_bytes = bytes_per_row(transform.preprocessing());
-  if (plan.memory_bytes < row_bytes) {
-    throw UsageError(fmt::format("--memory: one row needs {} bytes; allow more", row_bytes));
-  }
-  const std::size_t chunk_rows = std::min(plan.memory_bytes / row_bytes, kMostRowsPerChunk);
+  const std::size_t chunk_rows = rows_of_chunk(plan, bytes_per_row(transform.preprocessing()));
   RowStream stream(rows, plan.classes, chunk_rows);
-  const Lattice lattice{transform.preprocessing().clip_norm, transform.output_dim()};
-  LatticeRows chunk(lattice, chunk_rows);
+  LatticeRows chunk(lattice_of(transform), chunk_rows);
   const std::vector<std::int32_t> one_class(rows.has_labels() ? 0 : chunk_rows, 0);
 
-  const double total = static_cast<double>(std::max<std::uint64_t>(rows.range().count, 1));
   while (const auto read = stream.next()) {
     const auto labels = rows.has_labels() ? read->labels : std::span(one_class).first(read->rows);
     chunk.assign(transform, read->features, labels, plan.threads);
-    if (plan.bad_rows == BadRows::kFail && chunk.first_bad_row() < chunk.rows()) {
-      throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}",
-                                 rows.where(read->first_row + chunk.first_bad_row()), kForOwnerOnly));
-    }
+    check_finite(chunk, plan, rows, [&](std::size_t row) { return read->first_row + row; });
     visit(chunk);
-    on_chunk(static_cast<double>(read->first_row + read->rows - rows.range().first) / total);
+    on_chunk(share_done(*read, rows));
   }
+}
+
+void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
+                               const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
+                               const OnChunk& on_chunk) {
+  DPREDUCE_ASSERT(rows.has_labels());
+  const std::size_t dim = transform.input_dim();
+  const std::size_t chunk_rows = rows_of_chunk(plan, bytes_per_row(transform.preprocessing()) + sizeof(float) * dim);
+  RowStream stream(rows, plan.classes, chunk_rows);
+  LatticeRows chunk(lattice_of(transform), chunk_rows);
+  std::vector<float> features(chunk_rows * dim);
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint64_t> places;  // among all rows, of each that was gathered
+  const auto visit_gathered = [&] {
+    chunk.assign(transform, std::span<const float>(features).first(labels.size() * dim), labels, plan.threads);
+    check_finite(chunk, plan, rows, [&](std::size_t row) { return places[row]; });
+    visit(chunk);
+    labels.clear();
+    places.clear();
+  };
+
+  while (const auto read = stream.next()) {
+    for (std::size_t row = 0; row < read->rows; ++row) {
+      if (!wants(read->labels[row])) continue;
+      const auto from = read->features.subspan(row * dim, dim);
+      std::copy(from.begin(), from.end(), features.begin() + static_cast<std::ptrdiff_t>(labels.size() * dim));
+      labels.push_back(read->labels[row]);
+      places.push_back(read->first_row + row);
+      if (labels.size() == chunk_rows) visit_gathered();
+    }
+    on_chunk(share_done(*read, rows));
+  }
+  if (!labels.empty()) visit_gathered();
 }
 
 }  // namespace dpreduce

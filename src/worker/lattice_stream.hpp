@@ -31,4 +31,14 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing);
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
+/// Which classes a pass is about.
+using ClassFilter = std::function<bool(std::int32_t label)>;
+
+/// The same for the rows whose labels `wants` takes, and for these only: other rows are neither transformed nor, where
+/// a file holds native float32, read. Chunks are filled up with wanted rows. Precondition (asserted): rows have labels.
+/// Memory of one row: 4 d_in more.
+void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
+                               const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
+                               const OnChunk& on_chunk);
+
 }  // namespace dpreduce

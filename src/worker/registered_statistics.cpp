@@ -4,6 +4,7 @@
 #include <array>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/worker/class_grams.hpp"
 #include "dpreduce/worker/class_statistics.hpp"
 #include "dpreduce/worker/gradient_statistic.hpp"
 #include "dpreduce/worker/gram_statistics.hpp"
@@ -28,6 +29,10 @@ ReleaseRequest request_least_squares(const ReleaseTerms& terms, double share) {
   return least_squares_release(terms.classes, terms.dim, terms.gram_share, terms.adjacency, share);
 }
 
+ReleaseRequest request_class_least_squares(const ReleaseTerms& terms, double share) {
+  return class_least_squares_release(terms.classes, terms.dim, terms.alpha, terms.gram_share, terms.adjacency, share);
+}
+
 ReleaseRequest request_gradient(const ReleaseTerms& terms, double share) {
   return gradient_release(terms.classes, terms.dim, terms.rounds, terms.adjacency, share);
 }
@@ -49,15 +54,17 @@ ReleaseRequest request_newton(const ReleaseTerms& terms, double share) {
                         share);
 }
 
-constexpr std::array kStatistics{RegisteredStatistic{"center", request_center, center_statistic},
-                                 RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
-                                 RegisteredStatistic{"gram", request_gram, gram_statistic},
-                                 RegisteredStatistic{"least_squares", request_least_squares, least_squares_statistic},
-                                 RegisteredStatistic{"gradient", request_gradient, gradient_statistic},
-                                 RegisteredStatistic{"pca", request_pca, gram_statistic},
-                                 RegisteredStatistic{"feature_sums", request_feature_sums, class_means_statistic},
-                                 RegisteredStatistic{"fisher", request_fisher, fisher_statistic},
-                                 RegisteredStatistic{"newton", request_newton, newton_statistic}};
+constexpr std::array kStatistics{
+    RegisteredStatistic{"center", request_center, center_statistic},
+    RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
+    RegisteredStatistic{"gram", request_gram, gram_statistic},
+    RegisteredStatistic{"least_squares", request_least_squares, least_squares_statistic},
+    RegisteredStatistic{"class_least_squares", request_class_least_squares, class_least_squares_statistic},
+    RegisteredStatistic{"gradient", request_gradient, gradient_statistic},
+    RegisteredStatistic{"pca", request_pca, gram_statistic},
+    RegisteredStatistic{"feature_sums", request_feature_sums, class_means_statistic},
+    RegisteredStatistic{"fisher", request_fisher, fisher_statistic},
+    RegisteredStatistic{"newton", request_newton, newton_statistic}};
 
 }  // namespace
 

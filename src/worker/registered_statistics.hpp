@@ -19,6 +19,7 @@ struct ReleaseTerms {
   Metric metric = Metric::kCosine;
   Adjacency adjacency = Adjacency::kAddRemove;
   double gram_share = 0.5;     ///< of a least_squares release's mu^2
+  double alpha = 1.0;          ///< weight of G beside class Gram matrices
   double hessian_share = 0.5;  ///< of a newton release's mu^2
   Loss loss = Loss::kSoftmax;  ///< of a newton release
   std::uint64_t rounds = 1;    ///< of gradients

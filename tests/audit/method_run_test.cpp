@@ -21,6 +21,7 @@ struct Terms {
   Metric metric;
   Adjacency adjacency;
   Centering center;
+  bool shared_gram = true;
 };
 
 AuditedMethod method_of(const Terms& terms) {
@@ -31,6 +32,7 @@ AuditedMethod method_of(const Terms& terms) {
   options.normalize = Normalize::kNone;
   options.center = terms.center;
   options.center_share = 0.1;
+  options.shared_gram = terms.shared_gram;
   options.rounds = 2;
   options.loss = Loss::kSquare;
   options.budget.mu = 1.0;
@@ -78,10 +80,11 @@ TEST_P(MethodRunTest, SomePairOfNeighboursCostsWhatThePlanPaysFor) {
       }
       for (std::size_t b = 0; b < planned.blocks.size(); ++b) {
         const bool is_triangle = planned.blocks[b].noise == BlockNoise::kSymmetric;
-        const std::uint64_t order = is_triangle ? triangle_order(planned.blocks[b].elements).value() : 0;
+        const std::uint64_t matrix = planned.blocks[b].elements / planned.blocks[b].triangles;
+        const std::uint64_t order = is_triangle ? triangle_order(matrix).value() : 0;
         for (std::size_t e = 0; e < planned.blocks[b].elements; ++e) {
           bool is_diagonal = false;
-          for (std::uint64_t i = 0; i < order; ++i) is_diagonal = is_diagonal || triangle_row(i, order) == e;
+          for (std::uint64_t i = 0; i < order; ++i) is_diagonal = is_diagonal || triangle_row(i, order) == e % matrix;
           const auto difference = static_cast<double>(statistics[1].block(b)[e] - statistics[0].block(b)[e]);
           const double squared = std::pow(difference / planned.blocks[b].sigma, 2);
           cost += static_cast<double>(planned.rounds) * (is_triangle && !is_diagonal ? 2.0 : 1.0) * squared;
@@ -134,6 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Terms{Method::kMean, Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp},
                     Terms{Method::kLs, Metric::kCosine, Adjacency::kAddRemove, Centering::kDp},
                     Terms{Method::kLs, Metric::kCosine, Adjacency::kReplaceOne, Centering::kNone},
+                    Terms{Method::kLs, Metric::kCosine, Adjacency::kAddRemove, Centering::kDp, false},
+                    Terms{Method::kLs, Metric::kCosine, Adjacency::kReplaceOne, Centering::kNone, false},
                     Terms{Method::kFc, Metric::kCosine, Adjacency::kAddRemove, Centering::kNone},
                     Terms{Method::kFc, Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp}));
 

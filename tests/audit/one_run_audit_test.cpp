@@ -17,6 +17,7 @@ OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centeri
   FitOptions options;
   options.classes = kClasses;
   options.method = method_name;
+  options.shared_gram = true;
   options.normalize = Normalize::kNone;
   options.center = center;
   options.center_share = 0.05;

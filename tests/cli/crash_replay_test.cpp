@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kKills = 200;
 constexpr int kKillsOfRounds = 60;
+constexpr int kKillsOfParts = 40;
 
 // A folder with data, ledger and model.
 class Site {
@@ -105,6 +106,11 @@ void kill_and_resume(const std::string& method, std::size_t releases, int kills)
 
 TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
   kill_and_resume("--method mean", 2, kKills);
+}
+
+// One charge, and noise that is drawn part by part.
+TEST(CrashReplay, SoAreThePartsOfARelease) {
+  kill_and_resume("--method ls", 2, kKillsOfParts);
 }
 
 // Centre, Gram matrix and three gradients, each of which depends on all that came before.

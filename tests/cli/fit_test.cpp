@@ -104,6 +104,7 @@ std::vector<Choices> all_choices() {
   const std::vector<Choices> methods = {{"mean_cosine", "--method mean"},
                                         {"mean_euclidean", "--method mean --metric euclidean"},
                                         {"ls", "--method ls --shared-gram"},
+                                        {"ls_by_class", "--method ls --alpha 0.5"},
                                         {"fc", "--method fc --rounds 3"}};
   for (const Choices& method : methods) {
     for (const std::string center : {"none", "dp"}) {
@@ -146,6 +147,13 @@ const std::string kSeeded =
 TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
   const std::string expected = fit(kWhole + kSeeded);
   for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + kSeeded, 3) == expected) << name;
+}
+
+TEST_F(FitTest, GramMatricesByClassHaveTheSameBytesOnAnyRanks) {
+  const std::string options = " --method ls --mu 1 --seed 1 --center dp --lambda auto --alpha auto";
+  const std::string expected = fit(kWhole + options);
+  for (const int ranks : {1, 2, 3, 5}) EXPECT_TRUE(fit(kWhole + options, ranks) == expected) << ranks;
+  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + options + " --memory 1", 3) == expected);
 }
 
 TEST_F(FitTest, SilosWithTheirOwnFilesGiveTheSameBytes) {

@@ -50,6 +50,18 @@ TEST(Communicator, OnlyTheCoordinatorKeepsASum) {
   EXPECT_EQ(values, ranks.is_coordinator() ? expected_sum(ranks.size(), 1001) : std::vector<std::uint64_t>(1001, 0));
 }
 
+TEST(Communicator, AnyRankMayOwnASum) {
+  Communicator& ranks = test_ranks();
+  for (int owner = 0; owner < ranks.size(); ++owner) {
+    std::vector<std::uint64_t> values = parts_of(ranks.rank(), 101);
+    ranks.sum_to(owner, values, 60);
+    EXPECT_EQ(values, ranks.rank() == owner ? expected_sum(ranks.size(), 101) : std::vector<std::uint64_t>(101, 0));
+  }
+  std::vector<std::uint64_t> values(1);
+  EXPECT_THROW(ranks.sum_to(ranks.size(), values), std::logic_error);
+  EXPECT_THROW(ranks.sum_to(-1, values), std::logic_error);
+}
+
 TEST(Communicator, BroadcastsTheCoordinatorsValues) {
   Communicator& ranks = test_ranks();
   std::vector<double> values(9, ranks.rank() + 0.25);

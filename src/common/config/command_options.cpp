@@ -20,6 +20,10 @@ void add_method(CLI::App& app, FitOptions& options) {
       "--method auto")
       ->group("Method");
   app.add_flag("--shared-gram", options.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
+  add_number_or_auto(app, "--alpha", options.alpha, "ls: weight of all rows beside a class's own rows")
+      ->group("Method");
+  add_number_or_auto(app, "--lambda", options.lambda, "ls: ridge in units of feature^2; auto: from the noise")
+      ->group("Method");
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
   add_count(app, "--rounds", options.rounds,
@@ -125,7 +129,9 @@ void CommandOptions::declare_fit(CLI::App& app) {
   fit.add_flag("--dry-run", fit_.dry_run, "print noise plan and expected error; read no rows, spend nothing")
       ->group("Output");
   add_count(fit, "--threads", fit_.threads, "a rank; default: all cores alone, 1 under mpirun");
-  add_count(fit, "--memory", fit_.memory_mib, "for the row buffers of a rank")->type_name("MIB")->capture_default_str();
+  add_count(fit, "--memory", fit_.memory_mib,
+            "for the row buffers of a rank; default: 64, with class Gram matrices 2048 (more passes with less)")
+      ->type_name("MIB");
   add_config(fit);
   fit.footer(
       "Examples:\n"

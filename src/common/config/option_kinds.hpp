@@ -58,6 +58,26 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, Count& count, con
   });
 }
 
+// A number, or the word auto for the program's own choice.
+inline CLI::Option* add_number_or_auto(CLI::App& app, const std::string& name, std::optional<double>& number,
+                                       const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&number, name](const std::string& text) {
+            number.reset();
+            double value = 0.0;
+            if (text == "auto") return;
+            if (!CLI::detail::lexical_cast(text, value)) {
+              throw CLI::ValidationError(fmt::format("{} {}: must be a number or auto", name, text));
+            }
+            number = value;
+          },
+          help)
+      ->type_name("NUMBER|auto")
+      ->default_str("auto");
+}
+
 inline void add_format(CLI::App& app, OutputFormat& format) {
   add_choice(app, "--format", format, "what standard output gets");
 }

@@ -42,15 +42,17 @@ struct FitOptions {
   Metric metric = Metric::kCosine;
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
-  std::optional<Centering> center;         ///< empty: as the method likes it
-  std::optional<double> gram_share;        ///< of mu^2, for the Gram matrix; empty: as the method likes it
-  bool shared_gram = false;                ///< ls: one Gram matrix for all classes
-  std::optional<std::uint64_t> rounds;     ///< of training; empty: as the method likes it
-  std::optional<Loss> loss;                ///< of training rounds; empty: softmax
-  std::optional<double> learning_rate;     ///< gd, adam; empty: chosen by public knowledge and noised values
-  std::optional<double> radius;            ///< gd: Frobenius norm that W is kept within; empty: none
-  std::optional<Iterate> iterate;          ///< of training rounds; empty: the last
-  bool warm_start = false;                 ///< fc, gd, adam: class means first, as a second head
+  std::optional<Centering> center;      ///< empty: as the method likes it
+  std::optional<double> gram_share;     ///< of mu^2, for the Gram matrix; empty: as the method likes it
+  bool shared_gram = false;             ///< ls: one Gram matrix for all classes
+  std::optional<double> alpha;          ///< ls: weight of all rows beside a class's own; empty: as the method likes it
+  std::optional<double> lambda;         ///< ls: ridge, in feature units squared; empty: from the noise
+  std::optional<std::uint64_t> rounds;  ///< of training; empty: as the method likes it
+  std::optional<Loss> loss;             ///< of training rounds; empty: softmax
+  std::optional<double> learning_rate;  ///< gd, adam; empty: chosen by public knowledge and noised values
+  std::optional<double> radius;         ///< gd: Frobenius norm that W is kept within; empty: none
+  std::optional<Iterate> iterate;       ///< of training rounds; empty: the last
+  bool warm_start = false;              ///< fc, gd, adam: class means first, as a second head
   std::optional<double> warm_start_share;  ///< of mu^2, for those means; empty: as the method likes it
   double center_share = 0.02;              ///< share of mu^2 that the DP centre takes
   std::size_t pool = 1;
@@ -70,7 +72,7 @@ struct FitOptions {
   bool resume = false;   ///< repeat a release that is charged already
   unsigned threads = 0;  ///< 0: every core alone, one under a launcher
   std::optional<std::uint64_t> seed;
-  std::size_t memory_mib = 64;  ///< for the row buffers of a rank
+  std::optional<std::size_t> memory_mib;  ///< for the row buffers of a rank; empty: as the method likes it
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
 };

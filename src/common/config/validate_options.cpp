@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 constexpr int kMostRounds = 100000;
 constexpr unsigned kMostThreads = 1024;
+// Beyond these the budget of one of the two Gram matrices vanishes beside the other's.
+constexpr double kLargestAlpha = 1e6;
+constexpr double kSmallestAlpha = 1e-6;
 constexpr double kLargestConfidence = 1.0 - 1e-12;
 constexpr double kFewestTrials = 100;
 constexpr double kMostTrials = 1e9;
@@ -104,6 +107,27 @@ void check_training_rounds(const FitOptions& options) {
   }
 }
 
+void check_class_grams(const FitOptions& options) {
+  if (options.method == Method::kLs && options.shared_gram) {
+    if (options.alpha) {
+      throw UsageError(
+          "--alpha with --shared-gram: alpha weighs the Gram matrix of all rows against those of classes, "
+          "and --shared-gram has none of classes (it is the limit of large alpha)");
+    }
+    if (options.lambda) throw UsageError("--lambda with --shared-gram: its ridge is tied to the noise");
+  }
+  if (options.method != Method::kLs && options.alpha) throw UsageError("--alpha goes with --method ls");
+  if (options.method != Method::kLs && options.lambda) throw UsageError("--lambda goes with --method ls");
+  if (options.alpha && !(*options.alpha >= 0.0 && *options.alpha <= kLargestAlpha)) {
+    throw UsageError(
+        fmt::format("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *options.alpha, kLargestAlpha));
+  }
+  if (options.alpha && *options.alpha > 0.0 && *options.alpha < kSmallestAlpha) {
+    throw UsageError(fmt::format("--alpha {}: must be 0 or at least {}", *options.alpha, kSmallestAlpha));
+  }
+  if (options.lambda) check_positive("--lambda", *options.lambda);
+}
+
 }  // namespace
 
 FitOptions validated(FitOptions options) {
@@ -134,13 +158,13 @@ FitOptions validated(FitOptions options) {
   if (options.metric != Metric::kCosine && options.method != Method::kMean) {
     throw UsageError("--metric goes with --method mean");
   }
-  if (options.method == Method::kLs && !options.shared_gram) {
-    throw UsageError("--method ls trains on one Gram matrix for all classes: say --shared-gram");
-  }
+  check_class_grams(options);
   if (options.shared_gram && options.method != Method::kLs) throw UsageError("--shared-gram goes with --method ls");
   if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
   check_range("--threads", options.threads, 0, kMostThreads);
-  check_range("--memory", static_cast<double>(options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+  if (options.memory_mib) {
+    check_range("--memory", static_cast<double>(*options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+  }
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
   if (options.ledger.empty()) throw UsageError("--ledger: a file name is needed");
   const std::string key = options.key.empty() ? options.ledger + ".key" : options.key;

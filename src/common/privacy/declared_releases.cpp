@@ -1,6 +1,7 @@
 #include "dpreduce/privacy/declared_releases.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
@@ -13,6 +14,11 @@ constexpr std::uint64_t kSquaredNorm = std::uint64_t{kLatticeNorm} * std::uint64
 constexpr std::uint64_t kFourthNorm = kSquaredNorm * kSquaredNorm;  // 4 of these fit into 64 bits
 
 constexpr double kSeparation = 2.0;  // of two classes, in standard deviations: hard enough to matter
+// A loss weight that gives a block the `share` of its release's mu^2: with one profile that is D_b sqrt(W_b) / sum.
+double weight_of_share(double share, std::uint64_t sensitivity) {
+  const double root = share / static_cast<double>(sensitivity);
+  return root * root;
+}
 
 BlockRequest gram_block(std::size_t dim, double loss_weight) {
   return {"gram", triangle_elements(dim), loss_weight, BlockNoise::kSymmetric};
@@ -66,14 +72,11 @@ ReleaseRequest gram_release(std::size_t dim, Adjacency adjacency, double share) 
 ReleaseRequest least_squares_release(std::size_t classes, std::size_t dim, double gram_share, Adjacency adjacency,
                                      double share) {
   DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0 && gram_share > 0.0 && gram_share < 1.0);
-  // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
-  const double gram_weight = gram_share / static_cast<double>(kSquaredNorm);
-  const double sums_weight = (1.0 - gram_share) / static_cast<double>(kLatticeNorm);
-  ReleaseRequest request{
-      .name = "least_squares",
-      .share = share,
-      .blocks = {gram_block(dim, gram_weight * gram_weight), {"class_sums", classes * dim, sums_weight * sums_weight}},
-      .profiles = {}};
+  ReleaseRequest request{.name = "least_squares",
+                         .share = share,
+                         .blocks = {gram_block(dim, weight_of_share(gram_share, kSquaredNorm)),
+                                    {"class_sums", classes * dim, weight_of_share(1.0 - gram_share, kLatticeNorm)}},
+                         .profiles = {}};
   if (adjacency == Adjacency::kAddRemove) {
     request.profiles = {{"one row more or less", {kFourthNorm, kSquaredNorm}}};
   } else {
@@ -113,6 +116,36 @@ ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency ad
     request.profiles = {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
                         {"the opposite row", {4 * kSquaredNorm, 0, 0}},
                         {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}};
+  }
+  return request;
+}
+
+ReleaseRequest class_least_squares_release(std::size_t classes, std::size_t dim, double alpha, double gram_share,
+                                           Adjacency adjacency, double share) {
+  DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0 && gram_share > 0.0 && gram_share < 1.0);
+  DPREDUCE_ASSERT(alpha >= 0.0 && std::isfinite(alpha));
+  const bool is_add_remove = adjacency == Adjacency::kAddRemove;
+  const auto profile = [&](std::string change, std::uint64_t grams, std::uint64_t sums) {
+    std::vector<std::uint64_t> squared{grams * kFourthNorm};
+    if (alpha > 0.0) squared.push_back(grams * kFourthNorm);
+    squared.push_back(sums * kSquaredNorm);
+    return SensitivityProfile{std::move(change), std::move(squared)};
+  };
+  ReleaseRequest request{
+      .name = "class_least_squares",
+      .share = share,
+      .blocks = {{"class_grams", classes * triangle_elements(dim),
+                  weight_of_share(gram_share / (1.0 + alpha), kSquaredNorm), BlockNoise::kSymmetric, classes}},
+      .profiles = {},
+      .in_parts = true};
+  if (alpha > 0.0) {
+    request.blocks.push_back(gram_block(dim, weight_of_share(gram_share * alpha / (1.0 + alpha), kSquaredNorm)));
+  }
+  request.blocks.push_back({"class_sums", classes * dim, weight_of_share(1.0 - gram_share, kLatticeNorm)});
+  if (is_add_remove) {
+    request.profiles = {profile("one row more or less", 1, 1)};
+  } else {
+    request.profiles = {profile("another row", 2, 3), profile("the opposite row", 0, 4)};
   }
   return request;
 }

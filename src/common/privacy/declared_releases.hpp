@@ -67,6 +67,24 @@ ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjace
 /// 1 : D / K : D / d, D = 2. Preconditions: classes >= 2; dim >= 1; 0 < share.
 ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share);
 
+/// Release "class_least_squares", made in parts: class_grams, the upper triangles of A_j = sum_{i : y_i = j} q_i q_i^T,
+/// class after class (K triangles, symmetric noise); for alpha > 0 also gram, that of G = sum_i q_i q_i^T; class_sums
+/// (K x d). `gram_share` of the release's mu^2 goes to the Gram matrices, split so that A_j + alpha G has the least
+/// noise: s_G^2 / s_A^2 = 1 / alpha, 1 / (1 + alpha) of the share for A and alpha / (1 + alpha) for G. The variance of
+/// A_j + alpha G is then (1 + alpha)^2 times that of a single Gram matrix at the same budget, whatever K. The
+/// generalised least-squares step (PRIVACY 3.4c) has nothing left to do there:
+///
+///     Cov(A_j + alpha G, G - sum_i A_i) = alpha s_G^2 - s_A^2 = 0
+///
+/// Sensitivity, squared: a row touches one class, so that K does not appear. Add-remove {S^4, S^4, S^2}. Replace-one,
+/// t = <q, q'> / S^2: within a class {2 S^4 (1 - t^2), 2 S^4 (1 - t^2), 2 S^2 (1 - t)}, below the corners
+/// {2 S^4, 2 S^4, 3 S^2} and {0, 0, 4 S^2} as in least_squares_release; across two {2 S^4, 2 S^4 (1 - t^2), 2 S^2},
+/// below the first corner.
+/// Source: PRIVACY section 3.4. Preconditions: classes >= 2; dim >= 1; 0 <= alpha < infinity; 0 < gram_share < 1;
+/// 0 < share.
+ReleaseRequest class_least_squares_release(std::size_t classes, std::size_t dim, double alpha, double gram_share,
+                                           Adjacency adjacency, double share);
+
 /// Release "gradient", `rounds` times: gradient = sum_i r_i q_i^T (K x d) of residuals r_i on the lattice, |r_i| <= S.
 ///
 /// Sensitivity, squared: |r q^T|_F^2 = |r|^2 |q|^2 <= S^4; replace-one 4 S^4. Whatever the loss and the number of

@@ -50,6 +50,7 @@ struct ReleaseRequest {
   std::uint64_t rounds = 1;  ///< how often this release is repeated; its share is divided among them
   std::vector<BlockRequest> blocks;
   std::vector<SensitivityProfile> profiles;
+  bool in_parts = false;  ///< made one triangle at a time, which are never in memory together
 };
 
 struct PlannedBlock {

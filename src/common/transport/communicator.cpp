@@ -112,16 +112,21 @@ void Communicator::together(const std::function<void()>& work) {
   throw PeerFailed(static_cast<ExitCode>(agreed % kExitCodes), failed_rank);
 }
 
-void Communicator::sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message) {
+void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) {
+  DPREDUCE_ASSERT(owner >= 0 && owner < size_);
   DPREDUCE_ASSERT(elements_per_message > 0 && elements_per_message <= std::numeric_limits<int>::max());
   if (!job_) return;
   for (std::size_t first = 0; first < values.size(); first += elements_per_message) {
     const auto part = values.subspan(first, std::min(elements_per_message, values.size() - first));
-    const void* send = is_coordinator() ? MPI_IN_PLACE : part.data();
-    check_mpi(MPI_Reduce(send, part.data(), static_cast<int>(part.size()), MPI_UINT64_T, MPI_SUM, 0, job_->sums),
+    const void* send = rank_ == owner ? MPI_IN_PLACE : part.data();
+    check_mpi(MPI_Reduce(send, part.data(), static_cast<int>(part.size()), MPI_UINT64_T, MPI_SUM, owner, job_->sums),
               "MPI_Reduce");
   }
-  if (!is_coordinator()) std::fill(values.begin(), values.end(), 0);
+  if (rank_ != owner) std::fill(values.begin(), values.end(), 0);
+}
+
+void Communicator::sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message) {
+  sum_to(0, values, elements_per_message);
 }
 
 void Communicator::sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) {

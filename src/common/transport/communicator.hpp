@@ -50,9 +50,13 @@ class Communicator {
   /// Throws PeerFailed where another rank has failed. Cheap; call it between chunks of long work inside `together`.
   void check_peers();
 
-  /// values <- sum over ranks, at the coordinator; in Z mod 2^64, so no order of ranks can change a bit. Elsewhere
+  /// values <- sum over ranks, at rank `owner`; in Z mod 2^64, so no order of ranks can change a bit. Elsewhere
   /// `values` is zeroed, so that no rank keeps its part. Any length, in messages of `elements_per_message`. Collective;
-  /// every rank's length must be the same. Throws AggregationAborted where a message fails.
+  /// every rank's length and owner must be the same. Precondition (asserted): 0 <= owner < P. Throws AggregationAborted
+  /// where a message fails.
+  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+
+  /// sum_to the coordinator.
   void sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
 
   /// The same sum, known to every rank.

@@ -1,0 +1,52 @@
+#include "dpreduce/aggregator/part_release.hpp"
+
+#include <fmt/format.h>
+
+#include "dpreduce/aggregator/block_noise.hpp"
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// A signed integer type may be read as its unsigned counterpart.
+std::span<std::uint64_t> words_of(std::span<std::int64_t> values) {
+  return {reinterpret_cast<std::uint64_t*>(values.data()), values.size()};
+}
+
+}  // namespace
+
+PartRelease::PartRelease(Communicator& ranks) : ranks_(ranks) {}
+
+PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret)
+    : ranks_(ranks), planned_(std::move(planned)), secret_(std::move(secret)) {}
+
+std::vector<std::pair<std::size_t, ReleasedBlock>> PartRelease::sum(std::string_view block,
+                                                                    std::span<const Part> parts) {
+  const std::string name(block);
+  const PlannedBlock* planned = planned_ ? &planned_->block(block) : nullptr;
+  for (const Part& part : parts) {
+    DPREDUCE_ASSERT(made_.emplace(name, part.number).second);
+    elements_made_[name] += part.local.size();
+    DPREDUCE_ASSERT(planned == nullptr || elements_made_[name] <= planned->elements);
+  }
+  ranks_.together([&] {
+    if (planned == nullptr) return;
+    const auto stream_of = [&](const std::string& context) {
+      return secret_->stream("noise", std::as_bytes(std::span(context)));
+    };
+    for (const Part& part : parts) {
+      if (part.owner != ranks_.rank()) continue;
+      add_noise(stream_of, *planned, name, fmt::format("{}", part.number), part.local);
+    }
+  });
+  std::vector<std::pair<std::size_t, ReleasedBlock>> owned;
+  for (const Part& part : parts) {
+    ranks_.sum_to(part.owner, words_of(part.local));
+    if (part.owner != ranks_.rank()) continue;
+    owned.emplace_back(part.number, ReleasedBlock(name, {part.local.begin(), part.local.end()},
+                                                  planned == nullptr ? 0.0 : planned->sigma));
+  }
+  return owned;
+}
+
+}  // namespace dpreduce

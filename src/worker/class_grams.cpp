@@ -1,0 +1,189 @@
+#include "dpreduce/worker/class_grams.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/array_file.hpp"
+#include "dpreduce/kernels/class_sums.hpp"
+#include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/worker/chunk_view.hpp"
+#include "dpreduce/worker/gram_statistics.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::string_view kPartsBlock = "class_grams";
+
+Statistic sums_beside_parts(const ReleaseRequest& request) {
+  std::vector<BlockShape> shape;
+  for (const BlockRequest& block : request.blocks) {
+    if (block.name != kPartsBlock) shape.push_back({block.name, block.elements});
+  }
+  return Statistic(std::move(shape));
+}
+
+// A quarter of the memory is for chunks on their way from the files, but at least one row.
+std::size_t bytes_of_chunks(const StreamPlan& plan, const RowTransform& transform) {
+  const std::size_t row = bytes_per_row(transform.preprocessing()) + sizeof(float) * transform.input_dim();
+  return std::max(plan.memory_bytes / 4, std::min(plan.memory_bytes, row));
+}
+
+}  // namespace
+
+ClassGrams::ClassGrams(const ReleaseRequest& request, const StatisticInputs& inputs, const RowHasher& hasher,
+                       std::vector<std::size_t> order)
+    : inputs_(inputs),
+      hasher_(hasher),
+      dim_(inputs.transform.output_dim()),
+      capacity_((inputs.plan.memory_bytes - bytes_of_chunks(inputs.plan, inputs.transform)) /
+                (sizeof(std::int16_t) * dim_)),
+      order_(std::move(order)),
+      sums_(sums_beside_parts(request)),
+      counts_(inputs.plan.classes, 0),
+      digests_(inputs.plan.classes, RowDigest{}),
+      batch_row_(inputs.plan.classes, 0),
+      square_(dim_ * dim_) {
+  DPREDUCE_ASSERT(order_.size() == inputs.plan.classes && hasher.dim() == dim_);
+  first_pass(hasher);
+}
+
+void ClassGrams::first_pass(const RowHasher& hasher) {
+  const std::span<std::int64_t> class_sums = sums_.block(sums_.index_of("class_sums"));
+  const bool has_gram = sums_.shape().size() > 1;
+  const unsigned threads = inputs_.plan.threads;
+  for_each_lattice_chunk(
+      inputs_.rows, inputs_.transform, inputs_.plan,
+      [&](const LatticeRows& chunk) {
+        hasher.accumulate(chunk, digests_, threads);
+        for (const std::int32_t label : chunk.labels()) {
+          if (label != kNoLabel) ++counts_[static_cast<std::size_t>(label)];
+        }
+        accumulate_class_sums(view_of(chunk), chunk.labels(), {class_sums.data(), counts_.size(), dim_, dim_}, threads);
+        if (has_gram) {
+          select_kernel().accumulate_gram(view_of(chunk), {square_.data(), dim_, dim_, dim_}, threads);
+        }
+      },
+      inputs_.on_chunk);
+  if (has_gram) copy_upper_triangle(square_, dim_, sums_.block(sums_.index_of("gram")));
+}
+
+RowDigest ClassGrams::digest() const {
+  RowDigest whole{};
+  for (const RowDigest& digest : digests_) add_to(whole, digest);
+  return whole;
+}
+
+void ClassGrams::next(std::span<std::int64_t> triangle) {
+  DPREDUCE_ASSERT(next_ < order_.size() && triangle.size() == triangle_elements(dim_));
+  const std::size_t label = order_[next_];
+  if (counts_[label] == 0) {
+    std::fill(triangle.begin(), triangle.end(), 0);
+    ++next_;
+    return;
+  }
+  std::fill(square_.begin(), square_.end(), 0);
+  if (counts_[label] > capacity_) {
+    gram_of_stream(label, square_);
+  } else {
+    if (next_ >= batch_end_) load_batch();
+    const Int16View rows{batch_.data() + batch_row_[label] * dim_, counts_[label], dim_, dim_};
+    select_kernel().accumulate_gram(rows, {square_.data(), dim_, dim_, dim_}, inputs_.plan.threads);
+  }
+  ++next_;
+  copy_upper_triangle(square_, dim_, triangle);
+}
+
+// The rows of as many of the next classes as the memory holds; a class that it does not hold at all ends the batch.
+void ClassGrams::load_batch() {
+  std::vector<bool> is_in_batch(counts_.size(), false);
+  std::size_t rows = 0;
+  for (batch_end_ = next_; batch_end_ < order_.size(); ++batch_end_) {
+    const std::size_t label = order_[batch_end_];
+    if (counts_[label] > capacity_ - rows) break;
+    is_in_batch[label] = true;
+    batch_row_[label] = rows;
+    rows += counts_[label];
+  }
+  if (batch_.size() < rows * dim_) {
+    batch_ = {};  // given back first, so that there are never two
+    batch_.resize(rows * dim_);
+  }
+
+  std::vector<std::uint64_t> found(counts_.size(), 0);
+  std::vector<RowDigest> digests(counts_.size());
+  for_each_lattice_chunk_of([&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; },
+                            inputs_.rows, inputs_.transform, plan_of_chunks(),
+                            [&](const LatticeRows& chunk) {
+                              hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+                              for (std::size_t row = 0; row < chunk.rows(); ++row) {
+                                if (chunk.labels()[row] == kNoLabel) continue;
+                                const auto label = static_cast<std::size_t>(chunk.labels()[row]);
+                                if (found[label]++ == counts_[label])
+                                  check_unchanged(label, found[label], digests[label]);
+                                const auto place = (batch_row_[label] + found[label] - 1) * dim_;
+                                const auto values = chunk.row(row);
+                                std::copy(values.begin(), values.end(),
+                                          batch_.begin() + static_cast<std::ptrdiff_t>(place));
+                              }
+                            },
+                            inputs_.on_chunk);
+  for (std::size_t place = next_; place < batch_end_; ++place) {
+    check_unchanged(order_[place], found[order_[place]], digests[order_[place]]);
+  }
+}
+
+void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> square) {
+  std::uint64_t found = 0;
+  std::vector<RowDigest> digests(counts_.size());
+  for_each_lattice_chunk_of(
+      [&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }, inputs_.rows, inputs_.transform,
+      inputs_.plan,
+      [&](const LatticeRows& chunk) {
+        hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+        found +=
+            chunk.rows() - static_cast<std::size_t>(std::count(chunk.labels().begin(), chunk.labels().end(), kNoLabel));
+        select_kernel().accumulate_gram(view_of(chunk), {square.data(), dim_, dim_, dim_}, inputs_.plan.threads);
+      },
+      inputs_.on_chunk);
+  check_unchanged(label, found, digests[label]);
+}
+
+void ClassGrams::check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const {
+  if (count == counts_[label] && digest == digests_[label]) return;
+  throw BadInput(
+      std::string("the training rows changed while they were read; run again on files that stay as they are") +
+      kForOwnerOnly);
+}
+
+StreamPlan ClassGrams::plan_of_chunks() const {
+  StreamPlan plan = inputs_.plan;
+  plan.memory_bytes = bytes_of_chunks(inputs_.plan, inputs_.transform);
+  return plan;
+}
+
+Statistic class_least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  // Nothing is bound to these digests: they only tell passes apart.
+  const std::array<std::byte, 32> no_secret{};
+  const RowHasher hasher(no_secret, inputs.transform.output_dim());
+  std::vector<std::size_t> order(inputs.plan.classes);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  ClassGrams grams(request, inputs, hasher, std::move(order));
+
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> parts = statistic.block(statistic.index_of(kPartsBlock));
+  const std::size_t elements = triangle_elements(inputs.transform.output_dim());
+  for (std::size_t label = 0; label < inputs.plan.classes; ++label) {
+    grams.next(parts.subspan(label * elements, elements));
+  }
+  const Statistic sums = grams.take_sums();
+  for (std::size_t block = 0; block < sums.shape().size(); ++block) {
+    statistic.accumulate(statistic.index_of(sums.shape()[block].name), sums.block(block));
+  }
+  return statistic;
+}
+
+}  // namespace dpreduce

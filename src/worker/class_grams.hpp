@@ -1,0 +1,72 @@
+// Gram matrices of all classes, one class after the other, in memory that does not grow with the number of classes.
+//
+// Legend: A_j = sum_{i : y_i = j} q_i q_i^T, d x d; G = sum_j A_j; b_j = sum_{i : y_i = j} q_i; M the bytes for rows
+// (StreamPlan::memory_bytes).
+//
+//     first pass    counts and digest of every class; b (K x d), and G where the release has it
+//     then, for as many classes as M holds rows of:
+//       a pass      rows of these classes, grouped by class
+//       each class  A_j, an exact product of its rows with themselves
+//
+// Every row is transformed twice, whatever the number of passes: a pass looks at all labels and takes the rows that it
+// is about. A class with more rows than M holds is a batch of its own, and streamed. Counts stay on the rank. What
+// later passes read is compared, class by class, with the digests of the first: noise is bound to these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dpreduce/worker/row_digest.hpp"
+#include "dpreduce/worker/statistic_inputs.hpp"
+
+namespace dpreduce {
+
+class ClassGrams {
+ public:
+  /// Makes the first pass. `order` lists every class once, in the order in which their matrices are wanted; all
+  /// references outlive the object. Memory: M and 8 d^2 + 8 K d bytes. Cost: n d additions, n d (d + 1) / 2
+  /// multiply-adds for G, and the digest's. Errors: as for_each_lattice_chunk.
+  ClassGrams(const ReleaseRequest& request, const StatisticInputs& inputs, const RowHasher& hasher,
+             std::vector<std::size_t> order);
+
+  /// The digest of all rows of this rank.
+  RowDigest digest() const;
+
+  /// The release's blocks beside class_grams: gram, where it has one, and class_sums. Once.
+  Statistic take_sums() { return std::move(sums_); }
+
+  /// triangle <- the upper triangle of A_j for the next class of the order. Cost: n_j d (d + 1) / 2 multiply-adds, and
+  /// a pass over the files wherever the rows in memory are used up. Errors: as for_each_lattice_chunk; BadInput where
+  /// the rows are not those of the first pass. Preconditions (asserted): classes are left; d (d + 1) / 2 elements.
+  void next(std::span<std::int64_t> triangle);
+
+ private:
+  void first_pass(const RowHasher& hasher);
+  void load_batch();
+  void gram_of_stream(std::size_t label, std::span<std::int64_t> square);
+  void check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const;
+  StreamPlan plan_of_chunks() const;
+
+  StatisticInputs inputs_;
+  const RowHasher& hasher_;
+  std::size_t dim_;
+  std::size_t capacity_;  // rows of a batch
+  std::vector<std::size_t> order_;
+  Statistic sums_;
+  std::vector<std::uint64_t> counts_;  // of each class
+  std::vector<RowDigest> digests_;     // of each class
+
+  std::size_t next_ = 0;       // place in order_
+  std::size_t batch_end_ = 0;  // place in order_; the batch ends before it
+  SecretVector<std::int16_t> batch_;
+  std::vector<std::size_t> batch_row_;  // first row of each class in the batch
+  SecretVector<std::int64_t> square_;
+};
+
+/// All blocks of class_least_squares_release at once, for small d and K: what ClassGrams yields part by part.
+/// Errors: as for_each_lattice_chunk.
+Statistic class_least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
+
+}  // namespace dpreduce

@@ -1,0 +1,83 @@
+#include "dpreduce/worker/row_digest.hpp"
+
+#include <utility>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/randomness/noise_key.hpp"
+#include "dpreduce/worker/chunk_view.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLanes = 8;  // L
+static_assert(kLanes % 2 == 0, "two lanes a block of F");
+
+SecretVector<std::byte> key_of(std::span<const std::byte, 32> secret) {
+  SecretVector<std::byte> key(32);
+  NoiseKey::from_bytes(secret).stream("row digest", {}).fill(key);
+  return key;
+}
+
+// Independent and uniform in [-S, S]: 16 bits each, without the one value that is outside.
+SecretVector<std::int16_t> coefficients_of(std::span<const std::byte, 32> secret, std::size_t count) {
+  RandomStream stream = NoiseKey::from_bytes(secret).stream("row coefficients", {});
+  SecretVector<std::int16_t> coefficients(count);
+  for (std::size_t entry = 0; entry < count;) {
+    std::uint64_t word = stream.next_u64();
+    for (int quarter = 0; quarter < 4 && entry < count; ++quarter, word >>= 16) {
+      const auto value = static_cast<std::int16_t>(static_cast<std::uint16_t>(word));
+      if (value >= -kLatticeNorm) coefficients[entry++] = value;
+    }
+  }
+  return coefficients;
+}
+
+}  // namespace
+
+void add_to(RowDigest& sum, const RowDigest& addend) {
+  for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += addend[word];
+}
+
+RowHasher::RowHasher(std::span<const std::byte, 32> secret, std::size_t dim)
+    : dim_(dim),
+      coefficients_(coefficients_of(secret, kLanes * dim)),
+      mac_(std::span<const std::byte, 32>(key_of(secret))) {}
+
+void RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
+  DPREDUCE_ASSERT(chunk.dim() == dim_);
+  const std::size_t rows = chunk.rows();
+  SecretVector<std::int64_t> lanes(rows * kLanes);
+  select_kernel().accumulate_row_products(view_of(chunk), {coefficients_.data(), kLanes, dim_, dim_},
+                                          {lanes.data(), rows, kLanes, kLanes}, threads);
+
+  // Five blocks a message: the lanes two by two, then (label, half of the digest).
+  SecretVector<RandomBlock> low(rows);
+  SecretVector<RandomBlock> blocks(rows);
+  for (std::size_t lane = 0; lane < kLanes; lane += 2) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      blocks[row] = {static_cast<std::uint64_t>(lanes[row * kLanes + lane]),
+                     static_cast<std::uint64_t>(lanes[row * kLanes + lane + 1])};
+    }
+    mac_.chain(low, blocks);
+  }
+  SecretVector<RandomBlock> high = low;
+  const auto finish = [&](SecretVector<RandomBlock>& states, std::uint64_t half) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      blocks[row] = {static_cast<std::uint64_t>(chunk.labels()[row]), half};
+    }
+    mac_.chain(states, blocks);
+  };
+  finish(low, 0);
+  finish(high, 1);
+
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int32_t label = chunk.labels()[row];
+    if (label == kNoLabel) continue;
+    DPREDUCE_ASSERT(static_cast<std::size_t>(label) < by_class.size());
+    add_to(by_class[static_cast<std::size_t>(label)],
+           {low[row].first, low[row].second, high[row].first, high[row].second});
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,60 @@
+// A number that tells multisets of labelled rows apart without telling anything about them: what noise is bound to
+// where the statistic is made in parts that never exist at once.
+//
+// Legend: q a lattice row (d integers), y its label, R a secret L x d matrix of independent integers, uniform in
+// [-S, S], F a secret pseudorandom function into 256 bits.
+//
+//     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), y), in four words mod 2^64
+//
+// A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
+//
+// Why other rows have another digest. The rows are fixed before the secrets are drawn (whoever chooses records does not
+// know the key, and never sees a digest: ledgers show a keyed hash of it).
+//   1. Rows q != q' differ in some feature a. Whatever the other entries of R, one value at most of R_la makes
+//      <R_l, q> = <R_l, q'>: probability 1 / (2 S + 1) a lane, below 2^-127 for L = 8. This is the universal hash of
+//      Carter and Wegman (1979) with short coefficients, over the integers, so that the kernel of all other products
+//      computes it. Among n rows some pair collides with probability below n^2 2^-128.
+//   2. Otherwise different (q, y) are different inputs of F, and F is as good as random (AES-256). Let m, m' be the
+//      multiplicities of rows in two data sets, c = m - m' != 0 somewhere. For a random F the sum of c_x F(x) is 0 in
+//      one word with probability at most 2^k / 2^64, 2^k the largest power of two that divides some c_x != 0: below (n
+//      / 2^64)^4 in four words; for one row more, less or changed, 2^-256.
+// (Bellare and Micciancio 1997, AdHash; Clarke and others 2003, MSet-Add-Hash, keyed.)
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/randomness/block_mac.hpp"
+#include "dpreduce/randomness/secure_bytes.hpp"
+
+namespace dpreduce {
+
+/// Four words mod 2^64, added word by word. Private: who has the key can try rows out.
+using RowDigest = std::array<std::uint64_t, 4>;
+
+/// sum <- sum + addend.
+void add_to(RowDigest& sum, const RowDigest& addend);
+
+class RowHasher {
+ public:
+  /// With R and F from `secret`, the same on every rank, for rows of `dim` integers.
+  RowHasher(std::span<const std::byte, 32> secret, std::size_t dim);
+
+  std::size_t dim() const { return dim_; }
+
+  /// by_class[y] += F(h(q), y) for every row of the chunk with a label. The same bits for any order of the rows, any
+  /// chunks, any number of threads. Cost: 8 n d multiply-adds and 6 n AES blocks. Preconditions (asserted): rows of
+  /// dim() entries; every label < |by_class|.
+  void accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const;
+
+ private:
+  std::size_t dim_;
+  SecretVector<std::int16_t> coefficients_;  // R, row-major
+  BlockMac mac_;
+};
+
+}  // namespace dpreduce

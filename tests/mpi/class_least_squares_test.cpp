@@ -1,0 +1,124 @@
+// --method ls from rows to weights, over ranks.
+#include <random>
+#include <vector>
+
+#include "data_files.hpp"
+#include "mpi_test.hpp"
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 12;
+constexpr std::size_t kClasses = 9;  // more than ranks; class 3 has no rows
+constexpr std::size_t kRows = 240;
+
+class ClassLeastSquaresTest : public testing::Test {
+ protected:
+  ClassLeastSquaresTest() {
+    std::mt19937 engine(8);
+    std::normal_distribution<float> normal;
+    for (std::size_t row = 0; row < kRows; ++row) {
+      std::int32_t label = static_cast<std::int32_t>(engine() % kClasses);
+      if (label == 3) label = 0;
+      for (std::size_t a = 0; a < kDim; ++a)
+        x_.push_back(normal(engine) + (a == static_cast<std::size_t>(label) ? 2.0F : 0.0F));
+      y_.push_back(label);
+    }
+    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(240, 12)")) + element_bytes(x_));
+    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(240,)")) + element_bytes(y_));
+  }
+
+  LinearScores train(FitOptions options, std::size_t memory) {
+    options.classes = kClasses;
+    options.method = Method::kLs;
+    options = resolved(options);
+    Communicator& ranks = test_ranks();
+    const FitPlan plan = plan_fit(options, kDim);
+    std::optional<Releaser> releaser;
+    if (plan.noise) {
+      releaser.emplace(ranks, *plan.noise, NoiseKey::from_seed(5), Charging{.ledger_path = folder_ / "ledger.jsonl"},
+                       LedgerContext{.method = "ls",
+                                     .accountant = Accountant::kGdp,
+                                     .epsilon = {},
+                                     .delta = {},
+                                     .config_digest = plan.config_digest,
+                                     .version = "test"});
+    } else {
+      releaser.emplace(ranks);
+    }
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, static_cast<std::size_t>(ranks.rank()),
+                                       static_cast<std::size_t>(ranks.size()));
+    const StreamPlan stream{kClasses, BadRows::kFail, memory, 1};
+    Timings timings;
+    TrainingRun run(
+        ranks, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
+    return make_method(options)->train(run);
+  }
+
+  TemporaryFolder folder_;
+  std::vector<float> x_;
+  std::vector<std::int32_t> y_;
+};
+
+// theta_j = [A_j + alpha G + lambda I]^-1 b_j of the lattice rows, by another library's solver.
+TEST_F(ClassLeastSquaresTest, IsTheDenseSolutionWithoutNoise) {
+  const Lattice lattice{1.0, kDim};
+  const RowTransform transform(
+      {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
+  Eigen::MatrixXd rows(kRows, kDim);
+  std::vector<double> u(kDim);
+  std::vector<std::int16_t> q(kDim);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    transform(std::span(x_).subspan(row * kDim, kDim), u);
+    quantize_row(u, lattice, q);
+    for (std::size_t a = 0; a < kDim; ++a) {
+      rows(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(a)) = q[a] / lattice.scale();
+    }
+  }
+  for (const double alpha : {0.0, 0.3, 10.0}) {
+    FitOptions options;
+    options.budget.non_private = true;
+    options.alpha = alpha;
+    options.lambda = 0.25;
+    const LinearScores scores = train(options, 1 << 20);
+    for (std::size_t label = 0; label < kClasses; ++label) {
+      Eigen::MatrixXd matrix = 0.25 * Eigen::MatrixXd::Identity(kDim, kDim) + alpha * rows.transpose() * rows;
+      Eigen::VectorXd sum = Eigen::VectorXd::Zero(kDim);
+      for (Eigen::Index row = 0; row < rows.rows(); ++row) {
+        if (static_cast<std::size_t>(y_[static_cast<std::size_t>(row)]) != label) continue;
+        matrix += rows.row(row).transpose() * rows.row(row);
+        sum += rows.row(row).transpose();
+      }
+      const Eigen::VectorXd theta = matrix.ldlt().solve(sum);
+      for (std::size_t a = 0; a < kDim; ++a) {
+        EXPECT_NEAR(scores.weights[label * kDim + a], theta(static_cast<Eigen::Index>(a)), 1e-6) << label;
+      }
+    }
+  }
+}
+
+TEST_F(ClassLeastSquaresTest, HasTheSameBitsWithAnyMemory) {
+  for (const bool is_private : {false, true}) {
+    FitOptions options;
+    options.budget.non_private = !is_private;
+    if (is_private) options.budget.mu = 5.0;
+    const LinearScores expected = train(options, 1 << 20);
+    for (const std::size_t memory : {300, 700, 3000}) {
+      EXPECT_EQ(train(options, memory).weights, expected.weights) << memory;
+    }
+  }
+}
+
+TEST_F(ClassLeastSquaresTest, AClassWithoutRowsScoresNothingButNoise) {
+  FitOptions options;
+  options.budget.non_private = true;
+  const LinearScores scores = train(options, 1 << 20);
+  for (std::size_t a = 0; a < kDim; ++a) EXPECT_EQ(scores.weights[3 * kDim + a], 0.0);
+}
+
+}  // namespace
+}  // namespace dpreduce

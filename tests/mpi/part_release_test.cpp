@@ -1,0 +1,161 @@
+// A release in parts over ranks.
+#include "dpreduce/aggregator/part_release.hpp"
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <vector>
+
+#include "mpi_test.hpp"
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/privacy/declared_releases.hpp"
+#include "dpreduce/privacy/ledger.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 4;
+constexpr std::size_t kDim = 120;
+constexpr std::size_t kElements = triangle_elements(kDim);
+using Values = std::vector<std::int64_t>;
+
+ReleaseRequest request() {
+  return class_least_squares_release(kClasses, kDim, 2.0, 0.5, Adjacency::kAddRemove, 1.0);
+}
+
+class PartReleaseTest : public testing::Test {
+ protected:
+  PartReleaseTest()
+      : ledger_(std::filesystem::temp_directory_path() /
+                ("dpreduce_parts." + std::to_string(getpid()) + "." + std::to_string(test_ranks().rank()))) {}
+  ~PartReleaseTest() override { std::filesystem::remove(ledger_); }
+
+  Releaser releaser(Replay replay = Replay::kNever, std::uint64_t key = 4) {
+    std::array<std::byte, 32> bytes{};
+    bytes[0] = static_cast<std::byte>(key);
+    return Releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request()}), NoiseKey::from_bytes(bytes),
+                    {.ledger_path = ledger_.string(), .limit = {}, .replay = replay},
+                    {.method = "ls",
+                     .accountant = Accountant::kGdp,
+                     .epsilon = {},
+                     .delta = {},
+                     .config_digest = std::string(64, 'c'),
+                     .version = "test"});
+  }
+
+  // Part `number` of class_grams, all of whose elements sum up to `value` over ranks; on every rank.
+  static Values gram(PartRelease& parts, std::size_t number, int owner, std::int64_t value = 0) {
+    Values local(kElements, 0);
+    if (test_ranks().rank() == test_ranks().size() - 1) local.assign(kElements, value);
+    const PartRelease::Part part{number, owner, local};
+    const auto owned = parts.sum("class_grams", {&part, 1});
+    EXPECT_EQ(owned.size(), test_ranks().rank() == owner ? 1U : 0U);
+    std::vector<std::uint64_t> words(kElements, 0);
+    if (!owned.empty()) {
+      EXPECT_EQ(owned[0].first, number);
+      words.assign(owned[0].second.values().begin(), owned[0].second.values().end());
+    }
+    test_ranks().sum_everywhere(words);
+    return {words.begin(), words.end()};
+  }
+
+  static std::array<std::uint64_t, 4> digest(std::uint64_t word) {
+    return {test_ranks().is_coordinator() ? word : 0, 0, 0, 0};
+  }
+
+  std::filesystem::path ledger_;
+};
+
+TEST_F(PartReleaseTest, ThePartsAreTheSameWhoeverOwnsThem) {
+  const int last = test_ranks().size() - 1;
+  auto words = digest(7);
+  Releaser first = releaser(Replay::kChargedBefore);
+  PartRelease parts = first.release_in_parts("class_least_squares", words);
+  const Values a = gram(parts, 0, 0, 1000);
+  const Values b = gram(parts, 1, last, 1000);
+
+  // Charged before: the same charge, another order, other owners.
+  auto again = digest(7);
+  Releaser second = releaser(Replay::kChargedBefore);
+  PartRelease repeated = second.release_in_parts("class_least_squares", again);
+  EXPECT_EQ(gram(repeated, 1, 0, 1000), b);
+  EXPECT_EQ(gram(repeated, 0, last, 1000), a);
+  if (test_ranks().is_coordinator()) {
+    const auto records = Ledger::read(ledger_);
+    ASSERT_EQ(records.size(), 1U) << "one charge, once";
+    ASSERT_EQ(records[0].entry.blocks.size(), 3U);
+    EXPECT_EQ(records[0].entry.blocks[0].name, "class_grams");
+  }
+}
+
+TEST_F(PartReleaseTest, OtherRowsGetAnotherChargeAndOtherNoise) {
+  std::vector<Values> noises;
+  for (const std::uint64_t word : {1, 2}) {
+    auto words = digest(word);
+    Releaser run = releaser(Replay::kChargedBefore);
+    PartRelease parts = run.release_in_parts("class_least_squares", words);
+    noises.push_back(gram(parts, 0, 0));
+    noises.push_back(gram(parts, 1, 0));
+  }
+  // sigma is above 2^29: two numbers agree with probability below 1e-9, and 7260 pairs with 1e-5.
+  for (std::size_t i = 0; i < noises.size(); ++i) {
+    for (std::size_t j = i + 1; j < noises.size(); ++j) {
+      std::size_t equal = 0;
+      for (std::size_t e = 0; e < kElements; ++e) equal += noises[i][e] == noises[j][e] ? 1 : 0;
+      EXPECT_LE(equal, 1U);
+    }
+  }
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+  }
+}
+
+// False alarm: each variance is within 5 standard errors but for 6e-7, twice; the noise is the same in every run.
+TEST_F(PartReleaseTest, EveryPartHasThePlannedNoise) {
+  auto words = digest(3);
+  Releaser run = releaser();
+  PartRelease parts = run.release_in_parts("class_least_squares", words);
+  const double sigma = parts.sigma("class_grams");
+  double diagonal = 0.0;
+  double beside = 0.0;
+  for (std::size_t number = 0; number < kClasses; ++number) {
+    const Values values = gram(parts, number, static_cast<int>(number) % test_ranks().size());
+    for (std::size_t i = 0; i < kDim; ++i) {
+      for (std::size_t j = i; j < kDim; ++j) {
+        const double entry = static_cast<double>(values[triangle_row(i, kDim) + j - i]) / sigma;
+        (i == j ? diagonal : beside) += entry * entry;
+      }
+    }
+  }
+  const double diagonals = kClasses * kDim;
+  const double besides = kClasses * kDim * (kDim - 1) / 2.0;
+  EXPECT_NEAR(diagonal / diagonals, 1.0, 5.0 * std::sqrt(2.0 / diagonals));
+  EXPECT_NEAR(beside / besides, 0.5, 5.0 * 0.5 * std::sqrt(2.0 / besides));
+}
+
+TEST_F(PartReleaseTest, NoPartIsMadeTwiceAndNoneIsTooLarge) {
+  auto words = digest(3);
+  Releaser run = releaser();
+  PartRelease parts = run.release_in_parts("class_least_squares", words);
+  gram(parts, 0, 0);
+  Values local(kElements);
+  const PartRelease::Part same{0, 0, local};
+  EXPECT_THROW(parts.sum("class_grams", {&same, 1}), std::logic_error);
+  Values more(kClasses * kElements);
+  const PartRelease::Part large{1, 0, more};
+  EXPECT_THROW(parts.sum("class_grams", {&large, 1}), std::logic_error);
+}
+
+TEST_F(PartReleaseTest, WithoutNoiseItIsTheSum) {
+  Releaser exact(test_ranks());
+  auto words = digest(1);
+  PartRelease parts = exact.release_in_parts("class_least_squares", words);
+  EXPECT_EQ(gram(parts, 0, test_ranks().size() - 1, 12), Values(kElements, 12));
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,132 @@
+#include "dpreduce/worker/class_grams.hpp"
+
+#include <array>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 7;
+constexpr std::size_t kClasses = 5;  // class 3 has no rows
+constexpr std::size_t kRows = 90;
+constexpr std::size_t kAmple = 1 << 20;
+
+class ClassGramsTest : public testing::Test {
+ protected:
+  ClassGramsTest() {
+    std::mt19937 engine(2);
+    std::normal_distribution<float> normal;
+    for (std::size_t row = 0; row < kRows; ++row) {
+      for (std::size_t a = 0; a < kDim; ++a) x_.push_back(normal(engine));
+      const std::int32_t label = static_cast<std::int32_t>(engine() % (kClasses - 1));
+      y_.push_back(label == 3 ? 4 : label);
+    }
+    write();
+  }
+
+  void write() const {
+    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(90, 7)")) + element_bytes(x_));
+    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(90,)")) + element_bytes(y_));
+  }
+
+  ReleaseRequest request(double alpha) const {
+    return class_least_squares_release(kClasses, kDim, alpha, 0.5, Adjacency::kAddRemove, 1.0);
+  }
+
+  Statistic statistic(std::size_t memory, double alpha = 1.0) const {
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    const StreamPlan plan{kClasses, BadRows::kFail, memory, 1};
+    return class_least_squares_statistic(request(alpha), {rows, transform_, plan, nothing_, nullptr});
+  }
+
+  TemporaryFolder folder_;
+  std::vector<float> x_;
+  std::vector<std::int32_t> y_;
+  const RowTransform transform_{
+      {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0}};
+  const OnChunk nothing_ = [](double) {};
+};
+
+// Every block by its definition, row by row.
+TEST_F(ClassGramsTest, AreSumsOverTheRowsOfTheirClass) {
+  const Statistic found = statistic(kAmple);
+  Statistic expected = empty_statistic(request(1.0));
+  const std::size_t elements = triangle_elements(kDim);
+  std::vector<double> u(kDim);
+  std::vector<std::int16_t> q(kDim);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    transform_(std::span(x_).subspan(row * kDim, kDim), u);
+    quantize_row(u, {1.0, kDim}, q);
+    const auto label = static_cast<std::size_t>(y_[row]);
+    for (std::size_t i = 0; i < kDim; ++i) {
+      expected.block(2)[label * kDim + i] += q[i];
+      for (std::size_t j = i; j < kDim; ++j) {
+        const std::int64_t product = std::int64_t{q[i]} * q[j];
+        expected.block(0)[label * elements + triangle_row(i, kDim) + j - i] += product;
+        expected.block(1)[triangle_row(i, kDim) + j - i] += product;
+      }
+    }
+  }
+  for (std::size_t block = 0; block < 3; ++block) {
+    EXPECT_TRUE(std::equal(found.block(block).begin(), found.block(block).end(), expected.block(block).begin()));
+  }
+}
+
+// 300 bytes hold 13 rows of a batch: classes of about 20 rows are streamed, two rows at a time.
+TEST_F(ClassGramsTest, AreTheSameWithAnyMemory) {
+  const Statistic expected = statistic(kAmple);
+  for (const std::size_t memory : {300, 600, 900, 2000, 4000}) {
+    const Statistic found = statistic(memory);
+    EXPECT_TRUE(std::equal(found.words().begin(), found.words().end(), expected.words().begin())) << memory;
+  }
+}
+
+TEST_F(ClassGramsTest, WithoutAlphaThereIsNoGramOfAllRows) {
+  const Statistic all = statistic(kAmple);
+  const Statistic some = statistic(kAmple, 0.0);
+  ASSERT_EQ(some.shape().size(), 2U);
+  EXPECT_TRUE(std::equal(some.block(0).begin(), some.block(0).end(), all.block(0).begin()));
+  EXPECT_TRUE(std::equal(some.block(1).begin(), some.block(1).end(), all.block(2).begin()));
+}
+
+TEST_F(ClassGramsTest, RowsThatChangeBetweenPassesAreRefused) {
+  const std::array<std::byte, 32> secret{};
+  const RowHasher hasher(secret, kDim);
+  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
+  std::vector<std::size_t> order(kClasses);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::int64_t> triangle(triangle_elements(kDim));
+  for (const bool is_label : {false, true}) {
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_, nullptr}, hasher, order);
+    if (is_label) {
+      y_[20] = (y_[20] + 1) % 3;
+    } else {
+      x_[20 * kDim] += 1.0F;
+    }
+    write();
+    EXPECT_THROW(for (std::size_t j = 0; j < kClasses; ++j) grams.next(triangle), BadInput);
+  }
+}
+
+TEST_F(ClassGramsTest, EveryClassComesOnce) {
+  const std::array<std::byte, 32> secret{};
+  const RowHasher hasher(secret, kDim);
+  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
+  WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+  ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_, nullptr}, hasher, {4, 2, 0, 3, 1});
+  std::vector<std::int64_t> triangle(triangle_elements(kDim));
+  for (std::size_t j = 0; j < kClasses; ++j) grams.next(triangle);
+  EXPECT_THROW(grams.next(triangle), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,130 @@
+#include "dpreduce/worker/row_digest.hpp"
+
+#include <array>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 13;
+constexpr std::size_t kClasses = 4;
+
+struct Row {
+  std::vector<float> x;
+  std::int32_t y;
+};
+
+std::vector<Row> some_rows(std::size_t count) {
+  std::mt19937 engine(3);
+  std::normal_distribution<float> normal(0.0F, 0.1F);
+  std::vector<Row> rows;
+  for (std::size_t row = 0; row < count; ++row) {
+    rows.push_back({std::vector<float>(kDim), static_cast<std::int32_t>(engine() % kClasses)});
+    for (float& entry : rows.back().x) entry = normal(engine);
+  }
+  return rows;
+}
+
+std::array<std::byte, 32> secret_of(int number) {
+  std::array<std::byte, 32> secret{};
+  secret[5] = static_cast<std::byte>(number);
+  return secret;
+}
+
+RowDigest digest_of(const std::vector<Row>& rows, std::size_t chunk_rows = 100, unsigned threads = 1, int secret = 1) {
+  const RowTransform transform(
+      {.input_dim = kDim, .pool = 1, .normalize = Normalize::kNone, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
+  const RowHasher hasher(secret_of(secret), kDim);
+  std::vector<RowDigest> by_class(kClasses);
+  LatticeRows chunk({1.0, kDim}, chunk_rows);
+  for (std::size_t first = 0; first < rows.size(); first += chunk_rows) {
+    std::vector<float> x;
+    std::vector<std::int32_t> y;
+    for (std::size_t row = first; row < std::min(rows.size(), first + chunk_rows); ++row) {
+      x.insert(x.end(), rows[row].x.begin(), rows[row].x.end());
+      y.push_back(rows[row].y);
+    }
+    chunk.assign(transform, x, y, 1);
+    hasher.accumulate(chunk, by_class, threads);
+  }
+  RowDigest whole{};
+  for (const RowDigest& digest : by_class) add_to(whole, digest);
+  return whole;
+}
+
+TEST(RowDigest, IgnoresOrderChunksAndThreads) {
+  std::vector<Row> rows = some_rows(57);
+  const RowDigest expected = digest_of(rows);
+  std::mt19937 engine(4);
+  for (const std::size_t chunk_rows : {1, 7, 56, 57}) {
+    std::shuffle(rows.begin(), rows.end(), engine);
+    EXPECT_EQ(digest_of(rows, chunk_rows, 3), expected);
+  }
+}
+
+TEST(RowDigest, IsTheSumOverAnySplitOfTheRows) {
+  const std::vector<Row> rows = some_rows(40);
+  for (const std::size_t cut : {0, 1, 17, 40}) {
+    RowDigest sum = digest_of({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(cut)});
+    add_to(sum, digest_of({rows.begin() + static_cast<std::ptrdiff_t>(cut), rows.end()}));
+    EXPECT_EQ(sum, digest_of(rows));
+  }
+}
+
+TEST(RowDigest, ChangesWithAnyEntryAnyLabelAnyRow) {
+  const std::vector<Row> rows = some_rows(9);
+  std::vector<RowDigest> digests{digest_of(rows)};
+  const auto note = [&](const std::vector<Row>& changed) { digests.push_back(digest_of(changed)); };
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    std::vector<Row> changed = rows;
+    changed[row].x[row % kDim] += 1.01F / 32765.0F;  // one unit of the lattice
+    note(changed);
+    changed = rows;
+    changed[row].y = (changed[row].y + 1) % static_cast<std::int32_t>(kClasses);
+    note(changed);
+    changed = rows;
+    changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(row));
+    note(changed);
+    changed = rows;
+    changed.push_back(rows[row]);  // the same row twice
+    note(changed);
+  }
+  std::vector<Row> swapped = rows;  // the same features and labels, otherwise paired
+  swapped[0].y = 0;
+  swapped[1].y = 1;
+  note(swapped);
+  std::swap(swapped[0].y, swapped[1].y);
+  note(swapped);
+  for (std::size_t first = 0; first < digests.size(); ++first) {
+    for (std::size_t second = first + 1; second < digests.size(); ++second) {
+      // One exception: rows 0 and 1 may have had the labels that the swap gave them.
+      if (first == 0 && second + 2 >= digests.size()) continue;
+      EXPECT_NE(digests[first], digests[second]) << first << " " << second;
+    }
+  }
+}
+
+TEST(RowDigest, AnotherSecretGivesAnother) {
+  const std::vector<Row> rows = some_rows(5);
+  EXPECT_NE(digest_of(rows, 100, 1, 1), digest_of(rows, 100, 1, 2));
+}
+
+TEST(RowDigest, RowsWithoutLabelCountNowhere) {
+  std::vector<Row> rows = some_rows(5);
+  const RowDigest expected = digest_of(rows);
+  rows.push_back(rows[0]);
+  rows.back().y = kNoLabel;
+  EXPECT_EQ(digest_of(rows), expected);
+}
+
+TEST(RowDigest, RowsMustHaveItsDimension) {
+  const RowHasher hasher(secret_of(1), kDim + 1);
+  std::vector<RowDigest> by_class(kClasses);
+  EXPECT_THROW(hasher.accumulate(LatticeRows({1.0, kDim}, 1), by_class, 1), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce
