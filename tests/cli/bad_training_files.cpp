@@ -104,6 +104,8 @@ std::vector<BadCase> bad_training_files() {
       {"LabelBelowZero", kFitOfLabels + "bad.npy", 3, "bad.npy: row 11 has label -1, outside 0 to 2",
        with_label(11, -1)},
       {"LabelOfNoClass", kFitOfLabels + "bad.npy", 3, "bad.npy: row 7 has label 3, outside 0 to 2", with_label(7, 3)},
+      {"LabelOfNoClassForClassGrams", kFitOfLabels + "bad.npy --method ls", 3, "bad.npy: row 7 has label 3",
+       with_label(7, 3)},
       {"LabelBeyond32Bits", kFitOfLabels + "bad.npy", 3, "row 0 has label 4294967296", with_label(0, 4294967296),
        Launch::kAloneOnly},
       {"NotANumber", kFitOfFeatures + "bad.npy", 3, "bad.npy: row 9", with_entry(9, kNotANumber)},
