@@ -25,7 +25,11 @@ struct ClassMoments {
   std::vector<double> variance_noise;  // nu^2
 
   std::size_t classes() const { return counts.size(); }
-  double mean_noise(std::size_t c) const { return sum_noise / counts[c]; }
+  // Variance of the noise in m_ca - m_a.
+  double deviation_noise(std::size_t c) const {
+    const double n = counts[c];
+    return sum_noise * sum_noise * (1.0 / (n * n) - 2.0 / (n * rows) + static_cast<double>(classes()) / (rows * rows));
+  }
 };
 
 ClassMoments moments_of(const Release& release, const Lattice& lattice) {
@@ -68,6 +72,15 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// sum_c n_c m_c / n
+std::vector<double> overall_mean(const ClassMoments& moments) {
+  std::vector<double> middle(moments.dim, 0.0);
+  for (std::size_t e = 0; e < moments.means.size(); ++e) {
+    middle[e % moments.dim] += moments.counts[e / moments.dim] / moments.rows * moments.means[e];
+  }
+  return middle;
+}
+
 // D, cleaned of its noise.
 std::vector<double> cleaned_variances(const ClassMoments& moments) {
   const double noise = mean_of(moments.variance_noise);
@@ -107,16 +120,24 @@ LinearScores solve_fisher_rule(const Release& release, const Lattice& lattice, s
   const std::vector<double> variances = cleaned_variances(moments);
   const std::vector<std::size_t> features = chosen_features(moments, variances, select, select_by);
 
+  const std::size_t dim = moments.dim;
+  const std::vector<double> middle = overall_mean(moments);
   LinearScores scores{std::vector<double>(moments.means.size(), 0.0), {}};
   for (std::size_t c = 0; c < moments.classes(); ++c) {
-    const double noise = moments.mean_noise(c);
-    double energy = 0.0;
+    double energy = 0.0;  // sum_a (m_ca - m_a)^2 / D_a, and what noise adds to it
+    double noise = 0.0;
     for (const std::size_t a : features) {
-      const double mean = moments.means[c * moments.dim + a];
-      scores.weights[c * moments.dim + a] = lattice.scale() * mean / variances[a];
-      energy += (mean * mean - noise * noise) / variances[a];
+      const double deviation = moments.means[c * dim + a] - middle[a];
+      energy += deviation * deviation / variances[a];
+      noise += moments.deviation_noise(c) / variances[a];
     }
-    scores.bias.push_back(std::log(moments.counts[c] / moments.rows) - 0.5 * std::max(0.0, energy));
+    double bias = std::log(moments.counts[c] / moments.rows) - 0.5 * std::max(0.0, energy - noise);
+    for (const std::size_t a : features) {
+      const double weight = (moments.means[c * dim + a] - middle[a]) / variances[a];
+      scores.weights[c * dim + a] = lattice.scale() * weight;
+      bias -= weight * middle[a];
+    }
+    scores.bias.push_back(bias);
   }
   return scores;
 }

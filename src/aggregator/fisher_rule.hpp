@@ -13,10 +13,11 @@
 // could not be told from noise; the noise (K s / n)^2 in a class mean is added to it, as it is as good as variance.
 // Then
 //
-//     score_c(x) = m_c^T D^-1 x - E_c / 2 + ln(n_c / n),    E_c = max(0, sum_a (m_ca^2 - s^2 / n_c^2) / D_a)
+//     m = sum_c n_c m_c / n,   E_c = max(0, sum_a (m_ca - m_a)^2 / D_a less what noise adds to it)
+//     score_c(x) = (m_c - m)^T D^-1 (x - m) - E_c / 2 + ln(n_c / n)
 //
-// Without noise this is x^T D^-1 m_c - m_c^T D^-1 m_c / 2 + ln(n_c / n), whose sign for two classes of equal size is
-// that of (x - (m_1 + m_2) / 2) D^-1 (m_1 - m_2). Source: paper 001, Definition 4.
+// Up to a term that all classes share this is, without noise, m_c^T D^-1 x - m_c^T D^-1 m_c / 2 + ln(n_c / n); the
+// difference of two classes of equal size is (x - (m_1 + m_2) / 2)^T D^-1 (m_1 - m_2): paper 001, Definition 4.
 #pragma once
 
 #include "dpreduce/aggregator/linear_scores.hpp"

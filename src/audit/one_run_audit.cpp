@@ -133,15 +133,16 @@ std::size_t count_correct(const std::vector<double>& scores, const std::vector<b
                     [&](std::size_t canary) { return (scores[canary] > 0.0) == coin[canary]; }));
 }
 
-// The release that holds class sums.
+// The method's own release that holds class sums: those that features are selected by are of other rows than the
+// model's.
 const PlannedRelease& release_of_sums(const AuditedMethod& method) {
   for (const PlannedRelease& planned : method.plan().noise->releases) {
     for (const PlannedBlock& block : planned.blocks) {
-      if (block.name == kSums) return planned;
+      if (block.name == kSums && planned.name != "feature_sums") return planned;
     }
   }
-  throw UsageError(fmt::format("--one-run: method {} releases no class sums to find canaries in; audit mean or ls so",
-                               method.name()));
+  throw UsageError(fmt::format(
+      "--one-run: method {} releases no class sums to find canaries in; audit mean, ls or fisher so", method.name()));
 }
 
 std::vector<std::string> with_file(std::vector<std::string> files, const std::string& file) {

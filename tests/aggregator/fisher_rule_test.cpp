@@ -99,15 +99,34 @@ TEST(FisherRule, OfTwoEqualClassesIsThePapersRule) {
   }
 }
 
-TEST(FisherRule, TellsManyClassesApartByTheirPriorsToo) {
-  const Rows rows = some_rows({400, 100, 100}, 3);
+TEST(FisherRule, OfManyClassesIsTheGaussianRuleWithPriors) {
+  const std::vector<std::size_t> class_rows = {400, 100, 100};
+  const Rows rows = some_rows(class_rows, 3);
   const LinearScores scores = solve_fisher_rule(released(rows, 3, {}, 0), kLattice, 0, SelectBy::kDistance);
-  const std::vector<double> zero(kDim, 0.0);
-  double energy = 0.0;
-  for (std::size_t a = 0; a < kDim; ++a) energy += scores.weights[a] * scores.weights[a];
-  EXPECT_LT(score(scores, 2, zero), score(scores, 0, zero));
-  EXPECT_NEAR(scores.bias[0], std::log(400.0 / 600.0), 0.05) << "its mean is 0";
-  EXPECT_LT(energy, 1.0);
+  std::vector<double> mean(3 * kDim, 0.0);
+  std::vector<double> variance(kDim, 0.0);
+  for (std::size_t i = 0; i < rows.x.size(); ++i) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      mean[rows.y[i] * kDim + a] += rows.x[i][a] / static_cast<double>(class_rows[rows.y[i]]);
+    }
+  }
+  for (std::size_t i = 0; i < rows.x.size(); ++i) {
+    for (std::size_t a = 0; a < kDim; ++a)
+      variance[a] += std::pow(rows.x[i][a] - mean[rows.y[i] * kDim + a], 2) / 600.0;
+  }
+  const auto expected = [&](std::size_t c, const std::vector<double>& x) {
+    double sum = std::log(static_cast<double>(class_rows[c]) / 600.0);
+    for (std::size_t a = 0; a < kDim; ++a) {
+      const double m = mean[c * kDim + a];
+      sum += m * (x[a] - m / 2.0) / variance[a];
+    }
+    return sum;
+  };
+  for (const std::vector<double>& x : some_rows({5, 5, 5}, 7).x) {
+    for (const std::size_t c : {1U, 2U}) {
+      EXPECT_NEAR(score(scores, c, x) - score(scores, 0, x), expected(c, x) - expected(0, x), 2e-2);
+    }
+  }
 }
 
 TEST(FisherRule, SelectionByDistanceAndByTDiffer) {

@@ -59,6 +59,16 @@ TEST_F(AuditCommandTest, HidesCanariesAmongTheUsersRows) {
   EXPECT_EQ(run("--method mean --one-run --train-x none.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
 }
 
+TEST_F(AuditCommandTest, ReducedRowsAreAuditedAsTheyAreReleased) {
+  for (const std::string method : {"fisher", "fisher --select 2", "ls --shared-gram --select 3", "mean --pca 3"}) {
+    const ProgramRun one_run = run("--one-run --canaries 200 --mu 1 --method " + method);
+    EXPECT_EQ(one_run.exit_code, 0) << method << ": " << one_run.err;
+    const ProgramRun many_runs = run("--trials 400 --mu 1 --method " + method);
+    EXPECT_EQ(many_runs.exit_code, 0) << method << ": " << many_runs.err;
+  }
+  EXPECT_THAT(run("--one-run --mu 1 --method fc --select 2").err, HasSubstr("releases no class sums"));
+}
+
 TEST_F(AuditCommandTest, RefusesWhatItCannotDo) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", "no privacy budget"},

@@ -191,10 +191,10 @@ void CommandOptions::declare_ledger(CLI::App& app) {
 
 void CommandOptions::declare_synth(CLI::App& app) {
   CLI::App& synth = *app.add_subcommand("synth", "write synthetic features and labels as .npy");
-  synth
-      .add_option("--out", synth_.out_dir,
-                  "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy")
-      ->required();
+  synth.require_subcommand(0, 1);
+  declare_sanitize(synth);
+  synth.add_option("--out", synth_.out_dir,
+                   "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy");
   add_choice(synth, "--kind", synth_.kind, "simplex frame with perturbations, or Gaussians around class means");
   add_count(synth, "--rows", synth_.rows, "training rows")->capture_default_str();
   add_count(synth, "--test-rows", synth_.test_rows, "test rows")->capture_default_str();
@@ -220,6 +220,23 @@ void CommandOptions::declare_synth(CLI::App& app) {
       "Examples:\n"
       "  dpreduce synth --out data --rows 10000 --dim 512 --classes 10 --offset 0.1 --imbalance-ratio 10\n"
       "  dpreduce synth --out data --kind gaussian-mixture --rows 100000 --dim 256 --classes 100 --shards 8");
+}
+
+void CommandOptions::declare_sanitize(CLI::App& synth) {
+  CLI::App& sanitize = *synth.add_subcommand("sanitize", "rows of yours with noise of their own, each record private");
+  add_files(sanitize, "--x", sanitize_.x, "features")->required();
+  add_files(sanitize, "--y", sanitize_.y, "labels: public here, copied as they are");
+  sanitize.add_option("--out", sanitize_.out_dir, "folder for x.npy and y.npy")->required();
+  add_choice(sanitize, "--normalize", sanitize_.normalize, "scale every row to norm C, or only clip longer ones");
+  sanitize.add_option("--clip", sanitize_.clip_norm, "C: the clip norm, public")->capture_default_str();
+  add_choice(sanitize, "--bad-rows", sanitize_.bad_rows, "rows with NaN or infinity: stop, or take them as zero rows");
+  add_budget(sanitize, sanitize_.budget);
+  add_count(sanitize, "--seed", sanitize_.seed, "repeatable noise; the rows are then NOT private")->group("Privacy");
+  add_format(sanitize, sanitize_.format);
+  add_config(sanitize);
+  sanitize.footer(
+      "Examples:\n"
+      "  dpreduce synth sanitize --x x.npy --y y.npy --clip 1 --epsilon 8 --delta 1e-6 --out sanitised");
 }
 
 void CommandOptions::declare_inspect(CLI::App& app) {
@@ -300,7 +317,10 @@ Command CommandOptions::chosen(const CLI::App& app) const {
   if (got(app, "predict")) return validated(predict_);
   if (got(app, "evaluate")) return validated(evaluate_);
   if (got(app, "privacy")) return chosen_privacy(*app.get_subcommand("privacy"));
-  if (got(app, "synth")) return synth_;
+  if (got(app, "synth")) {
+    if (got(*app.get_subcommand("synth"), "sanitize")) return validated(sanitize_);
+    return validated(synth_);
+  }
   if (got(app, "inspect")) return validated(inspect_);
   if (got(app, "audit")) return validated(audit_);
   if (got(app, "ledger")) {

@@ -22,6 +22,7 @@ class CommandOptions {
   void declare_privacy(CLI::App& app);
   void declare_ledger(CLI::App& app);
   void declare_synth(CLI::App& app);
+  void declare_sanitize(CLI::App& synth);
   void declare_inspect(CLI::App& app);
   void declare_audit(CLI::App& app);
   void declare_bench(CLI::App& app);
@@ -45,6 +46,7 @@ class CommandOptions {
   LedgerShowOptions ledger_show_;
   LedgerVerifyOptions ledger_verify_;
   SynthOptions synth_;
+  SanitizeOptions sanitize_;
   InspectOptions inspect_;
   AuditOptions audit_;
   BenchOptions bench_;

@@ -171,6 +171,19 @@ struct SynthOptions {
   std::uint64_t seed = 0;
 };
 
+/// `synth sanitize`: rows that carry their own noise.
+struct SanitizeOptions {
+  std::vector<std::string> x;
+  std::vector<std::string> y;  ///< public labels, copied; none: features alone
+  std::string out_dir;
+  Normalize normalize = Normalize::kL2;
+  double clip_norm = 1.0;
+  BadRows bad_rows = BadRows::kFail;
+  BudgetOptions budget;  ///< of each record by itself
+  std::optional<std::uint64_t> seed;
+  OutputFormat format = OutputFormat::kText;
+};
+
 struct InspectOptions {
   RowsOptions rows;
   std::size_t classes = 0;
@@ -217,6 +230,6 @@ struct PrintText {
 
 using Command = std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
                              ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions,
-                             SynthOptions, InspectOptions, AuditOptions, BenchOptions>;
+                             SynthOptions, SanitizeOptions, InspectOptions, AuditOptions, BenchOptions>;
 
 }  // namespace dpreduce

@@ -248,6 +248,17 @@ SplitOptions validated(SplitOptions options) {
   return options;
 }
 
+SynthOptions validated(SynthOptions options) {
+  if (options.out_dir.empty()) throw UsageError("synth: --out is required, a folder for the files");
+  return options;
+}
+
+SanitizeOptions validated(SanitizeOptions options) {
+  check_positive("--clip", options.clip_norm);
+  if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  return options;
+}
+
 InspectOptions validated(InspectOptions options) {
   if (!options.rows.y.empty()) check_classes(options.classes);
   check_positive("--clip", options.clip_norm);

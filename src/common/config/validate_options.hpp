@@ -14,6 +14,8 @@ CalibrateOptions validated(CalibrateOptions options);
 ConvertOptions validated(ConvertOptions options);
 ComposeOptions validated(ComposeOptions options);
 SplitOptions validated(SplitOptions options);
+SynthOptions validated(SynthOptions options);
+SanitizeOptions validated(SanitizeOptions options);
 InspectOptions validated(InspectOptions options);
 AuditOptions validated(AuditOptions options);
 BenchOptions validated(BenchOptions options);

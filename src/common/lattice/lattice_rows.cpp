@@ -12,6 +12,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kSquaredNorm = double{kLatticeNorm} * double{kLatticeNorm};
+constexpr std::size_t kRowsPerBlock = 128;                   // enough for a projection to be packed for
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
 
 // Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to even, for |value| < 2^51: the same bits with and
@@ -76,14 +77,20 @@ void LatticeRows::assign(const RowTransform& transform, std::span<const float> f
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   std::vector<std::size_t> first_bad(workers, rows);
   const auto convert = [&](std::size_t worker) {
-    std::vector<double> transformed(dim());
+    std::vector<double> transformed(kRowsPerBlock * dim());
+    std::array<char, kRowsPerBlock> is_finite{};
     const std::size_t last = rows * (worker + 1) / workers;
-    for (std::size_t row = rows * worker / workers; row < last; ++row) {
-      const bool finite = transform(features.subspan(row * transform.input_dim(), transform.input_dim()), transformed);
-      quantize_row(transformed, lattice_, {values_.data() + row * dim(), dim()});
-      if (!finite) {
-        labels_[row] = kNoLabel;
-        first_bad[worker] = std::min(first_bad[worker], row);
+    for (std::size_t first = rows * worker / workers; first < last; first += kRowsPerBlock) {
+      const std::size_t count = std::min(kRowsPerBlock, last - first);
+      transform(features.subspan(first * transform.input_dim(), count * transform.input_dim()),
+                std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
+      for (std::size_t row = first; row < first + count; ++row) {
+        quantize_row(std::span(transformed).subspan((row - first) * dim(), dim()), lattice_,
+                     {values_.data() + row * dim(), dim()});
+        if (is_finite[row - first] == 0) {
+          labels_[row] = kNoLabel;
+          first_bad[worker] = std::min(first_bad[worker], row);
+        }
       }
     }
   };

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 
 #include <fmt/format.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/lattice/lattice_weights.hpp"
 
 namespace dpreduce {
 namespace {
@@ -15,7 +19,7 @@ namespace {
 constexpr std::size_t kLanes = 8;
 
 // A sum of x * 0 is 0 for finite entries and NaN otherwise: one test a row.
-bool is_finite(std::span<const float> row) {
+bool is_finite_row(std::span<const float> row) {
   std::array<float, kLanes> sums{};
   std::size_t a = 0;
   for (; a + kLanes <= row.size(); a += kLanes) {
@@ -31,22 +35,6 @@ void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_no
   if (norm == 0.0 || (normalize == Normalize::kNone && norm <= clip_norm)) return;
   const double factor = clip_norm / norm;
   for (double& entry : v) entry *= factor;
-}
-
-// sum_a u_a v_a in a fixed order: eight running sums, then pairwise.
-double dot(std::span<const double> u, std::span<const double> v) {
-  std::array<double, kLanes> sums{};
-  std::size_t a = 0;
-  for (; a + kLanes <= v.size(); a += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += u[a + lane] * v[a + lane];
-  }
-  for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += u[a] * v[a];
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
-}
-
-// w = P v
-void project(std::span<const double> projection, std::span<const double> v, std::span<double> w) {
-  for (std::size_t j = 0; j < w.size(); ++j) w[j] = dot(projection.subspan(j * v.size(), v.size()), v);
 }
 
 void check_projection(const Preprocessing& p) {
@@ -76,7 +64,13 @@ std::string_view to_string(Normalize normalize) {
 }
 
 double squared_norm(std::span<const double> v) {
-  return dot(v, v);
+  std::array<double, kLanes> sums{};
+  std::size_t a = 0;
+  for (; a + kLanes <= v.size(); a += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += v[a + lane] * v[a + lane];
+  }
+  for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
 RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::move(preprocessing)) {
@@ -96,39 +90,18 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   }
   check_projection(p);
   check_selected(p);
-}
-
-// From a centred row v to what is kept of it.
-void RowTransform::reduce(std::span<const double> v, std::span<double> out) const {
-  const Preprocessing& p = preprocessing_;
-  std::vector<double> projected;
   if (!p.projection.empty()) {
-    projected.resize(p.projected_dim());
-    project(p.projection, v, projected);
-    scale_to_clip_norm(projected, p.normalize, p.clip_norm);
-    v = projected;
+    projection_ = std::make_shared<const LatticeWeights>(p.projection, Lattice{p.clip_norm, p.pooled_dim()});
   }
-  if (p.selected.empty()) {
-    std::copy(v.begin(), v.end(), out.begin());
-    return;
-  }
-  for (std::size_t place = 0; place < out.size(); ++place) out[place] = v[p.selected[place]];
-  scale_to_clip_norm(out, p.normalize, p.clip_norm);
 }
 
-bool RowTransform::operator()(std::span<const float> row, std::span<double> out) const {
+// v = the row, pooled, scaled and centred; zeros and false where it is not finite.
+bool RowTransform::centred(std::span<const float> row, std::span<double> v) const {
   const Preprocessing& p = preprocessing_;
-  DPREDUCE_ASSERT(row.size() == p.input_dim && out.size() == p.output_dim());
-
-  if (!is_finite(row)) {
-    std::fill(out.begin(), out.end(), 0.0);
+  if (!is_finite_row(row)) {
+    std::fill(v.begin(), v.end(), 0.0);
     return false;
   }
-
-  const std::span<double> kept = out.first(p.dim());
-  const bool is_reduced = !p.projection.empty() || !p.selected.empty();
-  std::vector<double> whole(is_reduced ? p.pooled_dim() : 0);
-  const std::span<double> v = is_reduced ? std::span(whole) : kept;
   if (p.pool == 1) {
     std::copy(row.begin(), row.end(), v.begin());
   } else {
@@ -145,12 +118,84 @@ bool RowTransform::operator()(std::span<const float> row, std::span<double> out)
     for (std::size_t a = 0; a < v.size(); ++a) v[a] -= p.center[a];
     scale_to_clip_norm(v, p.normalize, p.clip_norm);
   }
-  if (is_reduced) reduce(v, kept);
+  return true;
+}
+
+// w = P v for each row v, scaled again.
+void RowTransform::project(std::span<const double> centred_rows, std::size_t rows, std::span<double> projected) const {
+  const Preprocessing& p = preprocessing_;
+  const Lattice lattice{p.clip_norm, p.pooled_dim()};
+  const std::size_t kept = projection_->classes();
+  std::vector<std::int16_t> q(rows * lattice.dim);
+  for (std::size_t row = 0; row < rows; ++row) {
+    quantize_row(centred_rows.subspan(row * lattice.dim, lattice.dim), lattice,
+                 std::span(q).subspan(row * lattice.dim, lattice.dim));
+  }
+  std::vector<std::int64_t> products(rows * kept);
+  select_kernel().accumulate_row_products({q.data(), rows, lattice.dim, lattice.dim},
+                                          {projection_->values(), kept, lattice.dim, lattice.dim},
+                                          {products.data(), rows, kept, kept});
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::span<double> w = projected.subspan(row * kept, kept);
+    for (std::size_t j = 0; j < kept; ++j) {
+      w[j] = static_cast<double>(products[row * kept + j]) * projection_->factors()[j];
+    }
+    scale_to_clip_norm(w, p.normalize, p.clip_norm);
+  }
+}
+
+// What is kept of w, and the intercept.
+void RowTransform::finish(std::span<const double> w, std::span<double> out) const {
+  const Preprocessing& p = preprocessing_;
+  const std::span<double> kept = out.first(p.dim());
+  if (p.selected.empty()) {
+    if (kept.data() != w.data()) std::copy(w.begin(), w.end(), kept.begin());
+  } else {
+    for (std::size_t place = 0; place < kept.size(); ++place) kept[place] = w[p.selected[place]];
+    scale_to_clip_norm(kept, p.normalize, p.clip_norm);
+  }
   if (p.intercept > 0.0) {
     for (double& entry : kept) entry *= std::sqrt(1.0 - p.intercept);
     out.back() = std::sqrt(p.intercept) * p.clip_norm;
   }
-  return true;
+}
+
+void RowTransform::operator()(std::span<const float> rows, std::span<double> out, std::span<char> is_finite) const {
+  const Preprocessing& p = preprocessing_;
+  const std::size_t count = is_finite.size();
+  DPREDUCE_ASSERT(rows.size() == count * p.input_dim && out.size() == count * p.output_dim());
+  const std::size_t dim = p.pooled_dim();
+  const auto row_of = [&](auto&& all, std::size_t row, std::size_t width) { return all.subspan(row * width, width); };
+
+  const bool in_place = !projection_ && p.selected.empty();
+  std::vector<double> centred_rows(in_place ? 0 : count * dim);
+  for (std::size_t row = 0; row < count; ++row) {
+    const std::span<double> v =
+        in_place ? row_of(out, row, p.output_dim()).first(dim) : row_of(std::span(centred_rows), row, dim);
+    is_finite[row] = centred(row_of(rows, row, p.input_dim), v) ? 1 : 0;
+  }
+  std::vector<double> projected;
+  if (projection_) {
+    projected.resize(count * p.projected_dim());
+    project(centred_rows, count, projected);
+  }
+  for (std::size_t row = 0; row < count; ++row) {
+    const std::span<double> transformed = row_of(out, row, p.output_dim());
+    if (is_finite[row] == 0) {
+      std::fill(transformed.begin(), transformed.end(), 0.0);
+    } else if (in_place) {
+      finish(transformed.first(dim), transformed);
+    } else {
+      finish(row_of(std::span<const double>(projection_ ? projected : centred_rows), row, p.projected_dim()),
+             transformed);
+    }
+  }
+}
+
+bool RowTransform::operator()(std::span<const float> row, std::span<double> out) const {
+  char is_finite = 0;
+  (*this)(row, out, std::span(&is_finite, 1));
+  return is_finite != 0;
 }
 
 }  // namespace dpreduce

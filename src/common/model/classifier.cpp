@@ -155,12 +155,13 @@ void Classifier::for_each_block(std::span<const float> rows, unsigned threads, s
   const auto work = [&] {
     std::vector<double> transformed(kBlockRows * dim);
     std::vector<double> scores(kBlockRows * parts_.classes);
+    std::vector<char> is_finite(kBlockRows);
     for (std::size_t begin = 0; (begin = next_block.fetch_add(1) * kBlockRows) < n;) {
       const std::size_t count = std::min(kBlockRows, n - begin);
+      transform_(rows.subspan(begin * d_in, count * d_in), std::span(transformed).first(count * dim),
+                 std::span(is_finite).first(count));
       for (std::size_t row = 0; row < count; ++row) {
-        const bool good =
-            transform_(rows.subspan((begin + row) * d_in, d_in), std::span(transformed).subspan(row * dim, dim));
-        if (!good) lower_to(first_bad, begin + row);
+        if (is_finite[row] == 0) lower_to(first_bad, begin + row);
       }
       const std::span<double> block = std::span(scores).first(count * parts_.classes);
       score_block(std::span(transformed).first(count * dim), block);

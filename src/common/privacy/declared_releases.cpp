@@ -103,7 +103,7 @@ ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency ad
   // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
   const double sums_weight = 1.0 / static_cast<double>(kLatticeNorm);
   const double moments_weight = kSeparation / (static_cast<double>(classes) * static_cast<double>(kSquaredNorm));
-  const double counts_weight = kSeparation / static_cast<double>(dim);
+  const double counts_weight = kSeparation / std::sqrt(static_cast<double>(dim));
   ReleaseRequest request{.name = "fisher",
                          .share = share,
                          .blocks = {{"class_sums", classes * dim, sums_weight * sums_weight},
@@ -187,6 +187,14 @@ ReleaseRequest newton_release(std::size_t classes, std::size_t dim, Loss loss, d
                      {"hessians", classes * triangle_elements(dim), hessian_weight * hessian_weight,
                       BlockNoise::kSymmetric, classes}},
           .profiles = {profile}};
+}
+
+ReleaseRequest sanitised_row_release(std::size_t dim) {
+  DPREDUCE_ASSERT(dim >= 1);
+  return {.name = "sanitised_row",
+          .share = 1.0,
+          .blocks = {{"features", dim, 1.0}},
+          .profiles = {{"other features", {4 * kSquaredNorm}}}};
 }
 
 Statistic empty_statistic(const ReleaseRequest& request) {

@@ -64,7 +64,8 @@ ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjace
 ///
 /// Loss weights: what noise of variance s_b^2 adds to the variance of a row's scores, for rows whose energy is spread
 /// evenly over features and classes of equal size with Mahalanobis separation D: shares of mu^2 in the ratio
-/// 1 : D / K : D / d, D = 2. Preconditions: classes >= 2; dim >= 1; 0 < share.
+/// 1 : D / K : D / sqrt(d), D = 2; more than D / d for counts, so that classes of some tens of rows have one.
+/// Preconditions: classes >= 2; dim >= 1; 0 < share.
 ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share);
 
 /// Release "class_least_squares", made in parts: class_grams, the upper triangles of A_j = sum_{i : y_i = j} q_i q_i^T,
@@ -111,6 +112,14 @@ std::uint64_t hessian_bound(Loss loss, std::size_t classes);
 /// Preconditions: as hessian_bound; dim >= 1; rounds >= 1; 0 < hessian_share < 1; 0 < share.
 ReleaseRequest newton_release(std::size_t classes, std::size_t dim, Loss loss, double hessian_share,
                               std::uint64_t rounds, Adjacency adjacency, double share);
+
+/// Release "sanitised_row": one lattice row, features = q (d), made for every record by itself.
+///
+/// Sensitivity, squared: the record's features exchanged for any others, |q - q'|^2 <= (2 S)^2. What is protected is
+/// the features of each record against whoever sees its row; neither its label nor its presence. Source: paper 001,
+/// equation 4, corrected: a public clip norm, the L2 norm, and noise that is calibrated exactly. Preconditions: dim
+/// >= 1.
+ReleaseRequest sanitised_row_release(std::size_t dim);
 
 /// An all-zero statistic with the blocks of `request`.
 Statistic empty_statistic(const ReleaseRequest& request);

@@ -47,7 +47,7 @@ TEST(ClassLeastSquaresRelease, ListsEachFamilyOnce) {
   const PlannedRelease release = planned(1.0, Adjacency::kAddRemove);
   ASSERT_EQ(release.blocks.size(), 3U);
   EXPECT_EQ(release.block("class_grams").elements, kClasses * triangle_elements(kDim));
-  EXPECT_EQ(release.block("class_grams").matrices, kClasses);
+  EXPECT_EQ(release.block("class_grams").triangles, kClasses);
   EXPECT_EQ(release.block("gram").elements, triangle_elements(kDim));
   EXPECT_EQ(release.block("class_sums").elements, kClasses * kDim);
 }

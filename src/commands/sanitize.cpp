@@ -1,0 +1,121 @@
+// dpreduce synth sanitize: rows with noise of their own, for whoever must not see the true ones.
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/npy_writer.hpp"
+#include "dpreduce/privacy/declared_releases.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
+#include "dpreduce/randomness/noise_key.hpp"
+#include "dpreduce/worker/lattice_stream.hpp"
+#include "dpreduce/worker/sanitised_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kRowMemory = std::size_t{64} << 20;
+constexpr std::uint64_t kMostLabels = (std::uint64_t{1} << 31) - 1;
+constexpr std::uint64_t kLabelsAtOnce = 1 << 16;
+
+constexpr const char* kProtected =
+    "each record by itself: its features may be exchanged for any others (local differential privacy)";
+constexpr const char* kNotProtected =
+    "labels (copied as they are), the number of records, and their order; every further run over the same rows is a "
+    "release of its own, and mu^2 adds up (no ledger is kept)";
+
+void write_labels(WorkerRows& rows, NpyWriter& file) {
+  std::vector<std::int32_t> labels;
+  for (std::uint64_t row = 0; row < rows.range().count; row += labels.size()) {
+    labels.resize(std::min(kLabelsAtOnce, rows.range().count - row));
+    rows.labels().read_labels(row, labels.size(), kMostLabels, labels);
+    file.append(std::span<const std::int32_t>(labels));
+  }
+}
+
+// x.npy, and y.npy where there are labels, in the folder: both or none.
+std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& rows, double sigma) {
+  std::error_code error;
+  std::filesystem::create_directories(options.out_dir, error);
+  if (error) throw BadInput(fmt::format("{}: cannot be made: {}", options.out_dir, error.message()));
+  const auto path = [&](const char* name) { return (std::filesystem::path(options.out_dir) / name).string(); };
+
+  NpyWriter x(path("x.npy"), DType::kFloat32, {rows.range().count, rows.dim()});
+  std::optional<NpyWriter> y;
+  if (rows.has_labels()) {
+    y.emplace(path("y.npy"), DType::kInt64, Shape{rows.range().count});
+    write_labels(rows, *y);
+  }
+  const NoiseKey key = options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
+  RandomStream stream = key.stream("sanitised rows", {});
+  const RowTransform transform({.input_dim = rows.dim(),
+                                .pool = 1,
+                                .normalize = options.normalize,
+                                .clip_norm = options.clip_norm,
+                                .center = {},
+                                .intercept = 0.0});
+  const StreamPlan plan{kMostLabels, options.bad_rows, kRowMemory, default_threads()};
+  std::vector<float> sanitised;
+  for_each_lattice_chunk(
+      rows, transform, plan,
+      [&](const LatticeRows& chunk) {
+        sanitised.resize(chunk.rows() * chunk.dim());
+        sanitise(chunk, sigma, stream, sanitised);
+        x.append(std::span<const float>(sanitised));
+      },
+      [](double) {});
+  x.commit();
+  if (!y) return {path("x.npy")};
+  try {
+    y->commit();
+  } catch (...) {
+    std::filesystem::remove(path("x.npy"), error);
+    throw;
+  }
+  return {path("x.npy"), path("y.npy")};
+}
+
+void print(const SanitizeOptions& options, const Guarantee& guarantee, double sigma,
+           const std::vector<std::string>& files) {
+  const bool is_private = !options.seed.has_value();
+  if (options.format == OutputFormat::kJson) {
+    nlohmann::json json{{"private", is_private},
+                        {"privacy", to_json(guarantee)},
+                        {"protects", kProtected},
+                        {"does_not_protect", kNotProtected},
+                        {"sigma", sigma},
+                        {"files", files},
+                        {"clip_norm", options.clip_norm}};
+    if (!is_private) json["note"] = "seeded noise can be computed by anyone: these rows are NOT private";
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("privacy    epsilon {:g} at delta {:g} (mu {:.6g}){}\n", guarantee.epsilon, guarantee.delta, guarantee.mu,
+             is_private ? "" : "; seeded, so NOT private");
+  fmt::print("protects   {}\n", kProtected);
+  fmt::print("not        {}\n", kNotProtected);
+  fmt::print("noise      sigma {:.6g} on every feature, at clip norm {:g}\n", sigma, options.clip_norm);
+  for (const std::string& file : files) fmt::print("{}\n", file);
+}
+
+}  // namespace
+
+void run_command(const SanitizeOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    WorkerRows rows = WorkerRows::open(options.x, options.y, 0, 1);
+    const Lattice lattice{options.clip_norm, rows.dim()};
+    const NoisePlan plan = make_noise_plan(budget_from(options.budget).mu(options.budget.accountant),
+                                           Adjacency::kReplaceOne, {sanitised_row_release(rows.dim())});
+    const double sigma = plan.release("sanitised_row").block("features").sigma;
+    const std::vector<std::string> files = write_rows(options, rows, sigma);
+    print(options, guarantee_of(options.budget, plan.mu), sigma / lattice.scale(), files);
+  });
+}
+
+}  // namespace dpreduce

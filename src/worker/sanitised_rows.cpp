@@ -1,0 +1,23 @@
+#include "dpreduce/worker/sanitised_rows.hpp"
+
+#include <vector>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/randomness/rounded_gaussian.hpp"
+
+namespace dpreduce {
+
+void sanitise(const LatticeRows& rows, double sigma, RandomStream& stream, std::span<float> out) {
+  DPREDUCE_ASSERT(out.size() == rows.rows() * rows.dim());
+  const double scale = rows.lattice().scale();
+  SecretVector<std::int64_t> noise(rows.dim());
+  for (std::size_t row = 0; row < rows.rows(); ++row) {
+    fill_rounded_gaussian(stream, sigma, noise);
+    const std::span<const std::int16_t> q = rows.row(row);
+    for (std::size_t a = 0; a < q.size(); ++a) {
+      out[row * rows.dim() + a] = static_cast<float>(static_cast<double>(q[a] + noise[a]) / scale);
+    }
+  }
+}
+
+}  // namespace dpreduce
