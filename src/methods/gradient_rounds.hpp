@@ -51,7 +51,7 @@ struct RoundSettings {
 };
 
 /// What `options` say of rounds, with the method's own number of them where they say nothing. With sigmoid loss every
-/// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Tables 7 and 10).
+/// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
 /// {"rounds", "loss", "iterate"}, with a warm start "warm_start_share": for reports, and for what a ledger line is
