@@ -37,6 +37,7 @@ GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
     const auto row = gram.values().subspan(triangle_row(i, dim), dim - i);
     for (std::size_t j = i; j < dim; ++j) eigenvectors_[i * dim + j] = static_cast<double>(row[j - i]) / unit;
   }
+  for (std::size_t i = 0; i < dim; ++i) trace_ += eigenvectors_[i * dim + i];
   noise_radius_ = gram.sigma() / unit * std::sqrt(static_cast<double>(dim) / 2.0);
 
   // The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
@@ -57,6 +58,16 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
     std::copy(vector.begin(), vector.end(), top.begin() + static_cast<std::ptrdiff_t>(component * dim()));
   }
   return top;
+}
+
+std::vector<double> GramSpectrum::whitening(double ridge) const {
+  DPREDUCE_ASSERT(ridge > 0.0);
+  std::vector<double> rows = eigenvectors_;
+  for (std::size_t j = 0; j < dim(); ++j) {
+    const double factor = 1.0 / std::sqrt(eigenvalues_[j] + ridge);
+    for (double& entry : std::span(rows).subspan(j * dim(), dim())) entry *= factor;
+  }
+  return rows;
 }
 
 void GramSpectrum::solve(std::span<double> rows, double ridge) const {

@@ -43,12 +43,21 @@ class GramSpectrum {
   /// Precondition (asserted): count <= d.
   std::vector<double> top_eigenvectors(std::size_t count) const;
 
+  /// trace(G + N), in units of feature^2: of rows of norm C, C^2 times their noised number.
+  double trace() const { return trace_; }
+
+  /// (G + ridge I)^(-1/2) in the basis of eigenvectors: d x d, row-major, row j = v_j / sqrt(g_j + ridge). Rows x of
+  /// second moment G + ridge I become rows M x of second moment I.
+  /// Preconditions (asserted): ridge > 0.
+  std::vector<double> whitening(double ridge) const;
+
   /// rows <- rows (G + ridge I)^-1, G with eigenvalues g(l).
   /// Shapes: rows K x d, row-major. Preconditions (asserted): ridge > 0. Cost: 4 K d^2 flops.
   void solve(std::span<double> rows, double ridge) const;
 
  private:
   double noise_radius_;
+  double trace_ = 0.0;
   std::vector<double> eigenvalues_;
   std::vector<double> eigenvectors_;  // d x d, one eigenvector a row
 };

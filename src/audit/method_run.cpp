@@ -48,7 +48,7 @@ AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim)
 
 StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
   Preprocessing largest = plan_.preprocessing;
-  largest.intercept = method_->intercept();
+  largest.intercept = 0.5;  // whatever its share, an intercept is one coordinate
   const std::size_t row_bytes = 2 * bytes_per_row(largest);  // passes over some classes only hold a row twice
   return {.classes = options_.classes,
           .bad_rows = BadRows::kFail,
@@ -80,7 +80,6 @@ Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path) c
   Published published;
   run.watch([&](const Release& release) { published.releases.push_back(release); });
   prepare_rows(run, options_);
-  if (method_->intercept() > 0.0) run.set_intercept(method_->intercept());
   published.scores = method_->train(run);
   published.preprocessing = run.preprocessing();
   std::filesystem::remove(ledger_path);

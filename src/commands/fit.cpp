@@ -28,7 +28,7 @@ constexpr std::size_t kModelHeader = 4096;
 struct Outputs {
   Outputs(const FitOptions& options, const FitPlan& plan) : model(options.out) {
     const std::size_t heads = options.warm_start ? 2 : 1;
-    const std::size_t row_constants = (1 + options.pca) * plan.preprocessing.dim() + options.select;
+    const std::size_t row_constants = plan.preprocessing.dim() + plan.projection_elements + options.select;
     model.reserve(kModelHeader + sizeof(double) * (options.classes * (heads * plan.dim + 1) + row_constants));
     if (!options.report.empty()) report.emplace(options.report);
   }
@@ -144,7 +144,6 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
                   public_rows ? &*public_rows : nullptr);
   prepare_rows(run, options);
-  if (method->intercept() > 0.0) run.set_intercept(method->intercept());
   LinearScores scores = method->train(run);
   timings.end_phase("solve");
   std::optional<Classifier> trained;

@@ -19,7 +19,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kIntercept = 0.1;
 constexpr std::uint64_t kRounds = 40;
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.99;
@@ -60,9 +59,9 @@ class AdamMethod : public TrainingMethod {
       : settings_(round_settings(options, kRounds)), learning_rate_(options.learning_rate) {}
 
   std::string_view name() const override { return "adam"; }
-  double intercept() const override { return kIntercept; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    ++terms.dim;
     terms.rounds = settings_.rounds;
     return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
   }
@@ -74,6 +73,7 @@ class AdamMethod : public TrainingMethod {
   }
 
   LinearScores train(TrainingRun& run) const override {
+    run.set_intercept(kInterceptShare);
     const Lattice lattice = run.lattice();
     const double rate =
         learning_rate_.value_or(kScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));

@@ -22,7 +22,6 @@ std::string config_digest(const FitOptions& options, const Preprocessing& prepro
   const nlohmann::json config{{"version", version()},
                               {"method", method.name()},
                               {"settings", method.settings()},
-                              {"intercept", method.intercept()},
                               {"classes", options.classes},
                               {"input_dim", preprocessing.input_dim},
                               {"pool", preprocessing.pool},
@@ -92,7 +91,6 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   for (const ReleaseRequest& request : plan.requests) rest -= request.share;
   plan.dim = terms.dim;
   const std::unique_ptr<TrainingMethod> method = make_method(options);
-  if (method->intercept() > 0.0) ++terms.dim;
   for (ReleaseRequest& request : method->requests(terms)) {
     request.share *= rest;
     plan.requests.push_back(std::move(request));
@@ -122,8 +120,8 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   if (options.pca > 0) {
     largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
   }
-  const std::size_t projection = options.pca * pooled_dim * sizeof(double);
-  plan.memory_bytes = (options.memory_mib.value() << 20) + largest_release + projection;
+  plan.projection_elements = (options.method == Method::kFc ? plan.dim : options.pca) * pooled_dim;
+  plan.memory_bytes = (options.memory_mib.value() << 20) + largest_release + plan.projection_elements * sizeof(double);
   return plan;
 }
 

@@ -19,7 +19,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kIntercept = 0.1;
 constexpr std::uint64_t kRounds = 40;
 // D = 10 sqrt(K) / C: a first step that moves every class alike changes a score by up to 10, so that probabilities can
 // come close to 0 and 1 and still turn back.
@@ -58,9 +57,9 @@ class GradientDescentMethod : public TrainingMethod {
       : settings_(round_settings(options, kRounds)), descent_{options.learning_rate, options.radius} {}
 
   std::string_view name() const override { return "gd"; }
-  double intercept() const override { return kIntercept; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    ++terms.dim;
     terms.rounds = settings_.rounds;
     return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
   }
@@ -73,6 +72,7 @@ class GradientDescentMethod : public TrainingMethod {
   }
 
   LinearScores train(TrainingRun& run) const override {
+    run.set_intercept(kInterceptShare);
     DescentStep rule(descent_, run.classes(), run.lattice().clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }

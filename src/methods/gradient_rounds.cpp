@@ -65,8 +65,10 @@ RoundSettings round_settings(const FitOptions& options, std::uint64_t default_ro
 }
 
 nlohmann::json to_json(const RoundSettings& settings) {
-  nlohmann::json json{
-      {"rounds", settings.rounds}, {"loss", to_string(settings.loss)}, {"iterate", to_string(settings.iterate)}};
+  nlohmann::json json{{"rounds", settings.rounds},
+                      {"loss", to_string(settings.loss)},
+                      {"iterate", to_string(settings.iterate)},
+                      {"intercept", kInterceptShare}};
   if (settings.warm_start_share) json["warm_start_share"] = *settings.warm_start_share;
   return json;
 }

@@ -24,6 +24,9 @@
 
 namespace dpreduce {
 
+/// Share of C^2 that an intercept coordinate takes of every row in rounds.
+inline constexpr double kInterceptShare = 0.1;
+
 /// A round, as its step rule sees it.
 struct NoisedRound {
   std::uint64_t round;               ///< t, from 1
@@ -51,10 +54,10 @@ struct RoundSettings {
 };
 
 /// What `options` say of rounds, with the method's own number of them where they say nothing. With sigmoid loss every
-/// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Tables 7 and 10).
+/// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
-/// {"rounds", "loss", "iterate"}, with a warm start "warm_start_share": for reports, and for what a ledger line is
+/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share": for reports, and for what a ledger line is
 /// bound to.
 nlohmann::json to_json(const RoundSettings& settings);
 

@@ -9,7 +9,7 @@ namespace dpreduce {
 namespace {
 
 // The Gram matrix has d^2 / 2 noised entries, class sums K d: the more classes, the more the sums need.
-constexpr double kGramShare = 0.7;
+constexpr double kGramShare = 0.5;
 constexpr double kGramShareManyClasses = 0.3;
 constexpr std::size_t kManyClasses = 30;
 constexpr double kRidgeInRadii = 0.7;

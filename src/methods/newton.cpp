@@ -22,7 +22,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kIntercept = 0.1;
 constexpr std::uint64_t kRounds = 6;
 constexpr double kHessianShare = 0.5;
 constexpr double kRidgeInRadii = 1.0;
@@ -62,9 +61,9 @@ class NewtonMethod : public TrainingMethod {
   }
 
   std::string_view name() const override { return "newton"; }
-  double intercept() const override { return kIntercept; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    ++terms.dim;
     const std::size_t bytes = terms.classes * triangle_elements(terms.dim) * sizeof(std::int64_t);
     if (bytes >> 20 >= memory_mib_) {
       throw UsageError(
@@ -85,6 +84,7 @@ class NewtonMethod : public TrainingMethod {
   }
 
   LinearScores train(TrainingRun& run) const override {
+    run.set_intercept(kInterceptShare);
     NewtonStep rule(run.lattice(), run.classes(), settings_.loss);
     return train_in_rounds(run, settings_, &rule);
   }

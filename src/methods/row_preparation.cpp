@@ -34,7 +34,7 @@ void project_rows(TrainingRun& run, const FitOptions& options) {
     components = GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.pca);
   }
   run.ranks().broadcast(components);
-  run.set_projection(std::move(components));
+  run.project(std::move(components));
   run.end_phase("pca");
 }
 

@@ -20,11 +20,8 @@ class TrainingMethod {
   /// As --method, reports, models and ledgers spell it.
   virtual std::string_view name() const = 0;
 
-  /// Share of C^2 that an intercept coordinate takes of every row; 0 for none.
-  virtual double intercept() const { return 0.0; }
-
-  /// What is released of rows as they are trained on (terms.dim counts the intercept), in order. Their shares of mu^2
-  /// add up to 1.
+  /// What is released of prepared rows (terms.dim features; a method may add an intercept), in order. Their shares of
+  /// mu^2 add up to 1.
   virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;
 
   /// Everything public that decides what is released, beyond the options common to all methods.

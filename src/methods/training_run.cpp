@@ -51,10 +51,8 @@ void TrainingRun::set_center(std::vector<double> center) {
   transform_ = RowTransform(std::move(changed));
 }
 
-void TrainingRun::set_projection(std::vector<double> projection) {
-  Preprocessing changed = preprocessing();
-  changed.projection = std::move(projection);
-  transform_ = RowTransform(std::move(changed));
+void TrainingRun::project(std::vector<double> matrix) {
+  transform_ = RowTransform(with_projection(preprocessing(), std::move(matrix)));
 }
 
 void TrainingRun::set_selected(std::vector<std::size_t> selected) {

@@ -59,8 +59,8 @@ class TrainingRun {
 
   /// From here on rows are centred by this released mean.
   void set_center(std::vector<double> center);
-  /// From here on rows are projected on these (k x d, row-major).
-  void set_projection(std::vector<double> projection);
+  /// From here on rows, as they are now, are multiplied by this matrix (k x d, row-major) and scaled or clipped again.
+  void project(std::vector<double> matrix);
   /// From here on rows keep these features only.
   void set_selected(std::vector<std::size_t> selected);
   /// From here on rows get an intercept coordinate.

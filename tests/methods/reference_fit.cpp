@@ -46,7 +46,8 @@ class Reference {
         dim_(rows.lattice.dim),
         loss_(options.loss.value_or(Loss::kSoftmax)),
         weights_(rows.classes * dim_, 0.0) {
-    if (loss_ != Loss::kSigmoid || options.method == Method::kNewton) return;
+    const bool starts_low = options.method == Method::kGd || options.method == Method::kAdam;
+    if (loss_ != Loss::kSigmoid || !starts_low) return;
     for (std::size_t c = 0; c < rows.classes; ++c) {
       weights_[c * dim_ + dim_ - 1] = -10.0 / (std::sqrt(intercept) * rows.lattice.clip_norm);
     }

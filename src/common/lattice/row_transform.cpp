@@ -63,6 +63,39 @@ std::string_view to_string(Normalize normalize) {
   return normalize == Normalize::kL2 ? "l2" : "none";
 }
 
+Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> matrix) {
+  const std::size_t dim = preprocessing.dim();
+  const std::size_t rows = matrix.size() / dim;
+  DPREDUCE_ASSERT(preprocessing.intercept == 0.0 && matrix.size() == rows * dim);
+  if (!preprocessing.selected.empty()) {
+    const std::size_t whole = preprocessing.projected_dim();
+    std::vector<double> spread(rows * whole, 0.0);
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t place = 0; place < dim; ++place) {
+        spread[row * whole + preprocessing.selected[place]] = matrix[row * dim + place];
+      }
+    }
+    matrix = std::move(spread);
+    preprocessing.selected.clear();
+  }
+  if (!preprocessing.projection.empty()) {
+    const std::size_t inner = preprocessing.projected_dim();
+    const std::size_t pooled = preprocessing.pooled_dim();
+    std::vector<double> product(rows * pooled, 0.0);
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t k = 0; k < inner; ++k) {
+        const double factor = matrix[row * inner + k];
+        for (std::size_t a = 0; a < pooled; ++a) {
+          product[row * pooled + a] += factor * preprocessing.projection[k * pooled + a];
+        }
+      }
+    }
+    matrix = std::move(product);
+  }
+  preprocessing.projection = std::move(matrix);
+  return preprocessing;
+}
+
 double squared_norm(std::span<const double> v) {
   std::array<double, kLanes> sums{};
   std::size_t a = 0;

@@ -46,6 +46,11 @@ struct Preprocessing {
   std::size_t output_dim() const { return dim() + (intercept > 0.0 ? 1 : 0); }
 };
 
+/// `preprocessing` with `matrix` (m x dim(), row-major) as one more step: selection and an earlier projection P become
+/// one projection with it, m x pooled_dim(), so that rows are scaled or clipped once where they were twice; under
+/// Normalize::kL2 that is the same row. Precondition (asserted): no intercept yet; whole rows.
+Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> matrix);
+
 class LatticeWeights;
 
 class RowTransform {
