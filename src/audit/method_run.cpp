@@ -48,7 +48,7 @@ AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim)
 
 StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
   Preprocessing largest = plan_.preprocessing;
-  largest.intercept = 0.5;  // whatever its share, an intercept is one coordinate
+  largest.intercept = 0.5;                                   // whatever its share, an intercept is one coordinate
   const std::size_t row_bytes = 2 * bytes_per_row(largest);  // passes over some classes only hold a row twice
   return {.classes = options_.classes,
           .bad_rows = BadRows::kFail,

@@ -57,8 +57,8 @@ struct RoundSettings {
 /// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
-/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share": for reports, and for what a ledger line is
-/// bound to.
+/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share": for reports, and for what a ledger
+/// line is bound to.
 nlohmann::json to_json(const RoundSettings& settings);
 
 /// What a method releases whose own releases are `own`, rounds last: with a warm start, class means before the rounds.

@@ -60,7 +60,7 @@ class Reference {
       take_gradient();
       if (options_.method == Method::kGd) descend();
       if (options_.method == Method::kAdam) step_of_adam(static_cast<double>(round));
-      if (options_.method == Method::kFc) step_of_all(gram_with(), 8.0);
+      if (options_.method == Method::kFc) step_on_white_rows();
       if (options_.method == Method::kNewton) step_of_newton();
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += weights_[e];
     }
@@ -169,11 +169,11 @@ class Reference {
     }
   }
 
-  // sum_i v_i v_i^T + C^2 I, v_i = sqrt(w_i) x_i rounded to the rows' lattice; w = 1 without a class.
-  Matrix gram_with(std::size_t of_class = static_cast<std::size_t>(-1)) const {
+  // sum_i v_i v_i^T + C^2 I, v_i = sqrt(w_i) x_i rounded to the rows' lattice.
+  Matrix hessian_with_ridge(std::size_t of_class) const {
     Matrix sum(dim_, std::vector<double>(dim_, 0.0));
     for (std::size_t row = 0; row < rows_.q.size(); ++row) {
-      const double root = of_class < rows_.classes ? std::sqrt(curvatures_[row][of_class]) : 1.0;
+      const double root = std::sqrt(curvatures_[row][of_class]);
       std::vector<double> v;
       for (const std::int16_t entry : rows_.q[row]) v.push_back(std::nearbyint(root * entry) / rows_.lattice.scale());
       for (std::size_t a = 0; a < dim_; ++a) {
@@ -190,13 +190,16 @@ class Reference {
     for (std::size_t a = 0; a < dim_; ++a) weights_[c * dim_ + a] -= eta * step[a];
   }
 
-  void step_of_all(const Matrix& matrix, double eta) {
-    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, matrix, eta);
+  void step_on_white_rows() {
+    const double row = rows_.lattice.clip_norm * rows_.lattice.clip_norm;
+    for (std::size_t e = 0; e < weights_.size(); ++e) {
+      weights_[e] -= 5.0 * gradient_[e] / (rows_.curvature[e % dim_] + row);
+    }
   }
 
   void step_of_newton() {
     const double eta = loss_ == Loss::kSoftmax ? 1.0 - 1.0 / static_cast<double>(rows_.classes) : 1.0;
-    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, gram_with(c), eta);
+    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, hessian_with_ridge(c), eta);
   }
 
   const ReferenceRows& rows_;

@@ -21,6 +21,7 @@ constexpr std::size_t kRows = 400;
 constexpr std::size_t kInputDim = 7;
 constexpr std::size_t kClasses = 4;
 constexpr double kIntercept = 0.1;
+constexpr double kClipNorm = 2.0;
 
 // Gaussian rows around class means; classes of unequal size.
 class RoundsTest : public testing::Test {
@@ -45,9 +46,10 @@ class RoundsTest : public testing::Test {
     FitOptions options;
     options.classes = kClasses;
     options.method = method;
-    options.clip_norm = 2.0;
+    options.clip_norm = kClipNorm;
     options.center = Centering::kNone;
     options.budget.non_private = true;
+    options.memory_mib = 16;
     return options;
   }
 
@@ -71,16 +73,23 @@ class RoundsTest : public testing::Test {
     TrainingRun run(
         alone, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
     const std::unique_ptr<TrainingMethod> method = make_method(options);
-    EXPECT_EQ(method->intercept(), kIntercept);
-    run.set_intercept(kIntercept);
-    return method->train(run);
+    LinearScores scores = method->train(run);
+    trained_on_ = run.preprocessing();
+    return scores;
   }
 
-  Preprocessing preprocessing() const { return {kInputDim, 1, Normalize::kL2, 2.0, {}, kIntercept}; }
+  // Of the rows that the last fit was made on.
+  const Preprocessing& trained_on() const { return trained_on_; }
 
   ReferenceRows lattice_rows() const {
-    const RowTransform transform(preprocessing());
-    ReferenceRows rows{{2.0, transform.output_dim()}, kClasses, {}, y_};
+    ReferenceRows rows = lattice_rows(trained_on_);
+    if (!trained_on_.projection.empty()) rows.curvature = curvature();
+    return rows;
+  }
+
+  ReferenceRows lattice_rows(const Preprocessing& preprocessing) const {
+    const RowTransform transform(preprocessing);
+    ReferenceRows rows{{kClipNorm, transform.output_dim()}, kClasses, {}, y_};
     std::vector<double> row(transform.output_dim());
     for (std::size_t i = 0; i < kRows; ++i) {
       transform(std::span(x_).subspan(i * kInputDim, kInputDim), row);
@@ -90,8 +99,48 @@ class RoundsTest : public testing::Test {
     return rows;
   }
 
+  // e of whitened rows x M^T, from the second moments G of rows that are not: (1 - a) tr G diag(M G M^T) / tr(M G M^T),
+  // and a tr G for the intercept. M is what whitens G + ridge I.
+  std::vector<double> curvature() const {
+    Preprocessing plain = trained_on_;
+    plain.intercept = 0.0;
+    plain.projection.clear();
+    const ReferenceRows rows = lattice_rows(plain);
+    const std::size_t dim = rows.lattice.dim;
+    const double scale = rows.lattice.scale();
+    double trace = 0.0;
+    std::vector<double> second_moments(dim, 0.0);
+    std::vector<double> crossed(dim * dim, 0.0);
+    for (const std::vector<std::int16_t>& q : rows.q) {
+      std::vector<double> x(dim, 0.0);
+      for (std::size_t j = 0; j < dim; ++j) {
+        trace += std::pow(q[j] / scale, 2);
+        for (std::size_t a = 0; a < dim; ++a) x[j] += trained_on_.projection[j * dim + a] * q[a] / scale;
+      }
+      for (std::size_t j = 0; j < dim; ++j) {
+        second_moments[j] += x[j] * x[j];
+        for (std::size_t k = 0; k < dim; ++k) crossed[j * dim + k] += x[j] * x[k];
+      }
+    }
+    const double ridge = 4.0 * trace / static_cast<double>(dim) + kClipNorm * kClipNorm;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < dim; ++j) {
+      sum += second_moments[j];
+      for (std::size_t k = 0; k < dim; ++k) {
+        double of_ridge = 0.0;
+        for (std::size_t a = 0; a < dim; ++a) {
+          of_ridge += ridge * trained_on_.projection[j * dim + a] * trained_on_.projection[k * dim + a];
+        }
+        EXPECT_NEAR(crossed[j * dim + k] + of_ridge, j == k ? 1.0 : 0.0, 1e-9);
+      }
+    }
+    for (double& entry : second_moments) entry *= (1.0 - kIntercept) * trace / sum;
+    second_moments.push_back(kIntercept * trace);
+    return second_moments;
+  }
+
   double training_accuracy(const LinearScores& scores) const {
-    Preprocessing plain = preprocessing();
+    Preprocessing plain = trained_on_;
     plain.intercept = 0.0;
     const Classifier classifier({.method = "test",
                                  .privacy = {},
@@ -107,6 +156,7 @@ class RoundsTest : public testing::Test {
   }
 
   const TemporaryFolder folder_;
+  mutable Preprocessing trained_on_;
   std::vector<float> x_;
   std::vector<std::int32_t> y_;
 };
@@ -115,7 +165,6 @@ class RoundsTest : public testing::Test {
 // exponential's last bits, and a residual that falls to the other side of a half: 1 / S of one row. A Hessian's rows
 // are rounded as well, each entry by half a unit of S / sqrt(w).
 TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
-  const ReferenceRows rows = lattice_rows();
   for (const Method method : {Method::kFc, Method::kGd, Method::kAdam, Method::kNewton}) {
     for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
       if (method == Method::kNewton && loss == Loss::kSquare) continue;
@@ -124,8 +173,9 @@ TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
         options.loss = loss;
         options.iterate = iterate;
         options.rounds = method == Method::kNewton ? 3 : 4;
-        const LinearScores expected = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
         const LinearScores scores = fit(options);
+        EXPECT_EQ(trained_on().intercept, kIntercept);
+        const LinearScores expected = fold_intercept(reference_fit(lattice_rows(), options, kIntercept), trained_on());
         double size = 0.0;
         double error = 0.0;
         for (std::size_t e = 0; e < expected.weights.size(); ++e) {
@@ -142,13 +192,13 @@ TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
 }
 
 TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
-  const ReferenceRows rows = lattice_rows();
   FitOptions options = options_of(Method::kGd);
   options.rounds = 1;
   options.learning_rate = 0.01;
-  const std::vector<double> one_step = reference_fit(rows, options, kIntercept);
   const LinearScores scores = fit(options);
-  const LinearScores expected = fold_intercept(one_step, preprocessing());
+  const ReferenceRows rows = lattice_rows();
+  const std::vector<double> one_step = reference_fit(rows, options, kIntercept);
+  const LinearScores expected = fold_intercept(one_step, trained_on());
   for (std::size_t e = 0; e < expected.weights.size(); ++e) {
     EXPECT_NEAR(scores.weights[e], expected.weights[e], 1e-6 * std::sqrt(squared_norm(one_step)));
   }
@@ -159,13 +209,11 @@ TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
   double squares = squared_norm(inside.weights) / (1.0 - kIntercept);
   squares += squared_norm(inside.bias) / (kIntercept * 4.0);
   EXPECT_NEAR(std::sqrt(squares), 0.25, 1e-9);
-  const LinearScores ball = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
+  const LinearScores ball = fold_intercept(reference_fit(rows, options, kIntercept), trained_on());
   for (std::size_t e = 0; e < ball.weights.size(); ++e) EXPECT_NEAR(inside.weights[e], ball.weights[e], 1e-6);
 }
 
 TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
-  const ReferenceRows rows = lattice_rows();
-  const std::vector<double> prototypes = reference_prototypes(rows);
   for (const Method method : {Method::kFc, Method::kGd, Method::kAdam}) {
     FitOptions options = options_of(method);
     options.rounds = 4;
@@ -173,7 +221,9 @@ TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
     EXPECT_TRUE(cold.prototypes.empty());
     options.warm_start = true;
     const LinearScores scores = fit(options);
-    const LinearScores expected = fold_intercept(reference_fit(rows, options, kIntercept), preprocessing());
+    const ReferenceRows rows = lattice_rows();
+    const std::vector<double> prototypes = reference_prototypes(rows);
+    const LinearScores expected = fold_intercept(reference_fit(rows, options, kIntercept), trained_on());
     const double size = std::sqrt(squared_norm(expected.weights));
     for (std::size_t e = 0; e < expected.weights.size(); ++e) {
       EXPECT_NEAR(scores.weights[e], expected.weights[e], 1e-6 * size);
