@@ -60,24 +60,31 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
   return top;
 }
 
-std::vector<double> GramSpectrum::whitening(double ridge) const {
-  DPREDUCE_ASSERT(ridge > 0.0);
-  std::vector<double> rows = eigenvectors_;
-  for (std::size_t j = 0; j < dim(); ++j) {
-    const double factor = 1.0 / std::sqrt(eigenvalues_[j] + ridge);
-    for (double& entry : std::span(rows).subspan(j * dim(), dim())) entry *= factor;
-  }
-  return rows;
+void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
+  const auto dim = static_cast<Eigen::Index>(eigenvalues_.size());
+  DPREDUCE_ASSERT(factors.size() == eigenvalues_.size() && rows.size() % eigenvalues_.size() == 0);
+  Eigen::Map<RowMajor> x(rows.data(), static_cast<Eigen::Index>(rows.size()) / dim, dim);
+  const Eigen::Map<const RowMajor> vectors(eigenvectors_.data(), dim, dim);
+  const Eigen::Map<const Eigen::VectorXd> scales(factors.data(), dim);
+  const RowMajor coordinates = (x * vectors.transpose()) * scales.asDiagonal();
+  x.noalias() = coordinates * vectors;
 }
 
 void GramSpectrum::solve(std::span<double> rows, double ridge) const {
-  const auto dim = static_cast<Eigen::Index>(eigenvalues_.size());
-  DPREDUCE_ASSERT(ridge > 0.0 && rows.size() % eigenvalues_.size() == 0);
-  Eigen::Map<RowMajor> x(rows.data(), static_cast<Eigen::Index>(rows.size()) / dim, dim);
-  const Eigen::Map<const RowMajor> vectors(eigenvectors_.data(), dim, dim);
-  const Eigen::Map<const Eigen::ArrayXd> values(eigenvalues_.data(), dim);
-  const RowMajor coordinates = (x * vectors.transpose()) * (values + ridge).inverse().matrix().asDiagonal();
-  x.noalias() = coordinates * vectors;
+  DPREDUCE_ASSERT(ridge > 0.0);
+  std::vector<double> factors = eigenvalues_;
+  for (double& factor : factors) factor = 1.0 / (factor + ridge);
+  scale_coordinates(rows, factors);
+}
+
+std::vector<double> GramSpectrum::whitening(double ridge) const {
+  DPREDUCE_ASSERT(ridge > 0.0);
+  std::vector<double> factors = eigenvalues_;
+  for (double& factor : factors) factor = 1.0 / std::sqrt(factor + ridge);
+  std::vector<double> matrix(dim() * dim(), 0.0);
+  for (std::size_t a = 0; a < dim(); ++a) matrix[a * dim() + a] = 1.0;
+  scale_coordinates(matrix, factors);
+  return matrix;
 }
 
 }  // namespace dpreduce

@@ -46,14 +46,16 @@ class GramSpectrum {
   /// trace(G + N), in units of feature^2: of rows of norm C, C^2 times their noised number.
   double trace() const { return trace_; }
 
-  /// (G + ridge I)^(-1/2) in the basis of eigenvectors: d x d, row-major, row j = v_j / sqrt(g_j + ridge). Rows x of
-  /// second moment G + ridge I become rows M x of second moment I.
-  /// Preconditions (asserted): ridge > 0.
-  std::vector<double> whitening(double ridge) const;
+  /// rows <- rows f(G): each row's coordinate along eigenvector j times factors[j].
+  /// Shapes: rows K x d, row-major; factors d, as eigenvalues(). Cost: 4 K d^2 flops.
+  void scale_coordinates(std::span<double> rows, std::span<const double> factors) const;
 
-  /// rows <- rows (G + ridge I)^-1, G with eigenvalues g(l).
-  /// Shapes: rows K x d, row-major. Preconditions (asserted): ridge > 0. Cost: 4 K d^2 flops.
+  /// rows <- rows (G + ridge I)^-1. Preconditions (asserted): ridge > 0. Otherwise as scale_coordinates.
   void solve(std::span<double> rows, double ridge) const;
+
+  /// (G + ridge I)^(-1/2), d x d and symmetric: rows x of second moment G + ridge I become rows of second moment I.
+  /// Preconditions (asserted): ridge > 0. Cost: 4 d^3 flops.
+  std::vector<double> whitening(double ridge) const;
 
  private:
   double noise_radius_;

@@ -13,21 +13,31 @@ constexpr double kGramShare = 0.5;
 constexpr double kGramShareManyClasses = 0.3;
 constexpr std::size_t kManyClasses = 30;
 constexpr double kRidgeInRadii = 0.7;
+// Between two classes the threshold decides, and it is not the mean of all rows where one is rarer: 5 points. With more
+// classes an intercept is a prior, which costs rare ones more than it gives: 0.2 points with 10, 1.4 with 51
+// (measured).
+constexpr double kInterceptOfTwoClasses = 0.02;
 
 class LeastSquaresMethod : public TrainingMethod {
  public:
-  explicit LeastSquaresMethod(const FitOptions& options) : gram_share_(least_squares_gram_share(options)) {}
+  explicit LeastSquaresMethod(const FitOptions& options)
+      : gram_share_(least_squares_gram_share(options)),
+        intercept_(options.classes == 2 ? kInterceptOfTwoClasses : 0.0) {}
 
   std::string_view name() const override { return "ls"; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.gram_share = gram_share_;
+    if (intercept_ > 0.0) ++terms.dim;
     return {registered_statistic("least_squares").request(terms, 1.0)};
   }
 
-  nlohmann::json settings() const override { return {{"shared_gram", true}, {"gram_share", gram_share_}}; }
+  nlohmann::json settings() const override {
+    return {{"shared_gram", true}, {"gram_share", gram_share_}, {"intercept", intercept_}};
+  }
 
   LinearScores train(TrainingRun& run) const override {
+    run.set_intercept(intercept_);
     const Release release = run.release("least_squares");
     run.end_phase("sums");
     LinearScores scores;
@@ -39,6 +49,7 @@ class LeastSquaresMethod : public TrainingMethod {
 
  private:
   double gram_share_;
+  double intercept_;
 };
 
 }  // namespace

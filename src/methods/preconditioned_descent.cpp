@@ -1,10 +1,10 @@
 // DP-FC: rounds of descent on rows that are whitened by a Gram matrix which is released once.
 //
 //     x <- C M x / |M x|,  M = (G + ridge I)^(-1/2)            an intercept; then, from W = 0,
-//     W_cj <- W_cj - step (gradient(W) + noise)_cj / (e_j + s sqrt(d) C + C^2)
+//     W_c <- W_c - step (gradient(W) + noise)_c (E + (s sqrt(d) C + C^2) I)^-1
 //
 // Legend: G is the cleaned Gram matrix of the prepared rows, with eigenvalues g_j, noise radius w and noised trace t;
-// s the noise of a gradient's entry; ridge = 2 w + 4 t / d + C^2; e_j the curvature along feature j.
+// s the noise of a gradient's entry; ridge = 2 w + 4 t / d + C^2; E the curvature, with G's eigenvectors.
 //
 // A gradient's noise is the same in every direction of the rows that it is summed over. For rows of second moment
 // lambda_j the noise costs sum_j s_j^2 / lambda_j in loss where sum_j lambda_j / s_j^2 is bounded by the rows' norm,
@@ -40,49 +40,54 @@ constexpr double kStep = 5.0;
 constexpr double kRidgeInRadii = 2.0;
 constexpr double kRidgeInMeanEigenvalues = 4.0;
 
-// The released matrix as rounds use it.
-struct Whitening {
-  std::vector<double> matrix;     // M, d x d
-  std::vector<double> curvature;  // e, d + 1: the intercept is last
-};
-
-Whitening whitening_by(const ReleasedBlock& gram, const Lattice& lattice) {
-  const GramSpectrum spectrum(gram, lattice);
-  const double row = lattice.clip_norm * lattice.clip_norm;
-  const auto dim = static_cast<double>(lattice.dim);
-  const std::span<const double> eigenvalues = spectrum.eigenvalues();
-  const double told = std::accumulate(eigenvalues.begin(), eigenvalues.end(), 0.0);
-  const double trace = std::max({spectrum.trace(), told, row});
-  const double untold = (trace - told) / dim;
-  const double ridge = kRidgeInRadii * spectrum.noise_radius() + kRidgeInMeanEigenvalues * trace / dim + row;
-
-  Whitening whitening{spectrum.whitening(ridge), {}};
-  double sum = 0.0;
-  for (const double eigenvalue : eigenvalues) {
-    whitening.curvature.push_back((eigenvalue + untold) / (eigenvalue + ridge));
-    sum += whitening.curvature.back();
-  }
-  for (double& entry : whitening.curvature) entry *= (1.0 - kInterceptShare) * trace / sum;
-  whitening.curvature.push_back(kInterceptShare * trace);
-  return whitening;
-}
-
 class WhitenedStep : public StepRule {
  public:
-  WhitenedStep(std::vector<double> curvature, double clip_norm)
-      : curvature_(std::move(curvature)), clip_norm_(clip_norm) {}
+  WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice)
+      : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm) {
+    const std::span<const double> eigenvalues = spectrum_.eigenvalues();
+    const auto dim = static_cast<double>(lattice.dim);
+    const double told = std::accumulate(eigenvalues.begin(), eigenvalues.end(), 0.0);
+    const double trace = std::max({spectrum_.trace(), told, one_row()});
+    const double untold = (trace - told) / dim;
+    ridge_ = kRidgeInRadii * spectrum_.noise_radius() + kRidgeInMeanEigenvalues * trace / dim + one_row();
+    double sum = 0.0;
+    for (const double eigenvalue : eigenvalues) {
+      curvature_.push_back((eigenvalue + untold) / (eigenvalue + ridge_));
+      sum += curvature_.back();
+    }
+    for (double& entry : curvature_) entry *= (1.0 - kInterceptShare) * trace / sum;
+    intercept_curvature_ = kInterceptShare * trace;
+  }
+
+  // M, d x d.
+  std::vector<double> whitening() const { return spectrum_.whitening(ridge_); }
 
   void step(const NoisedRound& round, std::span<double> weights) override {
-    const double noise = round.sigma * std::sqrt(static_cast<double>(curvature_.size() - 1)) * clip_norm_;
-    const double ridge = noise + clip_norm_ * clip_norm_;
-    for (std::size_t e = 0; e < weights.size(); ++e) {
-      weights[e] -= kStep * round.gradient[e] / (curvature_[e % curvature_.size()] + ridge);
+    const std::size_t dim = spectrum_.dim();
+    const std::size_t classes = weights.size() / (dim + 1);
+    const double ridge = round.sigma * std::sqrt(static_cast<double>(dim)) * clip_norm_ + one_row();
+    std::vector<double> factors = curvature_;
+    for (double& factor : factors) factor = kStep / (factor + ridge);
+    std::vector<double> direction(classes * dim);
+    for (std::size_t c = 0; c < classes; ++c) {
+      std::copy_n(&round.gradient[c * (dim + 1)], dim, &direction[c * dim]);
+    }
+    spectrum_.scale_coordinates(direction, factors);
+    for (std::size_t c = 0; c < classes; ++c) {
+      double* row = &weights[c * (dim + 1)];
+      for (std::size_t a = 0; a < dim; ++a) row[a] -= direction[c * dim + a];
+      row[dim] -= kStep * round.gradient[c * (dim + 1) + dim] / (intercept_curvature_ + ridge);
     }
   }
 
  private:
-  std::vector<double> curvature_;
+  double one_row() const { return clip_norm_ * clip_norm_; }
+
+  GramSpectrum spectrum_;
   double clip_norm_;
+  double ridge_ = 0.0;
+  std::vector<double> curvature_;  // e, along eigenvectors
+  double intercept_curvature_ = 0.0;
 };
 
 class PreconditionedDescentMethod : public TrainingMethod {
@@ -116,9 +121,8 @@ class PreconditionedDescentMethod : public TrainingMethod {
     std::vector<double> matrix(lattice.dim * lattice.dim);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
-      Whitening whitening = whitening_by(gram.block("gram"), lattice);
-      rule.emplace(std::move(whitening.curvature), lattice.clip_norm);
-      matrix = std::move(whitening.matrix);
+      rule.emplace(gram.block("gram"), lattice);
+      matrix = rule->whitening();
     });
     run.ranks().broadcast(matrix);
     run.project(std::move(matrix));

@@ -191,10 +191,12 @@ class Reference {
   }
 
   void step_on_white_rows() {
-    const double row = rows_.lattice.clip_norm * rows_.lattice.clip_norm;
-    for (std::size_t e = 0; e < weights_.size(); ++e) {
-      weights_[e] -= 5.0 * gradient_[e] / (rows_.curvature[e % dim_] + row);
+    Matrix curvature(dim_, std::vector<double>(dim_, 0.0));
+    for (std::size_t a = 0; a < dim_; ++a) {
+      for (std::size_t b = 0; b < dim_; ++b) curvature[a][b] = rows_.curvature[a * dim_ + b];
+      curvature[a][a] += rows_.lattice.clip_norm * rows_.lattice.clip_norm;
     }
+    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, curvature, 5.0);
   }
 
   void step_of_newton() {

@@ -16,7 +16,7 @@ struct ReferenceRows {
   std::size_t classes;
   std::vector<std::vector<std::int16_t>> q;
   std::vector<std::int32_t> labels;
-  std::vector<double> curvature{};  ///< of fc: e, for each entry of a row
+  std::vector<double> curvature{};  ///< of fc: E, d x d, with the intercept
 };
 
 /// Class sums without the last coordinate, K x (d - 1), as unit vectors.

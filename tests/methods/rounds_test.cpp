@@ -99,8 +99,8 @@ class RoundsTest : public testing::Test {
     return rows;
   }
 
-  // e of whitened rows x M^T, from the second moments G of rows that are not: (1 - a) tr G diag(M G M^T) / tr(M G M^T),
-  // and a tr G for the intercept. M is what whitens G + ridge I.
+  // E of whitened rows M x, from the second moments of rows that are not, G: (1 - a) tr G M G M / tr(M G M), and a tr G
+  // for the intercept. M is what whitens G + ridge I.
   std::vector<double> curvature() const {
     Preprocessing plain = trained_on_;
     plain.intercept = 0.0;
@@ -109,8 +109,8 @@ class RoundsTest : public testing::Test {
     const std::size_t dim = rows.lattice.dim;
     const double scale = rows.lattice.scale();
     double trace = 0.0;
-    std::vector<double> second_moments(dim, 0.0);
-    std::vector<double> crossed(dim * dim, 0.0);
+    double white_trace = 0.0;
+    std::vector<double> white(dim * dim, 0.0);
     for (const std::vector<std::int16_t>& q : rows.q) {
       std::vector<double> x(dim, 0.0);
       for (std::size_t j = 0; j < dim; ++j) {
@@ -118,25 +118,24 @@ class RoundsTest : public testing::Test {
         for (std::size_t a = 0; a < dim; ++a) x[j] += trained_on_.projection[j * dim + a] * q[a] / scale;
       }
       for (std::size_t j = 0; j < dim; ++j) {
-        second_moments[j] += x[j] * x[j];
-        for (std::size_t k = 0; k < dim; ++k) crossed[j * dim + k] += x[j] * x[k];
+        white_trace += x[j] * x[j];
+        for (std::size_t k = 0; k < dim; ++k) white[j * dim + k] += x[j] * x[k];
       }
     }
     const double ridge = 4.0 * trace / static_cast<double>(dim) + kClipNorm * kClipNorm;
-    double sum = 0.0;
+    std::vector<double> result((dim + 1) * (dim + 1), 0.0);
     for (std::size_t j = 0; j < dim; ++j) {
-      sum += second_moments[j];
       for (std::size_t k = 0; k < dim; ++k) {
         double of_ridge = 0.0;
         for (std::size_t a = 0; a < dim; ++a) {
           of_ridge += ridge * trained_on_.projection[j * dim + a] * trained_on_.projection[k * dim + a];
         }
-        EXPECT_NEAR(crossed[j * dim + k] + of_ridge, j == k ? 1.0 : 0.0, 1e-9);
+        EXPECT_NEAR(white[j * dim + k] + of_ridge, j == k ? 1.0 : 0.0, 1e-9);
+        result[j * (dim + 1) + k] = (1.0 - kIntercept) * trace * white[j * dim + k] / white_trace;
       }
     }
-    for (double& entry : second_moments) entry *= (1.0 - kIntercept) * trace / sum;
-    second_moments.push_back(kIntercept * trace);
-    return second_moments;
+    result.back() = kIntercept * trace;
+    return result;
   }
 
   double training_accuracy(const LinearScores& scores) const {

@@ -87,6 +87,7 @@ void check_training_rounds(const FitOptions& options) {
   check_used("--radius", options.radius.has_value(), method == Method::kGd, "gd");
   const bool has_gram = method == Method::kAuto || method == Method::kLs || method == Method::kFc;
   check_used("--gram-share", options.gram_share.has_value(), has_gram, "ls or fc");
+  check_share("--gram-share", options.gram_share);
   check_used("--warm-start", options.warm_start, in_rounds && method != Method::kNewton, "fc, gd or adam");
   if (options.warm_start && options.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
     throw UsageError(fmt::format("--warm-start with --loss {}: the residual loss is one of probabilities; use softmax",
@@ -94,9 +95,7 @@ void check_training_rounds(const FitOptions& options) {
   }
   if (options.warm_start_share) {
     if (!options.warm_start) throw UsageError("--warm-start-share goes with --warm-start");
-    if (!(*options.warm_start_share > 0.0 && *options.warm_start_share < 1.0)) {
-      throw UsageError(fmt::format("--warm-start-share {}: must lie between 0 and 1", *options.warm_start_share));
-    }
+    check_share("--warm-start-share", options.warm_start_share);
   }
   if (options.rounds) check_range("--rounds", static_cast<double>(*options.rounds), 1, double{kMostRounds});
   if (options.learning_rate) check_positive("--learning-rate", *options.learning_rate);
