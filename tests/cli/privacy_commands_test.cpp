@@ -339,7 +339,7 @@ TEST_F(PrivacyCommandsTest, ExplainTellsRoundsOnce) {
   report_of("--mu 1 --rounds 7");
   const std::string text = succeed("explain report.json").out;
   EXPECT_THAT(text, HasSubstr("gradient (gradient/1 to gradient/7): 15 numbers, 7 times, each with"));
-  EXPECT_THAT(text, HasSubstr("gram (gram): 15 numbers, each with"));
+  EXPECT_THAT(text, HasSubstr("gram (gram): 10 numbers, each with"));
   EXPECT_THAT(text, HasSubstr("entries beside the diagonal"));
 }
 
