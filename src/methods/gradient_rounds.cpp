@@ -83,6 +83,7 @@ std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const
 
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule) {
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
+  run.keep_rows();
   const Lattice lattice = run.lattice();
   const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale();
   std::vector<double> directions;

@@ -5,9 +5,15 @@
 namespace dpreduce {
 namespace {
 
-// Chunks that are summed and forgotten need little; class Gram matrices keep as many rows as they may, in passes.
+// Chunks that are summed and forgotten need little. Rounds keep their rows where they fit, class Gram matrices as many
+// as they may, in passes.
 constexpr std::size_t kMemoryMib = 64;
-constexpr std::size_t kMemoryMibClassGrams = 2048;
+constexpr std::size_t kMemoryMibOfKeptRows = 2048;
+
+bool passes_once(const FitOptions& options) {
+  return options.method == Method::kMean || options.method == Method::kFisher ||
+         (options.method == Method::kLs && options.shared_gram);
+}
 
 }  // namespace
 
@@ -15,7 +21,7 @@ FitOptions resolved(FitOptions options) {
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = Method::kFc;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
-  if (!options.memory_mib) options.memory_mib = makes_class_grams(options) ? kMemoryMibClassGrams : kMemoryMib;
+  if (!options.memory_mib) options.memory_mib = passes_once(options) ? kMemoryMib : kMemoryMibOfKeptRows;
   return options;
 }
 

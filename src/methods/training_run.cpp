@@ -25,7 +25,9 @@ Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows
       ranks_.check_peers();
       show(share);
     };
-    local.emplace(registered_statistic(request.name).compute(request, {rows, transform_, stream_, on_chunk, point}));
+    const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
+    local.emplace(
+        registered_statistic(request.name).compute(request, {rows, transform_, stream_, on_chunk, point, kept}));
   });
   return std::move(*local);
 }
@@ -45,26 +47,42 @@ Release TrainingRun::sum_public(std::string_view name) {
   return Releaser(ranks_).release(name, local_statistic(request, *public_rows_, nullptr));
 }
 
-void TrainingRun::set_center(std::vector<double> center) {
-  Preprocessing changed = preprocessing();
-  changed.center = std::move(center);
+void TrainingRun::keep_rows() {
+  ranks_.together([&] {
+    const OnChunk show = progress_("rows");
+    kept_ = keep_lattice_chunks(rows_, transform_, stream_, [&](double share) {
+      ranks_.check_peers();
+      show(share);
+    });
+  });
+  end_phase("rows");
+}
+
+void TrainingRun::prepare(Preprocessing changed) {
+  kept_.reset();
   transform_ = RowTransform(std::move(changed));
 }
 
+void TrainingRun::set_center(std::vector<double> center) {
+  Preprocessing changed = preprocessing();
+  changed.center = std::move(center);
+  prepare(std::move(changed));
+}
+
 void TrainingRun::project(std::vector<double> matrix) {
-  transform_ = RowTransform(with_projection(preprocessing(), std::move(matrix)));
+  prepare(with_projection(preprocessing(), std::move(matrix)));
 }
 
 void TrainingRun::set_selected(std::vector<std::size_t> selected) {
   Preprocessing changed = preprocessing();
   changed.selected = std::move(selected);
-  transform_ = RowTransform(std::move(changed));
+  prepare(std::move(changed));
 }
 
 void TrainingRun::set_intercept(double share) {
   Preprocessing changed = preprocessing();
   changed.intercept = share;
-  transform_ = RowTransform(std::move(changed));
+  prepare(std::move(changed));
 }
 
 }  // namespace dpreduce

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +54,10 @@ class TrainingRun {
   void release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
                            const OnClassGram& on_gram);
 
+  /// Keeps every rank's rows as they are now in memory, where they fit into --memory on that rank, until they change.
+  /// For methods that pass over them many times; results are the same. Collective. Errors: as for_each_lattice_chunk.
+  void keep_rows();
+
   /// From here on `watcher` is shown every release, as it becomes public. Releases in parts are whole on one
   /// rank only: with more ranks they must not be watched.
   void watch(std::function<void(const Release&)> watcher) { watcher_ = std::move(watcher); }
@@ -74,6 +79,7 @@ class TrainingRun {
   void end_phase(const std::string& phase) { timings_.end_phase(phase); }
 
  private:
+  void prepare(Preprocessing changed);
   Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point);
 
   Communicator& ranks_;
@@ -84,6 +90,7 @@ class TrainingRun {
   ProgressOf progress_;
   Timings& timings_;
   RowTransform transform_;
+  std::optional<KeptChunks> kept_;  // of rows_, by transform_
   WorkerRows* public_rows_;
   std::function<void(const Release&)> watcher_;
 };

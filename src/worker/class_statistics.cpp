@@ -18,18 +18,15 @@ void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
   const bool has_counts = statistic.shape().size() > 1;
   const std::span<std::int64_t> counts =
       has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
-  for_each_lattice_chunk(
-      inputs.rows, inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
-                              inputs.plan.threads);
-        also(chunk);
-        if (!has_counts) return;
-        for (const std::int32_t label : chunk.labels()) {
-          if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
-        }
-      },
-      inputs.on_chunk);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
+                          inputs.plan.threads);
+    also(chunk);
+    if (!has_counts) return;
+    for (const std::int32_t label : chunk.labels()) {
+      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
+    }
+  });
 }
 
 }  // namespace
@@ -39,17 +36,14 @@ Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs&
   const std::span<std::int64_t> sum = statistic.block(statistic.index_of("row_sum"));
   std::int64_t& count = statistic.block(statistic.index_of("row_count")).front();
   std::vector<std::int32_t> one_class;  // class 0 for every row that counts
-  for_each_lattice_chunk(
-      inputs.rows, inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        one_class.assign(chunk.labels().begin(), chunk.labels().end());
-        for (std::int32_t& label : one_class) {
-          if (label != kNoLabel) label = 0;
-        }
-        accumulate_class_sums(view_of(chunk), one_class, {sum.data(), 1, sum.size(), sum.size()}, inputs.plan.threads);
-        count += std::count(one_class.begin(), one_class.end(), 0);
-      },
-      inputs.on_chunk);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    one_class.assign(chunk.labels().begin(), chunk.labels().end());
+    for (std::int32_t& label : one_class) {
+      if (label != kNoLabel) label = 0;
+    }
+    accumulate_class_sums(view_of(chunk), one_class, {sum.data(), 1, sum.size(), sum.size()}, inputs.plan.threads);
+    count += std::count(one_class.begin(), one_class.end(), 0);
+  });
   return statistic;
 }
 

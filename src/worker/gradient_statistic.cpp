@@ -15,14 +15,11 @@ Statistic gradient_statistic(const ReleaseRequest& request, const StatisticInput
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
   DPREDUCE_ASSERT(gradient.size() == classes * dim);
   ChunkResiduals residuals(*inputs.point, inputs.plan.threads);
-  for_each_lattice_chunk(
-      inputs.rows, inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        residuals.assign(chunk);
-        select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
-                                           inputs.plan.threads);
-      },
-      inputs.on_chunk);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    residuals.assign(chunk);
+    select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
+                                       inputs.plan.threads);
+  });
   return statistic;
 }
 

@@ -18,13 +18,10 @@ void accumulate_grams(Statistic& statistic, const StatisticInputs& inputs,
   const std::size_t dim = inputs.transform.output_dim();
   const IntegerKernel& kernel = select_kernel();
   SecretVector<std::int64_t> square(dim * dim);
-  for_each_lattice_chunk(
-      inputs.rows, inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        kernel.accumulate_gram(view_of(chunk), {square.data(), dim, dim, dim}, inputs.plan.threads);
-        also(chunk);
-      },
-      inputs.on_chunk);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    kernel.accumulate_gram(view_of(chunk), {square.data(), dim, dim, dim}, inputs.plan.threads);
+    also(chunk);
+  });
   copy_upper_triangle(square, dim, statistic.block(statistic.index_of("gram")));
 }
 

@@ -1,6 +1,7 @@
 #include "dpreduce/worker/lattice_stream.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -93,6 +94,18 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
     on_chunk(share_done(*read, rows));
   }
   if (!labels.empty()) visit_gathered();
+}
+
+std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
+                                              const OnChunk& on_chunk) {
+  const std::size_t row_bytes = bytes_per_row(transform.preprocessing());
+  const std::size_t in_the_making = rows_of_chunk(plan, row_bytes) * row_bytes;
+  const std::size_t kept_bytes = sizeof(std::int16_t) * transform.output_dim() + sizeof(std::int32_t);
+  if (rows.range().count > (plan.memory_bytes - in_the_making) / kept_bytes) return std::nullopt;
+  std::optional<KeptChunks> kept(std::in_place);
+  for_each_lattice_chunk(
+      rows, transform, plan, [&](const LatticeRows& chunk) { kept->push_back(chunk); }, on_chunk);
+  return kept;
 }
 
 }  // namespace dpreduce

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "dpreduce/config/choices.hpp"
 #include "dpreduce/data/worker_rows.hpp"
@@ -40,5 +42,13 @@ using ClassFilter = std::function<bool(std::int32_t label)>;
 void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk);
+
+/// All chunks of a worker's rows, so that many passes read, transform and round them once.
+using KeptChunks = std::vector<LatticeRows>;
+
+/// The chunks that for_each_lattice_chunk shows; nothing where they do not fit into plan.memory_bytes beside one more
+/// in the making. Cost: 2 d + 4 bytes a row. Errors: as for_each_lattice_chunk.
+std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
+                                              const OnChunk& on_chunk);
 
 }  // namespace dpreduce

@@ -69,15 +69,12 @@ Statistic newton_statistic(const ReleaseRequest& request, const StatisticInputs&
   DPREDUCE_ASSERT(gradient.size() == classes * dim && triangles.size() == classes * triangle_elements(dim));
   ChunkResiduals residuals(*inputs.point, inputs.plan.threads);
   HessianSums hessians(triangles, classes, dim, inputs.plan.threads);
-  for_each_lattice_chunk(
-      inputs.rows, inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        residuals.assign(chunk);
-        select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
-                                           inputs.plan.threads);
-        hessians.add(chunk, residuals);
-      },
-      inputs.on_chunk);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    residuals.assign(chunk);
+    select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
+                                       inputs.plan.threads);
+    hessians.add(chunk, residuals);
+  });
   return statistic;
 }
 

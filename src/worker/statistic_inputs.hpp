@@ -26,6 +26,10 @@ struct StatisticInputs {
   const StreamPlan& plan;
   const OnChunk& on_chunk;
   const GradientPoint* point = nullptr;  ///< for gradients
+  const KeptChunks* kept = nullptr;  ///< of these rows and this transform; none: they are read and transformed again
 };
+
+/// Calls `visit` with each chunk of the rows, kept or not. Errors: as for_each_lattice_chunk.
+void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit);
 
 }  // namespace dpreduce

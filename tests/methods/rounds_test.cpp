@@ -53,7 +53,7 @@ class RoundsTest : public testing::Test {
     return options;
   }
 
-  LinearScores fit(const FitOptions& options) const {
+  LinearScores fit(const FitOptions& options, std::size_t memory_bytes = std::size_t{1} << 20) const {
     Communicator alone = Communicator::join();
     const FitPlan plan = plan_fit(options, kInputDim);
     std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(alone);
@@ -68,7 +68,7 @@ class RoundsTest : public testing::Test {
                                                           .version = version()});
     }
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-    const StreamPlan stream{kClasses, BadRows::kFail, std::size_t{1} << 20, 1};
+    const StreamPlan stream{kClasses, BadRows::kFail, memory_bytes, 1};
     Timings timings;
     TrainingRun run(
         alone, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
@@ -187,6 +187,18 @@ TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
         EXPECT_LE(error, 1e-6 * size) << to_string(method) << " " << to_string(loss) << " " << to_string(iterate);
       }
     }
+  }
+}
+
+// One row's memory is too little to keep any: every round reads and transforms them again.
+TEST_F(RoundsTest, RowsThatAreNotKeptGiveTheSameModel) {
+  for (const Method method : {Method::kFc, Method::kGd, Method::kNewton}) {
+    FitOptions options = options_of(method);
+    options.rounds = 2;
+    const LinearScores kept = fit(options);
+    const LinearScores read_again = fit(options, 7 * (sizeof(float) * kInputDim + 2 * (kInputDim + 1) + 8));
+    EXPECT_EQ(kept.weights, read_again.weights);
+    EXPECT_EQ(kept.bias, read_again.bias);
   }
 }
 
