@@ -36,7 +36,7 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
     case Method::kLs:
       return options.shared_gram ? make_least_squares_method(options) : make_class_least_squares_method(options);
     case Method::kFc:
-      return make_preconditioned_descent_method(options);
+      return make_whitened_descent_method(options);
     case Method::kFisher:
       return make_fisher_method(options);
     case Method::kGd:

@@ -44,7 +44,7 @@ std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_whitened_descent_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);

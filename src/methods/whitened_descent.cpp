@@ -93,9 +93,9 @@ class WhitenedStep : public StepRule {
   double intercept_curvature_ = 0.0;
 };
 
-class PreconditionedDescentMethod : public TrainingMethod {
+class WhitenedDescentMethod : public TrainingMethod {
  public:
-  explicit PreconditionedDescentMethod(const FitOptions& options)
+  explicit WhitenedDescentMethod(const FitOptions& options)
       : settings_(round_settings(options, kRounds)), gram_share_(options.gram_share.value_or(kGramShare)) {
     settings_.initial_score = 0.0;  // also of sigmoids: too few rounds to come back from -10
   }
@@ -141,8 +141,8 @@ class PreconditionedDescentMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_preconditioned_descent_method(const FitOptions& options) {
-  return std::make_unique<PreconditionedDescentMethod>(options);
+std::unique_ptr<TrainingMethod> make_whitened_descent_method(const FitOptions& options) {
+  return std::make_unique<WhitenedDescentMethod>(options);
 }
 
 }  // namespace dpreduce
