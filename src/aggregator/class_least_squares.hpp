@@ -15,23 +15,28 @@
 
 namespace dpreduce {
 
+/// lambda = ridge_factor (1 + alpha) (0.7 w + C^2), w the noise radius of (A_j + alpha G) / (1 + alpha), unless it is
+/// given: with factor 1 as for the shared Gram matrix, which has the same noise at the same budget.
+struct ClassRidge {
+  double alpha = 1.0;
+  std::optional<double> lambda{};
+  double ridge_factor = 1.0;
+};
+
 class ClassLeastSquares {
  public:
-  /// Preconditions (asserted): 0 <= alpha < infinity; `gram` is there when alpha > 0 and has d (d + 1) / 2 elements;
-  /// lambda > 0 where it is given. Without it, lambda = (1 + alpha) (0.7 w + C^2), w the noise radius of
-  /// (A_j + alpha G) / (1 + alpha): as for the shared Gram matrix, which has the same noise at the same budget.
-  ClassLeastSquares(double alpha, std::optional<double> lambda, const Lattice& lattice,
-                    std::optional<ReleasedBlock> gram);
+  /// `gram` outlives the object. Preconditions (asserted): 0 <= alpha < infinity; `gram` is there when alpha > 0 and
+  /// has d (d + 1) / 2 elements; lambda > 0 where it is given; ridge_factor > 0.
+  ClassLeastSquares(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram);
 
   /// theta_j, d entries, in units of 1 / feature. `class_gram` is A_j's upper triangle, `class_sum` b_j (d) in lattice
   /// units. Memory: 8 d^2 bytes beside the triangles. Cost: solve_cleaned's. Precondition (asserted): the shapes.
   std::vector<double> solve(const ReleasedBlock& class_gram, std::span<const std::int64_t> class_sum) const;
 
  private:
-  double alpha_;
-  std::optional<double> lambda_;
+  ClassRidge ridge_;
   Lattice lattice_;
-  std::optional<ReleasedBlock> gram_;
+  const ReleasedBlock* gram_;
 };
 
 }  // namespace dpreduce

@@ -13,11 +13,16 @@ std::vector<double> in_units(const ReleasedBlock& block, double unit) {
   return values;
 }
 
-std::vector<double> solve_least_squares(const Release& release, const Lattice& lattice, double ridge_in_radii) {
+std::vector<std::vector<double>> solve_least_squares(const Release& release, const Lattice& lattice,
+                                                     double ridge_in_radii, std::span<const double> factors) {
   const GramSpectrum gram(release.block("gram"), lattice);
-  std::vector<double> weights = in_units(release.block("class_sums"), lattice.scale());
-  gram.solve(weights, ridge_in_radii * gram.noise_radius() + lattice.clip_norm * lattice.clip_norm);
-  return weights;
+  const double ridge = ridge_in_radii * gram.noise_radius() + lattice.clip_norm * lattice.clip_norm;
+  std::vector<std::vector<double>> solutions;
+  for (const double factor : factors) {
+    solutions.push_back(in_units(release.block("class_sums"), lattice.scale()));
+    gram.solve(solutions.back(), factor * ridge);
+  }
+  return solutions;
 }
 
 }  // namespace dpreduce

@@ -24,14 +24,7 @@ std::vector<double> training_shares(const EvaluateOptions& options, Communicator
     const RowRange range = own_files ? RowRange{0, labels.rows()}
                                      : even_share(labels.rows(), static_cast<std::size_t>(ranks.rank()),
                                                   static_cast<std::size_t>(ranks.size()));
-    constexpr std::uint64_t kLabelsAtOnce = std::uint64_t{1} << 20;
-    std::vector<std::int32_t> chunk;
-    for (std::uint64_t row = range.first; row < range.end(); row += chunk.size()) {
-      ranks.check_peers();
-      chunk.resize(std::min(kLabelsAtOnce, range.end() - row));
-      labels.read_labels(row, chunk.size(), classes, chunk);
-      for (const std::int32_t label : chunk) ++counts[static_cast<std::size_t>(label)];
-    }
+    counts = label_counts(labels, range, classes, ranks);
   });
   ranks.sum_everywhere(counts);
   return {counts.begin(), counts.end()};

@@ -62,6 +62,20 @@ WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int 
   return rows;
 }
 
+std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
+                                        Communicator& ranks) {
+  constexpr std::uint64_t kLabelsAtOnce = std::uint64_t{1} << 20;
+  std::vector<std::uint64_t> counts(classes, 0);
+  std::vector<std::int32_t> chunk;
+  for (std::uint64_t row = range.first; row < range.end(); row += chunk.size()) {
+    ranks.check_peers();
+    chunk.resize(std::min(kLabelsAtOnce, range.end() - row));
+    labels.read_labels(row, chunk.size(), classes, chunk);
+    for (const std::int32_t label : chunk) ++counts[static_cast<std::size_t>(label)];
+  }
+  return counts;
+}
+
 ConfusionMatrix evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                                   unsigned threads) {
   ConfusionMatrix local(classifier.classes());

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "dpreduce/config/options.hpp"
 #include "dpreduce/data/row_stream.hpp"
@@ -27,6 +29,11 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
 /// Opens the rows of worker `worker` of `workers` and checks that they have the model's `input_dim` features. Throws
 /// BadInput.
 WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers);
+
+/// How many of these labels every class has. Throws BadInput where one is no class; PeerFailed where another rank
+/// fails.
+std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
+                                        Communicator& ranks);
 
 /// The confusion matrix over all ranks' `rows`, known to every rank. Collective. Throws BadInput as for_each_chunk
 /// does.

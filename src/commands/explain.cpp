@@ -101,6 +101,11 @@ std::vector<std::string> released_words(const ReportedRun& run) {
         block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : ""));
     first = last + 1;
   }
+  for (const ReportedSelection& selection : run.selections) {
+    words.push_back(fmt::format("{}: which of {} candidates, drawn by the exponential mechanism with epsilon {:.4g}{}",
+                                selection.name, selection.candidates, selection.epsilon,
+                                run.is_private ? "" : ", seeded"));
+  }
   words.push_back("model, scores and predictions are computed from these numbers alone, and cost nothing more");
   return words;
 }

@@ -126,10 +126,16 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     return;
   }
   std::optional<WorkerRows> test_rows;
+  std::optional<WorkerRows> validation_rows;
   std::optional<Outputs> outputs;
   std::optional<Releaser> releaser;
   ranks.together([&] {
-    if (!options.test.x.empty()) test_rows.emplace(open_rows_for(rows.dim(), options.test, ranks.rank(), ranks.size()));
+    const auto open = [&](const RowsOptions& of) { return open_rows_for(rows.dim(), of, ranks.rank(), ranks.size()); };
+    if (!options.test.x.empty()) test_rows.emplace(open(options.test));
+    if (!options.validation.x.empty()) {
+      validation_rows.emplace(open(options.validation));
+      label_counts(validation_rows->labels(), validation_rows->range(), options.classes, ranks);  // before it costs
+    }
     if (ranks.is_coordinator()) {
       if (plan.noise) check_ledger(options, plan);
       outputs.emplace(options, plan);
@@ -141,8 +147,9 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads};
   const std::unique_ptr<TrainingMethod> method = make_method(options);
-  TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
-                  public_rows ? &*public_rows : nullptr);
+  TrainingRun run(
+      ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
+      {.features = public_rows ? &*public_rows : nullptr, .validation = validation_rows ? &*validation_rows : nullptr});
   prepare_rows(run, options);
   LinearScores scores = method->train(run);
   timings.end_phase("solve");
@@ -167,7 +174,8 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
 
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    const nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
+    nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
+    if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
     if (outputs->report) {
       outputs->report->write(report.dump(2) + "\n");
       outputs->report->commit();

@@ -42,6 +42,16 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
   return report;
 }
 
+nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const std::string& setting) {
+  nlohmann::json json{{"setting", setting}, {"candidates", make_method(options)->candidates()}};
+  if (!options.validation.x.empty()) {
+    json["by"] = "validation rows";
+  } else {
+    json["by"] = plan.choice ? "exponential mechanism on training rows" : "training rows, without noise";
+  }
+  return json;
+}
+
 void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings) {
   if (options.format == OutputFormat::kJson) {
     fmt::print("{}\n", report.dump(2));
@@ -54,6 +64,10 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
     fmt::print("ledger     {}\n", options.ledger);
   } else {
     fmt::print("privacy    none: this run is NOT private\n");
+  }
+  if (report.contains("choice")) {
+    fmt::print("choice     {}, by {}\n", report["choice"]["setting"].get<std::string>(),
+               report["choice"]["by"].get<std::string>());
   }
   fmt::print("model      {}\n", options.out);
   if (!options.report.empty()) fmt::print("report     {}\n", options.report);

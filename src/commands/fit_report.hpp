@@ -22,4 +22,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings);
 
+/// {"setting", "candidates", "by"}: what --choose chose.
+nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const std::string& setting);
+
 }  // namespace dpreduce

@@ -8,6 +8,7 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/privacy/selection_charge.hpp"
 
 namespace dpreduce {
 namespace {
@@ -39,6 +40,7 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
   json["adjacency"] = to_string(adjacency);
   json["accountant"] = to_string(accountant);
   json["releases"] = nlohmann::json::array();
+  json["selections"] = nlohmann::json::array();
   if (!plan.noise) return json;
   json.update(to_json(*plan.guarantee));
   for (const PlannedRelease& release : plan.noise->releases) {
@@ -47,6 +49,14 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
         json["releases"].push_back(block_json(block, label_of_round(release, round)));
       }
     }
+  }
+  for (const PlannedSelection& selection : plan.noise->selections) {
+    json["selections"].push_back({{"name", selection.name},
+                                  {"mechanism", to_string(selection.terms.mechanism)},
+                                  {"sensitivity", selection.terms.sensitivity},
+                                  {"epsilon", selection.terms.epsilon},
+                                  {"mu", selection_mu(selection.terms.epsilon)},
+                                  {"candidates", selection.terms.candidates}});
   }
   return json;
 }
@@ -87,6 +97,10 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan) {
                  release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
                  block.noise == BlockNoise::kSymmetric ? " (off the diagonal sigma / sqrt(2))" : "");
     }
+  }
+  for (const PlannedSelection& selection : plan.noise->selections) {
+    fmt::print("selection  {:<14} of {} candidates by correct rows, epsilon {:.6g}, mu {:.6g}\n", selection.name,
+               selection.terms.candidates, selection.terms.epsilon, selection_mu(selection.terms.epsilon));
   }
   if (!has_class_means(plan)) return;
   fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));

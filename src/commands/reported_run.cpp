@@ -96,6 +96,21 @@ std::vector<ReportedBlock> blocks_of(const ReportFields& report, const json& pri
   return blocks;
 }
 
+// Reports of versions without selections have no such field.
+std::vector<ReportedSelection> selections_of(const ReportFields& report, const json& privacy) {
+  std::vector<ReportedSelection> selections;
+  if (!privacy.contains("selections")) return selections;
+  const json& listed = privacy["selections"];
+  if (!listed.is_array()) report.refuse("'selections' must be a list");
+  for (const json& selection : listed) {
+    if (!selection.is_object()) report.refuse("'selections' must hold objects");
+    selections.push_back({.name = report.text(selection, "name"),
+                          .epsilon = report.number(selection, "epsilon", kSmallestFigure, kLargestFigure),
+                          .candidates = report.count(selection, "candidates")});
+  }
+  return selections;
+}
+
 ReportedGuarantee guarantee_of(const ReportFields& report, const json& privacy,
                                const std::vector<ReportedBlock>& blocks) {
   ReportedGuarantee guarantee{
@@ -136,7 +151,8 @@ ReportedRun parse_report(std::string_view text, const std::string& path) {
                   .is_dry_run = root.contains("dry_run") && report.flag(root, "dry_run"),
                   .has_noise = false,
                   .guarantee = std::nullopt,
-                  .blocks = blocks_of(report, privacy)};
+                  .blocks = blocks_of(report, privacy),
+                  .selections = selections_of(report, privacy)};
   run.has_noise = !run.blocks.empty();
   if (!run.is_private) return run;
   if (!run.has_noise) report.refuse("contradicts itself: private, but without a release");

@@ -20,6 +20,12 @@ struct ReportedBlock {
   bool is_symmetric = false;  ///< the upper triangle of a Gram matrix
 };
 
+struct ReportedSelection {
+  std::string name;  ///< printable ASCII, other bytes escaped
+  double epsilon = 0.0;
+  std::uint64_t candidates = 0;
+};
+
 struct ReportedGuarantee {
   double epsilon = 0.0;
   double delta = 0.0;
@@ -35,6 +41,7 @@ struct ReportedRun {
   bool has_noise = false;                      ///< a run that is not private may be seeded, or without noise
   std::optional<ReportedGuarantee> guarantee;  ///< of private runs only: a seeded one has none to give
   std::vector<ReportedBlock> blocks;
+  std::vector<ReportedSelection> selections;
 };
 
 /// Larger files are refused: a report of 2^20 classes takes about 25 MB.

@@ -66,6 +66,8 @@ class AdamMethod : public TrainingMethod {
     return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
   }
 
+  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
+
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     if (learning_rate_) json["learning_rate"] = *learning_rate_;

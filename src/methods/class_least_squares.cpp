@@ -2,9 +2,11 @@
 #include "dpreduce/aggregator/class_least_squares.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/methods/training_method.hpp"
@@ -14,13 +16,38 @@ namespace {
 
 // Within half a point of the best alpha on balanced classes, at any budget; see docs/methods.md.
 constexpr double kAlpha = 10.0;
+// What --choose tries: multiples of alpha (whose split of the noise stays) and of the usual ridge, those first.
+constexpr std::array kAlphaFactors{1.0, 0.1, 0.3, 3.0};
+constexpr std::array kRidgeFactors{1.0, 0.25, 4.0};
+
+std::vector<ClassRidge> ridges_to_try(double alpha, std::optional<double> lambda, bool choose) {
+  if (!choose) return {{.alpha = alpha, .lambda = lambda}};
+  std::vector<ClassRidge> ridges;
+  for (const double alpha_factor : kAlphaFactors) {
+    if (alpha == 0.0 && alpha_factor != 1.0) continue;
+    for (const double ridge_factor : kRidgeFactors) {
+      ridges.push_back({.alpha = alpha * alpha_factor, .lambda = lambda, .ridge_factor = ridge_factor});
+    }
+  }
+  return ridges;
+}
+
+// One rank alone has bits at each place: their sum gathers them, as they are, at the coordinator.
+void gather(std::span<double> weights, Communicator& ranks) {
+  std::vector<std::uint64_t> words(weights.size());
+  std::transform(weights.begin(), weights.end(), words.begin(),
+                 [](double w) { return std::bit_cast<std::uint64_t>(w); });
+  ranks.sum_to_coordinator(words);
+  std::transform(words.begin(), words.end(), weights.begin(), [](std::uint64_t w) { return std::bit_cast<double>(w); });
+}
 
 class ClassLeastSquaresMethod : public TrainingMethod {
  public:
   explicit ClassLeastSquaresMethod(const FitOptions& options)
       : gram_share_(least_squares_gram_share(options)),
         alpha_(options.alpha.value_or(kAlpha)),
-        lambda_(options.lambda) {}
+        lambda_(options.lambda),
+        ridges_(ridges_to_try(alpha_, lambda_, options.choose)) {}
 
   std::string_view name() const override { return "ls"; }
 
@@ -30,6 +57,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
     return {registered_statistic("class_least_squares").request(terms, 1.0)};
   }
 
+  std::size_t candidates() const override { return ridges_.size(); }
+
   nlohmann::json settings() const override {
     nlohmann::json settings{{"shared_gram", false}, {"gram_share", gram_share_}, {"alpha", alpha_}};
     settings["lambda"] = lambda_ ? nlohmann::json(*lambda_) : nlohmann::json("auto");
@@ -38,41 +67,38 @@ class ClassLeastSquaresMethod : public TrainingMethod {
 
   LinearScores train(TrainingRun& run) const override {
     const std::size_t dim = run.lattice().dim;
-    std::optional<ClassLeastSquares> problem;
+    std::optional<ReleasedBlock> gram;
+    std::vector<ClassLeastSquares> problems;
     std::vector<std::int64_t> class_sums;
-    std::vector<double> weights(run.classes() * dim, 0.0);  // of the classes that this rank owns
+    std::vector<Candidate> candidates(ridges_.size());  // rows of classes that this rank owns
+    for (Candidate& candidate : candidates) candidate.weights.resize(run.classes() * dim, 0.0);
     run.release_class_grams(
         "class_least_squares",
         [&](const Release& sums) {
-          std::optional<ReleasedBlock> gram;
           if (alpha_ > 0.0) gram = sums.block("gram");
-          problem.emplace(alpha_, lambda_, run.lattice(), std::move(gram));
+          for (const ClassRidge& ridge : ridges_) problems.emplace_back(ridge, run.lattice(), gram ? &*gram : nullptr);
           const auto released = sums.block("class_sums").values();
           class_sums.assign(released.begin(), released.end());
         },
-        [&](std::size_t label, const ReleasedBlock& gram) {
-          const auto theta = problem->solve(gram, std::span(class_sums).subspan(label * dim, dim));
-          std::copy(theta.begin(), theta.end(), weights.begin() + static_cast<std::ptrdiff_t>(label * dim));
+        [&](std::size_t label, const ReleasedBlock& class_gram) {
+          for (std::size_t m = 0; m < problems.size(); ++m) {
+            const auto theta = problems[m].solve(class_gram, std::span(class_sums).subspan(label * dim, dim));
+            std::copy(theta.begin(), theta.end(),
+                      candidates[m].weights.begin() + static_cast<std::ptrdiff_t>(label * dim));
+          }
         });
-
-    // One rank alone has bits at each place: their sum gathers them as they are.
-    std::vector<std::uint64_t> words(weights.size());
-    std::transform(weights.begin(), weights.end(), words.begin(),
-                   [](double w) { return std::bit_cast<std::uint64_t>(w); });
-    run.ranks().sum_to_coordinator(words);
-    LinearScores scores;
-    if (run.ranks().is_coordinator()) {
-      std::transform(words.begin(), words.end(), weights.begin(),
-                     [](std::uint64_t w) { return std::bit_cast<double>(w); });
-      scores = fold_intercept(weights, run.preprocessing());
+    for (std::size_t m = 0; m < candidates.size(); ++m) {
+      gather(candidates[m].weights, run.ranks());
+      candidates[m].setting = fmt::format("alpha {:g}, ridge x {:g}", ridges_[m].alpha, ridges_[m].ridge_factor);
     }
-    return shared_scores(std::move(scores), run);
+    return fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
   }
 
  private:
   double gram_share_;
   double alpha_;
   std::optional<double> lambda_;
+  std::vector<ClassRidge> ridges_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "dpreduce/methods/fit_plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -13,10 +14,16 @@
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/privacy/selection_charge.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
 namespace {
+
+// Enough to tell candidates apart that differ by a few tens of rows at epsilon 1.
+constexpr double kChooseShare = 0.02;
+// For the roundings of a mu that is divided.
+constexpr double kBelowOne = 1.0 - 1e-15;
 
 std::string config_digest(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
   const nlohmann::json config{{"version", version()},
@@ -31,6 +38,7 @@ std::string config_digest(const FitOptions& options, const Preprocessing& prepro
                               {"center_share", options.center_share},
                               {"pca", options.pca},
                               {"select", options.select},
+                              {"choose", options.choose},
                               {"adjacency", to_string(options.adjacency)},
                               {"bad_rows", to_string(options.train.bad_rows)}};
   return sha256_hex(config.dump());
@@ -56,6 +64,11 @@ std::size_t bytes_of(const ReleaseRequest& request) {
     }
   }
   return elements * sizeof(std::int64_t);
+}
+
+// A choice by training rows with mu of the budget.
+PlannedSelection planned_choice(double mu, std::size_t candidates) {
+  return {"choice", {.epsilon = selection_epsilon(mu), .sensitivity = 1, .candidates = candidates}};
 }
 
 DataSetBudget data_set_budget(double epsilon, double delta) {
@@ -102,8 +115,20 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
       throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
     }
   } else {
-    plan.noise = make_noise_plan(budget_from(budget).mu(budget.accountant), options.adjacency, plan.requests);
-    plan.guarantee = guarantee_of(budget, plan.noise->mu);
+    const double mu = budget_from(budget).mu(budget.accountant);
+    double mu_of_releases = mu;
+    double mu_of_choice = 0.0;
+    if (options.choose && options.validation.x.empty()) {
+      const double share = options.choose_share.value_or(kChooseShare);
+      plan.choice = planned_choice(mu * std::sqrt(share), method->candidates());
+      mu_of_choice = selection_mu(plan.choice->terms.epsilon);
+      mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
+    }
+    plan.noise = make_noise_plan(mu_of_releases, options.adjacency, plan.requests);
+    if (plan.choice) plan.noise = with_selections(std::move(*plan.noise), {*plan.choice});
+    const std::array mus{plan.noise->mu, mu_of_choice};
+    plan.guarantee = guarantee_of(budget, gdp_compose(mus));
+    DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
     plan.is_private = !options.seed.has_value();
     if (options.limit_epsilon || options.limit_delta) {
       if (!options.limit_epsilon || !options.limit_delta) {

@@ -64,6 +64,8 @@ class GradientDescentMethod : public TrainingMethod {
     return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
   }
 
+  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
+
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     if (descent_.learning_rate) json["learning_rate"] = *descent_.learning_rate;

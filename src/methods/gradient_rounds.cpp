@@ -1,9 +1,12 @@
 #include "dpreduce/methods/gradient_rounds.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/aggregator/least_squares.hpp"
@@ -24,6 +27,33 @@ std::vector<double> initial_weights(std::size_t classes, const Preprocessing& pr
   const double coordinate = std::sqrt(preprocessing.intercept) * preprocessing.clip_norm;
   for (std::size_t c = 0; c < classes; ++c) weights[c * dim + dim - 1] = score / coordinate;
   return weights;
+}
+
+// The average of W_first, ..., W_last.
+struct Window {
+  std::uint64_t first;
+  std::uint64_t last;
+
+  bool operator==(const Window&) const = default;
+};
+
+// The usual one first. Early iterates are for budgets at which later rounds add more noise than signal, averages for
+// those at which steps are too long in the end.
+std::vector<Window> windows_of(const RoundSettings& settings) {
+  const std::uint64_t rounds = settings.rounds;
+  if (!settings.choose) return {{settings.iterate == Iterate::kLast ? rounds : 1, rounds}};
+  std::vector<Window> windows{{rounds, rounds}};
+  for (const Window window : {Window{1, rounds}, Window{rounds / 2 + 1, rounds}, Window{rounds / 2, rounds / 2},
+                              Window{rounds / 4, rounds / 4}, Window{rounds / 8, rounds / 8}}) {
+    const bool is_new = std::find(windows.begin(), windows.end(), window) == windows.end();
+    if (window.first > 0 && is_new) windows.push_back(window);
+  }
+  return windows;
+}
+
+std::string setting_of(const Window& window) {
+  if (window.first == window.last) return fmt::format("after round {}", window.last);
+  return fmt::format("average of rounds {} to {}", window.first, window.last);
 }
 
 // Class means as unit directions, K x d, zero at the intercept; on every rank. Collective.
@@ -59,9 +89,14 @@ RoundSettings round_settings(const FitOptions& options, std::uint64_t default_ro
   return {.rounds = options.rounds.value_or(default_rounds),
           .loss = loss,
           .iterate = options.iterate.value_or(Iterate::kLast),
+          .choose = options.choose,
           .warm_start_share =
               options.warm_start ? std::optional(options.warm_start_share.value_or(kWarmStartShare)) : std::nullopt,
           .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0};
+}
+
+std::size_t iterates_to_choose_among(const RoundSettings& settings) {
+  return windows_of(settings).size();
 }
 
 nlohmann::json to_json(const RoundSettings& settings) {
@@ -95,7 +130,11 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     prior.emplace(Prior{*lattice_directions, run.preprocessing().dim()});
   }
   std::vector<double> weights = initial_weights(run.classes(), run.preprocessing(), settings.initial_score);
-  std::vector<double> sum(weights.size(), 0.0);
+  const std::vector<Window> windows = windows_of(settings);
+  std::vector<Candidate> candidates;
+  for (const Window& window : windows) {
+    candidates.push_back({setting_of(window), std::vector<double>(weights.size(), 0.0)});
+  }
   for (std::uint64_t round = 1; round <= settings.rounds; ++round) {
     const LatticeWeights point(weights, lattice);
     const GradientPoint at{point, settings.loss, prior ? &*prior : nullptr};
@@ -107,13 +146,17 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
       rule->step({round, gradient, block.sigma() / unit, release}, weights);
     });
     run.ranks().broadcast(weights);
-    for (std::size_t e = 0; e < weights.size(); ++e) sum[e] += weights[e];
+    for (std::size_t m = 0; m < windows.size(); ++m) {
+      if (round < windows[m].first || round > windows[m].last) continue;
+      for (std::size_t e = 0; e < weights.size(); ++e) candidates[m].weights[e] += weights[e];
+    }
   }
-  if (settings.iterate == Iterate::kAverage) {
-    for (std::size_t e = 0; e < weights.size(); ++e) weights[e] = sum[e] / static_cast<double>(settings.rounds);
+  for (std::size_t m = 0; m < windows.size(); ++m) {
+    const auto length = static_cast<double>(windows[m].last - windows[m].first + 1);
+    for (double& entry : candidates[m].weights) entry /= length;
   }
   run.end_phase("rounds");
-  LinearScores scores = fold_intercept(weights, run.preprocessing());
+  LinearScores scores = fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
   scores.prototypes = without_intercept(directions, lattice.dim, run.preprocessing().dim());
   return scores;
 }

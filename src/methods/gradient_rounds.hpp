@@ -48,6 +48,7 @@ struct RoundSettings {
   std::uint64_t rounds = 1;  ///< T
   Loss loss = Loss::kSoftmax;
   Iterate iterate = Iterate::kLast;
+  bool choose = false;                     ///< among several iterates, `iterate` first
   std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; empty: none are
   double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
   std::string_view release = "gradient";   ///< its block "gradient" is K x d
@@ -56,6 +57,9 @@ struct RoundSettings {
 /// What `options` say of rounds, with the method's own number of them where they say nothing. With sigmoid loss every
 /// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
+
+/// How many iterates train_in_rounds has to choose among.
+std::size_t iterates_to_choose_among(const RoundSettings& settings);
 
 /// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share": for reports, and for what a ledger
 /// line is bound to.
@@ -66,9 +70,9 @@ nlohmann::json to_json(const RoundSettings& settings);
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own);
 
-/// Scores of W_T, or of (W_1 + ... + W_T) / T, after T rounds from W_0: zero, but for the intercept's weights. The same
-/// on every rank. Collective. Preconditions (asserted): the coordinator has a rule; other ranks need none. Errors: as
-/// TrainingRun::release and LatticeWeights; what the rule throws.
+/// Scores of W_T, of (W_1 + ... + W_T) / T, or of a chosen average of consecutive iterates, after T rounds from W_0:
+/// zero, but for the intercept's weights. The same on every rank. Collective. Preconditions (asserted): the coordinator
+/// has a rule; other ranks need none. Errors: as TrainingRun::release and LatticeWeights; what the rule throws.
 ///
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
 /// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.

@@ -77,6 +77,8 @@ class NewtonMethod : public TrainingMethod {
     return {registered_statistic("newton").request(terms, 1.0)};
   }
 
+  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
+
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     json["hessian_share"] = kHessianShare;

@@ -24,6 +24,9 @@ class TrainingMethod {
   /// mu^2 add up to 1.
   virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;
 
+  /// How many classifiers train() has to choose among, all from the same releases (TrainingRun::choose).
+  virtual std::size_t candidates() const { return 1; }
+
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
 

@@ -3,10 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "dpreduce/aggregator/selection_sampler.hpp"
+#include "dpreduce/worker/correct_counts.hpp"
+
 namespace dpreduce {
 
 TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan,
-                         const StreamPlan& stream, ProgressOf progress, Timings& timings, WorkerRows* public_rows)
+                         const StreamPlan& stream, ProgressOf progress, Timings& timings, PublicRows public_rows)
     : ranks_(ranks),
       rows_(rows),
       releaser_(releaser),
@@ -17,19 +20,25 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       transform_(plan.preprocessing),
       public_rows_(public_rows) {}
 
-Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point) {
+Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
+                                       const std::function<Statistic(const StatisticInputs&)>& compute) {
   std::optional<Statistic> local;
   ranks_.together([&] {
-    const OnChunk show = progress_(request.name);
+    const OnChunk show = progress_(name);
     const OnChunk on_chunk = [&](double share) {
       ranks_.check_peers();
       show(share);
     };
     const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
-    local.emplace(
-        registered_statistic(request.name).compute(request, {rows, transform_, stream_, on_chunk, point, kept}));
+    local.emplace(compute({rows, transform_, stream_, on_chunk, point, kept}));
   });
   return std::move(*local);
+}
+
+Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point) {
+  return local_statistic(request.name, rows, point, [&](const StatisticInputs& inputs) {
+    return registered_statistic(request.name).compute(request, inputs);
+  });
 }
 
 Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
@@ -39,12 +48,37 @@ Release TrainingRun::release(std::string_view name, const GradientPoint* point) 
 }
 
 Release TrainingRun::sum_public(std::string_view name) {
-  DPREDUCE_ASSERT(public_rows_ != nullptr);
+  DPREDUCE_ASSERT(public_rows_.features != nullptr);
   ReleaseTerms terms;
   terms.classes = classes();
   terms.dim = lattice().dim;
   const ReleaseRequest request = registered_statistic(name).request(terms, 1.0);
-  return Releaser(ranks_).release(name, local_statistic(request, *public_rows_, nullptr));
+  return Releaser(ranks_).release(name, local_statistic(request, *public_rows_.features, nullptr));
+}
+
+std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates) {
+  WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
+  Statistic counts = local_statistic("choice", rows, nullptr,
+                                     [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs); });
+  if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
+  ranks_.sum_everywhere(counts.words());
+  return best_candidates(counts.block(0), 1).front();
+}
+
+std::vector<double> TrainingRun::choose(std::vector<Candidate> candidates) {
+  std::vector<LatticeWeights> on_lattice;
+  for (Candidate& candidate : candidates) {
+    candidate.weights.resize(classes() * lattice().dim);
+    ranks_.broadcast(candidate.weights);
+    if (candidates.size() > 1) on_lattice.emplace_back(candidate.weights, lattice());
+  }
+  std::size_t index = 0;
+  if (candidates.size() > 1) {
+    index = index_to_go_with(on_lattice);
+    chosen_setting_ = candidates[index].setting;
+    end_phase("choose");
+  }
+  return std::move(candidates[index].weights);
 }
 
 void TrainingRun::keep_rows() {

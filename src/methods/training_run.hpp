@@ -2,12 +2,14 @@
 //
 //     release(name)    = this rank's statistic of its rows  ->  noise, ledger, reduction over ranks
 //     (aggregator/release) sum_public(name) = this rank's statistic of its public rows  ->  reduction over ranks
+//     choose(candidates)   = correct rows of each  ->  the best on public rows, or a private choice
 //
 // The only way from rows to a method, so that a method cannot look at anything that has no noise.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,11 +31,23 @@ using OnClassGram = std::function<void(std::size_t label, const ReleasedBlock& g
 /// How many Gram matrices a rank sums up before they are reduced.
 inline constexpr std::size_t kGramsAtOnce = 8;
 
+/// Rows that are no secret; null where there are none.
+struct PublicRows {
+  WorkerRows* features = nullptr;    ///< without labels
+  WorkerRows* validation = nullptr;  ///< with labels
+};
+
+/// One of several classifiers that the same releases give.
+struct Candidate {
+  std::string setting;          ///< how reports name it
+  std::vector<double> weights;  ///< K x d, d counting an intercept, in the coordinates of prepared rows
+};
+
 class TrainingRun {
  public:
-  /// All references outlive the run, and so do `public_rows`, where there are any: no secret, and without labels.
+  /// All references outlive the run, and so do public rows.
   TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
-              ProgressOf progress, Timings& timings, WorkerRows* public_rows = nullptr);
+              ProgressOf progress, Timings& timings, PublicRows public_rows = {});
 
   /// The next round of that release, at the coordinator; other ranks get one without blocks. Collective: all ranks stop
   /// soon after one fails. Gradients need their `point`, the same on every rank. Errors: as for_each_lattice_chunk and
@@ -53,6 +67,15 @@ class TrainingRun {
   /// the callbacks take.
   void release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
                            const OnClassGram& on_gram);
+
+  /// The weights to go with, the same on every rank; of one candidate those. By the number of rows, prepared as they
+  /// are now, that each gets right: with validation rows the one with most; else one drawn by training rows with the
+  /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. Shapes:
+  /// as many candidates on every rank; they matter at the coordinator. Collective. Phase: choose. Errors: as
+  /// for_each_lattice_chunk and Releaser::select.
+  std::vector<double> choose(std::vector<Candidate> candidates);
+  /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
+  const std::string& chosen_setting() const { return chosen_setting_; }
 
   /// Keeps every rank's rows as they are now in memory, where they fit into --memory on that rank, until they change.
   /// For methods that pass over them many times; results are the same. Collective. Errors: as for_each_lattice_chunk.
@@ -80,7 +103,11 @@ class TrainingRun {
 
  private:
   void prepare(Preprocessing changed);
+  /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
+  Statistic local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
+                            const std::function<Statistic(const StatisticInputs&)>& compute);
   Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point);
+  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates);
 
   Communicator& ranks_;
   WorkerRows& rows_;
@@ -91,7 +118,8 @@ class TrainingRun {
   Timings& timings_;
   RowTransform transform_;
   std::optional<KeptChunks> kept_;  // of rows_, by transform_
-  WorkerRows* public_rows_;
+  PublicRows public_rows_;
+  std::string chosen_setting_;
   std::function<void(const Release&)> watcher_;
 };
 

@@ -110,6 +110,8 @@ class WhitenedDescentMethod : public TrainingMethod {
                            {gram, registered_statistic("gradient").request(terms, 1.0 - gram_share_)});
   }
 
+  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
+
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(settings_);
     json["gram_share"] = gram_share_;

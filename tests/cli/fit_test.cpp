@@ -36,6 +36,7 @@ class FitTest : public testing::Test {
     }
     write_npy(rows.part(0, 0), folder / "none_x.npy", folder / "none_y.npy");
     const TrainingRows other = make_rows({700, 40, 261}, 32);
+    write_npy(other, folder / "other_x.npy", folder / "other_y.npy");
     write_npy(other, folder / "public.npy", folder / "unused.npy");
     write_npy(other.part(0, 400), folder / "public_0.npy", folder / "unused.npy");
     write_npy(other.part(400, 601), folder / "public_1.npy", folder / "unused.npy");
@@ -134,6 +135,10 @@ std::vector<Choices> all_choices() {
   all.push_back({"newton", "--method newton --rounds 2 --center dp --adjacency replace-one"});
   all.push_back({"newton_sigmoid", "--method newton --rounds 2 --loss sigmoid --iterate average"});
   all.push_back({"automatic", "--method auto"});
+  all.push_back({"ls_choose", "--method ls --shared-gram --choose --choose-share 0.3"});
+  all.push_back({"ls_by_class_choose", "--method ls --alpha 2 --choose --center dp --adjacency replace-one"});
+  all.push_back({"adam_choose", "--method adam --rounds 5 --choose"});
+  all.push_back({"fc_choose", "--method fc --rounds 4 --choose --validation-x other_x.npy --validation-y other_y.npy"});
   all.push_back({"center_public", "--method mean --metric euclidean --center public --public-x public.npy"});
   return all;
 }

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/worker/correct_counts.hpp"
 #include "dpreduce/worker/gradient_statistic.hpp"
 #include "dpreduce/worker/gram_statistics.hpp"
 #include "dpreduce/worker/registered_statistics.hpp"
@@ -104,6 +105,44 @@ TEST_F(ProductsTest, FishersSumsAreExactWhateverTheChunksAndThreads) {
       }
       const auto block = fisher.block(fisher.index_of("class_sums"));
       ASSERT_TRUE(std::equal(block.begin(), block.end(), sums.block(0).begin(), sums.block(0).end()));
+    }
+  }
+}
+
+// Candidate 1 is candidate 0 with longer weights for class 2; candidate 2 scores every class alike.
+TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
+  std::mt19937 engine(5);
+  std::normal_distribution<double> normal;
+  std::vector<double> w(kClasses * dim());
+  for (double& entry : w) entry = normal(engine);
+  std::vector<LatticeWeights> candidates{{w, lattice()}};
+  for (std::size_t a = 0; a < dim(); ++a) w[2 * dim() + a] *= 3.0;
+  candidates.emplace_back(w, lattice());
+  candidates.emplace_back(std::vector<double>(w.size(), 0.0), lattice());
+
+  std::vector<std::int64_t> expected(candidates.size(), 0);
+  for (std::size_t m = 0; m < candidates.size(); ++m) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      std::vector<double> scores(kClasses);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        std::int64_t product = 0;
+        for (std::size_t a = 0; a < dim(); ++a) {
+          product += std::int64_t{rows_[i][a]} * candidates[m].values()[c * dim() + a];
+        }
+        scores[c] = candidates[m].factors()[c] * static_cast<double>(product);
+      }
+      expected[m] += std::max_element(scores.begin(), scores.end()) - scores.begin() == labels_[i] ? 1 : 0;
+    }
+  }
+  EXPECT_NE(expected[0], expected[1]);
+  for (const unsigned threads : {1U, 3U}) {
+    for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
+      WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+      const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
+      const OnChunk silent = [](double) {};
+      const Statistic counts = correct_counts(candidates, {rows, transform_, plan, silent});
+      ASSERT_EQ(counts.shape(), (std::vector<BlockShape>{{"utilities", candidates.size()}}));
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counts.block(0).begin()));
     }
   }
 }

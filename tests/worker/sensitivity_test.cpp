@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/worker/correct_counts.hpp"
 #include "dpreduce/worker/registered_statistics.hpp"
 
 namespace dpreduce {
@@ -53,9 +54,7 @@ std::vector<double> some_weights(std::size_t dim) {
   return weights;
 }
 
-Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
-                       const RowTransform& transform, Loss loss, bool has_prior, const Rows& rows) {
-  const TemporaryFolder folder;
+WorkerRows written_rows(const Rows& rows, const TemporaryFolder& folder) {
   std::vector<float> x;
   std::vector<std::int32_t> y;
   for (const Row& row : rows) {
@@ -66,7 +65,13 @@ Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseReque
   write_bytes(folder / "x.npy",
               npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
   write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
-  WorkerRows worker = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+  return WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+}
+
+Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
+                       const RowTransform& transform, Loss loss, bool has_prior, const Rows& rows) {
+  const TemporaryFolder folder;
+  WorkerRows worker = written_rows(rows, folder);
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
@@ -225,6 +230,38 @@ INSTANTIATE_TEST_SUITE_P(
                     Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid},
                     Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSoftmax},
                     Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kNone, Loss::kSoftmax, true}));
+
+// One row more: no utility falls, none rises by more than 1, and some do rise.
+TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
+  std::mt19937 engine(23);
+  const RowTransform transform({kDim, 1, Normalize::kL2, 2.5, {}, 0.1});
+  const Lattice lattice{2.5, transform.output_dim()};
+  std::vector<double> reversed = some_weights(lattice.dim);
+  for (double& entry : reversed) entry = -entry;
+  const std::vector<LatticeWeights> candidates{{some_weights(lattice.dim), lattice}, {reversed, lattice}};
+  bool some_rise = false;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    Rows rows;
+    for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine));
+    Rows neighbour = rows;
+    neighbour.insert(neighbour.begin() + trial % 7, random_row(engine));
+    const auto counts = [&](const Rows& of) {
+      const TemporaryFolder folder;
+      WorkerRows worker = written_rows(of, folder);
+      const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1};
+      const OnChunk on_chunk = [](double) {};
+      return correct_counts(candidates, {worker, transform, plan, on_chunk});
+    };
+    const Statistic fewer = counts(rows);
+    const Statistic more = counts(neighbour);
+    for (std::size_t m = 0; m < candidates.size(); ++m) {
+      const std::int64_t rise = more.block(0)[m] - fewer.block(0)[m];
+      EXPECT_TRUE(rise == 0 || rise == 1) << rise;
+      some_rise = some_rise || rise == 1;
+    }
+  }
+  EXPECT_TRUE(some_rise);
+}
 
 TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
   ReleaseTerms terms;

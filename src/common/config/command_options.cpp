@@ -27,7 +27,7 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
   add_count(app, "--rounds", options.rounds,
-            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 10, 40, 40, 6")
+            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 20, 40, 40, 6")
       ->group("Method");
   add_optional_choice(app, "--loss", options.loss, "fc, gd, adam, newton: what is descended on; default: softmax")
       ->group("Method");
@@ -100,12 +100,20 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_files(fit, "--train-y", fit_.train.y, "integer labels 0..K-1, one a row of the features")->required();
   add_files(fit, "--test-x", fit_.test.x, "features to report the accuracy on (outside the guarantee)");
   add_files(fit, "--test-y", fit_.test.y, "their labels");
+  add_files(fit, "--validation-x", fit_.validation.x, "public features that --choose goes by, at no charge");
+  add_files(fit, "--validation-y", fit_.validation.y, "their labels");
   add_files(fit, "--public-x", fit_.public_x,
             "features that are no secret, read as --train-x is; used without noise, at no charge");
   add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
   add_choice(fit, "--bad-rows", fit_.train.bad_rows, "rows with NaN or infinity: stop, or count them nowhere");
 
   add_method(fit, fit_);
+  fit.add_flag("--choose", fit_.choose,
+               "ls, fc, gd, adam, newton: try several ridges, alphas or iterates of the one release; the best on "
+               "--validation-x is kept, or one drawn by training rows, charged")
+      ->group("Method");
+  fit.add_option("--choose-share", fit_.choose_share, "share of mu^2 that a choice by training rows takes (0.02)")
+      ->group("Method");
   add_budget(fit, fit_.budget);
   fit.add_flag("--non-private", fit_.budget.non_private, "no noise, no guarantee: for comparison only")
       ->group("Privacy");

@@ -36,6 +36,7 @@ struct RowsOptions {
 struct FitOptions {
   RowsOptions train;
   RowsOptions test;
+  RowsOptions validation;             ///< rows and labels that are no secret, to choose among candidates by
   std::vector<std::string> public_x;  ///< rows that are no secret
   std::size_t classes = 0;
   Method method = Method::kAuto;
@@ -61,6 +62,8 @@ struct FitOptions {
   std::size_t select = 0;              ///< features to keep; 0: all
   std::optional<SelectBy> select_by;   ///< empty: distance
   std::optional<double> select_share;  ///< of mu^2, where features are selected before the method; empty: a default
+  bool choose = false;                 ///< among candidates that one release gives
+  std::optional<double> choose_share;  ///< of mu^2, where training rows decide; empty: a default
   BudgetOptions budget;
   Adjacency adjacency = Adjacency::kAddRemove;
   std::string out = "model.safetensors";

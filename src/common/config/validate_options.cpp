@@ -106,6 +106,22 @@ void check_training_rounds(const FitOptions& options) {
   }
 }
 
+void check_choice(const FitOptions& options) {
+  check_both_or_none("--validation-x", !options.validation.x.empty(), "--validation-y", !options.validation.y.empty());
+  check_used("--choose", options.choose, trains_in_rounds(options.method) || options.method == Method::kLs,
+             "ls, fc, gd, adam or newton; others have nothing to choose");
+  const bool has_validation_rows = !options.validation.x.empty();
+  if (has_validation_rows && !options.choose) throw UsageError("--validation-x goes with --choose");
+  if (options.choose_share && (!options.choose || has_validation_rows)) {
+    throw UsageError("--choose-share goes with --choose without --validation-x; public rows cost nothing");
+  }
+  check_share("--choose-share", options.choose_share);
+  if (!options.choose) return;
+  if (options.iterate) throw UsageError("--iterate with --choose: the iterate is what is chosen; leave one out");
+  if (options.lambda) throw UsageError("--lambda with --choose: the ridge is what is chosen; leave one out");
+  if (options.warm_start) throw UsageError("--warm-start with --choose: candidates have one head; leave one out");
+}
+
 void check_class_grams(const FitOptions& options) {
   if (options.method == Method::kLs && options.shared_gram) {
     if (options.alpha) {
@@ -158,6 +174,7 @@ FitOptions validated(FitOptions options) {
     throw UsageError("--metric goes with --method mean");
   }
   check_class_grams(options);
+  check_choice(options);
   if (options.shared_gram && options.method != Method::kLs) throw UsageError("--shared-gram goes with --method ls");
   if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
   check_range("--threads", options.threads, 0, kMostThreads);

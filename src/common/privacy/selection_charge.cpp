@@ -1,5 +1,8 @@
 #include "dpreduce/privacy/selection_charge.hpp"
 
+#include <boost/math/constants/constants.hpp>
+#include <boost/math/special_functions/erf.hpp>
+
 #include "dpreduce/privacy/argument_checks.hpp"
 #include "dpreduce/privacy/high_precision.hpp"
 #include "dpreduce/privacy/mechanism.hpp"
@@ -29,6 +32,22 @@ SelectionCharge selection_charge(double epsilon, double delta) {
   const HighPrecision left = 1 - sqrt(HighPrecision(delta) * -expm1(-range));
   const HighPrecision single = range + 2 * log(left);
   return {epsilon, round_up(range * range / 8), single > 0 ? round_up(single + kArithmeticError * range) : 0.0};
+}
+
+double selection_mu(double epsilon) {
+  check_epsilon(epsilon);
+  const HighPrecision tail = 2 / (1 + exp(HighPrecision(epsilon) / 2));
+  const HighPrecision root_two = boost::math::constants::root_two<HighPrecision>();
+  return round_up(2 * root_two * boost::math::erfc_inv(tail) * (1 + kArithmeticError));
+}
+
+double selection_epsilon(double mu) {
+  require_positive("mu of the selection", mu);
+  const HighPrecision root_two = boost::math::constants::root_two<HighPrecision>();
+  const HighPrecision tail = boost::math::erfc(HighPrecision(mu) / (2 * root_two)) / 2;
+  const double epsilon = round_down(2 * log((1 - tail) / tail) * (1 - kArithmeticError));
+  check_epsilon(epsilon);
+  return epsilon;
 }
 
 double selection_delta(double epsilon, double e) {

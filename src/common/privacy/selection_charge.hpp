@@ -6,7 +6,14 @@
 //
 // Under replace-one, or with a utility that is not monotone, the same mechanism has range 2 epsilon: pass that.
 // Permute-and-flip is epsilon-DP but not epsilon-bounded range: charge it as a PureMechanism, not here.
-// Sources: Dong, Durfee, Rogers 2020 (bounded range, exact single use); Cesar and Rogers 2021 (zCDP).
+// Beside Gaussian releases it can be charged as one: epsilon-bounded range is mu-GDP for mu = 2 Phi^-1(1 / (1 +
+// e^(-epsilon/2))). The worst such mechanism puts out one bit, with probability p on one data set and q on the other,
+// logit q - logit p = epsilon for every p; Phi^-1(q) - Phi^-1(p) is largest where p = 1 - q, since dPhi^-1/dlogit =
+// p (1 - p) / phi(Phi^-1(p)) is largest at 1/2. The bit's trade-off function has corners (0, 1), (p, 1 - q), (1, 0);
+// G_mu is convex and passes through the outer two, and through or below the middle one.
+//
+// Sources: Dong, Durfee, Rogers 2020 (bounded range, exact single use); Cesar and Rogers 2021 (zCDP); Dong, Roth, Su
+// 2022 (GDP, trade-off functions).
 #pragma once
 
 namespace dpreduce {
@@ -19,6 +26,14 @@ struct SelectionCharge {
 
 /// @pre 0 < epsilon <= kLargestPureEpsilon; 0 < delta < 1.  @throws UsageError naming the argument.
 SelectionCharge selection_charge(double epsilon, double delta);
+
+/// The smallest mu for which one use is mu-GDP; rounded up, to within 1e-12 of itself.
+/// @pre as above.  @throws UsageError naming the argument.
+double selection_mu(double epsilon);
+
+/// The largest epsilon with selection_mu(epsilon) <= mu: 2 ln(Phi(mu/2) / Phi(-mu/2)); rounded down.
+/// @pre mu > 0, and the result is at most kLargestPureEpsilon.  @throws UsageError naming the argument.
+double selection_epsilon(double mu);
 
 /// The exact delta of one use at e: (e^(E/2) - e^(e/2))^2 / (e^E - 1) for 0 <= e <= E, else 0; rounded up. E = epsilon.
 /// @pre as above; e >= 0.  @throws UsageError naming the argument.

@@ -1,0 +1,106 @@
+// --choose: what is kept, what it costs, and what is told.
+#include <cmath>
+#include <filesystem>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class ChoiceTest : public testing::Test {
+ protected:
+  ChoiceTest() {
+    write_npy(make_rows({2003, 1119, 885}, 16), folder_ / "x.npy", folder_ / "y.npy");
+    write_npy(make_rows({300, 300, 300}, 16), folder_ / "other_x.npy", folder_ / "other_y.npy");
+  }
+
+  json report(const std::string& options, int ranks = 0) const {
+    const ProgramRun run = run_program(
+        words("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json --ledger ledger " + options),
+        {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  }
+
+  std::string text(const std::string& command) const {
+    const ProgramRun run = run_program(words(command), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.out;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ChoiceTest, ByTrainingRowsItIsChargedAndStatedEverywhere) {
+  const json report = this->report("--method ls --shared-gram --epsilon 1 --delta 1e-5 --choose --choose-share 0.1", 2);
+  EXPECT_EQ(report["choice"]["by"], "exponential mechanism on training rows");
+  EXPECT_EQ(report["choice"]["candidates"], 7);
+  EXPECT_THAT(report["choice"]["setting"].get<std::string>(), HasSubstr("ridge x "));
+
+  const json& privacy = report["privacy"];
+  ASSERT_EQ(privacy["selections"].size(), 1u);
+  const json& selection = privacy["selections"][0];
+  EXPECT_EQ(selection["sensitivity"], 1);
+  const double whole = privacy["mu"].get<double>();
+  const double choice = selection["mu"].get<double>();
+  EXPECT_NEAR(choice * choice, 0.1 * whole * whole, 1e-9);
+  double blocks = 0.0;
+  for (const json& block : privacy["releases"]) blocks += std::pow(block["mu"].get<double>(), 2);
+  EXPECT_NEAR(blocks + choice * choice, whole * whole, 1e-9);
+
+  EXPECT_THAT(text("ledger show --ledger ledger"), HasSubstr("selection by exponential: 1 of 7 candidates"));
+  EXPECT_THAT(text("privacy explain report.json"),
+              HasSubstr("choice: which of 7 candidates, drawn by the exponential"));
+  EXPECT_THAT(text("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose --dry-run"),
+              HasSubstr("selection  choice"));
+}
+
+TEST_F(ChoiceTest, ByPublicRowsItIsTheBestOfThemAndFree) {
+  const std::string options = "--method gd --rounds 8 --mu 1 --seed 3 ";
+  const json report = this->report(options + "--choose --validation-x other_x.npy --validation-y other_y.npy", 3);
+  EXPECT_EQ(report["choice"]["by"], "validation rows");
+  EXPECT_TRUE(report["privacy"]["selections"].empty());
+  EXPECT_EQ(report["privacy"], this->report(options)["privacy"]);
+  EXPECT_EQ(text("ledger show --ledger ledger").find("selection by"), std::string::npos);
+
+  // The model is as good on these rows as each single iterate.
+  const auto accuracy = [&](const std::string& further) {
+    return this->report(options + "--test-x other_x.npy --test-y other_y.npy " + further)["test"]["accuracy"]
+        .get<double>();
+  };
+  const double chosen = accuracy("--choose --validation-x other_x.npy --validation-y other_y.npy");
+  EXPECT_GE(chosen, accuracy("--iterate last"));
+  EXPECT_GE(chosen, accuracy("--iterate average"));
+}
+
+TEST_F(ChoiceTest, WithoutNoiseTrainingRowsDecideInTheOpen) {
+  const json report = this->report("--method ls --alpha 1 --choose --non-private");
+  EXPECT_EQ(report["choice"]["by"], "training rows, without noise");
+  EXPECT_EQ(report["choice"]["candidates"], 12);
+  EXPECT_THAT(report["choice"]["setting"].get<std::string>(), HasSubstr("alpha "));
+}
+
+TEST_F(ChoiceTest, ValidationRowsOfAnotherKindAreRefused) {
+  write_npy(make_rows({30, 30, 30}, 15), folder_ / "narrow_x.npy", folder_ / "narrow_y.npy");
+  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose ";
+  const ProgramRun narrow =
+      run_program(words(fit + "--validation-x narrow_x.npy --validation-y narrow_y.npy"), {.folder = folder_.path()});
+  EXPECT_EQ(narrow.exit_code, 3);
+  EXPECT_THAT(narrow.err, HasSubstr("narrow_x.npy"));
+  write_label_file(folder_ / "high_y.npy", std::vector<std::int64_t>(900, 3));
+  const ProgramRun high = run_program(words(fit + "--validation-x other_x.npy --validation-y high_y.npy"),
+                                      {.folder = folder_.path(), .ranks = 2});
+  EXPECT_EQ(high.exit_code, 3);
+  EXPECT_THAT(high.err, HasSubstr("high_y.npy"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
+}
+
+}  // namespace
+}  // namespace dpreduce
