@@ -1,10 +1,10 @@
 // DP-Adam: full-batch Adam on noised sums, its second moment cleaned of the noise that is known to be in it.
 //
 //     m <- b1 m + (1 - b1) g      v <- b2 v + (1 - b2) g^2        g the noised gradient, all entrywise
-//     W <- W - rate m' / sqrt(max(v' - s^2, 0) + (f s)^2)         m' = m / (1 - b1^t), v' = v / (1 - b2^t)
+//     W <- W - rate m' / sqrt(max(v' - s^2, 0) + (rate h)^2)      m' = m / (1 - b1^t), v' = v / (1 - b2^t)
 //
-// s^2 is the noise's variance in each entry of g, and so its share of v'. The floor (f s)^2 keeps an entry that is
-// noise alone from a long step; it stands in place of Adam's epsilon.
+// s^2 is the noise's variance in each entry of g, and so its share of v'; h the curvature of the noise
+// (gradient_rounds.hpp). The floor stands in place of Adam's epsilon: an entry that is noise alone moves by m' / h.
 // Source: paper 002, Algorithm 4; Kingma and Ba 2015; Tang et al. 2023 (DP-AdamBC) for v' - s^2. Sums, never means.
 #include <algorithm>
 #include <cmath>
@@ -19,20 +19,20 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kRounds = 40;
+constexpr std::uint64_t kRounds = 150;
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.99;
-constexpr double kNoiseFloor = 2.0;
 // A step that moves every entry alike changes a score by up to 8.
 constexpr double kScoreReach = 8.0;
 
 class AdamStep : public StepRule {
  public:
-  AdamStep(double rate, std::size_t entries) : rate_(rate), first_(entries, 0.0), second_(entries, 0.0) {}
+  AdamStep(double rate, std::uint64_t rounds, std::size_t entries, double clip_norm)
+      : rate_(rate), rounds_(rounds), clip_norm_(clip_norm), first_(entries, 0.0), second_(entries, 0.0) {}
 
   void step(const NoisedRound& round, std::span<double> weights) override {
     const double noise = round.sigma * round.sigma;
-    const double floor = kNoiseFloor * kNoiseFloor * noise;
+    const double floor = rate_ * curvature_of_noise(round.sigma, rounds_, clip_norm_);
     first_left_ *= kFirstDecay;
     second_left_ *= kSecondDecay;
     for (std::size_t e = 0; e < weights.size(); ++e) {
@@ -40,13 +40,15 @@ class AdamStep : public StepRule {
       first_[e] = kFirstDecay * first_[e] + (1.0 - kFirstDecay) * g;
       second_[e] = kSecondDecay * second_[e] + (1.0 - kSecondDecay) * g * g;
       const double mean = first_[e] / (1.0 - first_left_);
-      const double size = std::sqrt(std::max(second_[e] / (1.0 - second_left_) - noise, 0.0) + floor);
+      const double size = std::sqrt(std::max(second_[e] / (1.0 - second_left_) - noise, 0.0) + floor * floor);
       if (size > 0.0) weights[e] -= rate_ * mean / size;
     }
   }
 
  private:
   double rate_;
+  std::uint64_t rounds_;
+  double clip_norm_;
   double first_left_ = 1.0;   // b1^t
   double second_left_ = 1.0;  // b2^t
   std::vector<double> first_;
@@ -79,7 +81,7 @@ class AdamMethod : public TrainingMethod {
     const Lattice lattice = run.lattice();
     const double rate =
         learning_rate_.value_or(kScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
-    AdamStep rule(rate, run.classes() * lattice.dim);
+    AdamStep rule(rate, settings_.rounds, run.classes() * lattice.dim, lattice.clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
 

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kSigmoidStart = -10.0;
 constexpr double kWarmStartShare = 0.2;
+constexpr double kNoiseInScores = 0.9;
 
 // W_0, K x d.
 std::vector<double> initial_weights(std::size_t classes, const Preprocessing& preprocessing, double score) {
@@ -83,6 +84,10 @@ std::vector<double> without_intercept(const std::vector<double>& directions, std
 }
 
 }  // namespace
+
+double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm) {
+  return sigma * std::sqrt(static_cast<double>(rounds)) * clip_norm / kNoiseInScores;
+}
 
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds) {
   const Loss loss = options.loss.value_or(Loss::kSoftmax);

@@ -35,6 +35,11 @@ struct NoisedRound {
   const Release& release;            ///< all that the round released
 };
 
+/// h = s sqrt(T) C / 0.9. Steps of length 1 / h let the noise of all T rounds together move a row's scores by 0.9
+/// standard deviations, whatever d, K, T and budget. Much longer, and residuals answer to noise; much shorter, and
+/// weights stay where they began.
+double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm);
+
 /// From one round's release to the next weights.
 class StepRule {
  public:

@@ -1,10 +1,11 @@
 // DP-FC: rounds of descent on rows that are whitened by a Gram matrix which is released once.
 //
 //     x <- C M x / |M x|,  M = (G + ridge I)^(-1/2)            an intercept; then, from W = 0,
-//     W_c <- W_c - step (gradient(W) + noise)_c (E + (r + C^2) I)^-1,  r = step s sqrt(T) C / b
+//     W_c <- W_c - step (gradient(W) + noise)_c (E + (r + C^2) I)^-1,  r = step h
 //
 // Legend: G is the cleaned Gram matrix of the prepared rows, with eigenvalues g_j, noise radius w and noised trace t;
-// s the noise of a gradient's entry; ridge = 2 w + 4 t / d + C^2; E the curvature, with G's eigenvectors.
+// s the noise of a gradient's entry, h its curvature (gradient_rounds.hpp); ridge = 2 w + 4 t / d + C^2; E the
+// curvature, with G's eigenvectors.
 //
 // A gradient's noise is the same in every direction of the rows that it is summed over. For rows of second moment
 // lambda_j the noise costs sum_j s_j^2 / lambda_j in loss where sum_j lambda_j / s_j^2 is bounded by the rows' norm,
@@ -14,9 +15,7 @@
 //
 // E's eigenvalues, e_j = (1 - a) t (g_j + u) / h_j / sum_i (g_i + u) / h_i, are the second moments of whitened rows:
 // h = g + ridge, u the part of t that cleaning could not tell from noise, spread evenly, a the intercept's share (its
-// own e is a t). Where noise rules, a step is b / (s sqrt(T) C): the noise of all T rounds together moves a row's
-// scores by b standard deviations, whatever d, K, T and budget. Much more, and residuals answer to noise; much less,
-// and weights stay where they began.
+// own e is a t). Where noise rules, a step is 1 / h.
 //
 // Source: paper 002, Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
@@ -38,14 +37,13 @@ namespace {
 constexpr double kGramShare = 0.1;
 constexpr std::uint64_t kRounds = 20;
 constexpr double kStep = 5.0;
-constexpr double kNoiseInScores = 0.9;  // b
 constexpr double kRidgeInRadii = 2.0;
 constexpr double kRidgeInMeanEigenvalues = 4.0;
 
 class WhitenedStep : public StepRule {
  public:
   WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, std::uint64_t rounds)
-      : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm), rounds_(static_cast<double>(rounds)) {
+      : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm), rounds_(rounds) {
     const std::span<const double> eigenvalues = spectrum_.eigenvalues();
     const auto dim = static_cast<double>(lattice.dim);
     const double told = std::accumulate(eigenvalues.begin(), eigenvalues.end(), 0.0);
@@ -67,7 +65,7 @@ class WhitenedStep : public StepRule {
   void step(const NoisedRound& round, std::span<double> weights) override {
     const std::size_t dim = spectrum_.dim();
     const std::size_t classes = weights.size() / (dim + 1);
-    const double ridge = kStep * round.sigma * std::sqrt(rounds_) * clip_norm_ / kNoiseInScores + one_row();
+    const double ridge = kStep * curvature_of_noise(round.sigma, rounds_, clip_norm_) + one_row();
     std::vector<double> factors = curvature_;
     for (double& factor : factors) factor = kStep / (factor + ridge);
     std::vector<double> direction(classes * dim);
@@ -87,7 +85,7 @@ class WhitenedStep : public StepRule {
 
   GramSpectrum spectrum_;
   double clip_norm_;
-  double rounds_;
+  std::uint64_t rounds_;
   double ridge_ = 0.0;
   std::vector<double> curvature_;  // e, along eigenvectors
   double intercept_curvature_ = 0.0;

@@ -149,7 +149,7 @@ class Reference {
 
   void descend() {
     squares_ += squares_of(gradient_);
-    const double reach = 10.0 * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
+    const double reach = 20.0 * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
     const double rate = options_.learning_rate.value_or(reach / std::sqrt(squares_));
     for (std::size_t e = 0; e < weights_.size(); ++e) weights_[e] -= rate * gradient_[e];
     const double norm = std::sqrt(squares_of(weights_));

@@ -27,7 +27,7 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
   add_count(app, "--rounds", options.rounds,
-            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 20, 40, 40, 6")
+            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6")
       ->group("Method");
   add_optional_choice(app, "--loss", options.loss, "fc, gd, adam, newton: what is descended on; default: softmax")
       ->group("Method");
