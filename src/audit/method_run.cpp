@@ -42,7 +42,7 @@ std::vector<double> Published::numbers(const NoisePlan& plan) const {
 }
 
 AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim)
-    : options_(resolved(options)), plan_(plan_fit(options_, input_dim)), method_(make_method(options_)) {
+    : options_(resolved(options, input_dim)), plan_(plan_fit(options_, input_dim)), method_(make_method(options_)) {
   DPREDUCE_ASSERT(plan_.noise.has_value());
 }
 

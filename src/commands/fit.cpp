@@ -114,13 +114,16 @@ Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Pr
 }  // namespace
 
 void run_command(const FitOptions& stated, Communicator& ranks) {
-  const FitOptions options = resolved(stated);
   Timings timings;
 
-  WorkerRows rows = open_ranked_rows(options.train, ranks);
-  std::optional<WorkerRows> public_rows = open_public_rows(options, rows.dim(), ranks);
+  WorkerRows rows = open_ranked_rows(stated.train, ranks);
+  std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
+  FitOptions options;
   FitPlan plan;
-  ranks.together([&] { plan = plan_fit(options, rows.dim()); });
+  ranks.together([&] {
+    options = resolved(stated, rows.dim());
+    plan = plan_fit(options, rows.dim());
+  });
   if (options.dry_run) {
     if (ranks.is_coordinator()) print_dry_run(options, plan);
     return;

@@ -1,5 +1,7 @@
 #include "dpreduce/methods/training_method.hpp"
 
+#include <fmt/format.h>
+
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
@@ -15,11 +17,25 @@ bool passes_once(const FitOptions& options) {
          (options.method == Method::kLs && options.shared_gram);
 }
 
+constexpr std::size_t kMostFeaturesOfGram = 4096;
+
+std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
+  if (options.select > 0) return options.select;
+  if (options.pca > 0) return options.pca;
+  return input_dim / options.pool;
+}
+
 }  // namespace
 
-FitOptions resolved(FitOptions options) {
+FitOptions resolved(FitOptions options, std::size_t input_dim) {
   const bool is_auto = options.method == Method::kAuto;
-  if (is_auto) options.method = Method::kFc;
+  if (is_auto) options.method = kept_features(options, input_dim) <= kMostFeaturesOfGram ? Method::kFc : Method::kAdam;
+  if (is_auto && options.method == Method::kAdam && options.gram_share) {
+    throw UsageError(
+        fmt::format("--gram-share: --method auto is adam for rows of {} features, without a Gram matrix; "
+                    "name the method",
+                    input_dim));
+  }
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
   if (!options.memory_mib) options.memory_mib = passes_once(options) ? kMemoryMib : kMemoryMibOfKeptRows;
   return options;

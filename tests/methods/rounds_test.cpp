@@ -299,6 +299,24 @@ TEST_F(RoundsTest, ClassesAreToldApartWithAndWithoutNoise) {
   }
 }
 
+TEST(AutomaticMethod, HasAGramMatrixWhereItsSpectrumIsAffordable) {
+  FitOptions options;
+  EXPECT_EQ(resolved(options, 4096).method, Method::kFc);
+  EXPECT_EQ(resolved(options, 4097).method, Method::kAdam);
+  EXPECT_EQ(resolved(options, 4097).center, Centering::kDp);
+  options.gram_share = 0.2;
+  EXPECT_EQ(resolved(options, 4096).method, Method::kFc);
+  EXPECT_THROW(resolved(options, 4097), UsageError);
+  options.pool = 2;
+  EXPECT_EQ(resolved(options, 4097).method, Method::kFc);
+  options.pool = 1;
+  options.pca = 50;
+  EXPECT_EQ(resolved(options, 20000).method, Method::kFc);
+  options.pca = 0;
+  options.select = 4000;
+  EXPECT_EQ(resolved(options, 20000).method, Method::kFc);
+}
+
 TEST_F(RoundsTest, NewtonRefusesWhatItsHessiansDoNotFitInto) {
   FitOptions options = options_of(Method::kNewton);
   options.classes = 1000;

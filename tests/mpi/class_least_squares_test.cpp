@@ -35,7 +35,7 @@ class ClassLeastSquaresTest : public testing::Test {
   LinearScores train(FitOptions options, std::size_t memory) {
     options.classes = kClasses;
     options.method = Method::kLs;
-    options = resolved(options);
+    options = resolved(options, kDim);
     Communicator& ranks = test_ranks();
     const FitPlan plan = plan_fit(options, kDim);
     std::optional<Releaser> releaser;
