@@ -41,14 +41,22 @@ def lattice_scale(clip, d):
     return (S - np.ceil(np.sqrt(d) / 2)) / clip
 
 
+rounds_to_lattice = True  # False: accuracies.py asks what lattices cost
+
+
 def to_lattice(u, clip):
-    q = np.rint(u * lattice_scale(clip, u.shape[1])).astype(np.int64)
+    exact = u * lattice_scale(clip, u.shape[1])
+    if not rounds_to_lattice:
+        return exact
+    q = np.rint(exact).astype(np.int64)
     assert (np.sum(q * q, axis=1) <= S * S).all()
     return q
 
 
 def on_weight_lattice(w):
     """Each row of w rounded to 16 bits of its largest entry."""
+    if not rounds_to_lattice:
+        return w
     largest = np.max(np.abs(w), axis=1, keepdims=True)
     largest[largest == 0] = 1
     scaled = w / largest * S
@@ -65,6 +73,7 @@ class Rows:
         pooled = np.stack([x[:, a : a + pool].mean(axis=1) for a in range(0, x.shape[1], pool)], axis=1)
         self.whole = self.u = self.scaled(pooled)
         self.projection = np.eye(self.u.shape[1])  # what has been done to `whole` since, as a matrix
+        self.centre = np.zeros(self.u.shape[1])
         self.has_intercept = False
 
     def scaled(self, u):
@@ -73,7 +82,8 @@ class Rows:
 
     def center(self, of=None):
         of = of or self
-        self.whole = self.u = self.scaled(self.u - (of.q.sum(axis=0) / of.scale / len(of.q)))
+        self.centre = of.q.sum(axis=0) / of.scale / len(of.q)
+        self.whole = self.u = self.scaled(self.u - self.centre)
         return self
 
     def project(self, matrix):
@@ -277,7 +287,8 @@ def newton(rows, rounds, loss="softmax", average=False):
         p = gradient.probabilities(w)
         w = w.copy()
         for c, root in enumerate(np.sqrt(p * (1 - p)).T):
-            v = np.rint(root[:, None] * rows.q) / rows.scale
+            v = root[:, None] * rows.q
+            v = (np.rint(v) if rounds_to_lattice else v) / rows.scale
             hessian = v.T @ v + rows.clip**2 * np.eye(v.shape[1])
             w[c] -= eta * scipy.linalg.solve(hessian, g[c], assume_a="pos")
         return w
