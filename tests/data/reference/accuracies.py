@@ -1,6 +1,7 @@
 """Test accuracies that tests/cli/accuracy_test.cpp compares `fit --non-private` with.
 
-    python3 accuracies.py PROGRAM       writes accuracies.json beside this file (NumPy 1.24, SciPy 1.10, scikit-learn 1.2)
+    python3 accuracies.py PROGRAM       writes accuracies.json beside this file (NumPy 1.24, SciPy 1.10,
+                                        scikit-learn 1.2)
 
 PROGRAM is dpreduce: its `synth` makes the rows, the same bytes everywhere, which the stored checksum confirms. Of three
 equal shards the first is trained on and the other two, from the same distribution, are tested on.
@@ -80,7 +81,8 @@ def without_lattice(x, y, test_x, test_y):
 
 def scikit_learn(x, y, test_x, test_y):
     def score(model):
-        return float(model.fit(solvers.unit(x.astype(np.float64)), y).score(solvers.unit(test_x.astype(np.float64)), test_y))
+        rows, test_rows = (solvers.unit(part.astype(np.float64)) for part in (x, test_x))
+        return float(model.fit(rows, y).score(test_rows, test_y))
 
     return {
         "ridge": score(RidgeClassifier(alpha=1.0, solver="cholesky")),

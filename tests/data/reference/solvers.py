@@ -1,11 +1,12 @@
-"""Weights that every solver should end in without noise, computed once more and stored for tests/cli/reference_test.cpp.
+"""Weights that every solver should end in without noise, computed once more, for tests/cli/reference_test.cpp.
 
     python3 solvers.py        writes solvers_*.npy and solvers.json beside this file (NumPy 1.24, SciPy 1.10)
 
-Written from docs/methods.md and docs/data.md. Rows come to the integer lattice as the documents say; from these integers
-on everything is another formulation than the program's: least squares by QR of stacked rows instead of Gram matrices,
-components by SVD of the rows, whitening by Schur's square root, the Fisher rule by log densities, the end of many rounds by
-SciPy's root finder. Rounds are the documents' update rules in plain NumPy.
+After the equations of docs/methods.md and docs/data.md, without any code of the program. Rows come to the integer
+lattice as there; from these integers on everything that has another formulation takes it: least squares by QR of
+stacked rows instead of Gram matrices, components by SVD of the rows, whitening by Schur's square root, the Fisher rule
+by log densities, the end of many rounds by SciPy's root finder. Rounds are the documents' update rules in plain NumPy,
+with the program's roundings of weights and residuals.
 
 Legend: q lattice rows (n x d, integers), X = q / scale in feature units, y labels, K classes, C clip norm, S = 32767.
 """
