@@ -36,14 +36,19 @@ namespace {
 
 constexpr double kGramShare = 0.1;
 constexpr std::uint64_t kRounds = 20;
-constexpr double kStep = 5.0;
 constexpr double kRidgeInRadii = 2.0;
 constexpr double kRidgeInMeanEigenvalues = 4.0;
 
+// Newton's step in units of 1 / E: 1 / (p (1 - p)) for a class of probability p. Rounds begin at p = 1 / K, where it is
+// about K, and end at rows that are undecided, where it is 4; this is the geometric mean. A square has curvature 1.
+double step_length(Loss loss, std::size_t classes) {
+  return loss == Loss::kSquare ? 1.0 : 2.0 * std::sqrt(static_cast<double>(classes));
+}
+
 class WhitenedStep : public StepRule {
  public:
-  WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, std::uint64_t rounds)
-      : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm), rounds_(rounds) {
+  WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, std::uint64_t rounds, double step)
+      : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm), rounds_(rounds), step_(step) {
     const std::span<const double> eigenvalues = spectrum_.eigenvalues();
     const auto dim = static_cast<double>(lattice.dim);
     const double told = std::accumulate(eigenvalues.begin(), eigenvalues.end(), 0.0);
@@ -65,9 +70,9 @@ class WhitenedStep : public StepRule {
   void step(const NoisedRound& round, std::span<double> weights) override {
     const std::size_t dim = spectrum_.dim();
     const std::size_t classes = weights.size() / (dim + 1);
-    const double ridge = kStep * curvature_of_noise(round.sigma, rounds_, clip_norm_) + one_row();
+    const double ridge = step_ * curvature_of_noise(round.sigma, rounds_, clip_norm_) + one_row();
     std::vector<double> factors = curvature_;
-    for (double& factor : factors) factor = kStep / (factor + ridge);
+    for (double& factor : factors) factor = step_ / (factor + ridge);
     std::vector<double> direction(classes * dim);
     for (std::size_t c = 0; c < classes; ++c) {
       std::copy_n(&round.gradient[c * (dim + 1)], dim, &direction[c * dim]);
@@ -76,7 +81,7 @@ class WhitenedStep : public StepRule {
     for (std::size_t c = 0; c < classes; ++c) {
       double* row = &weights[c * (dim + 1)];
       for (std::size_t a = 0; a < dim; ++a) row[a] -= direction[c * dim + a];
-      row[dim] -= kStep * round.gradient[c * (dim + 1) + dim] / (intercept_curvature_ + ridge);
+      row[dim] -= step_ * round.gradient[c * (dim + 1) + dim] / (intercept_curvature_ + ridge);
     }
   }
 
@@ -86,6 +91,7 @@ class WhitenedStep : public StepRule {
   GramSpectrum spectrum_;
   double clip_norm_;
   std::uint64_t rounds_;
+  double step_;
   double ridge_ = 0.0;
   std::vector<double> curvature_;  // e, along eigenvectors
   double intercept_curvature_ = 0.0;
@@ -124,7 +130,7 @@ class WhitenedDescentMethod : public TrainingMethod {
     std::vector<double> matrix(lattice.dim * lattice.dim);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
-      rule.emplace(gram.block("gram"), lattice, settings_.rounds);
+      rule.emplace(gram.block("gram"), lattice, settings_.rounds, step_length(settings_.loss, run.classes()));
       matrix = rule->whitening();
     });
     run.ranks().broadcast(matrix);

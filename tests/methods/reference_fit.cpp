@@ -196,7 +196,8 @@ class Reference {
       for (std::size_t b = 0; b < dim_; ++b) curvature[a][b] = rows_.curvature[a * dim_ + b];
       curvature[a][a] += rows_.lattice.clip_norm * rows_.lattice.clip_norm;
     }
-    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, curvature, 5.0);
+    const double step = loss_ == Loss::kSquare ? 1.0 : 2.0 * std::sqrt(static_cast<double>(rows_.classes));
+    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, curvature, step);
   }
 
   void step_of_newton() {

@@ -68,9 +68,9 @@ def without_lattice(x, y, test_x, test_y):
         ("--method ls --shared-gram --center dp", lambda r: ridge(r.center())),
         ("--method ls --shared-gram --pca 12", lambda r: ridge(r.pca(12))),
         ("--method ls --alpha 1", lambda r: solvers.ridge_regression_by_class(r, 1)),
-        ("--method gd", lambda r: solvers.descent(r, 40)),
-        ("--method gd --warm-start", lambda r: solvers.descent(r, 40, warm=True)),
-        ("--method adam", lambda r: solvers.adam(r, 40)),
+        ("--method gd --rounds 40", lambda r: solvers.descent(r, 40)),
+        ("--method gd --warm-start --rounds 40", lambda r: solvers.descent(r, 40, warm=True)),
+        ("--method adam --rounds 40", lambda r: solvers.adam(r, 40)),
         ("--method newton", lambda r: solvers.newton(r, 6)),
         ("--method fc --center dp", lambda r: solvers.whitened_descent(r.center(), 20)),
     ]

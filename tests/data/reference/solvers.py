@@ -307,8 +307,10 @@ def whitened_descent(rows, rounds, loss="softmax", warm=False, average=False):
     e = scipy.linalg.block_diag((curvature + curvature.T) / 2, INTERCEPT * energy) + rows.clip**2 * np.eye(d + 1)
     rows.project(scipy.linalg.inv(scipy.linalg.sqrtm(regular))).intercept(INTERCEPT)
 
+    length = 1 if loss == "square" else 2 * np.sqrt(rows.classes)
+
     def step(w, g, _):
-        return w - 5 * scipy.linalg.solve(e, g.T, assume_a="pos").T
+        return w - length * scipy.linalg.solve(e, g.T, assume_a="pos").T
 
     return iterate(rows, Gradient(rows, loss, warm), step, rounds, average=average)
 
