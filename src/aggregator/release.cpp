@@ -90,7 +90,7 @@ const std::string& Releaser::run_id() const {
 
 std::string Releaser::seal(std::span<const std::uint64_t> digest) const {
   DPREDUCE_ASSERT(run_.has_value());
-  RandomStream stream = run_->stream("digest of rows", hex_words(digest));
+  RandomStream stream = run_->stream("digest of rows", fmt::format("{}/{}", run_->run_id(), hex_words(digest)));
   std::vector<std::uint64_t> words(4);
   for (std::uint64_t& word : words) word = stream.next_u64();
   return hex_words(words);

@@ -1,9 +1,15 @@
 #include "dpreduce/methods/checkpoint_binding.hpp"
 
+#include <optional>
+
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
 namespace {
+
+nlohmann::json stated(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
 
 nlohmann::json noise_of(const NoisePlan& plan) {
   nlohmann::json releases = nlohmann::json::array();
@@ -27,9 +33,11 @@ nlohmann::json checkpoint_binding(const FitOptions& options, const FitPlan& plan
   binding.erase("settings");
   binding.update(settings);
   binding["accountant"] = to_string(options.budget.accountant);
-  binding["epsilon"] = plan.guarantee->epsilon;
-  binding["delta"] = plan.guarantee->delta;
-  binding["mu"] = plan.guarantee->mu;
+  binding["epsilon"] = stated(options.budget.epsilon);
+  binding["delta"] = stated(options.budget.delta);
+  binding["rho"] = stated(options.budget.rho);
+  binding["mu"] = stated(options.budget.mu);
+  binding["guarantee"] = {plan.guarantee->epsilon, plan.guarantee->delta, plan.guarantee->mu, plan.guarantee->rho};
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.public_x.empty();
   binding["noise of the releases"] = noise_of(*plan.noise);

@@ -48,6 +48,7 @@ class CheckpointTest : public testing::Test {
 
   std::vector<std::string> release_files() const {
     std::vector<std::string> files;
+    if (!fs::exists(folder_ / "run")) return files;
     for (const auto& entry : fs::directory_iterator(folder_ / "run")) {
       const std::string name = entry.path().filename();
       if (name.starts_with("releases-")) files.push_back(name);
@@ -98,7 +99,7 @@ TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
   for (const std::string seed : {"--seed 5 ", ""}) {
     SCOPED_TRACE(seed.empty() ? "with the key of the ledger" : "seeded");
     clear();
-    expect_done(seed + GetParam().options, 3);
+    expect_done(seed + GetParam().options, seed.empty() ? 0 : 3);
     const std::string whole = model();
     ASSERT_EQ(release_files().size(), releases);
     if (!seed.empty()) {  // a checkpoint changes nothing
@@ -114,9 +115,9 @@ TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
       std::size_t charged;
       int ranks;
     };
-    // All of it; before the first charge; between a charge and its record; after a record.
-    const std::vector<Kill> kills = {
-        {releases, releases, 2}, {releases - 1, releases - 1, 0}, {1, 2, 5}, {0, 0, 1}, {0, releases, 0}};
+    // All of it; between a charge and its record; before the first charge. After a record; before the first record.
+    const std::vector<Kill> kills = seed.empty() ? std::vector<Kill>{{releases - 1, releases - 1, 0}, {0, releases, 2}}
+                                                 : std::vector<Kill>{{releases, releases, 2}, {1, 2, 5}, {0, 0, 1}};
     for (const auto& [recorded, charged, ranks] : kills) {
       SCOPED_TRACE(std::to_string(recorded) + " recorded, " + std::to_string(charged) + " charged, " +
                    std::to_string(ranks) + " ranks");
@@ -154,23 +155,27 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
       const int ranks = kill_number % 3 == 2 ? 2 : 0;
       RunningProgram program(words(kFit + options + (begun ? "--resume" : "")),
                              {.folder = folder_.path(), .ranks = ranks});
-      std::this_thread::sleep_for(std::chrono::duration<double>(share(engine) * timed.seconds));
+      // At a random moment, or a moment after so many releases are on disk.
+      const std::size_t target = release_files().size() + engine() % 3;
+      const bool by_time = engine() % 3 == 0;
+      const double end = seconds_now() + (by_time ? share(engine) : 3.0) * timed.seconds + (ranks > 0 ? 0.5 : 0.0);
+      while (seconds_now() < end && !fs::exists(folder_ / "model.safetensors")) {
+        if (!by_time && release_files().size() >= target) break;
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(engine() % 4000));
       const pid_t victim = ranks == 0 ? program.pid() : worker_of_rank(program.mark(), 0).value_or(-1);
       if (victim > 0) ::kill(victim, SIGKILL);
       const ProgramRun ended = program.finish();
       EXPECT_FALSE(ended.timed_out);
       Ledger::read(folder_ / "ledger.jsonl");  // throws where a line is torn
-      if (fs::exists(folder_ / "run") && !release_files().empty() && !fs::exists(folder_ / "model.safetensors")) {
-        ++killed_on_the_way;
-      }
+      if (fs::exists(folder_ / "model.safetensors")) break;
+      if (!release_files().empty()) ++killed_on_the_way;
     }
     const bool begun = fs::exists(folder_ / "run/checkpoint.json");
     expect_done(options + (begun ? "--resume" : ""));
     const std::string resumed = model();
-    const std::size_t charged = Ledger::read(folder_ / "ledger.jsonl").size();
-    // One run in the ledger, or a first one that was killed before it had a checkpoint to go on from.
     expect_charged_once(7);
-    EXPECT_EQ(charged, 7U);
     // The same run in one go: nothing recorded, every release repeated as it was charged.
     cut(0, 7);
     expect_done(options + "--resume");
@@ -178,7 +183,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
     expect_charged_once(7);
     for (const std::string& name : folder_.names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
   }
-  EXPECT_GT(killed_on_the_way, kRunsToKill / 2) << "the kills came too early or too late to test anything";
+  EXPECT_GT(killed_on_the_way, kRunsToKill) << "the kills came too early or too late to test anything";
 }
 
 TEST_F(CheckpointTest, AFinishedRunWritesItsModelAgainAndPaysNothing) {
@@ -267,8 +272,8 @@ TEST_F(CheckpointRefusalTest, AnotherRunIsExitSeven) {
   expect_refused(resume + "--rounds 4", 7, "rounds is 3 there and 4 here", 3);
   expect_refused("--resume --method adam --rounds 3", 7, "method is \"gd\" there and \"adam\" here");
   for (const auto& [option, name] :
-       std::vector<std::pair<std::string, std::string>>{{"--mu 0.6", "epsilon"},
-                                                        {"--delta 1e-6", "delta"},
+       std::vector<std::pair<std::string, std::string>>{{"--mu 0.6", "mu is 0.5 there and 0.6 here"},
+                                                        {"--delta 1e-6", "delta is null there and 1e-06 here"},
                                                         {"--accountant zcdp", "accountant"},
                                                         {"--adjacency replace-one", "adjacency"},
                                                         {"--clip 2", "clip_norm"},
@@ -299,7 +304,7 @@ TEST_F(CheckpointRefusalTest, OtherRowsAreExitSeven) {
 
 TEST_F(CheckpointRefusalTest, AnotherLedgerOrKeyIsExitSeven) {
   fs::rename(folder_ / "ledger.jsonl", folder_ / "kept");
-  expect_refused(std::string(kOptions) + "--resume", 7, "--ledger ledger.jsonl: has no line of release");
+  expect_refused(std::string(kOptions) + "--resume", 7, "--ledger ledger.jsonl: has no line of release", 2);
   fs::rename(folder_ / "kept", folder_ / "ledger.jsonl");
   fs::rename(folder_ / "ledger.jsonl.key", folder_ / "kept");
   expect_refused(std::string(kOptions) + "--resume", 7, "--key ledger.jsonl.key: is not there");
