@@ -1,7 +1,9 @@
 // Runs that are killed and go on from their checkpoint, on other numbers of ranks: the same bytes in the end, charged
 // once; and everything that is no checkpoint of the run is refused.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <random>

@@ -1,6 +1,7 @@
 // The log of releases on disk: what is taken from it is what was given, or one clear error.
 #include "dpreduce/methods/release_log.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>

@@ -1,6 +1,8 @@
 // Runs that stop after any of their releases and go on from the log: the same weights as in one go, over ranks.
 #include <array>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <set>
