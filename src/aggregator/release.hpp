@@ -72,7 +72,8 @@ class Releaser {
   const std::string& run_id() const;
 
   /// 64 hex digits that stand for a digest of the rows (row_digest.hpp) in this run: a keyed hash of it and the run's
-  /// name. Who has not the noise key learns nothing, not even whether two runs had the same rows. On the coordinator.  @pre releases have noise.
+  /// name. Who has not the noise key learns nothing, not even whether two runs had the same rows. On the coordinator.
+  /// @pre releases have noise.
   std::string seal(std::span<const std::uint64_t> digest) const;
 
   /// The secret for digests of the rows of a release in parts (32 bytes): the same on every rank, and in every run with
