@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -52,7 +53,7 @@ bool is_same_release(LedgerEntry on_file, const LedgerEntry& entry) {
 ChargedRun::ChargedRun(NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context)
     : plan_(std::move(plan)),
       key_(std::move(key)),
-      run_id_(make_run_id()),
+      run_id_(charging.run_id.empty() ? make_run_id() : charging.run_id),
       charging_(std::move(charging)),
       ledger_(charging_.ledger_path),
       context_(std::move(context)) {}
@@ -69,6 +70,19 @@ void ChargedRun::begin(const PlannedRelease& planned) {
 
 void ChargedRun::begin(const PlannedSelection& planned) {
   begin(planned.name, 1);
+}
+
+void ChargedRun::require_charged(std::span<const std::string> labels) const {
+  std::set<std::string> on_file;
+  for (const LedgerRecord& record : Ledger::read(charging_.ledger_path)) on_file.insert(record.entry.release_id);
+  for (const std::string& label : labels) {
+    const std::string id = release_id(run_id_, label);
+    if (on_file.contains(id)) continue;
+    throw ResumeMismatch(
+        fmt::format("--ledger {}: has no line of release {}, which the run to resume has made; name "
+                    "the ledger that it was charged on",
+                    charging_.ledger_path, id));
+  }
 }
 
 RandomStream ChargedRun::stream(std::string_view purpose, const std::string& context) const {

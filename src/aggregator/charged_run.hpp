@@ -3,12 +3,14 @@
 //     fingerprint of the exact statistic  ->  ledger line, fsynced  ->  the id that its randomness is drawn under
 //
 // Charged on intent, never refunded. With Replay::kChargedBefore a charge that is on file already for the same release
-// (configuration, statistic, terms) is found again, so that what follows from its id is repeated bit for bit.
+// (configuration, statistic, terms) is found again, so that what follows from its id is repeated bit for bit. A run
+// that goes on from a checkpoint keeps its id instead: its own charges are found again, and none of another run.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,6 +43,7 @@ struct Charging {
   std::string ledger_path;
   std::optional<DataSetBudget> limit = std::nullopt;  ///< of the data set, over all runs on this ledger
   Replay replay = Replay::kNever;
+  std::string run_id = {};  ///< of a run that goes on; empty: a new one
 };
 
 /// Exists on every rank; key and ledger serve on the coordinator.
@@ -49,11 +52,17 @@ class ChargedRun {
   ChargedRun(NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context);
 
   const NoisePlan& plan() const { return plan_; }
+  /// What names this run in the ledger.
+  const std::string& run_id() const { return run_id_; }
 
   /// Begins one more round of a release, or the one round of a selection. On every rank; before `charge`.
   /// Throws std::logic_error where the plan has no more.
   void begin(const PlannedRelease& planned);
   void begin(const PlannedSelection& planned);
+
+  /// Returns where each of these rounds (label_of_round) is on file as charged by this run; on the coordinator.
+  /// Throws ResumeMismatch naming the first that is not, and as Ledger::read.
+  void require_charged(std::span<const std::string> labels) const;
 
   /// 32 bytes derived from the coordinator's key for that purpose and context, known to every rank; they tell nothing
   /// about the key or about other secrets. Context matters on the coordinator alone. Collective.

@@ -26,6 +26,12 @@ void check_utilities(const PlannedSelection& selection, const Statistic& local) 
       selection.name, shape.size(), shape[0].elements, expected, selection.terms.candidates, selection.terms.groups));
 }
 
+std::string hex_words(std::span<const std::uint64_t> words) {
+  std::string text;
+  for (const std::uint64_t word : words) text += fmt::format("{:016x}", word);
+  return text;
+}
+
 }  // namespace
 
 std::span<const std::uint64_t> Selection::of_group(std::size_t group) const {
@@ -68,6 +74,28 @@ Release Releaser::release(std::string_view name, Statistic local) {
   return Release(std::move(blocks));
 }
 
+void Releaser::pass_over(std::string_view name) {
+  if (run_) run_->begin(run_->plan().release(name));
+}
+
+void Releaser::require_charged(std::span<const std::string> labels) const {
+  DPREDUCE_ASSERT(run_.has_value());
+  run_->require_charged(labels);
+}
+
+const std::string& Releaser::run_id() const {
+  DPREDUCE_ASSERT(run_.has_value());
+  return run_->run_id();
+}
+
+std::string Releaser::seal(std::span<const std::uint64_t> digest) const {
+  DPREDUCE_ASSERT(run_.has_value());
+  RandomStream stream = run_->stream("digest of rows", fmt::format("{}/{}", run_->run_id(), hex_words(digest)));
+  std::vector<std::uint64_t> words(4);
+  for (std::uint64_t& word : words) word = stream.next_u64();
+  return hex_words(words);
+}
+
 SecretVector<std::byte> Releaser::row_secret(std::string_view name) {
   if (!run_) return SecretVector<std::byte>(32);
   return run_->shared_secret(ranks_, "row digest key", std::string(name));
@@ -81,9 +109,7 @@ PartRelease Releaser::release_in_parts(std::string_view name, std::span<std::uin
   std::string id;
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
-    std::string fingerprint;
-    for (const std::uint64_t word : digest) fingerprint += fmt::format("{:016x}", word);
-    id = run_->charge(planned, fingerprint);
+    id = run_->charge(planned, hex_words(digest));
   });
   const SecretVector<std::byte> secret = run_->shared_secret(ranks_, "noise of parts", id);
   return PartRelease(ranks_, planned, NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)));

@@ -61,6 +61,21 @@ class Releaser {
   /// std::logic_error on a round too many.
   Release release(std::string_view name, Statistic local);
 
+  /// Counts the next round of a release that an earlier part of this run has made, and was charged for: nothing is
+  /// charged, nothing drawn. On every rank. Precondition, errors: as release.
+  void pass_over(std::string_view name);
+
+  /// As ChargedRun::require_charged. On the coordinator.  @pre releases have noise.
+  void require_charged(std::span<const std::string> labels) const;
+
+  /// What names this run in the ledger; on the coordinator.  @pre releases have noise.
+  const std::string& run_id() const;
+
+  /// 64 hex digits that stand for a digest of the rows (row_digest.hpp) in this run: a keyed hash of it and the run's
+  /// name. Who has not the noise key learns nothing, not even whether two runs had the same rows. On the coordinator.
+  /// @pre releases have noise.
+  std::string seal(std::span<const std::uint64_t> digest) const;
+
   /// The secret for digests of the rows of a release in parts (32 bytes): the same on every rank, and in every run with
   /// this noise key. Collective.
   SecretVector<std::byte> row_secret(std::string_view name);

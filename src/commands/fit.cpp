@@ -14,6 +14,8 @@
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/methods/checkpoint_binding.hpp"
+#include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/model/classifier_file.hpp"
@@ -62,25 +64,55 @@ std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_
   return rows;
 }
 
+std::string key_path(const FitOptions& options) {
+  return options.key.empty() ? options.ledger + ".key" : options.key;
+}
+
+// The folder of what the run has released. On the coordinator.
+std::unique_ptr<ReleaseLog> open_log(const FitOptions& options) {
+  if (options.checkpoint.empty()) return nullptr;
+  const LogStart start = options.resume ? LogStart::kResume : LogStart::kNewRun;
+  auto log = std::make_unique<ReleaseLog>(options.checkpoint, start, options.checkpoint_every);
+  if (options.resume && !options.seed && !std::filesystem::exists(key_path(options))) {
+    throw ResumeMismatch(fmt::format("--key {}: is not there; the run to resume needs its own", key_path(options)));
+  }
+  return log;
+}
+
+// From here on the run's releases are kept, those that are kept already are taken. Collective.
+void record_releases(TrainingRun& run, ReleaseLog* log, const FitOptions& options, const FitPlan& plan,
+                     const Releaser& releaser, const std::string& key_id) {
+  const std::string rows = run.sealed_rows();
+  run.ranks().together([&] {
+    if (log == nullptr) return;
+    log->bind(releaser.run_id(), checkpoint_binding(options, plan, key_id, rows));
+    releaser.require_charged(log->release_labels());
+  });
+  run.record_in(log);
+  run.end_phase("checkpoint");
+}
+
 // A run's key: of the seed, or of the key file. On the coordinator; other ranks' keys are never used.
 NoiseKey noise_key(const FitOptions& options, const Communicator& ranks) {
   if (options.seed) return NoiseKey::from_seed(*options.seed);
   if (!ranks.is_coordinator()) return NoiseKey::from_entropy();
-  return load_or_make_key(options.key.empty() ? options.ledger + ".key" : options.key);
+  return load_or_make_key(key_path(options));
 }
 
-Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communicator& ranks) {
-  if (!plan.noise) return Releaser(ranks);
+// A run that goes on from a checkpoint keeps its name, and so finds its own charges; another one those of any run.
+Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communicator& ranks, NoiseKey key,
+                       const ReleaseLog* log) {
   Charging charging{.ledger_path = options.ledger,
                     .limit = plan.limit,
-                    .replay = options.resume ? Replay::kChargedBefore : Replay::kNever};
+                    .replay = options.resume && options.checkpoint.empty() ? Replay::kChargedBefore : Replay::kNever,
+                    .run_id = log != nullptr ? log->run_id() : std::string()};
   LedgerContext context{.method = std::string(make_method(options)->name()),
                         .accountant = options.budget.accountant,
                         .epsilon = options.budget.epsilon,
                         .delta = options.budget.epsilon ? options.budget.delta : std::nullopt,
                         .config_digest = plan.config_digest,
                         .version = version()};
-  return Releaser(ranks, *plan.noise, noise_key(options, ranks), std::move(charging), std::move(context));
+  return Releaser(ranks, *plan.noise, std::move(key), std::move(charging), std::move(context));
 }
 
 // What a training run shows of its passes; only at the coordinator's terminal.
@@ -132,6 +164,8 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::optional<WorkerRows> validation_rows;
   std::optional<Outputs> outputs;
   std::optional<Releaser> releaser;
+  std::unique_ptr<ReleaseLog> log;
+  std::string key_id;
   ranks.together([&] {
     const auto open = [&](const RowsOptions& of) { return open_rows_for(rows.dim(), of, ranks.rank(), ranks.size()); };
     if (!options.test.x.empty()) test_rows.emplace(open(options.test));
@@ -142,8 +176,15 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     if (ranks.is_coordinator()) {
       if (plan.noise) check_ledger(options, plan);
       outputs.emplace(options, plan);
+      log = open_log(options);
     }
-    releaser.emplace(make_releaser(options, plan, ranks));
+    if (!plan.noise) {
+      releaser.emplace(ranks);
+      return;
+    }
+    NoiseKey key = noise_key(options, ranks);
+    key_id = key.id();
+    releaser.emplace(make_releaser(options, plan, ranks, std::move(key), log.get()));
   });
   timings.end_phase("open");
 
@@ -153,8 +194,13 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   TrainingRun run(
       ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
       {.features = public_rows ? &*public_rows : nullptr, .validation = validation_rows ? &*validation_rows : nullptr});
+  if (!options.checkpoint.empty()) record_releases(run, log.get(), options, plan, *releaser, key_id);
+  const std::size_t taken = log ? log->release_labels().size() : 0;
   prepare_rows(run, options);
   LinearScores scores = method->train(run);
+  ranks.together([&] {
+    if (log) log->flush();
+  });
   timings.end_phase("solve");
   std::optional<Classifier> trained;
   ranks.together(
@@ -179,6 +225,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
     if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
+    if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
     if (outputs->report) {
       outputs->report->write(report.dump(2) + "\n");
       outputs->report->commit();

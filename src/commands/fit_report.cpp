@@ -70,6 +70,10 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
                report["choice"]["by"].get<std::string>());
   }
   fmt::print("model      {}\n", options.out);
+  if (report.contains("checkpoint")) {
+    fmt::print("checkpoint {}, {} releases taken from it\n", options.checkpoint,
+               report["checkpoint"]["resumed_releases"].get<std::uint64_t>());
+  }
   if (!options.report.empty()) fmt::print("report     {}\n", options.report);
   if (report.contains("test") && report["test"]["accuracy"].is_number()) {
     const nlohmann::json& test = report["test"];

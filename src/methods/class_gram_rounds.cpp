@@ -77,6 +77,7 @@ void TrainingRun::release_class_grams(std::string_view name, const std::function
   const std::size_t owners = static_cast<std::size_t>(ranks_.size());
   const std::size_t elements = triangle_elements(lattice().dim);
   DPREDUCE_ASSERT(!watcher_ || owners == 1);
+  DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0);
   std::optional<WatchedParts> watched;
   if (watcher_) watched.emplace(request);
 

@@ -25,7 +25,7 @@ constexpr double kChooseShare = 0.02;
 // For the roundings of a mu that is divided.
 constexpr double kBelowOne = 1.0 - 1e-15;
 
-std::string config_digest(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
+std::string config_of(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
   const nlohmann::json config{{"version", version()},
                               {"method", method.name()},
                               {"settings", method.settings()},
@@ -41,7 +41,7 @@ std::string config_digest(const FitOptions& options, const Preprocessing& prepro
                               {"choose", options.choose},
                               {"adjacency", to_string(options.adjacency)},
                               {"bad_rows", to_string(options.train.bad_rows)}};
-  return sha256_hex(config.dump());
+  return config.dump();
 }
 
 // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and solved
@@ -137,7 +137,8 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
       plan.limit = data_set_budget(*options.limit_epsilon, *options.limit_delta);
     }
   }
-  plan.config_digest = config_digest(options, plan.preprocessing, *method);
+  plan.config = config_of(options, plan.preprocessing, *method);
+  plan.config_digest = sha256_hex(plan.config);
 
   std::size_t largest_release = 0;
   for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));

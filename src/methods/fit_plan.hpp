@@ -25,7 +25,8 @@ struct FitPlan {
   std::optional<Guarantee> guarantee;      ///< as above
   bool is_private = false;                 ///< false also under a seed
   std::optional<DataSetBudget> limit;      ///< of the data set, over all runs, where the user sets one
-  std::string config_digest;               ///< of everything public that decides what is released
+  std::string config;                      ///< everything public that decides what is released, as JSON
+  std::string config_digest;               ///< of that
   std::size_t memory_bytes = 0;            ///< of a rank: row buffers and statistic, whatever the number of rows
 
   const ReleaseRequest& request(std::string_view name) const;

@@ -1,10 +1,14 @@
 #include "dpreduce/methods/training_run.hpp"
 
+#include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "dpreduce/aggregator/selection_sampler.hpp"
+#include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/worker/correct_counts.hpp"
+#include "dpreduce/worker/row_digest.hpp"
 
 namespace dpreduce {
 
@@ -22,6 +26,7 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
 
 Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
                                        const std::function<Statistic(const StatisticInputs&)>& compute) {
+  if (keeps_rows_ && &rows == &rows_) keep_rows_now();
   std::optional<Statistic> local;
   ranks_.together([&] {
     const OnChunk show = progress_(name);
@@ -42,9 +47,25 @@ Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows
 }
 
 Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
-  Release release = releaser_.release(name, local_statistic(plan_.request(name), rows_, point));
-  if (watcher_) watcher_(release);
-  return release;
+  std::optional<Release> release;
+  if (takes_recorded()) {
+    releaser_.pass_over(name);
+    ranks_.together([&] { release = log_ ? log_->next(plan_.noise->release(name)) : Release({}); });
+  } else {
+    release = releaser_.release(name, local_statistic(plan_.request(name), rows_, point));
+    ranks_.together([&] {
+      if (log_) log_->record(plan_.noise->release(name), *release);
+    });
+  }
+  if (watcher_) watcher_(*release);
+  return std::move(*release);
+}
+
+// Whether the next of what is recorded is on disk already.
+bool TrainingRun::takes_recorded() {
+  if (recorded_ == 0) return false;
+  --recorded_;
+  return true;
 }
 
 Release TrainingRun::sum_public(std::string_view name) {
@@ -53,7 +74,12 @@ Release TrainingRun::sum_public(std::string_view name) {
   terms.classes = classes();
   terms.dim = lattice().dim;
   const ReleaseRequest request = registered_statistic(name).request(terms, 1.0);
-  return Releaser(ranks_).release(name, local_statistic(request, *public_rows_.features, nullptr));
+  Release sum = Releaser(ranks_).release(name, local_statistic(request, *public_rows_.features, nullptr));
+  takes_recorded();
+  ranks_.together([&] {
+    if (log_) log_->public_sum(name, sum);
+  });
+  return sum;
 }
 
 std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates) {
@@ -81,7 +107,32 @@ std::vector<double> TrainingRun::choose(std::vector<Candidate> candidates) {
   return std::move(candidates[index].weights);
 }
 
-void TrainingRun::keep_rows() {
+std::string TrainingRun::sealed_rows() {
+  const SecretVector<std::byte> secret = releaser_.row_secret("rows of a checkpoint");
+  RowDigest digest{};
+  ranks_.together([&] {
+    const OnChunk show = progress_("checkpoint");
+    const OnChunk on_chunk = [&](double share) {
+      ranks_.check_peers();
+      show(share);
+    };
+    const RowHasher hasher(std::span<const std::byte, 32>(secret), lattice().dim);
+    digest = digest_of_rows({rows_, transform_, stream_, on_chunk}, hasher);
+  });
+  ranks_.sum_to_coordinator(digest);
+  return ranks_.is_coordinator() ? releaser_.seal(digest) : std::string();
+}
+
+void TrainingRun::record_in(ReleaseLog* log) {
+  DPREDUCE_ASSERT(plan_.noise.has_value() && (log != nullptr) == ranks_.is_coordinator());
+  log_ = log;
+  std::array<std::uint64_t, 1> recorded{log != nullptr ? log->recorded() : 0};
+  ranks_.broadcast(std::as_writable_bytes(std::span(recorded)));
+  recorded_ = recorded[0];
+}
+
+void TrainingRun::keep_rows_now() {
+  keeps_rows_ = false;
   ranks_.together([&] {
     const OnChunk show = progress_("rows");
     kept_ = keep_lattice_chunks(rows_, transform_, stream_, [&](double share) {
@@ -93,6 +144,7 @@ void TrainingRun::keep_rows() {
 }
 
 void TrainingRun::prepare(Preprocessing changed) {
+  keeps_rows_ = false;
   kept_.reset();
   transform_ = RowTransform(std::move(changed));
 }

@@ -4,7 +4,8 @@
 //     (aggregator/release) sum_public(name) = this rank's statistic of its public rows  ->  reduction over ranks
 //     choose(candidates)   = correct rows of each  ->  the best on public rows, or a private choice
 //
-// The only way from rows to a method, so that a method cannot look at anything that has no noise.
+// The only way from rows to a method, so that a method cannot look at anything that has no noise; and the reason why a
+// log of the releases is all that a run needs to go on (release_log.hpp).
 #pragma once
 
 #include <functional>
@@ -21,6 +22,8 @@
 #include "dpreduce/worker/registered_statistics.hpp"
 
 namespace dpreduce {
+
+class ReleaseLog;
 
 /// Makes what is told how far a pass has come (for the named release).
 using ProgressOf = std::function<OnChunk(std::string_view release)>;
@@ -77,9 +80,20 @@ class TrainingRun {
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 
-  /// Keeps every rank's rows as they are now in memory, where they fit into --memory on that rank, until they change.
-  /// For methods that pass over them many times; results are the same. Collective. Errors: as for_each_lattice_chunk.
-  void keep_rows();
+  /// From their next pass on every rank's rows, as they are now, are kept in memory, where they fit into --memory on
+  /// that rank, until they change. For methods that pass over them many times; results are the same.
+  void keep_rows() { keeps_rows_ = true; }
+
+  /// What stands for the rows of all ranks, as they were transformed at first: the same for any number of ranks and any
+  /// order, another for other rows, and without meaning to who has not the noise key (Releaser::seal). At the
+  /// coordinator, else empty. Collective. Before anything is released. Cost: a pass over the rows, 8 n d multiply-adds.
+  /// Preconditions: releases have noise. Errors: as for_each_lattice_chunk.
+  std::string sealed_rows();
+
+  /// From here on releases, and sums of public rows, are recorded in `log` when they become public; those that it holds
+  /// are taken from there, and no row is read for them. `log`, bound, at the coordinator, where it outlives the run;
+  /// elsewhere nothing. Collective. Preconditions: releases have noise; none is made in parts.
+  void record_in(ReleaseLog* log);
 
   /// From here on `watcher` is shown every release, as it becomes public. Releases in parts are whole on one
   /// rank only: with more ranks they must not be watched.
@@ -106,6 +120,8 @@ class TrainingRun {
   /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
   Statistic local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
                             const std::function<Statistic(const StatisticInputs&)>& compute);
+  void keep_rows_now();
+  bool takes_recorded();
   Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point);
   std::size_t index_to_go_with(std::span<const LatticeWeights> candidates);
 
@@ -117,10 +133,13 @@ class TrainingRun {
   ProgressOf progress_;
   Timings& timings_;
   RowTransform transform_;
+  bool keeps_rows_ = false;         // at their next pass
   std::optional<KeptChunks> kept_;  // of rows_, by transform_
   PublicRows public_rows_;
   std::string chosen_setting_;
   std::function<void(const Release&)> watcher_;
+  ReleaseLog* log_ = nullptr;   // at the coordinator
+  std::uint64_t recorded_ = 0;  // releases that the log holds and that are still to be taken; on every rank
 };
 
 }  // namespace dpreduce

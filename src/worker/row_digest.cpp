@@ -80,4 +80,12 @@ void RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_cla
   }
 }
 
+RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher) {
+  std::vector<RowDigest> by_class(inputs.plan.classes, RowDigest{});
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) { hasher.accumulate(chunk, by_class, inputs.plan.threads); });
+  RowDigest whole{};
+  for (const RowDigest& digest : by_class) add_to(whole, digest);
+  return whole;
+}
+
 }  // namespace dpreduce

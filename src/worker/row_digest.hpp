@@ -30,6 +30,7 @@
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/randomness/block_mac.hpp"
 #include "dpreduce/randomness/secure_bytes.hpp"
+#include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 
@@ -56,5 +57,9 @@ class RowHasher {
   SecretVector<std::int16_t> coefficients_;  // R, row-major
   BlockMac mac_;
 };
+
+/// Of all rows of a worker, as `inputs` transform them; rows without labels count as of class 0.
+/// Precondition (asserted): the hasher is for rows of that many entries. Errors: as for_each_lattice_chunk.
+RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher);
 
 }  // namespace dpreduce

@@ -128,8 +128,17 @@ void CommandOptions::declare_fit(CLI::App& app) {
                  "of the data set: refuse (exit 4) what all runs on this ledger would pass")
       ->group("Privacy");
   fit.add_option("--budget-delta", fit_.limit_delta, "goes with --budget-epsilon")->group("Privacy");
-  fit.add_flag("--resume", fit_.resume, "after a crash: repeat the very release that is charged, at no further charge")
+  fit.add_flag("--resume", fit_.resume,
+               "after a crash: repeat what is charged, at no further charge; with --checkpoint go on from there")
       ->group("Privacy");
+  fit.add_option("--checkpoint", fit_.checkpoint,
+                 "folder that keeps each release as it becomes public, so that --resume need not make it again")
+      ->type_name("DIR")
+      ->group("Output");
+  fit.add_option("--checkpoint-every", fit_.checkpoint_every, "at most every so many seconds; 0: after every release")
+      ->capture_default_str()
+      ->type_name("SECONDS")
+      ->group("Output");
 
   fit.add_option("--out", fit_.out, "the model")->capture_default_str()->group("Output");
   fit.add_option("--report", fit_.report, "JSON report")->group("Output");
@@ -147,6 +156,7 @@ void CommandOptions::declare_fit(CLI::App& app) {
       "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 1000 --center dp --mu 0.5 --report "
       "r.json\n"
       "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
       "  dpreduce fit --config run.toml --dry-run");
 }
 

@@ -72,8 +72,10 @@ struct FitOptions {
   std::string key;                      ///< empty: the ledger's name and ".key"
   std::optional<double> limit_epsilon;  ///< of the data set, over all runs on the ledger; with limit_delta
   std::optional<double> limit_delta;
-  bool resume = false;   ///< repeat a release that is charged already
-  unsigned threads = 0;  ///< 0: every core alone, one under a launcher
+  bool resume = false;            ///< repeat a release that is charged already, or go on from a checkpoint
+  std::string checkpoint;         ///< folder for what was released so far; empty: none
+  double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
+  unsigned threads = 0;           ///< 0: every core alone, one under a launcher
   std::optional<std::uint64_t> seed;
   std::optional<std::size_t> memory_mib;  ///< for the row buffers of a rank; empty: as the method likes it
   OutputFormat format = OutputFormat::kText;

@@ -25,6 +25,7 @@ constexpr double kMostTrials = 1e9;
 constexpr double kFewestCanaries = 100;
 constexpr double kMostCanaries = 1e6;
 constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
+constexpr double kMostSeconds = 1e6;
 
 void check_range(const char* option, double value, double smallest, double largest) {
   if (!(value >= smallest && value <= largest)) {
@@ -143,6 +144,27 @@ void check_class_grams(const FitOptions& options) {
   if (options.lambda) check_positive("--lambda", *options.lambda);
 }
 
+void check_checkpoint(const FitOptions& options) {
+  check_range("--checkpoint-every", options.checkpoint_every, 0, kMostSeconds);
+  if (options.checkpoint.empty()) {
+    if (options.checkpoint_every > 0.0) throw UsageError("--checkpoint-every goes with --checkpoint");
+    if (options.resume && options.seed) {
+      throw UsageError(
+          "--resume and --seed: a seeded run repeats itself without --resume; to go on with a part of "
+          "one, it needs --checkpoint");
+    }
+    return;
+  }
+  if (options.budget.non_private) {
+    throw UsageError("--checkpoint with --non-private: it keeps what was released, which without noise are exact sums");
+  }
+  if (options.method == Method::kLs && !options.shared_gram) {
+    throw UsageError(
+        "--checkpoint with --method ls: its one release is made in parts, which nobody holds together; "
+        "use --resume alone, or --shared-gram");
+  }
+}
+
 }  // namespace
 
 FitOptions validated(FitOptions options) {
@@ -184,8 +206,11 @@ FitOptions validated(FitOptions options) {
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
   if (options.ledger.empty()) throw UsageError("--ledger: a file name is needed");
   const std::string key = options.key.empty() ? options.ledger + ".key" : options.key;
-  const std::vector<std::pair<const char*, std::string>> outputs{
-      {"--out", options.out}, {"--report", options.report}, {"--ledger", options.ledger}, {"--key", key}};
+  const std::vector<std::pair<const char*, std::string>> outputs{{"--out", options.out},
+                                                                 {"--report", options.report},
+                                                                 {"--ledger", options.ledger},
+                                                                 {"--key", key},
+                                                                 {"--checkpoint", options.checkpoint}};
   for (std::size_t first = 0; first < outputs.size(); ++first) {
     for (std::size_t second = first + 1; second < outputs.size(); ++second) {
       if (outputs[first].second.empty() || !is_same_file(outputs[first].second, outputs[second].second)) continue;
@@ -193,8 +218,7 @@ FitOptions validated(FitOptions options) {
                                    outputs[second].first, outputs[second].second));
     }
   }
-  if (options.resume && options.seed)
-    throw UsageError("--resume and --seed: a seeded run repeats itself without --resume");
+  check_checkpoint(options);
   options.test.bad_rows = options.train.bad_rows;
   return options;
 }

@@ -1,0 +1,385 @@
+// Runs that are killed and go on from their checkpoint, on other numbers of ranks: the same bytes in the end, charged
+// once; and everything that is no checkpoint of the run is refused.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data_files.hpp"
+#include "process_watch.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/privacy/ledger.hpp"
+
+namespace dpreduce {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr int kRunsToKill = 8;
+constexpr int kKillsOfARun = 5;
+
+const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 0.5 --checkpoint run ";
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest() : rows_(make_rows({900, 700, 500}, 24)) { write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy"); }
+
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    return run_program(words(kFit + options), {.folder = folder_.path(), .ranks = ranks});
+  }
+
+  void expect_done(const std::string& options, int ranks = 0) const {
+    const ProgramRun run = fit(options, ranks);
+    EXPECT_EQ(run.exit_code, 0) << options << "\n" << run.err;
+    EXPECT_EQ(run.err, "");
+  }
+
+  std::string model() const { return read_bytes(folder_ / "model.safetensors"); }
+
+  std::vector<std::string> release_files() const {
+    std::vector<std::string> files;
+    if (!fs::exists(folder_ / "run")) return files;
+    for (const auto& entry : fs::directory_iterator(folder_ / "run")) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("releases-")) files.push_back(name);
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+  // As a kill leaves it: so many releases recorded, so many lines in the ledger, no model.
+  void cut(std::size_t recorded, std::size_t charged) const {
+    const std::vector<std::string> files = release_files();
+    for (std::size_t k = recorded; k < files.size(); ++k) fs::remove(folder_ / ("run/" + files[k]));
+    std::string kept;
+    const std::vector<std::string> lines = lines_of(read_bytes(folder_ / "ledger.jsonl"));
+    for (std::size_t k = 0; k < charged; ++k) kept += lines.at(k) + "\n";
+    write_bytes(folder_ / "ledger.jsonl", kept);
+    fs::remove(folder_ / "model.safetensors");
+  }
+
+  void clear() const {
+    for (const char* name : {"run", "ledger.jsonl", "ledger.jsonl.key", "model.safetensors"}) {
+      fs::remove_all(folder_ / name);
+    }
+  }
+
+  void expect_charged_once(std::size_t releases) const {
+    std::set<std::string> ids;
+    const std::vector<LedgerRecord> records = Ledger::read(folder_ / "ledger.jsonl");
+    for (const LedgerRecord& record : records) ids.insert(record.entry.release_id);
+    EXPECT_EQ(records.size(), releases);
+    EXPECT_EQ(ids.size(), releases);
+  }
+
+  TemporaryFolder folder_;
+  TrainingRows rows_;
+};
+
+struct Choices {
+  std::string name;
+  std::string options;
+  std::size_t releases;
+};
+
+class CheckpointOfMethodsTest : public CheckpointTest, public testing::WithParamInterface<Choices> {};
+
+TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
+  const std::size_t releases = GetParam().releases;
+  for (const std::string seed : {"--seed 5 ", ""}) {
+    SCOPED_TRACE(seed.empty() ? "with the key of the ledger" : "seeded");
+    clear();
+    expect_done(seed + GetParam().options, seed.empty() ? 0 : 3);
+    const std::string whole = model();
+    ASSERT_EQ(release_files().size(), releases);
+    if (!seed.empty()) {  // a checkpoint changes nothing
+      const ProgramRun without =
+          run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --mu 0.5 --ledger other.jsonl " + seed +
+                            GetParam().options),
+                      {.folder = folder_.path()});
+      ASSERT_EQ(without.exit_code, 0) << without.err;
+      EXPECT_TRUE(model() == whole);
+    }
+    struct Kill {
+      std::size_t recorded;
+      std::size_t charged;
+      int ranks;
+    };
+    // All of it; between a charge and its record; before the first charge. After a record; before the first record.
+    const std::vector<Kill> kills = seed.empty() ? std::vector<Kill>{{releases - 1, releases - 1, 0}, {0, releases, 2}}
+                                                 : std::vector<Kill>{{releases, releases, 2}, {1, 2, 5}, {0, 0, 1}};
+    for (const auto& [recorded, charged, ranks] : kills) {
+      SCOPED_TRACE(std::to_string(recorded) + " recorded, " + std::to_string(charged) + " charged, " +
+                   std::to_string(ranks) + " ranks");
+      cut(recorded, charged);
+      expect_done("--resume " + seed + GetParam().options, ranks);
+      EXPECT_TRUE(model() == whole);
+      expect_charged_once(releases);
+      EXPECT_EQ(release_files().size(), releases);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, CheckpointOfMethodsTest,
+                         testing::Values(Choices{"gd", "--method gd --rounds 4 --center dp", 5},
+                                         Choices{"adam", "--method adam --rounds 3 --warm-start", 4},
+                                         Choices{"fc", "--method fc --rounds 3 --center dp", 5},
+                                         Choices{"newton", "--method newton --rounds 3", 3},
+                                         Choices{"mean", "--method mean --center dp --select 9", 2},
+                                         Choices{"ls", "--method ls --shared-gram --center dp --pca 6", 3}),
+                         [](const auto& tested) { return tested.param.name; });
+
+// kill -9 of the program, or of a rank, again and again until it ends.
+TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
+  const std::string options = "--method gd --rounds 6 --center dp --threads 1 --memory 1 ";
+  const ProgramRun timed = fit(options);
+  ASSERT_EQ(timed.exit_code, 0) << timed.err;
+  std::mt19937 engine(7);
+  std::uniform_real_distribution<> share(0.0, 1.1);
+  int killed_on_the_way = 0;
+  for (int run = 0; run < kRunsToKill; ++run) {
+    SCOPED_TRACE(run);
+    clear();
+    for (int kill_number = 0; kill_number < kKillsOfARun; ++kill_number) {
+      const bool begun = fs::exists(folder_ / "run/checkpoint.json");
+      const int ranks = kill_number % 3 == 2 ? 2 : 0;
+      RunningProgram program(words(kFit + options + (begun ? "--resume" : "")),
+                             {.folder = folder_.path(), .ranks = ranks});
+      // At a random moment, or a moment after so many releases are on disk.
+      const std::size_t target = release_files().size() + engine() % 3;
+      const bool by_time = engine() % 3 == 0;
+      const double end = seconds_now() + (by_time ? share(engine) : 3.0) * timed.seconds + (ranks > 0 ? 0.5 : 0.0);
+      while (seconds_now() < end && !fs::exists(folder_ / "model.safetensors")) {
+        if (!by_time && release_files().size() >= target) break;
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(engine() % 4000));
+      const pid_t victim = ranks == 0 ? program.pid() : worker_of_rank(program.mark(), 0).value_or(-1);
+      if (victim > 0) ::kill(victim, SIGKILL);
+      const ProgramRun ended = program.finish();
+      EXPECT_FALSE(ended.timed_out);
+      Ledger::read(folder_ / "ledger.jsonl");  // throws where a line is torn
+      if (fs::exists(folder_ / "model.safetensors")) break;
+      if (!release_files().empty()) ++killed_on_the_way;
+    }
+    const bool begun = fs::exists(folder_ / "run/checkpoint.json");
+    expect_done(options + (begun ? "--resume" : ""));
+    const std::string resumed = model();
+    expect_charged_once(7);
+    // The same run in one go: nothing recorded, every release repeated as it was charged.
+    cut(0, 7);
+    expect_done(options + "--resume");
+    EXPECT_TRUE(model() == resumed);
+    expect_charged_once(7);
+    for (const std::string& name : folder_.names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+  }
+  EXPECT_GT(killed_on_the_way, kRunsToKill) << "the kills came too early or too late to test anything";
+}
+
+TEST_F(CheckpointTest, AFinishedRunWritesItsModelAgainAndPaysNothing) {
+  const std::string options = "--method fc --rounds 2 --report report.json ";
+  expect_done(options);
+  const std::string whole = model();
+  fs::remove(folder_ / "model.safetensors");
+  const auto ledger = read_bytes(folder_ / "ledger.jsonl");
+  expect_done(options + "--resume", 2);
+  EXPECT_TRUE(model() == whole);
+  EXPECT_EQ(read_bytes(folder_ / "ledger.jsonl"), ledger);
+  const auto report = nlohmann::json::parse(read_bytes(folder_ / "report.json"));
+  EXPECT_EQ(report["checkpoint"]["resumed_releases"], 3);
+}
+
+TEST_F(CheckpointTest, ReleasesMayBeWrittenEverySoManySeconds) {
+  const std::string options = "--method gd --rounds 4 --checkpoint-every 1000 ";
+  expect_done(options);
+  const std::string whole = model();
+  EXPECT_EQ(release_files(), std::vector<std::string>{"releases-000001.safetensors"}) << "all of them, at the end";
+  cut(1, 4);
+  expect_done(options + "--resume --checkpoint-every 0");
+  EXPECT_TRUE(model() == whole);
+}
+
+// Options that change nothing that is released or computed may change; so may the place of the rows.
+TEST_F(CheckpointTest, WhereAndHowFastItRunsIsFree) {
+  const std::string options = "--method gd --rounds 3 ";
+  expect_done(options + "--threads 1 --memory 1");
+  const std::string whole = model();
+  cut(2, 2);
+  write_npy(rows_.part(0, 1000), folder_ / "part_0.npy", folder_ / "label_0.npy");
+  write_npy(rows_.part(1000, 1100), folder_ / "part_1.npy", folder_ / "label_1.npy");
+  const ProgramRun run = run_program(
+      words("fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --mu 0.5 --checkpoint run --resume "
+            "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
+            options),
+      {.folder = folder_.path(), .ranks = 2});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(read_bytes(folder_ / "other.safetensors") == whole);
+  expect_charged_once(3);
+}
+
+TEST_F(CheckpointTest, OtherPublicRowsAreRefused) {
+  write_npy(make_rows({50, 60, 70}, 24), folder_ / "public.npy", folder_ / "unused.npy");
+  const std::string options = "--method gd --rounds 3 --pca 5 --public-x public.npy ";
+  expect_done(options);
+  const std::string whole = model();
+  cut(2, 1);
+  expect_done(options + "--resume", 3);
+  EXPECT_TRUE(model() == whole);
+  write_npy(make_rows({50, 60, 71}, 24), folder_ / "public.npy", folder_ / "unused.npy");
+  const ProgramRun refused = fit(options + "--resume");
+  EXPECT_EQ(refused.exit_code, 7);
+  EXPECT_THAT(refused.err, HasSubstr("--public-x"));
+}
+
+class CheckpointRefusalTest : public CheckpointTest {
+ protected:
+  static constexpr const char* kOptions = "--method gd --rounds 3 ";
+
+  CheckpointRefusalTest() {
+    expect_done(kOptions);
+    cut(2, 2);
+  }
+
+  // One line, that code, and nothing changed on disk.
+  void expect_refused(const std::string& options, int exit_code, const std::string& message, int ranks = 0,
+                      Privileges privileges = Privileges::kOwn) const {
+    SCOPED_TRACE(options);
+    const auto before = content_of(folder_.path());
+    const ProgramRun run =
+        run_program(words(kFit + options), {.folder = folder_.path(), .ranks = ranks, .privileges = privileges});
+    EXPECT_EQ(run.exit_code, exit_code) << run.err;
+    int messages = 0;
+    for (const std::string& line : lines_of(run.err)) messages += line.starts_with("dpreduce: ") ? 1 : 0;
+    EXPECT_EQ(messages, 1) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(message));
+    EXPECT_TRUE(content_of(folder_.path()) == before);
+  }
+};
+
+TEST_F(CheckpointRefusalTest, AnotherRunIsExitSeven) {
+  const std::string resume = "--resume --method gd ";
+  expect_refused(resume + "--rounds 4", 7, "rounds is 3 there and 4 here");
+  expect_refused(resume + "--rounds 4", 7, "rounds is 3 there and 4 here", 3);
+  expect_refused("--resume --method adam --rounds 3", 7, "method is \"gd\" there and \"adam\" here");
+  for (const auto& [option, name] :
+       std::vector<std::pair<std::string, std::string>>{{"--mu 0.6", "mu is 0.5 there and 0.6 here"},
+                                                        {"--delta 1e-6", "delta is null there and 1e-06 here"},
+                                                        {"--accountant zcdp", "accountant"},
+                                                        {"--adjacency replace-one", "adjacency"},
+                                                        {"--clip 2", "clip_norm"},
+                                                        {"--normalize none", "normalize"},
+                                                        {"--center dp", "center"},
+                                                        {"--pool 2", "pool"},
+                                                        {"--pca 4", "pca"},
+                                                        {"--select 4", "select"},
+                                                        {"--loss sigmoid", "loss"},
+                                                        {"--iterate average", "iterate"},
+                                                        {"--learning-rate 0.5", "learning_rate"},
+                                                        {"--radius 3", "radius"},
+                                                        {"--warm-start", "warm_start_share"},
+                                                        {"--bad-rows zero", "bad_rows"},
+                                                        {"--seed 3", "noise key"}}) {
+    expect_refused(resume + "--rounds 3 " + option, 7, name);
+  }
+}
+
+TEST_F(CheckpointRefusalTest, OtherRowsAreExitSeven) {
+  rows_.labels[7] = (rows_.labels[7] + 1) % 3;
+  write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+  expect_refused(std::string(kOptions) + "--resume", 7, "training rows is not the same");
+  rows_.labels[7] = (rows_.labels[7] + 2) % 3;
+  write_npy(rows_.part(0, 2099), folder_ / "x.npy", folder_ / "y.npy");
+  expect_refused(std::string(kOptions) + "--resume", 7, "training rows is not the same", 2);
+}
+
+TEST_F(CheckpointRefusalTest, AnotherLedgerOrKeyIsExitSeven) {
+  fs::rename(folder_ / "ledger.jsonl", folder_ / "kept");
+  expect_refused(std::string(kOptions) + "--resume", 7, "--ledger ledger.jsonl: has no line of release", 2);
+  fs::rename(folder_ / "kept", folder_ / "ledger.jsonl");
+  fs::rename(folder_ / "ledger.jsonl.key", folder_ / "kept");
+  expect_refused(std::string(kOptions) + "--resume", 7, "--key ledger.jsonl.key: is not there");
+  write_bytes(folder_ / "ledger.jsonl.key", std::string(32, 'k'));
+  fs::permissions(folder_ / "ledger.jsonl.key", fs::perms::owner_read | fs::perms::owner_write);
+  expect_refused(std::string(kOptions) + "--resume", 7, "noise key is not the same");
+}
+
+TEST_F(CheckpointRefusalTest, WithoutResumeACheckpointIsLeftAlone) {
+  expect_refused(kOptions, 7, "add --resume");
+  expect_refused(kOptions, 7, "add --resume", 2);
+}
+
+TEST_F(CheckpointRefusalTest, DamageIsBadInput) {
+  const std::string path = folder_ / "run/releases-000002.safetensors";
+  const std::string whole = read_bytes(path);
+  write_bytes(path, whole.substr(0, whole.size() / 2));
+  expect_refused(std::string(kOptions) + "--resume", 3, "releases-000002.safetensors");
+  expect_refused(std::string(kOptions) + "--resume", 3, "the checkpoint is damaged", 2);
+  write_bytes(path, whole);
+  write_bytes(folder_ / "run/checkpoint.json", "{}");
+  expect_refused(std::string(kOptions) + "--resume", 3, "checkpoint.json: is no checkpoint");
+  fs::remove(folder_ / "run/checkpoint.json");
+  expect_refused(std::string(kOptions) + "--resume", 3, "checkpoint.json: is missing");
+  fs::remove_all(folder_ / "run");
+  fs::create_directory(folder_ / "run");
+  expect_refused(std::string(kOptions) + "--resume", 3, "holds no checkpoint to resume");
+}
+
+TEST_F(CheckpointRefusalTest, AFolderThatCannotBeWrittenIsBadInput) {
+  fs::remove_all(folder_ / "run");
+  write_bytes(folder_ / "run", "a file");
+  expect_refused(kOptions, 3, "--checkpoint run");
+  fs::remove(folder_ / "run");
+  fs::create_directory(folder_ / "run");
+  fs::permissions(folder_ / "run",
+                  fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(folder_.path(), fs::perms::all);
+  fs::permissions(folder_ / "ledger.jsonl", fs::perms::all);
+  fs::remove(folder_ / "ledger.jsonl.key");
+  expect_refused(std::string(kOptions) + "--seed 1", 3, "run/checkpoint.json", 0, Privileges::kNone);
+}
+
+TEST_F(CheckpointRefusalTest, OptionsThatDoNotFitAreUsage) {
+  const std::string plain = "fit --train-x x.npy --train-y y.npy --classes 3 ";
+  const auto refused = [&](const std::string& options, const std::string& message) {
+    const ProgramRun run = run_program(words(plain + options), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 2) << options;
+    EXPECT_THAT(run.err, HasSubstr(message));
+  };
+  refused("--non-private --checkpoint new", "--checkpoint with --non-private");
+  refused("--mu 1 --method ls --checkpoint new", "--checkpoint with --method ls");
+  refused("--mu 1 --checkpoint-every 3", "--checkpoint-every goes with --checkpoint");
+  refused("--mu 1 --checkpoint new --checkpoint-every -1", "--checkpoint-every -1");
+  refused("--mu 1 --checkpoint model.safetensors", "--out and --checkpoint are both");
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+}
+
+// Public values only: not the key, not what a row holds, not how many there are.
+TEST_F(CheckpointRefusalTest, HoldsNoKeyAndNoNumberOfRows) {
+  const std::string key = read_bytes(folder_ / "ledger.jsonl.key");
+  std::string hex;
+  for (const char byte : key) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+    hex += digits;
+  }
+  for (const auto& [name, content] : content_of(folder_ / "run")) {
+    EXPECT_EQ(content.find(key.substr(0, 8)), std::string::npos) << name;
+    EXPECT_EQ(content.find(hex.substr(0, 16)), std::string::npos) << name;
+    EXPECT_EQ(content.find(" 2100"), std::string::npos) << name;  // as numbers are printed; digests have no spaces
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
