@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,9 @@ class Selection {
   std::size_t per_group_;
 };
 
+/// From a sample's secret, the same on every rank, to a rank's statistic.
+using StatisticOfSample = std::function<Statistic(const SecretVector<std::byte>& secret)>;
+
 /// Makes the releases of one run. Exists on every rank; plan, key and ledger serve on the coordinator.
 class Releaser {
  public:
@@ -60,6 +64,16 @@ class Releaser {
   /// where the data set's limit would be passed; UsageError, and what Ledger::append and Communicator throw;
   /// std::logic_error on a round too many.
   Release release(std::string_view name, Statistic local);
+
+  /// As release, of a round on a Poisson sample: `statistic_of(secret)` is this rank's statistic of the rows that the
+  /// sample with that secret takes (row_coins.hpp), and may be collective.
+  ///
+  /// The secret is the key's stream of the release's id, which no other round or run has. Of a round that was charged
+  /// before, it is that of its charge, and so the sample and the statistic are; where the statistic is another one, its
+  /// noise and its charge are new, and so is the sample: two rounds that are both released never share coins. Without
+  /// noise the secret is 32 zeros. Collective. Cost: a statistic more for every charge of such a round by a run on
+  /// other rows, at most until the first round that is new.
+  Release release_of_sample(std::string_view name, const StatisticOfSample& statistic_of);
 
   /// The secret for digests of the rows of a release in parts (32 bytes): the same on every rank, and in every run with
   /// this noise key. Collective.
@@ -87,6 +101,7 @@ class Releaser {
   Selection select(const PlannedSelection& selection, Statistic local);
 
  private:
+  Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
   std::vector<std::uint64_t> choose(const PlannedSelection& selection, const std::string& id,
                                     std::span<const std::int64_t> utilities) const;
 

@@ -13,7 +13,9 @@
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/privacy/sampled_plan.hpp"
 #include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 namespace {
@@ -102,8 +104,13 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
       throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
     }
   } else {
-    plan.noise = make_noise_plan(budget_from(budget).mu(budget.accountant), options.adjacency, plan.requests);
-    plan.guarantee = guarantee_of(budget, plan.noise->mu);
+    if (options.batch) {
+      plan.noise = make_sampled_noise_plan(budget_from(budget), budget.accountant, options.adjacency, plan.requests);
+      plan.guarantee = sampled_guarantee_of(budget);
+    } else {
+      plan.noise = make_noise_plan(budget_from(budget).mu(budget.accountant), options.adjacency, plan.requests);
+      plan.guarantee = guarantee_of(budget, plan.noise->mu);
+    }
     plan.is_private = !options.seed.has_value();
     if (options.limit_epsilon || options.limit_delta) {
       if (!options.limit_epsilon || !options.limit_delta) {
@@ -121,6 +128,9 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
     largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
   }
   plan.projection_elements = (options.method == Method::kFc ? plan.dim : options.pca) * pooled_dim;
+  if (options.batch) {
+    largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));
+  }
   plan.memory_bytes = (options.memory_mib.value() << 20) + largest_release + plan.projection_elements * sizeof(double);
   return plan;
 }

@@ -61,7 +61,8 @@ RoundSettings round_settings(const FitOptions& options, std::uint64_t default_ro
           .iterate = options.iterate.value_or(Iterate::kLast),
           .warm_start_share =
               options.warm_start ? std::optional(options.warm_start_share.value_or(kWarmStartShare)) : std::nullopt,
-          .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0};
+          .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0,
+          .sampling_rate = options.batch.value_or(1.0)};
 }
 
 nlohmann::json to_json(const RoundSettings& settings) {
@@ -69,12 +70,14 @@ nlohmann::json to_json(const RoundSettings& settings) {
                       {"loss", to_string(settings.loss)},
                       {"iterate", to_string(settings.iterate)},
                       {"intercept", kInterceptShare}};
+  if (settings.sampling_rate < 1.0) json["batch"] = settings.sampling_rate;
   if (settings.warm_start_share) json["warm_start_share"] = *settings.warm_start_share;
   return json;
 }
 
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own) {
+  own.back().sampling_rate = settings.sampling_rate;
   if (!settings.warm_start_share) return own;
   for (ReleaseRequest& request : own) request.share *= 1.0 - *settings.warm_start_share;
   own.insert(own.end() - 1, registered_statistic("class_means").request(terms, *settings.warm_start_share));
@@ -85,7 +88,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
   run.keep_rows();
   const Lattice lattice = run.lattice();
-  const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale();
+  const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale() * settings.sampling_rate;
   std::vector<double> directions;
   std::optional<LatticeWeights> lattice_directions;
   std::optional<Prior> prior;

@@ -1,5 +1,6 @@
 #include "dpreduce/methods/training_run.hpp"
 
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -17,7 +18,8 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       transform_(plan.preprocessing),
       public_rows_(public_rows) {}
 
-Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point) {
+Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+                                       const RowSample* sample) {
   std::optional<Statistic> local;
   ranks_.together([&] {
     const OnChunk show = progress_(request.name);
@@ -26,16 +28,33 @@ Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows
       show(share);
     };
     const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
-    local.emplace(
-        registered_statistic(request.name).compute(request, {rows, transform_, stream_, on_chunk, point, kept}));
+    local.emplace(registered_statistic(request.name)
+                      .compute(request, {rows, transform_, stream_, on_chunk, point, kept, sample}));
   });
   return std::move(*local);
 }
 
 Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
-  Release release = releaser_.release(name, local_statistic(plan_.request(name), rows_, point));
+  const ReleaseRequest& request = plan_.request(name);
+  Release release = request.sampling_rate == 1.0
+                        ? releaser_.release(name, local_statistic(request, rows_, point))
+                        : releaser_.release_of_sample(name, [&](const SecretVector<std::byte>& secret) {
+                            const RowSample sample{secret, request.sampling_rate, first_row()};
+                            return local_statistic(request, rows_, point, &sample);
+                          });
   if (watcher_) watcher_(release);
   return release;
+}
+
+// Place of this rank's first row among the rows of all ranks, in rank order.
+std::uint64_t TrainingRun::first_row() {
+  if (!first_row_) {
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks_.size()), 0);
+    counts[static_cast<std::size_t>(ranks_.rank())] = rows_.range().count;
+    ranks_.sum_everywhere(counts);
+    first_row_ = std::accumulate(counts.begin(), counts.begin() + ranks_.rank(), std::uint64_t{0});
+  }
+  return *first_row_;
 }
 
 Release TrainingRun::sum_public(std::string_view name) {

@@ -35,9 +35,9 @@ class TrainingRun {
   TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
               ProgressOf progress, Timings& timings, WorkerRows* public_rows = nullptr);
 
-  /// The next round of that release, at the coordinator; other ranks get one without blocks. Collective: all ranks stop
-  /// soon after one fails. Gradients need their `point`, the same on every rank. Errors: as for_each_lattice_chunk and
-  /// Releaser::release.
+  /// The next round of that release, of a sample of the rows where the plan has one, at the coordinator; other ranks
+  /// get one without blocks. Collective: all ranks stop soon after one fails. Gradients need their `point`, the same on
+  /// every rank. Errors: as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const GradientPoint* point = nullptr);
 
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
@@ -80,7 +80,9 @@ class TrainingRun {
 
  private:
   void prepare(Preprocessing changed);
-  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point);
+  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+                            const RowSample* sample = nullptr);
+  std::uint64_t first_row();
 
   Communicator& ranks_;
   WorkerRows& rows_;
@@ -93,6 +95,7 @@ class TrainingRun {
   std::optional<KeptChunks> kept_;  // of rows_, by transform_
   WorkerRows* public_rows_;
   std::function<void(const Release&)> watcher_;
+  std::optional<std::uint64_t> first_row_;  // once a sample has asked for it
 };
 
 }  // namespace dpreduce
