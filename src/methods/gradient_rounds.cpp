@@ -1,5 +1,6 @@
 #include "dpreduce/methods/gradient_rounds.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -15,6 +16,14 @@ namespace {
 
 constexpr double kSigmoidStart = -10.0;
 constexpr double kWarmStartShare = 0.2;
+constexpr double kMostRoundsForOne = 10.0;
+
+// As many sampled rounds as read the rows as often as full ones would, up to ten for each: more of them see fewer rows
+// a round and gain little.
+std::uint64_t rounds_on_samples(std::uint64_t full_rounds, double rate) {
+  const double rounds = static_cast<double>(full_rounds) * std::min(1.0 / rate, kMostRoundsForOne);
+  return static_cast<std::uint64_t>(std::llround(rounds));
+}
 
 // W_0, K x d.
 std::vector<double> initial_weights(std::size_t classes, const Preprocessing& preprocessing, double score) {
@@ -56,13 +65,14 @@ std::vector<double> without_intercept(const std::vector<double>& directions, std
 
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds) {
   const Loss loss = options.loss.value_or(Loss::kSoftmax);
-  return {.rounds = options.rounds.value_or(default_rounds),
+  const double rate = options.batch.value_or(1.0);
+  return {.rounds = options.rounds.value_or(rounds_on_samples(default_rounds, rate)),
           .loss = loss,
           .iterate = options.iterate.value_or(Iterate::kLast),
           .warm_start_share =
               options.warm_start ? std::optional(options.warm_start_share.value_or(kWarmStartShare)) : std::nullopt,
           .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0,
-          .sampling_rate = options.batch.value_or(1.0)};
+          .sampling_rate = rate};
 }
 
 nlohmann::json to_json(const RoundSettings& settings) {

@@ -56,8 +56,9 @@ struct RoundSettings {
   double sampling_rate = 1.0;              ///< q: a row enters a round by a coin of its own; 1: all do
 };
 
-/// What `options` say of rounds, with the method's own number of them where they say nothing. With sigmoid loss every
-/// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Table 7).
+/// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
+/// q times as many, at most ten times. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
+/// public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
 /// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share", on samples "batch": for reports,

@@ -27,7 +27,8 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
   add_count(app, "--rounds", options.rounds,
-            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 10, 40, 40, 6")
+            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 10, 40, 40, 6; with "
+            "--batch Q 1/Q times as many, at most 400")
       ->group("Method");
   app.add_option("--batch", options.batch,
                  "gd, adam: a row enters a round by a secret coin of this probability (Poisson sampling); accounted by "
