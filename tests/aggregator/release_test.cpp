@@ -286,14 +286,17 @@ class SampledReleaserTest : public ReleaserTest {
  protected:
   static constexpr std::uint64_t kRounds = 3;
 
-  Releaser releaser(Replay replay, std::optional<DataSetBudget> limit = std::nullopt,
-                    std::optional<std::uint64_t> seed = std::nullopt) {
+  static NoisePlan plan() {
     ReleaseRequest request = gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0);
     request.sampling_rate = 0.1;
     const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1.0, 1e-6);
+    return make_sampled_noise_plan(budget, Accountant::kRdp, Adjacency::kAddRemove, {request});
+  }
+
+  Releaser releaser(Replay replay, std::optional<DataSetBudget> limit = std::nullopt,
+                    std::optional<std::uint64_t> seed = std::nullopt) {
     const std::array<std::byte, 32> key{};
-    return Releaser(ranks_, make_sampled_noise_plan(budget, Accountant::kRdp, Adjacency::kAddRemove, {request}),
-                    seed ? NoiseKey::from_seed(*seed) : NoiseKey::from_bytes(key),
+    return Releaser(ranks_, plan(), seed ? NoiseKey::from_seed(*seed) : NoiseKey::from_bytes(key),
                     {.ledger_path = ledger_.string(), .limit = limit, .replay = replay}, context("gd"));
   }
 
@@ -364,7 +367,7 @@ TEST_F(SampledReleaserTest, ASeedRepeatsCoinsAndNoise) {
 }
 
 TEST_F(SampledReleaserTest, ARunMaySpendItsDataSetsBudgetAndNoMore) {
-  const DataSetBudget limit{1.0, 1e-6};
+  const DataSetBudget limit{epsilon_of(spending_of(plan()), 1e-6), 1e-6};
   run(releaser(Replay::kNever, limit), kRounds);
   EXPECT_THROW(run(releaser(Replay::kNever, limit), 1), BudgetRefused);
   EXPECT_EQ(Ledger::read(ledger_).size(), kRounds);
