@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -305,7 +306,7 @@ class SampledReleaserTest : public ReleaserTest {
     std::vector<std::vector<std::int64_t>> released;
     for (std::uint64_t round = 0; round < rounds; ++round) {
       const Release release = releaser.release_of_sample("gradient", [&](const SecretVector<std::byte>& secret) {
-        secrets_.emplace_back(secret.begin(), secret.end());
+        secrets_.emplace_back(reinterpret_cast<const char*>(secret.data()), secret.size());
         Statistic statistic = empty_statistic(gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0));
         statistic.block(0)[0] = 1000 * data + std::to_integer<std::int64_t>(secret[0]);
         return statistic;
@@ -315,7 +316,7 @@ class SampledReleaserTest : public ReleaserTest {
     return released;
   }
 
-  std::vector<std::vector<std::byte>> secrets_;
+  std::vector<std::string> secrets_;
 };
 
 TEST_F(SampledReleaserTest, EveryRoundHasCoinsAndALedgerLineOfItsOwn) {
