@@ -33,19 +33,18 @@ std::string release_id(const std::string& run_id, std::string_view release) {
   return fmt::format("{}/{}", run_id, release);
 }
 
-// What so many rounds of a release cost.
-double mu_of_rounds(const PlannedRelease& planned, std::uint64_t rounds) {
-  std::vector<double> sigmas;
-  for (const PlannedBlock& block : planned.blocks) sigmas.push_back(block.sigma);
-  return realised_mu(sigmas, planned.profiles, rounds);
-}
-
 // Whether a charge on file is of this very release, but for the run that made it.
 bool is_same_release(LedgerEntry on_file, const LedgerEntry& entry) {
   const auto release_of = [](const std::string& id) { return id.substr(id.find('/') + 1); };
   if (release_of(on_file.release_id) != release_of(entry.release_id)) return false;
   on_file.release_id = entry.release_id;
   return on_file == entry;
+}
+
+// The same, but for run and statistic.
+bool has_same_terms(LedgerEntry on_file, const LedgerEntry& entry) {
+  on_file.data_digest = entry.data_digest;
+  return is_same_release(std::move(on_file), entry);
 }
 
 }  // namespace
@@ -125,14 +124,49 @@ LedgerEntry ChargedRun::entry_of(const std::string& label, const std::string& fi
   return entry;
 }
 
-std::string ChargedRun::charge(const PlannedRelease& planned, const std::string& fingerprint) {
-  const std::string label = label_of_round(planned, rounds_begun_.at(planned.name));
-  LedgerEntry entry = entry_of(label, fingerprint);
+// Of the round that was begun.
+LedgerEntry ChargedRun::entry_of(const PlannedRelease& planned, const std::string& fingerprint) const {
+  LedgerEntry entry = entry_of(label_of_begun(planned), fingerprint);
   for (const PlannedBlock& block : planned.blocks) {
     entry.blocks.push_back({block.name, block.elements, block.sensitivity, block.sigma});
   }
+  entry.sampling_rate = planned.sampling_rate;
   entry.mu = mu_of_rounds(planned, 1);
-  return charge(entry, label, fingerprint);
+  return entry;
+}
+
+std::string ChargedRun::label_of_begun(const PlannedRelease& planned) const {
+  return label_of_round(planned, rounds_begun_.at(planned.name));
+}
+
+std::string ChargedRun::charge(const PlannedRelease& planned, const std::string& fingerprint) {
+  return charge(entry_of(planned, fingerprint), label_of_begun(planned), fingerprint);
+}
+
+std::vector<std::string> ChargedRun::sample_ids(const PlannedRelease& planned) const {
+  const LedgerEntry entry = entry_of(planned, {});
+  std::vector<std::string> ids;
+  if (charging_.replay == Replay::kChargedBefore && !has_new_sample_) {
+    const std::vector<LedgerRecord> records = Ledger::read(charging_.ledger_path);
+    for (auto record = records.rbegin(); record != records.rend(); ++record) {
+      if (has_same_terms(record->entry, entry)) ids.push_back(record->entry.release_id);
+    }
+  }
+  ids.push_back(entry.is_private ? entry.release_id : release_id("seeded", label_of_begun(planned)));
+  return ids;
+}
+
+bool ChargedRun::is_on_file(const PlannedRelease& planned, const std::string& id,
+                            const std::string& fingerprint) const {
+  LedgerEntry entry = entry_of(planned, fingerprint);
+  entry.release_id = id;
+  const std::vector<LedgerRecord> records = Ledger::read(charging_.ledger_path);
+  return std::any_of(records.begin(), records.end(), [&](const LedgerRecord& record) { return record.entry == entry; });
+}
+
+std::string ChargedRun::charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint) {
+  has_new_sample_ = true;
+  return append(entry_of(planned, fingerprint), label_of_begun(planned), fingerprint);
 }
 
 std::string ChargedRun::charge(const PlannedSelection& planned, const std::string& fingerprint) {
@@ -148,6 +182,10 @@ std::string ChargedRun::charge(const LedgerEntry& entry, const std::string& labe
                                       [&](const LedgerRecord& record) { return is_same_release(record.entry, entry); });
     if (charged != records.rend()) return fmt::format("{}/{}", charged->entry.release_id, fingerprint);
   }
+  return append(entry, label, fingerprint);
+}
+
+std::string ChargedRun::append(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint) {
   std::optional<Allowance> allowance;
   if (charging_.limit && entry.is_private) allowance = Allowance{*charging_.limit, plan_.adjacency, remaining()};
   ledger_.append(entry, allowance);
@@ -168,7 +206,12 @@ Spending ChargedRun::remaining() const {
   std::vector<double> mus;
   for (const PlannedRelease& planned : plan_.releases) {
     const std::uint64_t left = rounds_left(planned.name, planned.rounds);
-    if (left > 0) mus.push_back(mu_of_rounds(planned, left));
+    if (left == 0) continue;
+    if (planned.is_sampled()) {
+      rest.samples.push_back(sampled_rounds(mu_of_rounds(planned, 1), planned.sampling_rate, left));
+    } else {
+      mus.push_back(mu_of_rounds(planned, left));
+    }
   }
   rest.mu = gdp_compose(mus);
   for (const PlannedSelection& planned : plan_.selections) {

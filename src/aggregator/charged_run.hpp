@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dpreduce/privacy/ledger.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
@@ -77,6 +78,18 @@ class ChargedRun {
   std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
   std::string charge(const PlannedSelection& planned, const std::string& fingerprint);
 
+  /// The ids under which the sample of the round that was begun may have been drawn: with Replay::kChargedBefore those
+  /// of charges on file that differ in run and statistic alone, the newest first, until one round was new; last, that
+  /// of a sample nobody has drawn. On the coordinator. Throws as Ledger::read.
+  std::vector<std::string> sample_ids(const PlannedRelease& planned) const;
+
+  /// Whether that round was charged under this id, of that very statistic: then it is repeated. On the coordinator.
+  bool is_on_file(const PlannedRelease& planned, const std::string& id, const std::string& fingerprint) const;
+
+  /// As charge, for the last of sample_ids: never a repetition. Two samples may have the same statistic, and whether
+  /// they do is nobody's business.
+  std::string charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint);
+
   /// The key's stream of that purpose and context.
   RandomStream stream(std::string_view purpose, const std::string& context) const;
 
@@ -84,6 +97,9 @@ class ChargedRun {
   void begin(const std::string& name, std::uint64_t planned_rounds);
   std::uint64_t rounds_left(const std::string& name, std::uint64_t planned_rounds) const;
   LedgerEntry entry_of(const std::string& label, const std::string& fingerprint) const;
+  LedgerEntry entry_of(const PlannedRelease& planned, const std::string& fingerprint) const;
+  std::string label_of_begun(const PlannedRelease& planned) const;
+  std::string append(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
   std::string charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
   Spending remaining() const;
 
@@ -94,7 +110,8 @@ class ChargedRun {
   Ledger ledger_;
   LedgerContext context_;
   std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;
-  std::string current_;  // what was begun last: its round is not yet charged
+  std::string current_;          // what was begun last: its round is not yet charged
+  bool has_new_sample_ = false;  // some round took a sample that no run had drawn before
 };
 
 }  // namespace dpreduce

@@ -1,6 +1,7 @@
 #include "dpreduce/aggregator/release.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -47,13 +48,52 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging c
 }
 
 Release Releaser::release(std::string_view name, Statistic local) {
-  const PlannedRelease* planned = run_ ? &run_->plan().release(name) : nullptr;
-  if (planned != nullptr) {
-    run_->begin(*planned);
+  if (!run_) return noised_sum(nullptr, {}, std::move(local));
+  const PlannedRelease& planned = run_->plan().release(name);
+  DPREDUCE_ASSERT(!planned.is_sampled());
+  run_->begin(planned);
+  const std::string whole = run_->fingerprint(ranks_, name, local);
+  std::string id;
+  ranks_.together([&] {
+    if (ranks_.is_coordinator()) id = run_->charge(planned, whole);
+  });
+  return noised_sum(&planned, id, std::move(local));
+}
+
+Release Releaser::release_of_sample(std::string_view name, const StatisticOfSample& statistic_of) {
+  if (!run_) return noised_sum(nullptr, {}, statistic_of(SecretVector<std::byte>(32)));
+  const PlannedRelease& planned = run_->plan().release(name);
+  DPREDUCE_ASSERT(planned.is_sampled());
+  run_->begin(planned);
+  std::vector<std::string> ids;
+  ranks_.together([&] {
+    if (ranks_.is_coordinator()) ids = run_->sample_ids(planned);
+  });
+  for (std::size_t next = 0;; ++next) {
+    const std::string sample = ranks_.is_coordinator() ? ids[next] : std::string();
+    Statistic local = statistic_of(run_->shared_secret(ranks_, "row coins", sample));
     const std::string whole = run_->fingerprint(ranks_, name, local);
+    std::string id;  // of the noise; none: another sample is tried
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
-      const std::string id = run_->charge(*planned, whole);
+      if (next + 1 == ids.size()) {
+        id = run_->charge_new_sample(planned, whole);
+      } else if (run_->is_on_file(planned, sample, whole)) {
+        id = fmt::format("{}/{}", sample, whole);
+      }
+    });
+    std::array<std::byte, 1> is_settled{std::byte{!id.empty()}};
+    ranks_.broadcast(is_settled);
+    if (is_settled[0] != std::byte{0}) return noised_sum(&planned, id, std::move(local));
+    cleanse(local.words().data(), local.words().size_bytes());
+  }
+}
+
+// With noise under `id`, where there is a plan.
+Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local) {
+  if (planned != nullptr) {
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator()) return;
       for (const PlannedBlock& block : planned->blocks) {
         add_noise([&](const std::string& context) { return run_->stream("noise", context); }, block, id, block.name,
                   local.block(local.index_of(block.name)));

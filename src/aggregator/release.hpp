@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,9 @@ class Selection {
   std::vector<std::uint64_t> chosen_;
   std::size_t per_group_;
 };
+
+/// From a sample's secret, the same on every rank, to a rank's statistic.
+using StatisticOfSample = std::function<Statistic(const SecretVector<std::byte>& secret)>;
 
 /// Makes the releases of one run. Exists on every rank; plan, key and ledger serve on the coordinator.
 class Releaser {
@@ -76,6 +80,16 @@ class Releaser {
   /// @pre releases have noise.
   std::string seal(std::span<const std::uint64_t> digest) const;
 
+  /// As release, of a round on a Poisson sample: `statistic_of(secret)` is this rank's statistic of the rows that the
+  /// sample with that secret takes (row_coins.hpp), and may be collective.
+  ///
+  /// The secret is the key's stream of the release's id, which no other round or run has. Of a round that was charged
+  /// before, it is that of its charge, and so the sample and the statistic are; where the statistic is another one, its
+  /// noise and its charge are new, and so is the sample: two rounds that are both released never share coins. Without
+  /// noise the secret is 32 zeros. Collective. Cost: a statistic more for every charge of such a round by a run on
+  /// other rows, at most until the first round that is new.
+  Release release_of_sample(std::string_view name, const StatisticOfSample& statistic_of);
+
   /// The secret for digests of the rows of a release in parts (32 bytes): the same on every rank, and in every run with
   /// this noise key. Collective.
   SecretVector<std::byte> row_secret(std::string_view name);
@@ -102,6 +116,7 @@ class Releaser {
   Selection select(const PlannedSelection& selection, Statistic local);
 
  private:
+  Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
   std::vector<std::uint64_t> choose(const PlannedSelection& selection, const std::string& id,
                                     std::span<const std::int64_t> utilities) const;
 

@@ -17,6 +17,7 @@
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/synthetic_files.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
 #include "dpreduce/transport/lifetime.hpp"
 
 namespace dpreduce {
@@ -39,7 +40,8 @@ struct Verdict {
   double epsilon_lower = 0.0;
   double mu_lower = 0.0;
   nlohmann::json details;
-  bool refuted() const { return epsilon_lower > claimed.epsilon || mu_lower > claimed.mu; }
+  bool refutes_mu() const { return claimed.mu && mu_lower > *claimed.mu; }
+  bool refutes_epsilon() const { return epsilon_lower > claimed.epsilon; }
 };
 
 // What a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a conversion of
@@ -47,11 +49,12 @@ struct Verdict {
 Guarantee claim_of(const AuditedMethod& method) {
   const BudgetOptions& budget = method.options().budget;
   Guarantee claim = *method.plan().guarantee;
+  if (!claim.mu) return claim;
   constexpr double kConversionError = 1e-6;
   if (budget.epsilon && *budget.epsilon <= kLargestEpsilonToCheck) {
-    claim.mu = std::min(claim.mu, mu_of_claim(claim.epsilon, claim.delta) * (1.0 + kConversionError));
+    claim.mu = std::min(*claim.mu, mu_of_claim(claim.epsilon, claim.delta) * (1.0 + kConversionError));
   }
-  if (budget.mu) claim.mu = std::min(claim.mu, *budget.mu);
+  if (budget.mu) claim.mu = std::min(*claim.mu, *budget.mu);
   return claim;
 }
 
@@ -138,12 +141,13 @@ nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, doub
   nlohmann::json json{
       {"method", verdict.method},
       {"adjacency", to_string(options.fit.adjacency)},
-      {"claimed", {{"epsilon", verdict.claimed.epsilon}, {"delta", verdict.claimed.delta}, {"mu", verdict.claimed.mu}}},
+      {"claimed",
+       {{"epsilon", verdict.claimed.epsilon}, {"delta", verdict.claimed.delta}, {"mu", or_null(verdict.claimed.mu)}}},
       {"epsilon_lower", verdict.epsilon_lower},
       {"mu_lower", verdict.mu_lower},
       {"epsilon_lower_if_gaussian", epsilon_of_mu(verdict.mu_lower, verdict.claimed.delta)},
       {"confidence", options.confidence},
-      {"refuted", verdict.refuted()},
+      {"refuted", verdict.refutes_mu() || verdict.refutes_epsilon()},
       {"seconds", seconds}};
   json.update(verdict.details);
   return json;
@@ -159,11 +163,15 @@ void print_text(const nlohmann::json& json) {
     fmt::print("observed   {} runs of {} on {} pairs of adjacent data sets\n", json["trials"].dump(),
                json["method"].get<std::string>(), json["pairs"].size());
   }
-  fmt::print("claimed    epsilon {:<10.5g} at delta {:g}, mu {:.5g}\n", number(claimed["epsilon"]),
-             number(claimed["delta"]), number(claimed["mu"]));
+  const bool has_mu = claimed["mu"].is_number();
+  fmt::print("claimed    epsilon {:<10.5g} at delta {:g}, mu {}\n", number(claimed["epsilon"]),
+             number(claimed["delta"]),
+             has_mu ? fmt::format("{:.5g}", number(claimed["mu"])) : "none: rounds on samples");
   fmt::print("proven     epsilon {:<10.5g} whatever the mechanism\n", number(json["epsilon_lower"]));
-  fmt::print("           mu      {:<10.5g} (epsilon {:.5g}) of a Gaussian one\n", number(json["mu_lower"]),
-             number(json["epsilon_lower_if_gaussian"]));
+  if (has_mu) {
+    fmt::print("           mu      {:<10.5g} (epsilon {:.5g}) of a Gaussian one\n", number(json["mu_lower"]),
+               number(json["epsilon_lower_if_gaussian"]));
+  }
   fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
              json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),
              number(json["seconds"]));
@@ -190,8 +198,8 @@ void run_command(const AuditOptions& options, Communicator& ranks) {
       print_text(json);
     }
     std::fflush(stdout);
-    if (verdict.mu_lower > verdict.claimed.mu) refute("mu", verdict.mu_lower, verdict.claimed.mu);
-    if (verdict.epsilon_lower > verdict.claimed.epsilon) {
+    if (verdict.refutes_mu()) refute("mu", verdict.mu_lower, *verdict.claimed.mu);
+    if (verdict.refutes_epsilon()) {
       refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
     }
   });

@@ -80,7 +80,7 @@ std::vector<std::string> attacker_words(const Consequences& consequences) {
 
 bool is_another_round(const ReportedBlock& block, const ReportedBlock& first) {
   return block.name == first.name && block.sigma == first.sigma && block.sensitivity == first.sensitivity &&
-         block.coordinates == first.coordinates;
+         block.coordinates == first.coordinates && block.sampling_rate == first.sampling_rate;
 }
 
 std::vector<std::string> released_words(const ReportedRun& run) {
@@ -95,9 +95,12 @@ std::vector<std::string> released_words(const ReportedRun& run) {
     const std::string times = last == first ? "" : fmt::format(", {} times", last - first + 1);
     words.push_back(fmt::format(
         "{} ({}{}): {} number{}{}, each with {} of standard deviation {:g} in the block's integer units, {:.4g} "
-        "times the most that one change moves the block{}",
+        "times the most that one change moves the block{}{}",
         block.name, block.release, rounds, block.coordinates, block.coordinates == 1 ? "" : "s", times,
         run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity,
+        block.sampling_rate < 1.0
+            ? fmt::format("; a row counts with probability {:g}, by a secret coin in every round", block.sampling_rate)
+            : "",
         block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : ""));
     first = last + 1;
   }
@@ -183,6 +186,7 @@ nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>
                                 {"coordinates", block.coordinates},
                                 {"sensitivity", block.sensitivity},
                                 {"sigma", block.sigma},
+                                {"sampling_rate", block.sampling_rate},
                                 {"noise_multiplier", block.sigma / block.sensitivity}});
   }
   for (const auto& [heading, sentences] : sections_of(run, consequences)) json["words"][heading] = sentences;

@@ -59,7 +59,8 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
   }
   if (plan.guarantee) {
     const Guarantee& g = *plan.guarantee;
-    fmt::print("privacy    epsilon {:g} at delta {:g} (mu {:.6g}), {}{}\n", g.epsilon, g.delta, g.mu,
+    fmt::print("privacy    epsilon {:g} at delta {:g} ({}), {}{}\n", g.epsilon, g.delta,
+               g.mu ? fmt::format("mu {:.6g}", *g.mu) : fmt::format("by {}", to_string(options.budget.accountant)),
                to_string(options.adjacency), plan.is_private ? "" : "; seeded, so NOT private");
     fmt::print("ledger     {}\n", options.ledger);
   } else {

@@ -9,6 +9,8 @@
 
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
+#include "dpreduce/privacy/spending.hpp"
 
 namespace dpreduce {
 namespace {
@@ -35,16 +37,24 @@ void print_text(const std::vector<LedgerRecord>& records) {
       print_selection(record, seeded);
       continue;
     }
-    fmt::print("{}  {}  {}  mu {:.6g}{}\n", record.utc_time, entry.release_id, entry.method, entry.mu, seeded);
+    fmt::print(
+        "{}  {}  {}  mu {:.6g}{}{}\n", record.utc_time, entry.release_id, entry.method, entry.mu,
+        entry.sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", entry.sampling_rate) : "",
+        seeded);
     for (const LedgerBlock& block : entry.blocks) {
       fmt::print("    {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
                  block.sensitivity, block.sigma);
     }
   }
+  const Spending spent = spending_of(records, Adjacency::kAddRemove);
   fmt::print("{} releases", records.size());
   if (!records.empty()) fmt::print("; if all were about the same records: mu {:.6g} together", composed_mu(records));
   if (std::any_of(records.begin(), records.end(), [](const auto& record) { return record.entry.selection; })) {
     fmt::print(" (without selections), rho {:.6g} (with them)", composed_rho(records));
+  }
+  if (!spent.samples.empty()) {
+    fmt::print(" (without sampled rounds), epsilon {:.6g} at delta {:g} (with everything)",
+               epsilon_of(spent, kDeltaToTell), kDeltaToTell);
   }
   fmt::print("\n");
 }
@@ -59,9 +69,13 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks) {
     if (options.format == OutputFormat::kText) return print_text(records);
     nlohmann::json releases = nlohmann::json::array();
     for (const LedgerRecord& record : records) releases.push_back(nlohmann::json::parse(print_record(record)));
-    fmt::print(
-        "{}\n",
-        nlohmann::json{{"releases", releases}, {"mu", composed_mu(records)}, {"rho", composed_rho(records)}}.dump(2));
+    nlohmann::json json{{"releases", releases}, {"mu", composed_mu(records)}, {"rho", composed_rho(records)}};
+    const Spending spent = spending_of(records, Adjacency::kAddRemove);
+    if (!spent.samples.empty()) {
+      json["epsilon"] = epsilon_of(spent, kDeltaToTell);
+      json["delta"] = kDeltaToTell;
+    }
+    fmt::print("{}\n", json.dump(2));
   });
 }
 

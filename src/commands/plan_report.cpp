@@ -26,9 +26,10 @@ double noise_in_rows(const FitPlan& plan) {
   return sums.sigma / (lattice.scale() * lattice.clip_norm);
 }
 
-nlohmann::json block_json(const PlannedBlock& block, const std::string& release) {
+nlohmann::json block_json(const PlannedBlock& block, const std::string& release, double sampling_rate) {
   nlohmann::json json{{"name", block.name},   {"release", release}, {"sensitivity", block.sensitivity},
                       {"sigma", block.sigma}, {"mu", block.mu},     {"coordinates", block.elements}};
+  if (sampling_rate < 1) json["sampling_rate"] = sampling_rate;
   if (block.noise == BlockNoise::kSymmetric) json["sigma_off_diagonal"] = off_diagonal_sigma(block.sigma);
   return json;
 }
@@ -46,7 +47,7 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
   for (const PlannedRelease& release : plan.noise->releases) {
     for (std::uint64_t round = 1; round <= release.rounds; ++round) {
       for (const PlannedBlock& block : release.blocks) {
-        json["releases"].push_back(block_json(block, label_of_round(release, round)));
+        json["releases"].push_back(block_json(block, label_of_round(release, round), release.sampling_rate));
       }
     }
   }
@@ -88,14 +89,19 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan) {
     fmt::print("noise      none: NOT private\n");
     return;
   }
-  fmt::print("budget     epsilon {:g} at delta {:g}, mu {:.6g}, rho {:.6g}, {}\n", plan.guarantee->epsilon,
-             plan.guarantee->delta, plan.guarantee->mu, plan.guarantee->rho, to_string(options.adjacency));
+  const Guarantee& g = *plan.guarantee;
+  fmt::print("budget     epsilon {:g} at delta {:g}, {}, {}\n", g.epsilon, g.delta,
+             g.mu ? fmt::format("mu {:.6g}, rho {:.6g}", *g.mu, *g.rho)
+                  : fmt::format("by {}", to_string(options.budget.accountant)),
+             to_string(options.adjacency));
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {
-      fmt::print("noise      {:<14} {:>10} coordinates, sensitivity {:.9g}, sigma {:.9g}, mu {:.6g}{}{}\n", block.name,
-                 block.elements, block.sensitivity, block.sigma, block.mu,
-                 release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
-                 block.noise == BlockNoise::kSymmetric ? " (off the diagonal sigma / sqrt(2))" : "");
+      fmt::print(
+          "noise      {:<14} {:>10} coordinates, sensitivity {:.9g}, sigma {:.9g}, mu {:.6g}{}{}{}\n", block.name,
+          block.elements, block.sensitivity, block.sigma, block.mu,
+          release.is_sampled() ? fmt::format(" of a row that is drawn (probability {:g})", release.sampling_rate) : "",
+          release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
+          block.noise == BlockNoise::kSymmetric ? " (off the diagonal sigma / sqrt(2))" : "");
     }
   }
   for (const PlannedSelection& selection : plan.noise->selections) {

@@ -91,6 +91,9 @@ std::vector<ReportedBlock> blocks_of(const ReportFields& report, const json& pri
                       .coordinates = report.count(release, "coordinates"),
                       .sensitivity = report.number(release, "sensitivity", kSmallestFigure, kLargestFigure),
                       .sigma = report.number(release, "sigma", kSmallestFigure, kLargestFigure),
+                      .sampling_rate = release.contains("sampling_rate")
+                                           ? report.number(release, "sampling_rate", kSmallestFigure, 1.0)
+                                           : 1.0,
                       .is_symmetric = release.contains("sigma_off_diagonal")});
   }
   return blocks;

@@ -17,7 +17,8 @@ struct ReportedBlock {
   std::uint64_t coordinates = 0;
   double sensitivity = 0.0;
   double sigma = 0.0;
-  bool is_symmetric = false;  ///< the upper triangle of a Gram matrix
+  double sampling_rate = 1.0;  ///< of the round that released it; 1: all rows
+  bool is_symmetric = false;   ///< the upper triangle of a Gram matrix
 };
 
 struct ReportedSelection {

@@ -95,7 +95,7 @@ void print(const SanitizeOptions& options, const Guarantee& guarantee, double si
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("privacy    epsilon {:g} at delta {:g} (mu {:.6g}){}\n", guarantee.epsilon, guarantee.delta, guarantee.mu,
+  fmt::print("privacy    epsilon {:g} at delta {:g} (mu {:.6g}){}\n", guarantee.epsilon, guarantee.delta, *guarantee.mu,
              is_private ? "" : "; seeded, so NOT private");
   fmt::print("protects   {}\n", kProtected);
   fmt::print("not        {}\n", kNotProtected);

@@ -25,7 +25,7 @@ void print_json(const SplitOptions& options, const Guarantee& guarantee, const s
 }
 
 void print_text(const SplitOptions& options, const Guarantee& guarantee, const std::vector<BlockNoise>& noise) {
-  fmt::print("budget   mu {:.15g}, rho {:.15g}; epsilon {:.15g} at delta {:g}\n", guarantee.mu, guarantee.rho,
+  fmt::print("budget   mu {:.15g}, rho {:.15g}; epsilon {:.15g} at delta {:g}\n", *guarantee.mu, *guarantee.rho,
              guarantee.epsilon, guarantee.delta);
   for (std::size_t block = 0; block < noise.size(); ++block) {
     fmt::print("{}: sigma {:.15g}, variance {:.15g}, {:.6g} % of mu^2\n", options.blocks[block].name,

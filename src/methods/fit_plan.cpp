@@ -14,8 +14,10 @@
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/privacy/sampled_plan.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"
 #include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 namespace {
@@ -115,20 +117,25 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
       throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
     }
   } else {
-    const double mu = budget_from(budget).mu(budget.accountant);
-    double mu_of_releases = mu;
-    double mu_of_choice = 0.0;
-    if (options.choose && options.validation.x.empty()) {
-      const double share = options.choose_share.value_or(kChooseShare);
-      plan.choice = planned_choice(mu * std::sqrt(share), method->candidates());
-      mu_of_choice = selection_mu(plan.choice->terms.epsilon);
-      mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
+    if (options.batch) {
+      plan.noise = make_sampled_noise_plan(budget_from(budget), budget.accountant, options.adjacency, plan.requests);
+      plan.guarantee = sampled_guarantee_of(budget);
+    } else {
+      const double mu = budget_from(budget).mu(budget.accountant);
+      double mu_of_releases = mu;
+      double mu_of_choice = 0.0;
+      if (options.choose && options.validation.x.empty()) {
+        const double share = options.choose_share.value_or(kChooseShare);
+        plan.choice = planned_choice(mu * std::sqrt(share), method->candidates());
+        mu_of_choice = selection_mu(plan.choice->terms.epsilon);
+        mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
+      }
+      plan.noise = make_noise_plan(mu_of_releases, options.adjacency, plan.requests);
+      if (plan.choice) plan.noise = with_selections(std::move(*plan.noise), {*plan.choice});
+      const std::array mus{plan.noise->mu, mu_of_choice};
+      plan.guarantee = guarantee_of(budget, gdp_compose(mus));
+      DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
     }
-    plan.noise = make_noise_plan(mu_of_releases, options.adjacency, plan.requests);
-    if (plan.choice) plan.noise = with_selections(std::move(*plan.noise), {*plan.choice});
-    const std::array mus{plan.noise->mu, mu_of_choice};
-    plan.guarantee = guarantee_of(budget, gdp_compose(mus));
-    DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
     plan.is_private = !options.seed.has_value();
     if (options.limit_epsilon || options.limit_delta) {
       if (!options.limit_epsilon || !options.limit_delta) {
@@ -147,6 +154,9 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
     largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
   }
   plan.projection_elements = (options.method == Method::kFc ? plan.dim : options.pca) * pooled_dim;
+  if (options.batch) {
+    largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));
+  }
   plan.memory_bytes = (options.memory_mib.value() << 20) + largest_release + plan.projection_elements * sizeof(double);
   return plan;
 }

@@ -19,6 +19,14 @@ namespace {
 constexpr double kSigmoidStart = -10.0;
 constexpr double kWarmStartShare = 0.2;
 constexpr double kNoiseInScores = 0.9;
+constexpr double kMostRoundsOnSamples = 400.0;
+
+// As many sampled rounds as read the rows as often as full ones would, but no more than help.
+std::uint64_t rounds_on_samples(std::uint64_t full_rounds, double rate) {
+  if (rate == 1.0) return full_rounds;
+  return static_cast<std::uint64_t>(
+      std::llround(std::min(static_cast<double>(full_rounds) / rate, kMostRoundsOnSamples)));
+}
 
 // W_0, K x d.
 std::vector<double> initial_weights(std::size_t classes, const Preprocessing& preprocessing, double score) {
@@ -91,13 +99,15 @@ double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm) 
 
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds) {
   const Loss loss = options.loss.value_or(Loss::kSoftmax);
-  return {.rounds = options.rounds.value_or(default_rounds),
+  const double rate = options.batch.value_or(1.0);
+  return {.rounds = options.rounds.value_or(rounds_on_samples(default_rounds, rate)),
           .loss = loss,
           .iterate = options.iterate.value_or(Iterate::kLast),
           .choose = options.choose,
           .warm_start_share =
               options.warm_start ? std::optional(options.warm_start_share.value_or(kWarmStartShare)) : std::nullopt,
-          .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0};
+          .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0,
+          .sampling_rate = rate};
 }
 
 std::size_t iterates_to_choose_among(const RoundSettings& settings) {
@@ -109,12 +119,14 @@ nlohmann::json to_json(const RoundSettings& settings) {
                       {"loss", to_string(settings.loss)},
                       {"iterate", to_string(settings.iterate)},
                       {"intercept", kInterceptShare}};
+  if (settings.sampling_rate < 1.0) json["batch"] = settings.sampling_rate;
   if (settings.warm_start_share) json["warm_start_share"] = *settings.warm_start_share;
   return json;
 }
 
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own) {
+  own.back().sampling_rate = settings.sampling_rate;
   if (!settings.warm_start_share) return own;
   for (ReleaseRequest& request : own) request.share *= 1.0 - *settings.warm_start_share;
   own.insert(own.end() - 1, registered_statistic("class_means").request(terms, *settings.warm_start_share));
@@ -125,7 +137,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
   run.keep_rows();
   const Lattice lattice = run.lattice();
-  const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale();
+  const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale() * settings.sampling_rate;
   std::vector<double> directions;
   std::optional<LatticeWeights> lattice_directions;
   std::optional<Prior> prior;

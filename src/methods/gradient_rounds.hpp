@@ -4,7 +4,9 @@
 //
 // Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767. A released entry is the sum over rows in
 // lattice units; divided by unit = Lattice{1, K}.scale() * Lattice{C, d}.scale() it is in feature units, with noise of
-// known standard deviation s = sigma / unit. Sums, never means: no rule knows n.
+// known standard deviation s = sigma / unit. Sums, never means: no rule knows n, nor how many rows a sample took. Of a
+// Poisson sample at rate q the unit is q times that one: gradients are unbiased for the sum over all rows, and a step
+// rule need not know of samples.
 //
 // What a rule does is post-processing of releases. It runs on the coordinator alone, so that W has the same bits for
 // any number of ranks.
@@ -30,7 +32,7 @@ inline constexpr double kInterceptShare = 0.1;
 /// A round, as its step rule sees it.
 struct NoisedRound {
   std::uint64_t round;               ///< t, from 1
-  std::span<const double> gradient;  ///< K x d, in feature units
+  std::span<const double> gradient;  ///< K x d, in feature units; estimates the sum over all rows
   double sigma;                      ///< s: of the noise of each of its entries; 0 without noise
   const Release& release;            ///< all that the round released
 };
@@ -57,21 +59,23 @@ struct RoundSettings {
   std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; empty: none are
   double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
   std::string_view release = "gradient";   ///< its block "gradient" is K x d
+  double sampling_rate = 1.0;              ///< q: a row enters a round by a coin of its own; 1: all do
 };
 
-/// What `options` say of rounds, with the method's own number of them where they say nothing. With sigmoid loss every
-/// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Table 7).
+/// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
+/// q times as many, at most ten times. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
+/// public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
 /// How many iterates train_in_rounds has to choose among.
 std::size_t iterates_to_choose_among(const RoundSettings& settings);
 
-/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share": for reports, and for what a ledger
-/// line is bound to.
+/// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share", on samples "batch": for reports,
+/// and for what a ledger line is bound to.
 nlohmann::json to_json(const RoundSettings& settings);
 
 /// What a method releases whose own releases are `own`, rounds last: with a warm start, class means before the rounds.
-/// Shares of `own` add up to 1, and so do those of the result.
+/// Shares of `own` add up to 1, and so do those of the result. Rounds are sampled as the settings say.
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own);
 

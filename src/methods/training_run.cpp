@@ -1,6 +1,7 @@
 #include "dpreduce/methods/training_run.hpp"
 
 #include <array>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -25,6 +26,7 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       public_rows_(public_rows) {}
 
 Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
+                                       const RowSample* sample,
                                        const std::function<Statistic(const StatisticInputs&)>& compute) {
   if (keeps_rows_ && &rows == &rows_) keep_rows_now();
   std::optional<Statistic> local;
@@ -35,14 +37,23 @@ Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, 
       show(share);
     };
     const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
-    local.emplace(compute({rows, transform_, stream_, on_chunk, point, kept}));
+    local.emplace(compute({rows, transform_, stream_, on_chunk, point, kept, sample}));
   });
   return std::move(*local);
 }
 
-Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point) {
-  return local_statistic(request.name, rows, point, [&](const StatisticInputs& inputs) {
+Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+                                       const RowSample* sample) {
+  return local_statistic(request.name, rows, point, sample, [&](const StatisticInputs& inputs) {
     return registered_statistic(request.name).compute(request, inputs);
+  });
+}
+
+Release TrainingRun::release_of_rows(const ReleaseRequest& request, const GradientPoint* point) {
+  if (request.sampling_rate == 1.0) return releaser_.release(request.name, local_statistic(request, rows_, point));
+  return releaser_.release_of_sample(request.name, [&](const SecretVector<std::byte>& secret) {
+    const RowSample sample{secret, request.sampling_rate, first_row()};
+    return local_statistic(request, rows_, point, &sample);
   });
 }
 
@@ -52,7 +63,7 @@ Release TrainingRun::release(std::string_view name, const GradientPoint* point) 
     releaser_.pass_over(name);
     ranks_.together([&] { release = log_ ? log_->next(plan_.noise->release(name)) : Release({}); });
   } else {
-    release = releaser_.release(name, local_statistic(plan_.request(name), rows_, point));
+    release = release_of_rows(plan_.request(name), point);
     ranks_.together([&] {
       if (log_) log_->record(plan_.noise->release(name), *release);
     });
@@ -66,6 +77,17 @@ bool TrainingRun::takes_recorded() {
   if (recorded_ == 0) return false;
   --recorded_;
   return true;
+}
+
+// Place of this rank's first row among the rows of all ranks, in rank order.
+std::uint64_t TrainingRun::first_row() {
+  if (!first_row_) {
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks_.size()), 0);
+    counts[static_cast<std::size_t>(ranks_.rank())] = rows_.range().count;
+    ranks_.sum_everywhere(counts);
+    first_row_ = std::accumulate(counts.begin(), counts.begin() + ranks_.rank(), std::uint64_t{0});
+  }
+  return *first_row_;
 }
 
 Release TrainingRun::sum_public(std::string_view name) {
@@ -84,7 +106,7 @@ Release TrainingRun::sum_public(std::string_view name) {
 
 std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates) {
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
-  Statistic counts = local_statistic("choice", rows, nullptr,
+  Statistic counts = local_statistic("choice", rows, nullptr, nullptr,
                                      [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs); });
   if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
   ranks_.sum_everywhere(counts.words());

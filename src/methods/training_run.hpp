@@ -52,9 +52,9 @@ class TrainingRun {
   TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
               ProgressOf progress, Timings& timings, PublicRows public_rows = {});
 
-  /// The next round of that release, at the coordinator; other ranks get one without blocks. Collective: all ranks stop
-  /// soon after one fails. Gradients need their `point`, the same on every rank. Errors: as for_each_lattice_chunk and
-  /// Releaser::release.
+  /// The next round of that release, of a sample of the rows where the plan has one, at the coordinator; other ranks
+  /// get one without blocks. Collective: all ranks stop soon after one fails. Gradients need their `point`, the same on
+  /// every rank. Errors: as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const GradientPoint* point = nullptr);
 
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
@@ -119,11 +119,14 @@ class TrainingRun {
   void prepare(Preprocessing changed);
   /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
   Statistic local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
-                            const std::function<Statistic(const StatisticInputs&)>& compute);
+                            const RowSample* sample, const std::function<Statistic(const StatisticInputs&)>& compute);
   void keep_rows_now();
   bool takes_recorded();
-  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point);
+  Release release_of_rows(const ReleaseRequest& request, const GradientPoint* point);
   std::size_t index_to_go_with(std::span<const LatticeWeights> candidates);
+  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+                            const RowSample* sample = nullptr);
+  std::uint64_t first_row();
 
   Communicator& ranks_;
   WorkerRows& rows_;
@@ -138,8 +141,9 @@ class TrainingRun {
   PublicRows public_rows_;
   std::string chosen_setting_;
   std::function<void(const Release&)> watcher_;
-  ReleaseLog* log_ = nullptr;   // at the coordinator
-  std::uint64_t recorded_ = 0;  // releases that the log holds and that are still to be taken; on every rank
+  ReleaseLog* log_ = nullptr;               // at the coordinator
+  std::uint64_t recorded_ = 0;              // releases that the log holds and that are still to be taken; on every rank
+  std::optional<std::uint64_t> first_row_;  // once a sample has asked for it
 };
 
 }  // namespace dpreduce

@@ -1,8 +1,11 @@
 #include "dpreduce/worker/statistic_inputs.hpp"
 
-namespace dpreduce {
+#include <optional>
 
-void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
+namespace dpreduce {
+namespace {
+
+void for_each_whole_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
   if (inputs.kept == nullptr) {
     for_each_lattice_chunk(inputs.rows, inputs.transform, inputs.plan, visit, inputs.on_chunk);
     return;
@@ -13,6 +16,25 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
     done += 1.0;
     inputs.on_chunk(done / static_cast<double>(inputs.kept->size()));
   }
+}
+
+}  // namespace
+
+void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
+  if (inputs.sample == nullptr) return for_each_whole_chunk(inputs, visit);
+  RowCoins coins = inputs.sample->coins();
+  std::optional<LatticeRows> drawn;
+  for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
+    if (!drawn) drawn.emplace(chunk.lattice(), kDrawnRowsAtOnce);
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      if (!coins.next()) continue;
+      drawn->append(chunk, row);
+      if (drawn->rows() < kDrawnRowsAtOnce) continue;
+      visit(*drawn);
+      drawn->clear();
+    }
+  });
+  if (drawn && drawn->rows() > 0) visit(*drawn);
 }
 
 }  // namespace dpreduce

@@ -3,6 +3,7 @@
 
 #include "dpreduce/lattice/lattice_weights.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
+#include "dpreduce/randomness/row_coins.hpp"
 #include "dpreduce/worker/lattice_stream.hpp"
 
 namespace dpreduce {
@@ -26,10 +27,16 @@ struct StatisticInputs {
   const StreamPlan& plan;
   const OnChunk& on_chunk;
   const GradientPoint* point = nullptr;  ///< for gradients
-  const KeptChunks* kept = nullptr;  ///< of these rows and this transform; none: they are read and transformed again
+  const KeptChunks* kept = nullptr;   ///< of these rows and this transform; none: they are read and transformed again
+  const RowSample* sample = nullptr;  ///< the rows to count; none: all of them
 };
 
-/// Calls `visit` with each chunk of the rows, kept or not. Errors: as for_each_lattice_chunk.
+/// Rows of a sample that are gathered before they are summed.
+inline constexpr std::size_t kDrawnRowsAtOnce = 1024;
+
+/// Calls `visit` with each chunk of the rows, kept or not. Of a sample with its rows alone, gathered: a row that is not
+/// drawn adds exactly nothing. Memory of a sample: kDrawnRowsAtOnce rows of 2 d + 4 bytes. Errors: as
+/// for_each_lattice_chunk.
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit);
 
 }  // namespace dpreduce

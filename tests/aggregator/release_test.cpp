@@ -1,9 +1,11 @@
 #include "dpreduce/aggregator/release.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/ledger.hpp"
+#include "dpreduce/privacy/sampled_plan.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
@@ -277,6 +280,105 @@ TEST(NewtonRelease, SplitsItsBudgetAsSaid) {
   EXPECT_NEAR(std::pow(plan.releases[0].block("hessians").mu, 2), 0.3, 1e-9);  // of 4 a run, 1 a round
   EXPECT_NEAR(std::pow(plan.releases[0].block("gradient").mu, 2), 0.7, 1e-9);
   EXPECT_EQ(plan.releases[0].block("hessians").squared_sensitivity, hessian_bound(Loss::kSigmoid, 10));
+}
+
+// Rounds on samples. Their statistic is a function of data and coins: 100 data + the first byte of the secret.
+class SampledReleaserTest : public ReleaserTest {
+ protected:
+  static constexpr std::uint64_t kRounds = 3;
+
+  static NoisePlan plan() {
+    ReleaseRequest request = gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0);
+    request.sampling_rate = 0.1;
+    const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1.0, 1e-6);
+    return make_sampled_noise_plan(budget, Accountant::kRdp, Adjacency::kAddRemove, {request});
+  }
+
+  Releaser releaser(Replay replay, std::optional<DataSetBudget> limit = std::nullopt,
+                    std::optional<std::uint64_t> seed = std::nullopt) {
+    const std::array<std::byte, 32> key{};
+    return Releaser(ranks_, plan(), seed ? NoiseKey::from_seed(*seed) : NoiseKey::from_bytes(key),
+                    {.ledger_path = ledger_.string(), .limit = limit, .replay = replay}, context("gd"));
+  }
+
+  // Of `rounds` rounds; secrets that statistics were asked of are appended to `secrets`.
+  std::vector<std::vector<std::int64_t>> run(Releaser releaser, std::uint64_t rounds, std::int64_t data = 0) {
+    std::vector<std::vector<std::int64_t>> released;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const Release release = releaser.release_of_sample("gradient", [&](const SecretVector<std::byte>& secret) {
+        secrets_.emplace_back(reinterpret_cast<const char*>(secret.data()), secret.size());
+        Statistic statistic = empty_statistic(gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0));
+        statistic.block(0)[0] = 1000 * data + std::to_integer<std::int64_t>(secret[0]);
+        return statistic;
+      });
+      released.push_back(values_of(release, "gradient"));
+    }
+    return released;
+  }
+
+  std::vector<std::string> secrets_;
+};
+
+TEST_F(SampledReleaserTest, EveryRoundHasCoinsAndALedgerLineOfItsOwn) {
+  run(releaser(Replay::kNever), kRounds);
+  run(releaser(Replay::kNever), kRounds);
+  EXPECT_EQ(std::set(secrets_.begin(), secrets_.end()).size(), 2 * kRounds);
+  const std::vector<LedgerRecord> records = Ledger::read(ledger_);
+  ASSERT_EQ(records.size(), 2 * kRounds);
+  for (const LedgerRecord& record : records) EXPECT_EQ(record.entry.sampling_rate, 0.1);
+  EXPECT_EQ(composed_mu(records), 0.0);
+}
+
+TEST_F(SampledReleaserTest, AKilledRunIsRepeatedWithItsCoinsAndGoesOnWithNewOnes) {
+  const auto before = run(releaser(Replay::kChargedBefore), 2);
+  const auto resumed = run(releaser(Replay::kChargedBefore), kRounds);
+  EXPECT_EQ(resumed[0], before[0]);
+  EXPECT_EQ(resumed[1], before[1]);
+  EXPECT_EQ(Ledger::read(ledger_).size(), kRounds);
+  ASSERT_EQ(secrets_.size(), 5U);
+  EXPECT_EQ(secrets_[2], secrets_[0]);
+  EXPECT_EQ(secrets_[3], secrets_[1]);
+  // The third run finds rounds of two runs before it.
+  EXPECT_EQ(run(releaser(Replay::kChargedBefore), kRounds), resumed);
+  EXPECT_EQ(Ledger::read(ledger_).size(), kRounds);
+}
+
+TEST_F(SampledReleaserTest, OtherDataHaveOtherCoinsAndChargesOfTheirOwn) {
+  const auto before = run(releaser(Replay::kChargedBefore), 1);
+  const auto changed = run(releaser(Replay::kChargedBefore), 2, 1);
+  EXPECT_NE(changed[0], before[0]);
+  EXPECT_EQ(Ledger::read(ledger_).size(), 3U);
+  // First the coins on file are tried, in vain; they are not asked again in the second round.
+  ASSERT_EQ(secrets_.size(), 4U);
+  EXPECT_EQ(secrets_[1], secrets_[0]);
+  EXPECT_NE(secrets_[2], secrets_[0]);
+  EXPECT_EQ(run(releaser(Replay::kChargedBefore), 1), before) << "back to the first data: their release is on file";
+  EXPECT_EQ(Ledger::read(ledger_).size(), 3U);
+}
+
+TEST_F(SampledReleaserTest, WithoutReplayTheSameStatisticIsReleasedAnew) {
+  EXPECT_NE(run(releaser(Replay::kNever), 1), run(releaser(Replay::kNever), 1));
+  EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+}
+
+TEST_F(SampledReleaserTest, ASeedRepeatsCoinsAndNoise) {
+  const auto first = run(releaser(Replay::kNever, std::nullopt, 5), kRounds);
+  EXPECT_EQ(run(releaser(Replay::kNever, std::nullopt, 5), kRounds), first);
+  EXPECT_NE(run(releaser(Replay::kNever, std::nullopt, 6), kRounds), first);
+}
+
+TEST_F(SampledReleaserTest, ARunMaySpendItsDataSetsBudgetAndNoMore) {
+  const DataSetBudget limit{epsilon_of(spending_of(plan()), 1e-6), 1e-6};
+  run(releaser(Replay::kNever, limit), kRounds);
+  EXPECT_THROW(run(releaser(Replay::kNever, limit), 1), BudgetRefused);
+  EXPECT_EQ(Ledger::read(ledger_).size(), kRounds);
+}
+
+TEST_F(SampledReleaserTest, ASampledReleaseIsNotMadeOfAllRows) {
+  Releaser sampled = releaser(Replay::kNever);
+  EXPECT_THROW(sampled.release("gradient",
+                               empty_statistic(gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0))),
+               std::logic_error);
 }
 
 }  // namespace

@@ -40,6 +40,16 @@ TEST_F(AuditCommandTest, TellsClaimBoundsAndVerdict) {
   EXPECT_THAT(run("--mu 1 --trials 400").out, HasSubstr("the claim stands"));
 }
 
+TEST_F(AuditCommandTest, RoundsOnSamplesClaimNoMu) {
+  const std::string options =
+      "--method gd --batch 0.5 --rounds 4 --epsilon 2 --delta 1e-5 --accountant rdp --trials 800";
+  const ProgramRun done = run(options + " --format json");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_TRUE(done.json()["claimed"]["mu"].is_null());
+  EXPECT_LE(done.json()["epsilon_lower"], 2.0);
+  EXPECT_THAT(run(options).out, HasSubstr("mu none"));
+}
+
 TEST_F(AuditCommandTest, HidesCanariesAmongTheUsersRows) {
   std::vector<float> x(60 * 8, 0.25F);
   std::vector<std::int32_t> y;

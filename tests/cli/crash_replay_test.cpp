@@ -25,17 +25,18 @@ namespace {
 constexpr int kKills = 200;
 constexpr int kKillsOfRounds = 60;
 constexpr int kKillsOfParts = 40;
+constexpr int kKillsOfSamples = 30;
 
 // A folder with data, ledger and model.
 class Site {
  public:
-  explicit Site(std::string method = "--method mean")
+  explicit Site(std::string method = "--method mean --mu 0.5")
       : method_(std::move(method)), rows_(make_rows({900, 700, 500}, 48)) {
     write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
   }
 
   std::vector<std::string> fit() const {
-    return words("fit --train-x x.npy --train-y y.npy --classes 3 --center dp --mu 0.5 --resume --memory 1 " + method_);
+    return words("fit --train-x x.npy --train-y y.npy --classes 3 --center dp --resume --memory 1 " + method_);
   }
 
   std::string model() const {
@@ -105,17 +106,22 @@ void kill_and_resume(const std::string& method, std::size_t releases, int kills)
 }
 
 TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
-  kill_and_resume("--method mean", 2, kKills);
+  kill_and_resume("--method mean --mu 0.5", 2, kKills);
 }
 
 // One charge, and noise that is drawn part by part.
 TEST(CrashReplay, SoAreThePartsOfARelease) {
-  kill_and_resume("--method ls", 2, kKillsOfParts);
+  kill_and_resume("--method ls --mu 0.5", 2, kKillsOfParts);
 }
 
 // Centre, Gram matrix and three gradients, each of which depends on all that came before.
 TEST(CrashReplay, SoAreTheRoundsOfAMethod) {
-  kill_and_resume("--method fc --rounds 3", 5, kKillsOfRounds);
+  kill_and_resume("--method fc --rounds 3 --mu 0.5", 5, kKillsOfRounds);
+}
+
+// A round whose coins were tossed before the kill is repeated with these coins.
+TEST(CrashReplay, SoAreRoundsOnSamples) {
+  kill_and_resume("--method gd --rounds 4 --batch 0.3 --epsilon 2 --delta 1e-6 --accountant rdp", 5, kKillsOfSamples);
 }
 
 TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {

@@ -130,6 +130,8 @@ std::vector<Choices> all_choices() {
   all.push_back({"gd", "--method gd --rounds 3 --center dp"});
   all.push_back({"gd_ball", "--method gd --rounds 3 --radius 2 --learning-rate 0.5 --iterate average --loss sigmoid"});
   all.push_back({"adam", "--method adam --rounds 3 --adjacency replace-one"});
+  all.push_back({"gd_batch", "--method gd --rounds 5 --batch 0.3 --center dp --accountant rdp"});
+  all.push_back({"adam_batch", "--method adam --rounds 3 --batch 0.1 --warm-start --accountant rdp"});
   all.push_back({"gd_warm", "--method gd --rounds 2 --warm-start"});
   all.push_back({"fc_warm", "--method fc --rounds 2 --warm-start --warm-start-share 0.4 --center dp"});
   all.push_back({"newton", "--method newton --rounds 2 --center dp --adjacency replace-one"});
@@ -159,6 +161,25 @@ TEST_F(FitTest, GramMatricesByClassHaveTheSameBytesOnAnyRanks) {
   const std::string expected = fit(kWhole + options);
   for (const int ranks : {1, 2, 3, 5}) EXPECT_TRUE(fit(kWhole + options, ranks) == expected) << ranks;
   EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + options + " --memory 1", 3) == expected);
+}
+
+TEST_F(FitTest, SilosDrawTheirRowsAsIfTheyWereInOneFile) {
+  const std::string options = " --method gd --rounds 3 --batch 0.2 --epsilon 1 --delta 1e-6 --accountant rdp --seed 1";
+  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + options, 3) == fit(kWhole + options));
+}
+
+TEST_F(FitTest, ABatchOfAllRowsIsNone) {
+  for (const std::string method : {"gd", "adam"}) {
+    const std::string options = kWhole + " --rounds 3 --epsilon 1 --delta 1e-6 --seed 1 --method " + method;
+    EXPECT_TRUE(fit(options + " --batch 1") == fit(options)) << method;
+    EXPECT_FALSE(fit(options + " --batch 0.99 --accountant rdp") == fit(options)) << method;
+  }
+}
+
+TEST_F(FitTest, ABatchNeedsNoNoiseWithoutPrivacy) {
+  const std::string options = kWhole + " --method gd --rounds 3 --non-private";
+  EXPECT_EQ(fit(options + " --batch 0.5"), fit(options + " --batch 0.5"));
+  EXPECT_NE(fit(options + " --batch 0.5"), fit(options));
 }
 
 TEST_F(FitTest, SilosWithTheirOwnFilesGiveTheSameBytes) {

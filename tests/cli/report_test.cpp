@@ -296,5 +296,32 @@ TEST_F(ReportTest, ALargeBudgetIsAsAccurateAsNone) {
   }
 }
 
+TEST_F(ReportTest, RoundsOnSamplesTellTheirRateAndNoMu) {
+  const std::string options =
+      "--method gd --rounds 3 --batch 0.25 --center dp --epsilon 2 --delta 1e-6 "
+      "--budget-epsilon 2 --budget-delta 1e-6";
+  ASSERT_EQ(fit(options).exit_code, 0);
+  const json report = this->report();
+  EXPECT_EQ(report["batch"], 0.25);
+  const json privacy = report["privacy"];
+  EXPECT_TRUE(privacy["mu"].is_null());
+  EXPECT_TRUE(privacy["rho"].is_null());
+  EXPECT_EQ(privacy["epsilon"], 2.0);
+  EXPECT_FALSE(privacy["releases"][0].contains("sampling_rate"));  // the centre is of all rows
+  EXPECT_EQ(privacy["releases"].back()["sampling_rate"], 0.25);
+  ASSERT_EQ(ledger().size(), 4U);
+  EXPECT_EQ(json::parse(ledger().back())["sampling_rate"], 0.25);
+  EXPECT_EQ(fit(options).exit_code, 4) << "the data set's budget is spent";
+
+  const ProgramRun explained = run_program(words("privacy explain report.json"), {.folder = folder_.path()});
+  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  EXPECT_THAT(explained.out, HasSubstr("a row counts with probability 0.25"));
+  EXPECT_THAT(explained.out, HasSubstr("no useful bound follows"));
+  const ProgramRun shown = run_program(words("ledger show --format json"), {.folder = folder_.path()});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_GT(shown.json()["epsilon"], 0.5);
+  EXPECT_LT(shown.json()["epsilon"], 2.0);  // at a larger delta than the budget's
+}
+
 }  // namespace
 }  // namespace dpreduce

@@ -54,6 +54,16 @@ std::vector<double> some_weights(std::size_t dim) {
   return weights;
 }
 
+// What a statistic depends on beside its rows.
+struct Terms {
+  Metric metric;
+  Adjacency adjacency;
+  Normalize normalize;
+  Loss loss;
+  bool has_prior = false;   // of gradients
+  bool is_sampled = false;  // rows count by their coins, which are the same in both data sets
+};
+
 WorkerRows written_rows(const Rows& rows, const TemporaryFolder& folder) {
   std::vector<float> x;
   std::vector<std::int32_t> y;
@@ -69,15 +79,17 @@ WorkerRows written_rows(const Rows& rows, const TemporaryFolder& folder) {
 }
 
 Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
-                       const RowTransform& transform, Loss loss, bool has_prior, const Rows& rows) {
+                       const RowTransform& transform, const Terms& terms, const Rows& rows) {
   const TemporaryFolder folder;
   WorkerRows worker = written_rows(rows, folder);
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
   const Prior prior{weights, transform.preprocessing().dim()};
-  const GradientPoint point{weights, loss, has_prior ? &prior : nullptr};
-  return registered.compute(request, {worker, transform, plan, on_chunk, &point});
+  const GradientPoint point{weights, terms.loss, terms.has_prior ? &prior : nullptr};
+  const RowSample sample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0};
+  return registered.compute(request,
+                            {worker, transform, plan, on_chunk, &point, nullptr, terms.is_sampled ? &sample : nullptr});
 }
 
 // Exact squared distance of every block in the norm of its noise: elements beside the diagonal of a symmetric block
@@ -135,14 +147,6 @@ bool is_within(const std::vector<std::uint64_t>& squares, const std::vector<Sens
 // What is done to rows before the statistic.
 enum class Prepared { kPlain, kCentred, kReduced };
 
-struct Terms {
-  Metric metric;
-  Adjacency adjacency;
-  Normalize normalize;
-  Loss loss;
-  bool has_prior = false;  // of gradients
-};
-
 class Sensitivity : public testing::TestWithParam<Terms> {};
 
 TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
@@ -172,7 +176,8 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         Rows rows;
         for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine));
         Rows neighbour = rows;
-        const std::size_t place = engine() % rows.size();
+        // Beside a sample the change is at the end, so that all other rows keep their places and coins.
+        const std::size_t place = GetParam().is_sampled ? rows.size() - 1 : engine() % rows.size();
         if (terms.adjacency == Adjacency::kReplaceOne) {
           neighbour[place] = random_row(engine);
           if (trial % 3 == 0) {  // the far end of the ball
@@ -188,11 +193,12 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         } else if (trial % 2 == 0) {
           neighbour.erase(neighbour.begin() + static_cast<std::ptrdiff_t>(place));
         } else {
-          neighbour.insert(neighbour.begin() + static_cast<std::ptrdiff_t>(place), random_row(engine));
+          neighbour.insert(neighbour.begin() + static_cast<std::ptrdiff_t>(GetParam().is_sampled ? rows.size() : place),
+                           random_row(engine));
         }
-        const auto squares = squared_differences(
-            request, statistic_of(registered, request, transform, GetParam().loss, GetParam().has_prior, rows),
-            statistic_of(registered, request, transform, GetParam().loss, GetParam().has_prior, neighbour));
+        const auto squares =
+            squared_differences(request, statistic_of(registered, request, transform, GetParam(), rows),
+                                statistic_of(registered, request, transform, GetParam(), neighbour));
         EXPECT_TRUE(is_within(squares, request.profiles)) << registered.release;
         for (std::size_t block = 0; block < largest.size(); ++block) {
           largest[block] = std::max(largest[block], squares[block]);
@@ -229,7 +235,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSigmoid},
                     Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid},
                     Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSoftmax},
-                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kNone, Loss::kSoftmax, true}));
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kNone, Loss::kSoftmax, true},
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSoftmax, false, true}));
 
 // One row more: no utility falls, none rises by more than 1, and some do rise.
 TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {

@@ -27,7 +27,13 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
   add_count(app, "--rounds", options.rounds,
-            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6")
+            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6; "
+            "on samples at most 400")
+      ->group("Method");
+  app.add_option("--batch", options.batch,
+                 "gd, adam: a row enters a round by a secret coin of this probability (Poisson sampling); accounted by "
+                 "pld, or rdp; 1, the default: all rows")
+      ->type_name("Q")
       ->group("Method");
   add_optional_choice(app, "--loss", options.loss, "fc, gd, adam, newton: what is descended on; default: softmax")
       ->group("Method");
@@ -331,7 +337,13 @@ void CommandOptions::declare_bench(CLI::App& app) {
 
 Command CommandOptions::chosen(const CLI::App& app) const {
   const auto got = [](const CLI::App& parent, const char* name) { return parent.got_subcommand(name); };
-  if (got(app, "fit")) return validated(fit_);
+  const auto fit_options = [](const CLI::App& command, FitOptions options) {
+    if (options.batch.value_or(1.0) < 1.0 && command.count("--accountant") == 0) {
+      options.budget.accountant = Accountant::kPld;
+    }
+    return options;
+  };
+  if (got(app, "fit")) return validated(fit_options(*app.get_subcommand("fit"), fit_));
   if (got(app, "predict")) return validated(predict_);
   if (got(app, "evaluate")) return validated(evaluate_);
   if (got(app, "privacy")) return chosen_privacy(*app.get_subcommand("privacy"));
@@ -340,7 +352,11 @@ Command CommandOptions::chosen(const CLI::App& app) const {
     return validated(synth_);
   }
   if (got(app, "inspect")) return validated(inspect_);
-  if (got(app, "audit")) return validated(audit_);
+  if (got(app, "audit")) {
+    AuditOptions audit = audit_;
+    audit.fit = fit_options(*app.get_subcommand("audit"), std::move(audit.fit));
+    return validated(std::move(audit));
+  }
   if (got(app, "ledger")) {
     const CLI::App& ledger = *app.get_subcommand("ledger");
     if (got(ledger, "verify")) return ledger_verify_;

@@ -49,6 +49,7 @@ struct FitOptions {
   std::optional<double> alpha;          ///< ls: weight of all rows beside a class's own; empty: as the method likes it
   std::optional<double> lambda;         ///< ls: ridge, in feature units squared; empty: from the noise
   std::optional<std::uint64_t> rounds;  ///< of training; empty: as the method likes it
+  std::optional<double> batch;          ///< gd, adam: sampling rate of a row in a round, below 1; empty: all rows
   std::optional<Loss> loss;             ///< of training rounds; empty: softmax
   std::optional<double> learning_rate;  ///< gd, adam; empty: chosen by public knowledge and noised values
   std::optional<double> radius;         ///< gd: Frobenius norm that W is kept within; empty: none

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 constexpr int kMostRounds = 100000;
+constexpr double kSmallestBatch = 1e-9;  // of the accountants
 constexpr unsigned kMostThreads = 1024;
 // Beyond these the budget of one of the two Gram matrices vanishes beside the other's.
 constexpr double kLargestAlpha = 1e6;
@@ -118,9 +119,47 @@ void check_choice(const FitOptions& options) {
   }
   check_share("--choose-share", options.choose_share);
   if (!options.choose) return;
+  if (options.batch && !has_validation_rows) {
+    throw UsageError("--choose with --batch: rounds on samples leave no mu to share; choose by --validation-x");
+  }
   if (options.iterate) throw UsageError("--iterate with --choose: the iterate is what is chosen; leave one out");
   if (options.lambda) throw UsageError("--lambda with --choose: the ridge is what is chosen; leave one out");
   if (options.warm_start) throw UsageError("--warm-start with --choose: candidates have one head; leave one out");
+}
+
+// A batch of all rows is none.
+void check_batch(FitOptions& options) {
+  if (!options.batch) return;
+  const double rate = *options.batch;
+  if (!(rate >= kSmallestBatch && rate <= 1.0)) {
+    throw UsageError(fmt::format("--batch {}: the probability of a row to enter a round must be from {} to 1", rate,
+                                 kSmallestBatch));
+  }
+  const bool samples = options.method == Method::kGd || options.method == Method::kAdam;
+  check_used("--batch", true, samples,
+             "gd and adam; others make few passes, and release Gram matrices or sums of all rows");
+  if (rate == 1.0) {
+    options.batch.reset();
+    return;
+  }
+  if (options.adjacency == Adjacency::kReplaceOne) {
+    throw UsageError(
+        fmt::format("--batch {} with --adjacency replace-one: a sample holds none, one or both of two records that are "
+                    "exchanged, which no accountant here covers; use add-remove",
+                    rate));
+  }
+  const BudgetOptions& budget = options.budget;
+  if (budget.non_private) return;
+  if (budget.rho || budget.mu) {
+    throw UsageError(fmt::format("--batch {}: rounds on samples have no {}; state the budget as --epsilon and --delta",
+                                 rate, budget.rho ? "rho" : "mu"));
+  }
+  if (budget.accountant == Accountant::kGdp || budget.accountant == Accountant::kZcdp) {
+    throw UsageError(
+        fmt::format("--batch {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian is not "
+                    "Gaussian); use pld or rdp",
+                    rate, to_string(budget.accountant)));
+  }
 }
 
 void check_class_grams(const FitOptions& options) {
@@ -192,6 +231,7 @@ FitOptions validated(FitOptions options) {
     throw UsageError("--select-share goes with --select and --method ls or fc; others select from what they release");
   }
   check_training_rounds(options);
+  check_batch(options);
   if (options.metric != Metric::kCosine && options.method != Method::kMean) {
     throw UsageError("--metric goes with --method mean");
   }

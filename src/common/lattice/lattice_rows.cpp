@@ -67,6 +67,19 @@ LatticeRows::LatticeRows(const Lattice& lattice, std::size_t capacity) : lattice
   labels_.reserve(capacity);
 }
 
+void LatticeRows::clear() {
+  labels_.clear();
+  first_bad_row_ = 0;
+}
+
+void LatticeRows::append(const LatticeRows& from, std::size_t index) {
+  DPREDUCE_ASSERT(from.dim() == dim() && rows() < capacity_ && index < from.rows());
+  const std::span<const std::int16_t> row = from.row(index);
+  std::copy(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(rows() * dim()));
+  labels_.push_back(from.labels()[index]);
+  first_bad_row_ = rows();
+}
+
 void LatticeRows::assign(const RowTransform& transform, std::span<const float> features,
                          std::span<const std::int32_t> labels, unsigned threads) {
   const std::size_t rows = labels.size();

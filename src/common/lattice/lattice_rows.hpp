@@ -59,6 +59,13 @@ class LatticeRows {
   void assign(const RowTransform& transform, std::span<const float> features, std::span<const std::int32_t> labels,
               unsigned threads);
 
+  /// Drops all rows.
+  void clear();
+
+  /// Copies one row of `from`, with its label, behind the last. Preconditions (asserted): equal dimensions; fewer than
+  /// `capacity` rows; the row exists.
+  void append(const LatticeRows& from, std::size_t index);
+
  private:
   Lattice lattice_;
   std::size_t capacity_;

@@ -7,7 +7,6 @@
 #include "dpreduce/privacy/argument_checks.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/high_precision.hpp"
-#include "dpreduce/privacy/mechanism.hpp"
 #include "dpreduce/privacy/privacy_loss.hpp"
 #include "dpreduce/privacy/rdp.hpp"
 #include "dpreduce/privacy/zcdp.hpp"
@@ -31,6 +30,11 @@ void check_target(const CalibrationTarget& target, Accountant accountant) {
   if (target.sampling_rate < 1 && (accountant == Accountant::kGdp || accountant == Accountant::kZcdp)) {
     throw UsageError("sampling rate = " + print_number(target.sampling_rate) +
                      ": the GDP and zCDP accountants do not know sampling; use pld or rdp");
+  }
+  if (target.beside.empty()) return;
+  check_run(target.beside);
+  if (accountant == Accountant::kGdp || accountant == Accountant::kZcdp) {
+    throw UsageError("mechanisms beside the steps: the GDP and zCDP accountants do not search; use pld or rdp");
   }
 }
 
@@ -109,24 +113,24 @@ double search(double start, double factor, double tolerance, const CalibrationTa
   return high;
 }
 
-RepeatedMechanism steps_with(double z, const CalibrationTarget& target) {
-  if (target.sampling_rate == 1) return {GaussianMechanism{z}, target.steps};
-  return {SubsampledGaussian{z, target.sampling_rate}, target.steps};
+std::vector<RepeatedMechanism> run_with(double z, const CalibrationTarget& target) {
+  std::vector<RepeatedMechanism> run = target.beside;
+  if (target.sampling_rate == 1) {
+    run.push_back({GaussianMechanism{z}, target.steps});
+  } else {
+    run.push_back({SubsampledGaussian{z, target.sampling_rate}, target.steps});
+  }
+  return run;
 }
 
 double rdp_noise(const CalibrationTarget& target) {
-  return search(1, 2, kRdpTolerance, target, [&](double z) {
-    const RepeatedMechanism run = steps_with(z, target);
-    return rdp_epsilon({&run, 1}, target.delta).epsilon;
-  });
+  return search(1, 2, kRdpTolerance, target,
+                [&](double z) { return rdp_epsilon(run_with(z, target), target.delta).epsilon; });
 }
 
 double pld_noise(const CalibrationTarget& target) {
   const auto epsilon_with = [&](std::size_t cells) {
-    return [&target, cells](double z) {
-      const RepeatedMechanism run = steps_with(z, target);
-      return pld_epsilon_upper({&run, 1}, target.delta, cells);
-    };
+    return [&target, cells](double z) { return pld_epsilon_upper(run_with(z, target), target.delta, cells); };
   };
   const double rough = search(1, 2, kPldTolerance, target, epsilon_with(kSearchCells));
   return search(rough, 1 + kPldTolerance, kPldTolerance, target, epsilon_with(kPldCells));

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/zcdp.hpp"
 
 namespace dpreduce {
@@ -19,8 +20,16 @@ Guarantee guarantee_of(const BudgetOptions& options, double mu) {
   return {epsilon, delta, mu, zcdp_from_mu(mu)};
 }
 
+Guarantee sampled_guarantee_of(const BudgetOptions& options) {
+  DPREDUCE_ASSERT(options.epsilon && options.delta);
+  return {*options.epsilon, *options.delta, std::nullopt, std::nullopt};
+}
+
 nlohmann::json to_json(const Guarantee& guarantee) {
-  return {{"epsilon", guarantee.epsilon}, {"delta", guarantee.delta}, {"mu", guarantee.mu}, {"rho", guarantee.rho}};
+  return {{"epsilon", guarantee.epsilon},
+          {"delta", guarantee.delta},
+          {"mu", or_null(guarantee.mu)},
+          {"rho", or_null(guarantee.rho)}};
 }
 
 nlohmann::json or_null(const std::optional<double>& figure) {

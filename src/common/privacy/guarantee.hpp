@@ -13,12 +13,13 @@ namespace dpreduce {
 /// Where a budget is stated in rho or mu without a delta, epsilon is told at this one.
 inline constexpr double kDeltaToTell = 1e-5;
 
-/// The guarantee of Gaussian releases with parameter mu, in the forms that reports and models carry.
+/// A run's guarantee, in the forms that reports and models carry. Gaussian releases have a mu and a rho; with rounds on
+/// samples there are none.
 struct Guarantee {
   double epsilon;
   double delta;
-  double mu;
-  double rho;
+  std::optional<double> mu;
+  std::optional<double> rho;
 };
 
 /// Throws UsageError unless exactly one of (epsilon, delta), rho, mu is stated, in range. A delta beside rho or mu only
@@ -27,6 +28,9 @@ PrivacyBudget budget_from(const StatedBudget& options);
 
 /// mu as realised (at most the budget's), with the stated (epsilon, delta), or epsilon at the delta to be told.
 Guarantee guarantee_of(const BudgetOptions& options, double mu);
+
+/// The stated (epsilon, delta), of a run with rounds on samples. Precondition (asserted): they are stated.
+Guarantee sampled_guarantee_of(const BudgetOptions& options);
 
 nlohmann::json to_json(const Guarantee& guarantee);
 

@@ -30,8 +30,8 @@ struct DataSetBudget {
 /// Everything on file together with what the run at hand still plans must not pass the data set's budget.
 ///
 /// With Gaussian releases alone, sqrt(sum mu^2) is compared with the mu that the budget allows: runs add up exactly,
-/// also when chosen adaptively. As soon as a selection is on file or planned, the upper bound of epsilon at the
-/// budget's delta decides (spending.hpp, which says what that assumes).
+/// also when chosen adaptively. As soon as a selection or a sampled round is on file or planned, the upper bound of
+/// epsilon at the budget's delta decides (spending.hpp, which says what that assumes).
 struct Allowance {
   DataSetBudget limit;
   Adjacency adjacency;  ///< of the run at hand; lines under another one count as spending_of says
@@ -79,13 +79,14 @@ class Ledger {
 };
 
 /// Returns where file and plan together stay within the budget, as Allowance says.
-/// @pre the budget is one that gdp_mu takes; with selections its delta is at least kSmallestPldDelta.
+/// @pre the budget is one that gdp_mu takes; with selections or sampled rounds its delta is at least kSmallestPldDelta.
 /// @throws BudgetRefused, naming `path` and the figures; UsageError naming the argument.
 void require_allowed(const Allowance& allowance, std::span<const LedgerRecord> records,
                      const std::filesystem::path& path);
 
 /// sqrt(sum mu^2) over the Gaussian releases of private runs, rounded up: what these reveal together, if they were
-/// about the same records, under one adjacency. Selections have no mu: composed_rho counts them.
+/// about the same records, under one adjacency. Selections and sampled rounds have no mu: composed_rho counts
+/// them.
 double composed_mu(std::span<const LedgerRecord> records);
 
 /// The sum of rho over all lines of private runs, selections too, rounded up.

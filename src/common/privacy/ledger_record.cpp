@@ -10,6 +10,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/argument_checks.hpp"
+#include "dpreduce/privacy/mechanism.hpp"
 
 namespace dpreduce {
 namespace {
@@ -72,6 +73,13 @@ std::string fault_of_gaussians(const LedgerEntry& entry) {
   for (const LedgerBlock& block : entry.blocks) {
     if (std::string fault = fault_of_block(block); !fault.empty()) return fault;
   }
+  if (!(entry.sampling_rate >= kSmallestSamplingRate && entry.sampling_rate <= 1)) {
+    return "sampling rate = " + print_number(entry.sampling_rate) + " must be from " +
+           print_number(kSmallestSamplingRate) + " to 1";
+  }
+  if (entry.sampling_rate < 1 && entry.adjacency != Adjacency::kAddRemove) {
+    return "sampling rate = " + print_number(entry.sampling_rate) + ": sampled rounds are accounted under add-remove";
+  }
   if (std::string fault = fault_of_positive("mu", entry.mu); !fault.empty()) return fault;
   return fault_of_positive("rho = mu^2 / 2", entry.mu * entry.mu / 2);
 }
@@ -80,6 +88,8 @@ std::string fault_of_selection(const LedgerEntry& entry) {
   if (entry.rounds != 1) return "rounds = " + std::to_string(entry.rounds) + " of a selection must be 1";
   if (!entry.blocks.empty()) return "a selection has no blocks";
   if (entry.mu != 0) return "mu = " + print_number(entry.mu) + ": a selection has none";
+  if (entry.sampling_rate != 1)
+    return "sampling rate = " + print_number(entry.sampling_rate) + ": a selection has none";
   const std::string fault = fault_of(*entry.selection);
   return fault.empty() ? fault : "selection: " + fault;
 }
@@ -152,6 +162,7 @@ LedgerRecord read_record(const Json& json) {
   } else {
     entry.mu = read_number(json.at("mu"));
   }
+  if (json.contains("sampling_rate")) entry.sampling_rate = read_number(json.at("sampling_rate"));
   entry.epsilon = read_optional_number(json.at("epsilon"));
   entry.delta = read_optional_number(json.at("delta"));
   entry.config_digest = json.at("config_digest").get<std::string>();
@@ -228,6 +239,7 @@ std::string print_record(const LedgerRecord& record) {
     json["mu"] = nullptr;
     json["rho"] = rho_of(*entry.selection);
   } else {
+    if (entry.sampling_rate < 1) json["sampling_rate"] = entry.sampling_rate;
     json["mu"] = entry.mu;
     json["rho"] = entry.mu * entry.mu / 2;
   }

@@ -8,6 +8,9 @@
 // "sensitivity":...,"candidates":...,"groups":...,"chosen":...}; its mu is null, and its rho epsilon^2 / 8 for the
 // exponential mechanism, epsilon^2 / 2 for permute-and-flip. Other lines have no such key.
 //
+// The line of a round on a Poisson sample has "sampling_rate":q behind its blocks, 0 < q < 1. Its mu and rho are those
+// of a row that is drawn: true without the gain from sampling, which composition knows (spending.hpp).
+//
 // "previous" is the SHA-256 of the previous line without its newline, 64 zeros on the first line. Canonical: a line is
 // read only if printing what was read gives the same bytes, so keys, order, spelling of numbers and spaces are fixed.
 // A line holds public constants only: nothing in it may depend on the records.
@@ -47,7 +50,8 @@ struct LedgerEntry {
   std::uint64_t rounds = 1;
   std::vector<LedgerBlock> blocks;
   std::optional<SelectionTerms> selection{};  ///< with one: no blocks, mu 0, one round
-  double mu = 0;                              ///< of all rounds together; the line's rho is mu^2 / 2
+  double mu = 0;                              ///< of all rounds together (sampled: of each); the line's rho is mu^2 / 2
+  double sampling_rate = 1;                   ///< below 1 only for Gaussian releases under add-remove
   std::optional<double> epsilon;              ///< the budget as stated; both or neither
   std::optional<double> delta;
   std::string config_digest;  ///< lower-case hex, 16 to 128 digits

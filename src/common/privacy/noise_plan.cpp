@@ -91,6 +91,10 @@ void check_releases(double mu, Adjacency adjacency, const std::vector<ReleaseReq
     if (!names.insert(release.name).second) throw UsageError("release " + release.name + " occurs twice");
     require_positive("release " + release.name + ": share", release.share);
     if (release.rounds == 0) throw UsageError("release " + release.name + " has no rounds");
+    if (release.sampling_rate != 1) {
+      throw UsageError("release " + release.name + ": sampling rate = " + print_number(release.sampling_rate) +
+                       ": the loss of a sampled round is not Gaussian, so that it has no share of mu^2");
+    }
     check_blocks(release);
     check_profiles(release, adjacency);
   }
@@ -222,6 +226,12 @@ double realised_mu(std::span<const double> sigmas, const std::vector<Sensitivity
                      " sensitivities for " + std::to_string(sigmas.size()) + " sigmas");
   }
   return round_up(sqrt(squared_mu(sigmas, profiles, rounds)));
+}
+
+double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds) {
+  std::vector<double> sigmas;
+  for (const PlannedBlock& block : release.blocks) sigmas.push_back(block.sigma);
+  return realised_mu(sigmas, release.profiles, rounds);
 }
 
 double off_diagonal_sigma(double sigma) {

@@ -50,7 +50,8 @@ struct ReleaseRequest {
   std::uint64_t rounds = 1;  ///< how often this release is repeated; its share is divided among them
   std::vector<BlockRequest> blocks;
   std::vector<SensitivityProfile> profiles;
-  bool in_parts = false;  ///< made one triangle at a time, which are never in memory together
+  bool in_parts = false;     ///< made one triangle at a time, which are never in memory together
+  double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (sampled_plan.hpp for others)
 };
 
 struct PlannedBlock {
@@ -69,8 +70,10 @@ struct PlannedRelease {
   std::uint64_t rounds;
   std::vector<PlannedBlock> blocks;
   std::vector<SensitivityProfile> profiles;
-  double mu;  ///< realised by all rounds together, rounded up
+  double mu;  ///< realised by all rounds together, rounded up; of a sampled one: were a row in all of them
+  double sampling_rate = 1;  ///< as in the request
 
+  bool is_sampled() const { return sampling_rate < 1; }
   /// @throws UsageError if there is no block of that name.
   const PlannedBlock& block(std::string_view block_name) const;
 };
@@ -90,7 +93,7 @@ struct PlannedSelection {
 struct NoisePlan {
   Adjacency adjacency;
   double budget_mu = 0;  ///< as requested
-  double mu = 0;         ///< realised by all releases together, rounded up; <= budget_mu
+  double mu = 0;         ///< realised by all releases but sampled ones together, rounded up; <= budget_mu
   std::vector<PlannedRelease> releases{};
   std::vector<PlannedSelection> selections{};
 
@@ -103,7 +106,8 @@ struct NoisePlan {
 /// The optimal plan; see the top of this file.
 ///
 /// @pre kSmallestMu <= mu <= kLargestMu; at least one release, names all different; every share > 0 and finite, rounds
-///      >= 1; every release has at least one block and one profile; block names not empty and all different, elements
+///      >= 1, sampling rate 1; every release has at least one block and one profile; block names not empty and all
+///      different, elements
 ///      >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a positive one in some
 ///      profile (a block that no change moves is public, and needs no noise); add-remove has exactly one profile; no
 ///      sigma passes kLargestPlannedSigma.
@@ -126,6 +130,9 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
 /// @throws UsageError naming the value.
 double realised_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                    std::uint64_t rounds = 1);
+
+/// realised_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
+double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
 
 /// sigma / sqrt(2), rounded up: the noise of the entries beside the diagonal of an upper-triangular Gram matrix.
 ///

@@ -1,8 +1,10 @@
 #include "dpreduce/privacy/spending.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <variant>
 
 #include "dpreduce/privacy/gaussian_dp.hpp"
@@ -29,15 +31,39 @@ Mechanism doubled(const Mechanism& selection) {
   return PureMechanism{epsilon};
 }
 
-// z <= 1 / mu with 24 binary digits.
-double noise_multiplier(double mu) {
+const SubsampledGaussian& sampled(const RepeatedMechanism& rounds) {
+  return std::get<SubsampledGaussian>(rounds.mechanism);
+}
+
+// Equal ones counted together, in one order.
+std::vector<RepeatedMechanism> merged(std::vector<RepeatedMechanism> samples) {
+  const auto key = [](const RepeatedMechanism& rounds) {
+    return std::pair(sampled(rounds).sampling_rate, sampled(rounds).noise_multiplier);
+  };
+  std::sort(samples.begin(), samples.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::vector<RepeatedMechanism> result;
+  for (const RepeatedMechanism& rounds : samples) {
+    if (!result.empty() && key(result.back()) == key(rounds)) {
+      result.back().count += rounds.count;
+    } else {
+      result.push_back(rounds);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+double accounted_noise_multiplier(double mu) {
   const double most = 1 / mu;
   if (most >= kLargestNoiseMultiplier) return kLargestNoiseMultiplier;
   const auto rounded = static_cast<float>(most);
   return rounded < most ? rounded : std::nextafter(rounded, 0.0F);
 }
 
-}  // namespace
+RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds) {
+  return {SubsampledGaussian{accounted_noise_multiplier(mu), sampling_rate}, rounds};
+}
 
 Spending spending_of(std::span<const LedgerRecord> records, Adjacency adjacency) {
   Spending spent;
@@ -49,6 +75,8 @@ Spending spending_of(std::span<const LedgerRecord> records, Adjacency adjacency)
     if (entry.selection) {
       const Mechanism loss = loss_of(*entry.selection);
       spent.selections.push_back({as_two ? doubled(loss) : loss, 1});
+    } else if (entry.sampling_rate < 1 && !as_two) {
+      spent.samples.push_back(sampled_rounds(entry.mu, entry.sampling_rate, entry.rounds));
     } else {
       mus.push_back(as_two ? 2 * entry.mu : entry.mu);
     }
@@ -60,6 +88,10 @@ Spending spending_of(std::span<const LedgerRecord> records, Adjacency adjacency)
 Spending spending_of(const NoisePlan& plan) {
   Spending planned;
   planned.mu = plan.mu;
+  for (const PlannedRelease& release : plan.releases) {
+    if (!release.is_sampled()) continue;
+    planned.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, release.rounds));
+  }
   for (const PlannedSelection& selection : plan.selections) planned.selections.push_back({loss_of(selection.terms), 1});
   return planned;
 }
@@ -68,6 +100,7 @@ Spending composed(const Spending& one, const Spending& other) {
   Spending both = one;
   both.mu = gdp_compose(std::array{one.mu, other.mu});
   both.selections.insert(both.selections.end(), other.selections.begin(), other.selections.end());
+  both.samples.insert(both.samples.end(), other.samples.begin(), other.samples.end());
   return both;
 }
 
@@ -80,8 +113,12 @@ double epsilon_of(const Spending& spending, double delta) {
   for (const RepeatedMechanism& selection : run) {
     if (pure_epsilon(selection.mechanism) > kLargestPureEpsilon) return kInfinity;
   }
+  for (const RepeatedMechanism& rounds : merged(spending.samples)) {
+    if (sampled(rounds).noise_multiplier < kSmallestNoiseMultiplier) return kInfinity;
+    run.push_back(rounds);
+  }
   if (spending.mu > 0) {
-    const double z = noise_multiplier(spending.mu);
+    const double z = accounted_noise_multiplier(spending.mu);
     if (z < kSmallestNoiseMultiplier) return kInfinity;
     run.push_back({GaussianMechanism{z}, 1});
   }
@@ -94,6 +131,10 @@ double rho_of(const Spending& spending) {
     const HighPrecision epsilon(pure_epsilon(selection.mechanism));
     const int divisor = std::holds_alternative<ExponentialMechanism>(selection.mechanism) ? 8 : 2;
     total += epsilon * epsilon / divisor * selection.count;
+  }
+  for (const RepeatedMechanism& rounds : spending.samples) {
+    const HighPrecision z(sampled(rounds).noise_multiplier);
+    total += rounds.count / (2 * z * z);
   }
   return round_up(total * (1 + kArithmeticError));
 }

@@ -87,6 +87,24 @@ TEST(Calibration, PrivacyLossDistributionMeetsTheEdge) {
   }
 }
 
+TEST(Calibration, WhatStandsBesideTheStepsTakesItsPart) {
+  for (const Accountant accountant : {Accountant::kRdp, Accountant::kPld}) {
+    CalibrationTarget target{2, 1e-6, 40, 0.2};
+    const double alone = calibrated_noise_multiplier(target, accountant);
+    target.beside = {{GaussianMechanism{8}, 1}, {SubsampledGaussian{4, 0.1}, 10}};
+    const double z = calibrated_noise_multiplier(target, accountant);
+    EXPECT_GT(z, alone * 1.001);
+    std::vector<RepeatedMechanism> run = target.beside;
+    run.push_back({SubsampledGaussian{z, 0.2}, 40});
+    const auto epsilon = [&] {
+      return accountant == Accountant::kRdp ? rdp_epsilon(run, 1e-6).epsilon : pld_epsilon_upper(run, 1e-6);
+    };
+    EXPECT_LE(epsilon(), 2);
+    run.back() = {SubsampledGaussian{z * (1 - 1e-4), 0.2}, 40};
+    EXPECT_GT(epsilon(), 2);
+  }
+}
+
 // The best accountant asks for the least noise, and none for less than the exact one.
 TEST(Calibration, AccountantsAreOrdered) {
   const CalibrationTarget target{2, 1e-6, 64};
@@ -123,17 +141,20 @@ TEST_P(CalibrationRefuses, WithAUsageErrorThatNamesTheArgument) {
 
 INSTANTIATE_TEST_SUITE_P(
     Arguments, CalibrationRefuses,
-    testing::Values(BadTarget{"ZeroEpsilon", {0, 1e-5}, Accountant::kGdp, "epsilon = 0"},
-                    BadTarget{"NanEpsilon", {kNan, 1e-5}, Accountant::kRdp, "epsilon = nan"},
-                    BadTarget{"HugeEpsilon", {1e9, 1e-5}, Accountant::kPld, "epsilon = 1e+09"},
-                    BadTarget{"ZeroDelta", {1, 0}, Accountant::kGdp, "delta = 0"},
-                    BadTarget{"TinyDeltaForPld", {1, 1e-250}, Accountant::kPld, "delta = 1e-250"},
-                    BadTarget{"NoSteps", {1, 1e-5, 0}, Accountant::kGdp, "steps = 0"},
-                    BadTarget{"ZeroRate", {1, 1e-5, 1, 0}, Accountant::kRdp, "sampling rate = 0"},
-                    BadTarget{"RateAboveOne", {1, 1e-5, 1, 2}, Accountant::kPld, "sampling rate = 2"},
-                    BadTarget{"SampledGdp", {1, 1e-5, 1, 0.5}, Accountant::kGdp, "use pld or rdp"},
-                    BadTarget{"SampledZcdp", {1, 1e-5, 1, 0.5}, Accountant::kZcdp, "use pld or rdp"},
-                    BadTarget{"TooSmallForAnyNoise", {1e-9, 1e-30, 10000000}, Accountant::kRdp, "does not reach"}),
+    testing::Values(
+        BadTarget{"ZeroEpsilon", {0, 1e-5}, Accountant::kGdp, "epsilon = 0"},
+        BadTarget{"NanEpsilon", {kNan, 1e-5}, Accountant::kRdp, "epsilon = nan"},
+        BadTarget{"HugeEpsilon", {1e9, 1e-5}, Accountant::kPld, "epsilon = 1e+09"},
+        BadTarget{"ZeroDelta", {1, 0}, Accountant::kGdp, "delta = 0"},
+        BadTarget{"TinyDeltaForPld", {1, 1e-250}, Accountant::kPld, "delta = 1e-250"},
+        BadTarget{"NoSteps", {1, 1e-5, 0}, Accountant::kGdp, "steps = 0"},
+        BadTarget{"ZeroRate", {1, 1e-5, 1, 0}, Accountant::kRdp, "sampling rate = 0"},
+        BadTarget{"RateAboveOne", {1, 1e-5, 1, 2}, Accountant::kPld, "sampling rate = 2"},
+        BadTarget{"SampledGdp", {1, 1e-5, 1, 0.5}, Accountant::kGdp, "use pld or rdp"},
+        BadTarget{"SampledZcdp", {1, 1e-5, 1, 0.5}, Accountant::kZcdp, "use pld or rdp"},
+        BadTarget{"GdpBesideOthers", {1, 1e-5, 1, 1, {{GaussianMechanism{9}, 1}}}, Accountant::kGdp, "beside"},
+        BadTarget{"NothingOfItBeside", {1, 1e-5, 1, 1, {{GaussianMechanism{9}, 0}}}, Accountant::kRdp, "count = 0"},
+        BadTarget{"TooSmallForAnyNoise", {1e-9, 1e-30, 10000000}, Accountant::kRdp, "does not reach"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -101,6 +101,29 @@ TEST(LedgerRecord, PermuteAndFlipHasTheRhoOfPureDp) {
   EXPECT_THAT(print_record(record), HasSubstr(R"("rho":0.125,)"));
 }
 
+LedgerRecord sampled_record() {
+  LedgerRecord record = sample_record();
+  record.entry.sampling_rate = 0.125;
+  return record;
+}
+
+TEST(LedgerRecord, ALineOfASampledRoundTellsItsRate) {
+  EXPECT_EQ(print_record(sampled_record()),
+            replaced(print_record(sample_record()), R"(}],"mu":0.25)", R"(}],"sampling_rate":0.125,"mu":0.25)"));
+  EXPECT_EQ(parse_record(print_record(sampled_record()), "here"), sampled_record());
+}
+
+TEST(LedgerRecord, SampledLinesOfAnotherFormAreRefused) {
+  const std::string line = print_record(sampled_record());
+  for (const std::string rate : {"1.0", "1.5", "0.0", "-0.125", "null", "\"0.125\"", "0.1250"}) {
+    expect_corrupt(replaced(line, "\"sampling_rate\":0.125", "\"sampling_rate\":" + rate) + "\n", "ledger.jsonl:1");
+  }
+  expect_corrupt(replaced(line, "add-remove", "replace-one") + "\n", "under add-remove");
+  LedgerEntry selection = sample_selection("run-1", SelectionMechanism::kExponential, 0.5);
+  selection.sampling_rate = 0.5;
+  EXPECT_THAT(fault_of(selection), HasSubstr("sampling rate = 0.5"));
+}
+
 TEST(LedgerRecord, SelectionLinesOfAnotherFormAreRefused) {
   const std::string line = print_record(selection_record());
   const std::vector<std::string> others{

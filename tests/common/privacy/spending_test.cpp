@@ -105,5 +105,42 @@ TEST(Spending, OfRecordsLeavesSeededRunsOut) {
   EXPECT_EQ(std::get<ExponentialMechanism>(spent.selections[0].mechanism).epsilon, 0.5);
 }
 
+LedgerRecord sampled_record(double rate, double mu) {
+  LedgerEntry entry = sample_entry("run-1");
+  entry.sampling_rate = rate;
+  entry.mu = mu;
+  return {std::move(entry), {}, {}};
+}
+
+TEST(Spending, SampledRoundsAreNoGaussians) {
+  const std::array<LedgerRecord, 2> records{sampled_record(0.1, 0.5), sampled_record(0.1, 0.5)};
+  const Spending spent = spending_of(records, Adjacency::kAddRemove);
+  EXPECT_EQ(spent.mu, 0);
+  EXPECT_FALSE(spent.is_gaussian());
+  ASSERT_EQ(spent.samples.size(), 2U);
+  const std::vector<RepeatedMechanism> run{{SubsampledGaussian{2, 0.1}, 2}};
+  EXPECT_NEAR(epsilon_of(spent, kDelta), pld_epsilon_upper(run, kDelta), 1e-6);
+  EXPECT_LT(epsilon_of(spent, kDelta), gdp_epsilon(0.5 * std::sqrt(2.0), kDelta));
+  EXPECT_NEAR(rho_of(spent), 0.25, 1e-6);
+}
+
+TEST(Spending, AGroupOfTwoGainsNothingFromSampling) {
+  const std::array<LedgerRecord, 1> records{sampled_record(0.1, 0.5)};
+  const Spending spent = spending_of(records, Adjacency::kReplaceOne);
+  EXPECT_TRUE(spent.is_gaussian());
+  EXPECT_NEAR(spent.mu, 1.0, 1e-12);
+}
+
+TEST(Spending, SampledRoundsBeyondTheRangesAreInfinite) {
+  EXPECT_EQ(epsilon_of({.mu = 0, .selections = {}, .samples = {sampled_rounds(101, 0.1, 1)}}, kDelta), kInfinity);
+}
+
+TEST(Spending, AnAccountedNoiseMultiplierIsNeverAboveTheTrueOne) {
+  for (const double mu : {0.1, 1.0 / 3.0, 1.0, 7.3, 1e-12}) {
+    EXPECT_LE(accounted_noise_multiplier(mu), 1 / mu);
+    EXPECT_GE(accounted_noise_multiplier(mu), std::min(kLargestNoiseMultiplier, (1 - 1.2e-7) / mu));
+  }
+}
+
 }  // namespace
 }  // namespace dpreduce

@@ -1,0 +1,45 @@
+// Which rows a Poisson sample takes: a secret coin for every row, the same whoever tosses it.
+//
+//     row g is drawn  <=>  word g of the sample's stream < floor(q 2^64)        g: place among the rows of all ranks
+//
+// Rows are drawn independently, each with probability floor(q 2^64) / 2^64: q itself from 2^-12 on, below it less than
+// q by at most 2^-64. What holds at rate q holds at every smaller one, so that accounting uses q.
+//
+// The words are those of AES-256 in counter mode under the sample's secret: any rank can begin at its own first row,
+// in memory that does not grow with their number, and rows keep their coins however they are spread over ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dpreduce/randomness/random_stream.hpp"
+#include "dpreduce/randomness/secure_bytes.hpp"
+
+namespace dpreduce {
+
+/// The coins of consecutive rows, from left to right.
+class RowCoins {
+ public:
+  /// Of rows first_row, first_row + 1, ... of the sample with that secret, which serves no other purpose.
+  /// Precondition (asserted): 0 < rate < 1. Errors: EntropyFailure.
+  RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint64_t first_row);
+
+  /// Whether the next row is drawn. Errors: EntropyFailure.
+  bool next() { return stream_.next_u64() < threshold_; }
+
+ private:
+  RandomStream stream_;
+  std::uint64_t threshold_;
+};
+
+/// What a rank needs to know of a sample.
+struct RowSample {
+  SecretVector<std::byte> secret;  ///< 32 bytes, the same on every rank
+  double rate;                     ///< q, below 1
+  std::uint64_t first_row;         ///< place of this rank's first row among the rows of all ranks
+
+  RowCoins coins() const { return {std::span<const std::byte, 32>(secret), rate, first_row}; }
+};
+
+}  // namespace dpreduce

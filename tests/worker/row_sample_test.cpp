@@ -1,0 +1,122 @@
+// The gradient of a Poisson sample is that of the drawn rows alone, however rows are read, kept and shared out.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/worker/registered_statistics.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kRows = 3000;
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kDim = 9;
+constexpr std::size_t kMemory = std::size_t{1} << 20;
+
+class RowSampleTest : public testing::Test {
+ protected:
+  RowSampleTest() : x_(kRows * kDim), y_(kRows) {
+    std::mt19937 engine(1);
+    std::normal_distribution<float> normal;
+    for (float& entry : x_) entry = normal(engine);
+    for (std::int32_t& label : y_) label = static_cast<std::int32_t>(engine() % kClasses);
+    write("all", std::vector<bool>(kRows, true));
+    std::normal_distribution<double> weight(0.0, 2.0);
+    for (double& entry : weights_) entry = weight(engine);
+  }
+
+  static RowSample sample(double rate, std::uint64_t first_row = 0, unsigned char secret = 7) {
+    return {SecretVector<std::byte>(32, std::byte{secret}), rate, first_row};
+  }
+
+  // Writes the taken rows.
+  void write(const std::string& name, const std::vector<bool>& taken) const {
+    std::vector<float> x;
+    std::vector<std::int32_t> y;
+    for (std::size_t row = 0; row < kRows; ++row) {
+      if (!taken[row]) continue;
+      x.insert(x.end(), x_.begin() + static_cast<std::ptrdiff_t>(row * kDim),
+               x_.begin() + static_cast<std::ptrdiff_t>((row + 1) * kDim));
+      y.push_back(y_[row]);
+    }
+    const std::string n = std::to_string(y.size());
+    write_bytes(folder_ / (name + "_x.npy"),
+                npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
+    write_bytes(folder_ / (name + "_y.npy"), npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+  }
+
+  std::vector<std::int64_t> gradient(const std::string& name, const RowSample* sample, std::size_t memory = kMemory,
+                                     bool is_kept = false, std::size_t worker = 0, std::size_t workers = 1) const {
+    WorkerRows rows = WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, worker, workers);
+    const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
+    const StreamPlan plan{kClasses, BadRows::kFail, memory, 2};
+    const OnChunk on_chunk = [](double) {};
+    const LatticeWeights weights(weights_, {1.0, kDim});
+    const GradientPoint point{weights};
+    std::optional<KeptChunks> kept;
+    if (is_kept) kept = keep_lattice_chunks(rows, transform, plan, on_chunk);
+    ReleaseTerms terms;
+    terms.classes = kClasses;
+    terms.dim = kDim;
+    const RegisteredStatistic& registered = registered_statistic("gradient");
+    const Statistic statistic = registered.compute(
+        registered.request(terms, 1.0), {rows, transform, plan, on_chunk, &point, kept ? &*kept : nullptr, sample});
+    const auto block = statistic.block(0);
+    return {block.begin(), block.end()};
+  }
+
+  const TemporaryFolder folder_;
+  std::vector<float> x_;
+  std::vector<std::int32_t> y_;
+  std::vector<double> weights_ = std::vector<double>(kClasses * kDim);
+};
+
+TEST_F(RowSampleTest, RowsThatAreNotDrawnAddExactlyNothing) {
+  for (const double rate : {0.7, 0.1, 0.01}) {
+    const RowSample drawn = sample(rate);
+    RowCoins coins = drawn.coins();
+    std::vector<bool> taken;
+    for (std::size_t row = 0; row < kRows; ++row) taken.push_back(coins.next());
+    write("drawn", taken);
+    EXPECT_EQ(gradient("all", &drawn), gradient("drawn", nullptr)) << rate;
+  }
+}
+
+TEST_F(RowSampleTest, AnEmptySampleHasGradientZero) {
+  const RowSample none = sample(1e-9);
+  EXPECT_EQ(gradient("all", &none), std::vector<std::int64_t>(kClasses * kDim, 0));
+}
+
+TEST_F(RowSampleTest, ChunksAndKeptRowsDoNotMatter) {
+  const RowSample drawn = sample(0.6);
+  const std::vector<std::int64_t> expected = gradient("all", &drawn);
+  constexpr std::size_t kFewRows = 7 * (6 * kDim + 8);
+  EXPECT_EQ(gradient("all", &drawn, kFewRows), expected);
+  EXPECT_EQ(gradient("all", &drawn, kMemory, true), expected);
+}
+
+TEST_F(RowSampleTest, SharesOfTheRowsAddUpToTheWhole) {
+  const RowSample drawn = sample(0.3);
+  const std::vector<std::int64_t> expected = gradient("all", &drawn);
+  for (const std::size_t workers : {2U, 3U, 5U}) {
+    std::vector<std::int64_t> sum(expected.size(), 0);
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      const RowSample share = sample(0.3, even_share(kRows, worker, workers).first);
+      const std::vector<std::int64_t> part = gradient("all", &share, kMemory, false, worker, workers);
+      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += part[e];
+    }
+    EXPECT_EQ(sum, expected) << workers;
+  }
+}
+
+TEST_F(RowSampleTest, AnotherSecretTakesOtherRows) {
+  const RowSample one = sample(0.5, 0, 1);
+  const RowSample other = sample(0.5, 0, 2);
+  EXPECT_NE(gradient("all", &one), gradient("all", &other));
+}
+
+}  // namespace
+}  // namespace dpreduce
