@@ -64,6 +64,18 @@ RoundSettings round_settings(const FitOptions& options, std::uint64_t default_ro
           .initial_score = loss == Loss::kSigmoid ? kSigmoidStart : 0.0};
 }
 
+std::optional<double> decision_threshold(Loss loss) {
+  switch (loss) {
+    case Loss::kSigmoid:
+      return 0.0;
+    case Loss::kSquare:
+      return 0.5;
+    case Loss::kSoftmax:
+      break;
+  }
+  return std::nullopt;
+}
+
 nlohmann::json to_json(const RoundSettings& settings) {
   nlohmann::json json{{"rounds", settings.rounds},
                       {"loss", to_string(settings.loss)},

@@ -57,6 +57,9 @@ struct RoundSettings {
 /// score starts at -10: most labels of a class are 0 (a public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
+/// The score at which a class is as likely as not: 0 of sigmoids, 1/2 of least squares, none of softmax.
+std::optional<double> decision_threshold(Loss loss);
+
 /// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share": for reports, and for what a ledger
 /// line is bound to.
 nlohmann::json to_json(const RoundSettings& settings);

@@ -20,6 +20,9 @@ bool passes_once(const FitOptions& options) {
 FitOptions resolved(FitOptions options) {
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = Method::kFc;
+  const bool in_rounds = options.method == Method::kFc || options.method == Method::kGd ||
+                         options.method == Method::kAdam || options.method == Method::kNewton;
+  if (in_rounds && !options.loss && options.most_labels() > 1) options.loss = Loss::kSigmoid;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
   if (!options.memory_mib) options.memory_mib = passes_once(options) ? kMemoryMib : kMemoryMibOfKeptRows;
   return options;

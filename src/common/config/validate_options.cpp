@@ -106,6 +106,30 @@ void check_training_rounds(const FitOptions& options) {
   }
 }
 
+// What chooses one class a row has nothing to say of rows of several.
+void check_label_sets(const FitOptions& options) {
+  if (!options.max_labels) return;
+  const std::size_t most = *options.max_labels;
+  if (most < 1 || most > options.classes) {
+    throw UsageError(
+        fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", most, options.classes));
+  }
+  if (most == 1) return;
+  if (options.warm_start) {
+    throw UsageError(fmt::format(
+        "--warm-start with --max-labels {}: its loss is of the probability of one class a row; leave it out", most));
+  }
+  if (options.loss == Loss::kSoftmax) {
+    throw UsageError(fmt::format(
+        "--loss softmax with --max-labels {}: softmax chooses one class a row; use sigmoid or square", most));
+  }
+  if (options.method == Method::kFisher) {
+    throw UsageError(fmt::format(
+        "--method fisher with --max-labels {}: variances within classes need rows of one class; use ls, mean or fc",
+        most));
+  }
+}
+
 void check_class_grams(const FitOptions& options) {
   if (options.method == Method::kLs && options.shared_gram) {
     if (options.alpha) {
@@ -158,6 +182,7 @@ FitOptions validated(FitOptions options) {
     throw UsageError("--metric goes with --method mean");
   }
   check_class_grams(options);
+  check_label_sets(options);
   if (options.shared_gram && options.method != Method::kLs) throw UsageError("--shared-gram goes with --method ls");
   if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
   check_range("--threads", options.threads, 0, kMostThreads);
