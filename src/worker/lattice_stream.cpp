@@ -32,15 +32,15 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
                 const WorkerRows& rows, const PlaceOf& place_of) {
   const std::size_t bad = chunk.first_bad_row();
   if (plan.bad_rows != BadRows::kFail || bad == chunk.rows()) return;
-  const std::string where = rows.where(place_of(bad));
+  const std::uint64_t place = place_of(bad);
   const std::size_t surplus = surplus_classes(slots_of(slots, chunk.labels_per_row(), bad));
   if (surplus > 0) {
-    throw BadInput(
-        fmt::format("{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use "
-                    "--bad-rows zero{}",
-                    where, surplus, chunk.labels_per_row(), kForOwnerOnly));
+    throw BadInput(fmt::format(
+        "{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use --bad-rows zero{}",
+        rows.where_labels(place), surplus, chunk.labels_per_row(), kForOwnerOnly));
   }
-  throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}", where, kForOwnerOnly));
+  throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}", rows.where(place),
+                             kForOwnerOnly));
 }
 
 std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {

@@ -116,7 +116,7 @@ std::vector<BadCase> bad_training_files() {
       {"MoreLabelsThanTheBound", kFitOfLabels + "bad.npy --max-labels 2 --method mean", 3,
        "bad.npy: row 8: 3 labels, more than --max-labels 2", with_label_set(8, {1, 1, 1})},
       {"MoreLabelsThanTheBoundForClassGrams", kFitOfLabels + "bad.npy --max-labels 2 --method ls", 3,
-       "row 8: 3 labels, more than --max-labels 2", with_label_set(8, {1, 1, 1}), Launch::kAloneOnly},
+       "bad.npy: row 8: 3 labels, more than", with_label_set(8, {1, 1, 1}), Launch::kAloneOnly},
       {"LabelSetWithATwo", kFitOfLabels + "bad.npy --max-labels 2", 3, "bad.npy: row 7 has entry 2 for class 1",
        with_label_set(7, {0, 2, 0})},
       {"LabelSetBelowZero", kFitOfLabels + "bad.npy --max-labels 2", 3, "bad.npy: row 7 has entry -1 for class 2",

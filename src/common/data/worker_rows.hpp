@@ -47,6 +47,8 @@ class WorkerRows {
 
   /// "x.npy: row 12": where row `row` of `features()` lies, for the owner's messages.
   std::string where(std::uint64_t row) const;
+  /// The same for that row's labels. Precondition (asserted): has_labels().
+  std::string where_labels(std::uint64_t row) const;
 
  private:
   WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range);
