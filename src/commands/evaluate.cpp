@@ -1,4 +1,5 @@
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -15,12 +16,16 @@
 namespace dpreduce {
 namespace {
 
+constexpr const char* kOneClassARow =
+    "--train-y: minority accuracy is about rows of one class; leave it out for n x K labels";
+
 // Share of each class among the owner's training labels, over all ranks. Collective.
 std::vector<double> training_shares(const EvaluateOptions& options, Communicator& ranks, std::size_t classes) {
   std::vector<std::uint64_t> counts(classes, 0);
   ranks.together([&] {
     const bool own_files = paths_are_per_worker(options.train_y);
     ShardedArray labels(expand_paths(options.train_y, static_cast<std::size_t>(ranks.rank())), ArrayRole::kLabels);
+    if (labels.columns() > 1) throw UsageError(kOneClassARow);
     const RowRange range = own_files ? RowRange{0, labels.rows()}
                                      : even_share(labels.rows(), static_cast<std::size_t>(ranks.rank()),
                                                   static_cast<std::size_t>(ranks.size()));
@@ -41,10 +46,25 @@ nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
   return rows;
 }
 
+void line(const char* name, std::optional<double> value) {
+  if (value) fmt::print("{:<22} {:.4f}\n", name, *value);
+}
+
+void print_text(const LabelSetFigures& figures) {
+  const nlohmann::json json = to_json(figures);
+  for (const auto& [name, key] : {std::pair{"mean average precision", "mean_average_precision"},
+                                  {"hit rate", "hit_rate"},
+                                  {"micro F1", "micro_f1"},
+                                  {"macro F1", "macro_f1"},
+                                  {"F1 at score", "threshold"}}) {
+    if (json.contains(key) && json[key].is_number()) line(name, json[key].get<double>());
+  }
+  const std::size_t left_out = json["classes_without_positives"].size();
+  if (left_out > 0) fmt::print("{} classes without a test row are left out of the means over classes\n", left_out);
+  fmt::print("per-class figures are in the JSON report\n");
+}
+
 void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares) {
-  const auto line = [](const char* name, std::optional<double> value) {
-    if (value) fmt::print("{:<18} {:.4f}\n", name, *value);
-  };
   line("accuracy", accuracy(matrix));
   line("balanced accuracy", balanced_accuracy(matrix));
   if (!shares.empty()) line("minority accuracy", minority_accuracy(matrix, shares));
@@ -74,11 +94,15 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
   });
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, classifier->classes());
-  const ConfusionMatrix matrix = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads());
+  const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads());
+  const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
+  ranks.together([&] {
+    if (matrix == nullptr && !shares.empty()) throw UsageError(kOneClassARow);
+  });
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    nlohmann::json report = to_json(matrix, shares);
-    report["confusion_matrix"] = confusion_json(matrix);
+    nlohmann::json report = matrix != nullptr ? to_json(*matrix, shares) : to_json(figures);
+    if (matrix != nullptr) report["confusion_matrix"] = confusion_json(*matrix);
     report["method"] = classifier->parts().method;
     report["ranks"] = ranks.size();
     report["version"] = version();
@@ -90,8 +114,10 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     }
     if (options.format == OutputFormat::kJson) {
       fmt::print("{}\n", report.dump(2));
+    } else if (matrix != nullptr) {
+      print_text(*matrix, shares);
     } else {
-      print_text(matrix, shares);
+      print_text(std::get<LabelSetFigures>(figures));
     }
   });
 }

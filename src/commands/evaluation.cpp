@@ -1,12 +1,16 @@
 #include "dpreduce/commands/evaluation.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/transport/lifetime.hpp"
@@ -32,6 +36,88 @@ void mend_rows(std::span<float> features, std::size_t dim, BadRows bad_rows, con
   }
 }
 
+ConfusionMatrix confusion_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows,
+                                   BadRows bad_rows, unsigned threads) {
+  ConfusionMatrix local(classifier.classes());
+  ranks.together([&] {
+    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk) {
+      const std::vector<std::int32_t> predicted = classifier.predict_labels(chunk.features, threads);
+      for (std::size_t row = 0; row < chunk.rows; ++row) local.add(chunk.labels[row], predicted[row]);
+    });
+  });
+  std::vector<std::uint64_t> words(local.counts().begin(), local.counts().end());
+  ranks.sum_everywhere(words);
+  const std::vector<std::int64_t> counts(words.begin(), words.end());
+  ConfusionMatrix total(classifier.classes());
+  total.merge(counts);
+  return total;
+}
+
+// This rank's rows as each class sees them.
+class RankedRows {
+ public:
+  explicit RankedRows(std::size_t classes) : by_class_(classes) {}
+
+  void add(const RowChunk& chunk, std::span<const double> scores) {
+    const std::size_t classes = by_class_.size();
+    for (std::size_t row = 0; row < chunk.rows; ++row) {
+      const std::span<const double> of_row = scores.subspan(row * classes, classes);
+      for (std::size_t c = 0; c < classes; ++c) by_class_[c].scores.push_back(of_row[c]);
+      for (OfClass& of_class : by_class_) of_class.is_positive.push_back(0);
+      const auto labels = chunk.classes_of(row);
+      for (const std::int32_t label : labels) by_class_[static_cast<std::size_t>(label)].is_positive.back() = 1;
+      const auto first = static_cast<std::int32_t>(std::max_element(of_row.begin(), of_row.end()) - of_row.begin());
+      ++rows_;
+      labelled_rows_ += labels.empty() ? 0 : 1;
+      hits_ += std::find(labels.begin(), labels.end(), first) != labels.end() ? 1 : 0;
+    }
+  }
+
+  // At the coordinator. Collective.
+  LabelSetFigures over(Communicator& ranks, std::optional<double> threshold) const {
+    std::vector<std::uint64_t> counts{rows_, labelled_rows_, hits_};
+    ranks.sum_everywhere(counts);
+    LabelSetFigures figures{counts[0], counts[1], counts[2], threshold, {}};
+    for (const OfClass& of_class : by_class_) figures.classes.push_back(figures_of(ranks, of_class, threshold));
+    return figures;
+  }
+
+ private:
+  struct OfClass {
+    std::vector<double> scores;
+    std::vector<char> is_positive;
+  };
+
+  static LabelSetFigures::OfClass figures_of(Communicator& ranks, const OfClass& of_class,
+                                             std::optional<double> threshold) {
+    constexpr std::size_t kWords = 3;  // both halves of a score, and whether the row is positive
+    std::vector<std::int32_t> words;
+    for (std::size_t row = 0; row < of_class.scores.size(); ++row) {
+      const auto halves = std::bit_cast<std::array<std::int32_t, 2>>(of_class.scores[row]);
+      words.insert(words.end(), {halves[0], halves[1], of_class.is_positive[row]});
+    }
+    words = ranks.gather_to_coordinator(words);
+    std::vector<RankedRow> rows;
+    LabelSetFigures::OfClass figures;
+    for (std::size_t word = 0; word < words.size(); word += kWords) {
+      const auto score = std::bit_cast<double>(std::array<std::int32_t, 2>{words[word], words[word + 1]});
+      const bool is_positive = words[word + 2] != 0;
+      const bool is_given = threshold && score >= *threshold;
+      rows.push_back({score, is_positive});
+      figures.positives += is_positive ? 1 : 0;
+      figures.given += is_given ? 1 : 0;
+      figures.right += is_positive && is_given ? 1 : 0;
+    }
+    figures.average_precision = average_precision(std::move(rows));
+    return figures;
+  }
+
+  std::vector<OfClass> by_class_;
+  std::uint64_t rows_ = 0;
+  std::uint64_t labelled_rows_ = 0;
+  std::uint64_t hits_ = 0;
+};
+
 }  // namespace
 
 unsigned default_threads() {
@@ -41,7 +127,9 @@ unsigned default_threads() {
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const std::function<void(const RowChunk&)>& visit) {
   const std::size_t dim = classifier.input_dim();
-  RowStream stream(rows, classifier.classes(), std::min<std::size_t>(rows_per_chunk(kPredictionMemory, dim), 4096));
+  const std::size_t slots = rows.has_label_sets() ? classifier.classes() : 1;
+  RowStream stream(rows, classifier.classes(),
+                   std::min<std::size_t>(rows_per_chunk(kPredictionMemory, dim, slots), 4096), slots);
   std::vector<float> features;
   while (auto chunk = stream.next()) {
     ranks.check_peers();
@@ -76,21 +164,26 @@ std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& ra
   return counts;
 }
 
-ConfusionMatrix evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                                  unsigned threads) {
-  ConfusionMatrix local(classifier.classes());
+nlohmann::json to_json(const TestFigures& figures) {
+  return std::visit([](const auto& some) { return to_json(some); }, figures);
+}
+
+TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
+                              unsigned threads) {
+  const bool has_sets = ranks.max_everywhere(rows.has_label_sets() ? 1.0 : 0.0) > 0.0;
+  ranks.together([&] {
+    if (rows.has_label_sets() != has_sets) {
+      throw BadInput("test labels: some ranks have a class index a row, others zeros and ones; give all in one form");
+    }
+  });
+  if (!has_sets) return confusion_on_ranks(ranks, classifier, rows, bad_rows, threads);
+  RankedRows local(classifier.classes());
   ranks.together([&] {
     for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk) {
-      const std::vector<std::int32_t> predicted = classifier.predict_labels(chunk.features, threads);
-      for (std::size_t row = 0; row < chunk.rows; ++row) local.add(chunk.labels[row], predicted[row]);
+      local.add(chunk, classifier.predict_scores(chunk.features, threads));
     });
   });
-  std::vector<std::uint64_t> words(local.counts().begin(), local.counts().end());
-  ranks.sum_everywhere(words);
-  const std::vector<std::int64_t> counts(words.begin(), words.end());
-  ConfusionMatrix total(classifier.classes());
-  total.merge(counts);
-  return total;
+  return local.over(ranks, classifier.parts().threshold);
 }
 
 }  // namespace dpreduce

@@ -4,11 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <variant>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "dpreduce/config/options.hpp"
 #include "dpreduce/data/row_stream.hpp"
 #include "dpreduce/model/classifier.hpp"
+#include "dpreduce/model/label_set_metrics.hpp"
 #include "dpreduce/model/metrics.hpp"
 #include "dpreduce/transport/communicator.hpp"
 
@@ -35,9 +39,15 @@ WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int 
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
                                         Communicator& ranks);
 
-/// The confusion matrix over all ranks' `rows`, known to every rank. Collective. Throws BadInput as for_each_chunk
-/// does.
-ConfusionMatrix evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                                  unsigned threads);
+/// Of rows of one class each the confusion matrix; where labels are n x K zeros and ones, what may be said of sets.
+using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;
+
+nlohmann::json to_json(const TestFigures& figures);
+
+/// Figures over all ranks' `rows`, at the coordinator, the same for any number of ranks. Collective. Throws BadInput as
+/// for_each_chunk does, and where ranks' labels are not all of one form. Memory: with sets of labels 9 n K bytes for a
+/// rank's n rows, and 36 bytes for every row of all ranks at the coordinator.
+TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
+                              unsigned threads);
 
 }  // namespace dpreduce

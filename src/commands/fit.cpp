@@ -53,6 +53,29 @@ void check_ledger(const FitOptions& options, const FitPlan& plan) {
   }
 }
 
+// The bound on a row's labels is what their noise is made for: it is public, and the user's word.
+void check_labels(WorkerRows& rows, const FitOptions& options) {
+  const std::string& files = options.train.y.front();
+  const std::size_t columns = rows.labels().columns();
+  if (columns == 1 && options.max_labels) {
+    throw UsageError(fmt::format(
+        "--max-labels {}: --train-y {} has one class index a row; leave the option out, or give zeros and ones, n x K",
+        *options.max_labels, files));
+  }
+  if (columns > 1 && columns != options.classes) {
+    throw BadInput(
+        fmt::format("--train-y {}: labels have {} columns of zeros and ones for --classes {}; give one column "
+                    "a class",
+                    files, columns, options.classes));
+  }
+  if (columns > 1 && !options.max_labels) {
+    throw UsageError(
+        fmt::format("--train-y {}: rows may have several labels; say with --max-labels how many at most (1 "
+                    "to {}): noise is made for so many",
+                    files, options.classes));
+  }
+}
+
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
   if (options.public_x.empty()) return std::nullopt;
   std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks);
@@ -135,7 +158,8 @@ Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Pr
                         .classes = options.classes,
                         .weights = std::move(scores.weights),
                         .bias = std::move(scores.bias),
-                        .prototypes = std::move(scores.prototypes)};
+                        .prototypes = std::move(scores.prototypes),
+                        .threshold = options.most_labels() > 1 ? method.threshold() : std::nullopt};
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;
     parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};
@@ -149,6 +173,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   Timings timings;
 
   WorkerRows rows = open_ranked_rows(stated.train, ranks);
+  ranks.together([&] { check_labels(rows, stated); });
   std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
   FitOptions options;
   FitPlan plan;
@@ -171,6 +196,9 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     if (!options.test.x.empty()) test_rows.emplace(open(options.test));
     if (!options.validation.x.empty()) {
       validation_rows.emplace(open(options.validation));
+      if (validation_rows->has_label_sets()) {
+        throw UsageError("--validation-y: candidates are compared by rows of one class; give one class index a row");
+      }
       label_counts(validation_rows->labels(), validation_rows->range(), options.classes, ranks);  // before it costs
     }
     if (ranks.is_coordinator()) {
@@ -189,7 +217,8 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   timings.end_phase("open");
 
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
-  const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads};
+  const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads,
+                          options.most_labels()};
   const std::unique_ptr<TrainingMethod> method = make_method(options);
   TrainingRun run(
       ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
@@ -215,7 +244,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   });
   timings.end_phase("write");
 
-  std::optional<ConfusionMatrix> test;
+  std::optional<TestFigures> test;
   if (test_rows) {
     test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.test.bad_rows, threads));
     timings.end_phase("test");

@@ -10,8 +10,7 @@
 namespace dpreduce {
 
 nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const Classifier& classifier,
-                          const std::optional<ConfusionMatrix>& test, const Timings& timings, int ranks,
-                          unsigned threads) {
+                          const std::optional<TestFigures>& test, const Timings& timings, int ranks, unsigned threads) {
   const Preprocessing& preprocessing = classifier.parts().preprocessing;
   nlohmann::json report{
       {"version", version()},
@@ -28,6 +27,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"model", options.out},
       {"ranks", ranks},
       {"threads", threads}};
+  if (options.max_labels) report["max_labels"] = *options.max_labels;
   if (options.pca > 0) report["pca"] = options.pca;
   if (options.select > 0) report["select"] = options.select;
   report.update(make_method(options)->settings());
@@ -76,7 +76,14 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
                report["checkpoint"]["resumed_releases"].get<std::uint64_t>());
   }
   if (!options.report.empty()) fmt::print("report     {}\n", options.report);
-  if (report.contains("test") && report["test"]["accuracy"].is_number()) {
+  if (report.contains("test") && report["test"].contains("hit_rate")) {
+    const nlohmann::json& test = report["test"];
+    const auto figure = [&](const char* key) {
+      return test[key].is_number() ? fmt::format("{:.4f}", test[key].get<double>()) : std::string("-");
+    };
+    fmt::print("test       mean average precision {}, hit rate {} (about the test rows, outside the guarantee)\n",
+               figure("mean_average_precision"), figure("hit_rate"));
+  } else if (report.contains("test") && report["test"]["accuracy"].is_number()) {
     const nlohmann::json& test = report["test"];
     fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f} (about the test rows, outside the guarantee)\n",
                test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>());

@@ -7,17 +7,16 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/plan_report.hpp"
 #include "dpreduce/methods/timings.hpp"
 #include "dpreduce/model/classifier.hpp"
-#include "dpreduce/model/metrics.hpp"
 
 namespace dpreduce {
 
 /// The report; keys are part of the command-line contract.
 nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const Classifier& classifier,
-                          const std::optional<ConfusionMatrix>& test, const Timings& timings, int ranks,
-                          unsigned threads);
+                          const std::optional<TestFigures>& test, const Timings& timings, int ranks, unsigned threads);
 
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings);

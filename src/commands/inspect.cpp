@@ -63,17 +63,19 @@ class LogHistogram {
 
 // First pass: what can be said row by row, and the class sums.
 struct FirstPass {
-  FirstPass(std::size_t classes, std::size_t dim) : class_rows(classes, 0), class_sums(classes * dim, 0.0) {}
+  FirstPass(std::size_t classes, std::size_t most_labels, std::size_t dim)
+      : class_rows(classes, 0), rows_by_labels(most_labels + 1, 0), class_sums(classes * dim, 0.0) {}
   std::uint64_t rows = 0;
   std::uint64_t not_finite = 0;
   std::uint64_t zero = 0;
   std::uint64_t longer_than_clip = 0;
   LogHistogram norms;
   std::vector<std::uint64_t> class_rows;
-  std::vector<double> class_sums;  // K x d; diagnostics only, so plain doubles serve
+  std::vector<std::uint64_t> rows_by_labels;  // rows of 0, 1, 2, ... classes
+  std::vector<double> class_sums;             // K x d; diagnostics only, so plain doubles serve
 };
 
-void add_row(FirstPass& pass, std::span<const float> row, std::optional<std::int32_t> label, const RowTransform& raw,
+void add_row(FirstPass& pass, std::span<const float> row, std::span<const std::int32_t> labels, const RowTransform& raw,
              const RowTransform& transform, double clip_norm, std::vector<double>& scratch) {
   ++pass.rows;
   if (!raw(row, scratch)) {
@@ -84,11 +86,14 @@ void add_row(FirstPass& pass, std::span<const float> row, std::optional<std::int
   pass.norms.add(norm);
   if (norm == 0.0) ++pass.zero;
   if (norm > clip_norm) ++pass.longer_than_clip;
-  if (!label) return;
-  const auto c = static_cast<std::size_t>(*label);
-  ++pass.class_rows[c];
+  if (pass.class_rows.empty()) return;
+  ++pass.rows_by_labels[labels.size()];
   transform(row, scratch);
-  for (std::size_t a = 0; a < scratch.size(); ++a) pass.class_sums[c * scratch.size() + a] += scratch[a];
+  for (const std::int32_t label : labels) {
+    const auto c = static_cast<std::size_t>(label);
+    ++pass.class_rows[c];
+    for (std::size_t a = 0; a < scratch.size(); ++a) pass.class_sums[c * scratch.size() + a] += scratch[a];
+  }
 }
 
 // Cosines between the means of classes that occur: smallest, median and largest over pairs.
@@ -120,33 +125,36 @@ void run_command(const InspectOptions& options, Communicator& ranks) {
   const std::size_t classes = has_labels ? options.classes : 0;
   WorkerRows rows = open_ranked_rows(options.rows, ranks);
   const std::size_t dim = rows.dim();
+  const bool has_sets = ranks.max_everywhere(rows.has_label_sets() ? 1.0 : 0.0) > 0.0;
+  const std::size_t slots = rows.has_label_sets() ? classes : 1;
   std::optional<FirstPass> pass;
   std::optional<RowTransform> raw;
   std::optional<RowTransform> transform;
   const auto for_each_row = [&](const auto& visit) {
-    RowStream stream(rows, std::max<std::size_t>(classes, 1), rows_per_chunk(kPredictionMemory, dim));
+    RowStream stream(rows, std::max<std::size_t>(classes, 1), rows_per_chunk(kPredictionMemory, dim, slots), slots);
     while (const auto chunk = stream.next()) {
       ranks.check_peers();
       for (std::size_t row = 0; row < chunk->rows; ++row) {
         visit(chunk->features.subspan(row * dim, dim),
-              has_labels ? std::optional<std::int32_t>(chunk->labels[row]) : std::nullopt);
+              has_labels ? chunk->classes_of(row) : std::span<const std::int32_t>());
       }
     }
   };
 
   ranks.together([&] {
-    pass.emplace(classes, dim);
+    pass.emplace(classes, has_sets ? classes : 1, dim);
     constexpr double kNoClip = 1e300;
     raw.emplace(Preprocessing{dim, 1, Normalize::kNone, kNoClip, {}});
     transform.emplace(Preprocessing{dim, 1, options.normalize, options.clip_norm, {}});
     std::vector<double> scratch(dim);
-    for_each_row([&](std::span<const float> row, std::optional<std::int32_t> label) {
-      add_row(*pass, row, label, *raw, *transform, options.clip_norm, scratch);
+    for_each_row([&](std::span<const float> row, std::span<const std::int32_t> labels) {
+      add_row(*pass, row, labels, *raw, *transform, options.clip_norm, scratch);
     });
   });
   std::vector<std::uint64_t> counts{pass->rows, pass->not_finite, pass->zero, pass->longer_than_clip};
   ranks.sum_everywhere(counts);
   ranks.sum_everywhere(pass->class_rows);
+  ranks.sum_everywhere(pass->rows_by_labels);
   ranks.sum_everywhere(std::span<double>(pass->class_sums));
   pass->norms.sum_over(ranks);
 
@@ -158,13 +166,15 @@ void run_command(const InspectOptions& options, Communicator& ranks) {
   if (has_labels) {
     ranks.together([&] {
       std::vector<double> scratch(dim);
-      for_each_row([&](std::span<const float> row, std::optional<std::int32_t> label) {
+      for_each_row([&](std::span<const float> row, std::span<const std::int32_t> labels) {
         if (!(*transform)(row, scratch)) return;
-        double beta = 0.0;
-        for (std::size_t a = 0; a < dim; ++a) {
-          beta = std::max(beta, std::abs(scratch[a] - means[static_cast<std::size_t>(*label) * dim + a]));
+        for (const std::int32_t label : labels) {
+          double beta = 0.0;
+          for (std::size_t a = 0; a < dim; ++a) {
+            beta = std::max(beta, std::abs(scratch[a] - means[static_cast<std::size_t>(label) * dim + a]));
+          }
+          shifts.add(beta);
         }
-        shifts.add(beta);
       });
     });
     shifts.sum_over(ranks);
@@ -182,6 +192,12 @@ void run_command(const InspectOptions& options, Communicator& ranks) {
                       {"share_longer_than_clip", static_cast<double>(counts[3]) / n}};
   if (has_labels) {
     json["class_rows"] = pass->class_rows;
+    if (has_sets) {
+      std::vector<std::uint64_t>& rows_by_labels = pass->rows_by_labels;
+      while (rows_by_labels.back() == 0 && rows_by_labels.size() > 1) rows_by_labels.pop_back();
+      json["rows_by_number_of_labels"] = rows_by_labels;
+      json["most_labels"] = rows_by_labels.size() - 1;
+    }
     json["feature_shift_beta"] = shifts.to_json();
     json["class_mean_cosines"] = cosine_summary(means, dim, pass->class_rows);
   }

@@ -30,6 +30,10 @@ constexpr const char* kNotProtected =
     "release of its own, and mu^2 adds up (no ledger is kept)";
 
 void write_labels(WorkerRows& rows, NpyWriter& file) {
+  if (rows.has_label_sets()) {
+    throw UsageError(
+        "--y: one class index a row is copied; leave n x K labels out and copy the file (labels are public)");
+  }
   std::vector<std::int32_t> labels;
   for (std::uint64_t row = 0; row < rows.range().count; row += labels.size()) {
     labels.resize(std::min(kLabelsAtOnce, rows.range().count - row));

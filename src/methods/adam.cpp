@@ -76,6 +76,8 @@ class AdamMethod : public TrainingMethod {
     return json;
   }
 
+  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(kInterceptShare);
     const Lattice lattice = run.lattice();

@@ -37,7 +37,7 @@ nlohmann::json checkpoint_binding(const FitOptions& options, const FitPlan& plan
   binding["delta"] = stated(options.budget.delta);
   binding["rho"] = stated(options.budget.rho);
   binding["mu"] = stated(options.budget.mu);
-  binding["guarantee"] = {plan.guarantee->epsilon, plan.guarantee->delta, plan.guarantee->mu, plan.guarantee->rho};
+  binding["guarantee"] = to_json(*plan.guarantee);
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.public_x.empty();
   binding["noise of the releases"] = noise_of(*plan.noise);

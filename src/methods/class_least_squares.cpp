@@ -65,6 +65,9 @@ class ClassLeastSquaresMethod : public TrainingMethod {
     return settings;
   }
 
+  // A share p of positives among rows of the same features is met by theta x = p / (p + alpha).
+  std::optional<double> threshold() const override { return 0.5 / (0.5 + alpha_); }
+
   LinearScores train(TrainingRun& run) const override {
     const std::size_t dim = run.lattice().dim;
     std::optional<ReleasedBlock> gram;

@@ -32,6 +32,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
                               {"method", method.name()},
                               {"settings", method.settings()},
                               {"classes", options.classes},
+                              {"max_labels", options.most_labels()},
                               {"input_dim", preprocessing.input_dim},
                               {"pool", preprocessing.pool},
                               {"normalize", to_string(preprocessing.normalize)},
@@ -99,6 +100,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
                         .intercept = 0.0};
   ReleaseTerms terms;
   terms.classes = options.classes;
+  terms.most_labels = options.most_labels();
   terms.dim = RowTransform(plan.preprocessing).output_dim();
   terms.adjacency = options.adjacency;
   double rest = 1.0;

@@ -83,6 +83,8 @@ class GradientDescentMethod : public TrainingMethod {
     return json;
   }
 
+  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(kInterceptShare);
     DescentStep rule(descent_, settings_.rounds, run.classes(), run.lattice().clip_norm);

@@ -114,6 +114,18 @@ std::size_t iterates_to_choose_among(const RoundSettings& settings) {
   return windows_of(settings).size();
 }
 
+std::optional<double> decision_threshold(Loss loss) {
+  switch (loss) {
+    case Loss::kSigmoid:
+      return 0.0;
+    case Loss::kSquare:
+      return 0.5;
+    case Loss::kSoftmax:
+      break;
+  }
+  return std::nullopt;
+}
+
 nlohmann::json to_json(const RoundSettings& settings) {
   nlohmann::json json{{"rounds", settings.rounds},
                       {"loss", to_string(settings.loss)},

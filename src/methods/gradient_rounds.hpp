@@ -70,6 +70,9 @@ RoundSettings round_settings(const FitOptions& options, std::uint64_t default_ro
 /// How many iterates train_in_rounds has to choose among.
 std::size_t iterates_to_choose_among(const RoundSettings& settings);
 
+/// The score at which a class is as likely as not: 0 of sigmoids, 1/2 of least squares, none of softmax.
+std::optional<double> decision_threshold(Loss loss);
+
 /// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share", on samples "batch": for reports,
 /// and for what a ledger line is bound to.
 nlohmann::json to_json(const RoundSettings& settings);

@@ -45,6 +45,8 @@ class LeastSquaresMethod : public TrainingMethod {
     return {{"shared_gram", true}, {"gram_share", gram_share_}, {"intercept", intercept_}};
   }
 
+  std::optional<double> threshold() const override { return 0.5; }
+
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(intercept_);
     const Release release = run.release("least_squares");

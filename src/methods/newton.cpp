@@ -85,6 +85,8 @@ class NewtonMethod : public TrainingMethod {
     return json;
   }
 
+  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(kInterceptShare);
     NewtonStep rule(run.lattice(), run.classes(), settings_.loss);

@@ -36,6 +36,9 @@ FitOptions resolved(FitOptions options, std::size_t input_dim) {
                     "name the method",
                     input_dim));
   }
+  const bool in_rounds = options.method == Method::kFc || options.method == Method::kGd ||
+                         options.method == Method::kAdam || options.method == Method::kNewton;
+  if (in_rounds && !options.loss && options.most_labels() > 1) options.loss = Loss::kSigmoid;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
   if (!options.memory_mib) options.memory_mib = passes_once(options) ? kMemoryMib : kMemoryMibOfKeptRows;
   return options;

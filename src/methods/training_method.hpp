@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,9 @@ class TrainingMethod {
 
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
+
+  /// The score from which on a class is more likely a row's than not; none where scores only rank.
+  virtual std::optional<double> threshold() const { return std::nullopt; }
 
   /// Makes the releases of requests() and solves. The result is the same on every rank. Collective.
   virtual LinearScores train(TrainingRun& run) const = 0;

@@ -122,6 +122,8 @@ class WhitenedDescentMethod : public TrainingMethod {
     return json;
   }
 
+  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+
   LinearScores train(TrainingRun& run) const override {
     const Lattice lattice = run.lattice();
     const Release gram = run.release("gram");

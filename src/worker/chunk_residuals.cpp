@@ -58,7 +58,7 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
       {products_.data(), rows_, classes, classes}, threads_);
   const std::size_t row_priors = priors_.empty() ? 0 : classes;
   for_each_row([&](std::size_t row, std::span<double> scratch) {
-    lattice_residual(products(row), point_.weights.factors(), chunk.labels()[row], point_.loss, scratch,
+    lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
                      {residuals_.data() + row * classes, classes},
                      std::span<const double>(priors_).subspan(row * row_priors, row_priors));
   });

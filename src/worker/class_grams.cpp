@@ -28,7 +28,8 @@ Statistic sums_beside_parts(const ReleaseRequest& request) {
 
 // A quarter of the memory is for chunks on their way from the files, but at least one row.
 std::size_t bytes_of_chunks(const StreamPlan& plan, const RowTransform& transform) {
-  const std::size_t row = bytes_per_row(transform.preprocessing()) + sizeof(float) * transform.input_dim();
+  const std::size_t row =
+      bytes_per_row(transform.preprocessing(), plan.labels_per_row) + sizeof(float) * transform.input_dim();
   return std::max(plan.memory_bytes / 4, std::min(plan.memory_bytes, row));
 }
 
@@ -58,7 +59,7 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   for_each_lattice_chunk(
       inputs_.rows, inputs_.transform, inputs_.plan,
       [&](const LatticeRows& chunk) {
-        hasher.accumulate(chunk, digests_, threads);
+        add_to(whole_, hasher.accumulate(chunk, digests_, threads));
         for (const std::int32_t label : chunk.labels()) {
           if (label != kNoLabel) ++counts_[static_cast<std::size_t>(label)];
         }
@@ -69,12 +70,6 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
       },
       inputs_.on_chunk);
   if (has_gram) copy_upper_triangle(square_, dim_, sums_.block(sums_.index_of("gram")));
-}
-
-RowDigest ClassGrams::digest() const {
-  RowDigest whole{};
-  for (const RowDigest& digest : digests_) add_to(whole, digest);
-  return whole;
 }
 
 void ClassGrams::next(std::span<std::int64_t> triangle) {
@@ -120,14 +115,16 @@ void ClassGrams::load_batch() {
                             [&](const LatticeRows& chunk) {
                               hasher_.accumulate(chunk, digests, inputs_.plan.threads);
                               for (std::size_t row = 0; row < chunk.rows(); ++row) {
-                                if (chunk.labels()[row] == kNoLabel) continue;
-                                const auto label = static_cast<std::size_t>(chunk.labels()[row]);
-                                if (found[label]++ == counts_[label])
-                                  check_unchanged(label, found[label], digests[label]);
-                                const auto place = (batch_row_[label] + found[label] - 1) * dim_;
-                                const auto values = chunk.row(row);
-                                std::copy(values.begin(), values.end(),
-                                          batch_.begin() + static_cast<std::ptrdiff_t>(place));
+                                for (const std::int32_t of_row : chunk.classes_of(row)) {
+                                  const auto label = static_cast<std::size_t>(of_row);
+                                  if (!is_in_batch[label]) continue;
+                                  if (found[label]++ == counts_[label])
+                                    check_unchanged(label, found[label], digests[label]);
+                                  const auto place = (batch_row_[label] + found[label] - 1) * dim_;
+                                  const auto values = chunk.row(row);
+                                  std::copy(values.begin(), values.end(),
+                                            batch_.begin() + static_cast<std::ptrdiff_t>(place));
+                                }
                               }
                             },
                             inputs_.on_chunk);
@@ -144,8 +141,7 @@ void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> squar
       inputs_.plan,
       [&](const LatticeRows& chunk) {
         hasher_.accumulate(chunk, digests, inputs_.plan.threads);
-        found +=
-            chunk.rows() - static_cast<std::size_t>(std::count(chunk.labels().begin(), chunk.labels().end(), kNoLabel));
+        for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
         select_kernel().accumulate_gram(view_of(chunk), {square.data(), dim_, dim_, dim_}, inputs_.plan.threads);
       },
       inputs_.on_chunk);

@@ -1,6 +1,7 @@
 // Gram matrices of all classes, one class after the other, in memory that does not grow with the number of classes.
 //
-// Legend: A_j = sum_{i : y_i = j} q_i q_i^T, d x d; G = sum_j A_j; b_j = sum_{i : y_i = j} q_i; M the bytes for rows
+// Legend: A_j = sum_{i : j in Y_i} q_i q_i^T, d x d; G = sum_i q_i q_i^T (sum_j A_j where every row has one class);
+// b_j = sum_{i : j in Y_i} q_i; M the bytes for rows
 // (StreamPlan::memory_bytes).
 //
 //     first pass    counts and digest of every class; b (K x d), and G where the release has it
@@ -8,9 +9,10 @@
 //       a pass      rows of these classes, grouped by class
 //       each class  A_j, an exact product of its rows with themselves
 //
-// Every row is transformed twice, whatever the number of passes: a pass looks at all labels and takes the rows that it
-// is about. A class with more rows than M holds is a batch of its own, and streamed. Counts stay on the rank. What
-// later passes read is compared, class by class, with the digests of the first: noise is bound to these.
+// Every row is transformed twice, whatever the number of passes (a row of several classes once more for each pass that
+// is about one of them): a pass looks at all labels and takes the rows that it is about. A batch holds such a row once
+// for each of its classes. A class with more rows than M holds is a batch of its own, and streamed. Counts stay on the
+// rank. What later passes read is compared, class by class, with the digests of the first: noise is bound to these.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +34,7 @@ class ClassGrams {
              std::vector<std::size_t> order);
 
   /// The digest of all rows of this rank.
-  RowDigest digest() const;
+  const RowDigest& digest() const { return whole_; }
 
   /// The release's blocks beside class_grams: gram, where it has one, and class_sums. Once.
   Statistic take_sums() { return std::move(sums_); }
@@ -57,6 +59,7 @@ class ClassGrams {
   Statistic sums_;
   std::vector<std::uint64_t> counts_;  // of each class
   std::vector<RowDigest> digests_;     // of each class
+  RowDigest whole_{};                  // of all rows
 
   std::size_t next_ = 0;       // place in order_
   std::size_t batch_end_ = 0;  // place in order_; the batch ends before it

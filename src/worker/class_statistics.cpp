@@ -37,10 +37,8 @@ Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs&
   std::int64_t& count = statistic.block(statistic.index_of("row_count")).front();
   std::vector<std::int32_t> one_class;  // class 0 for every row that counts
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    one_class.assign(chunk.labels().begin(), chunk.labels().end());
-    for (std::int32_t& label : one_class) {
-      if (label != kNoLabel) label = 0;
-    }
+    one_class.resize(chunk.rows());
+    for (std::size_t row = 0; row < chunk.rows(); ++row) one_class[row] = chunk.counts(row) ? 0 : kNoLabel;
     accumulate_class_sums(view_of(chunk), one_class, {sum.data(), 1, sum.size(), sum.size()}, inputs.plan.threads);
     count += std::count(one_class.begin(), one_class.end(), 0);
   });
@@ -58,6 +56,7 @@ Statistic fisher_statistic(const ReleaseRequest& request, const StatisticInputs&
   const std::span<std::int64_t> moments = statistic.block(statistic.index_of("second_moments"));
   accumulate_classes(statistic, inputs, [&](const LatticeRows& chunk) {
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      if (chunk.classes_of(row).empty()) continue;
       const std::span<const std::int16_t> q = chunk.row(row);
       for (std::size_t a = 0; a < q.size(); ++a) moments[a] += std::int32_t{q[a]} * std::int32_t{q[a]};
     }

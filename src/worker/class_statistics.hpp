@@ -9,11 +9,12 @@ namespace dpreduce {
 /// for_each_lattice_chunk. Cost: n d additions.
 Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
-/// The blocks of class_means_release: class_sums = sum_{i : y_i = c} q_i and, where `request` has it, class_counts.
+/// The blocks of class_means_release: class_sums = sum_{i : c in Y_i} q_i and, where `request` has it, class_counts.
 /// Errors: as for_each_lattice_chunk. Cost: n d additions.
 Statistic class_means_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
-/// The blocks of fisher_release: class_sums, second_moments = sum_i q_i * q_i (entry by entry) and class_counts.
+/// The blocks of fisher_release: class_sums, second_moments = sum_i q_i * q_i (entry by entry, over rows
+/// that have a class) and class_counts.
 /// Errors: as for_each_lattice_chunk. Cost: 2 n d additions.
 Statistic fisher_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 

@@ -1,5 +1,6 @@
 #include "dpreduce/worker/correct_counts.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "dpreduce/config/error.hpp"
@@ -25,10 +26,10 @@ std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candid
                                           {products.data(), chunk.rows(), classes, classes}, threads);
   std::int64_t correct = 0;
   for (std::size_t row = 0; row < chunk.rows(); ++row) {
-    if (chunk.labels()[row] == kNoLabel) continue;
+    const std::span<const std::int32_t> classes_of_row = chunk.classes_of(row);
     const std::span<const std::int64_t> scores(products.data() + row * classes, classes);
-    const std::size_t predicted = predicted_class(scores, candidate.factors());
-    correct += static_cast<std::int64_t>(predicted == static_cast<std::size_t>(chunk.labels()[row]));
+    const auto predicted = static_cast<std::int32_t>(predicted_class(scores, candidate.factors()));
+    correct += std::find(classes_of_row.begin(), classes_of_row.end(), predicted) == classes_of_row.end() ? 0 : 1;
   }
   return correct;
 }

@@ -1,6 +1,7 @@
 // How many rows each of several candidate classifiers gets right: what one is chosen by.
 //
-//     u_m = #{i : y_i is a class, argmax_c factor_mc <q_i, w_mc> = y_i}       of equal scores the smaller c wins
+//     u_m = #{i : argmax_c factor_mc <q_i, w_mc> is among the classes of row i}       of equal scores the smaller c
+//     wins
 //
 // A row adds 0 or 1 to each u_m: as utilities of a private selection they have sensitivity 1, and are monotone.
 #pragma once

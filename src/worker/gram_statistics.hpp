@@ -9,7 +9,7 @@ namespace dpreduce {
 /// Cost: n d (d + 1) / 2 multiply-adds; memory: 8 d^2 bytes beside the statistic.
 Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
-/// The blocks of least_squares_release: the same, and class_sums = sum_{i : y_i = c} q_i. One pass over the rows.
+/// The blocks of least_squares_release: the same, and class_sums = sum_{i : c in Y_i} q_i. One pass over the rows.
 Statistic least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
 /// triangle <- the upper triangle (triangle.hpp) of a d x d matrix, row-major. Shapes: d^2 and d (d + 1) / 2 elements.

@@ -43,9 +43,10 @@ bool is_within(std::span<const std::int16_t> q, std::span<const double> f, std::
 }  // namespace
 
 void hessian_factors(std::span<const std::int16_t> q, std::span<const std::int64_t> products,
-                     std::span<const double> weight_factors, std::int32_t label, Loss loss, std::span<double> f) {
+                     std::span<const double> weight_factors, std::span<const std::int32_t> classes, Loss loss,
+                     std::span<double> f) {
   constexpr int kAttempts = 8;
-  if (label == kNoLabel) {
+  if (loss == Loss::kSoftmax && classes.empty()) {
     std::fill(f.begin(), f.end(), 0.0);
     return;
   }

@@ -14,10 +14,11 @@
 
 namespace dpreduce {
 
-/// Writes f (K entries) of lattice row `q` with exact products <q, w_c>; zeros for kNoLabel. Cost: K d roundings.
-/// Preconditions: products, weight_factors and f have K >= 2 entries; label < K; loss is not kSquare.
+/// Writes f (K entries) of lattice row `q` with exact products <q, w_c>; zeros for softmax without a class, whose loss
+/// is 0. Cost: K d roundings. Preconditions: products, weight_factors and f have K >= 2 entries; loss is not kSquare.
 void hessian_factors(std::span<const std::int16_t> q, std::span<const std::int64_t> products,
-                     std::span<const double> weight_factors, std::int32_t label, Loss loss, std::span<double> f);
+                     std::span<const double> weight_factors, std::span<const std::int32_t> classes, Loss loss,
+                     std::span<double> f);
 
 /// v = round(factor q), to nearest, ties to even. Preconditions: equal sizes; 0 <= factor <= 1.
 void scale_row(std::span<const std::int16_t> q, double factor, std::span<std::int16_t> v);

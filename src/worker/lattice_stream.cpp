@@ -26,12 +26,25 @@ Lattice lattice_of(const RowTransform& transform) {
   return {transform.preprocessing().clip_norm, transform.output_dim()};
 }
 
-// `place_of` tells where a row of the chunk lies among all rows.
+// `slots` are the chunk's as they were read; `place_of` tells where a row of it lies among all rows.
 template <typename PlaceOf>
-void check_finite(const LatticeRows& chunk, const StreamPlan& plan, const WorkerRows& rows, const PlaceOf& place_of) {
-  if (plan.bad_rows != BadRows::kFail || chunk.first_bad_row() == chunk.rows()) return;
-  throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}",
-                             rows.where(place_of(chunk.first_bad_row())), kForOwnerOnly));
+void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const StreamPlan& plan,
+                const WorkerRows& rows, const PlaceOf& place_of) {
+  const std::size_t bad = chunk.first_bad_row();
+  if (plan.bad_rows != BadRows::kFail || bad == chunk.rows()) return;
+  const std::uint64_t place = place_of(bad);
+  const std::size_t surplus = surplus_classes(slots_of(slots, chunk.labels_per_row(), bad));
+  if (surplus > 0) {
+    throw BadInput(fmt::format(
+        "{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use --bad-rows zero{}",
+        rows.where_labels(place), surplus, chunk.labels_per_row(), kForOwnerOnly));
+  }
+  throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}", rows.where(place),
+                             kForOwnerOnly));
+}
+
+std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {
+  return rows.has_labels() ? plan.labels_per_row : 1;
 }
 
 double share_done(const RowChunk& read, const WorkerRows& rows) {
@@ -42,22 +55,23 @@ double share_done(const RowChunk& read, const WorkerRows& rows) {
 
 }  // namespace
 
-std::size_t bytes_per_row(const Preprocessing& preprocessing) {
+std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row) {
   return sizeof(float) * preprocessing.input_dim + sizeof(std::int16_t) * preprocessing.output_dim() +
-         2 * sizeof(std::int32_t);
+         2 * sizeof(std::int32_t) * labels_per_row;
 }
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
-  const std::size_t chunk_rows = rows_of_chunk(plan, bytes_per_row(transform.preprocessing()));
-  RowStream stream(rows, plan.classes, chunk_rows);
-  LatticeRows chunk(lattice_of(transform), chunk_rows);
+  const std::size_t slots = slots_per_row(rows, plan);
+  const std::size_t chunk_rows = rows_of_chunk(plan, bytes_per_row(transform.preprocessing(), slots));
+  RowStream stream(rows, plan.classes, chunk_rows, slots);
+  LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
   const std::vector<std::int32_t> one_class(rows.has_labels() ? 0 : chunk_rows, 0);
 
   while (const auto read = stream.next()) {
     const auto labels = rows.has_labels() ? read->labels : std::span(one_class).first(read->rows);
     chunk.assign(transform, read->features, labels, plan.threads);
-    check_finite(chunk, plan, rows, [&](std::size_t row) { return read->first_row + row; });
+    check_rows(chunk, labels, plan, rows, [&](std::size_t row) { return read->first_row + row; });
     visit(chunk);
     on_chunk(share_done(*read, rows));
   }
@@ -68,15 +82,17 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
                                const OnChunk& on_chunk) {
   DPREDUCE_ASSERT(rows.has_labels());
   const std::size_t dim = transform.input_dim();
-  const std::size_t chunk_rows = rows_of_chunk(plan, bytes_per_row(transform.preprocessing()) + sizeof(float) * dim);
-  RowStream stream(rows, plan.classes, chunk_rows);
-  LatticeRows chunk(lattice_of(transform), chunk_rows);
+  const std::size_t slots = plan.labels_per_row;
+  const std::size_t chunk_rows =
+      rows_of_chunk(plan, bytes_per_row(transform.preprocessing(), slots) + sizeof(float) * dim);
+  RowStream stream(rows, plan.classes, chunk_rows, slots);
+  LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
   std::vector<float> features(chunk_rows * dim);
   std::vector<std::int32_t> labels;
   std::vector<std::uint64_t> places;  // among all rows, of each that was gathered
   const auto visit_gathered = [&] {
-    chunk.assign(transform, std::span<const float>(features).first(labels.size() * dim), labels, plan.threads);
-    check_finite(chunk, plan, rows, [&](std::size_t row) { return places[row]; });
+    chunk.assign(transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
+    check_rows(chunk, labels, plan, rows, [&](std::size_t row) { return places[row]; });
     visit(chunk);
     labels.clear();
     places.clear();
@@ -84,23 +100,27 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
 
   while (const auto read = stream.next()) {
     for (std::size_t row = 0; row < read->rows; ++row) {
-      if (!wants(read->labels[row])) continue;
+      const auto classes = read->classes_of(row);
+      if (!std::any_of(classes.begin(), classes.end(), wants)) continue;
       const auto from = read->features.subspan(row * dim, dim);
-      std::copy(from.begin(), from.end(), features.begin() + static_cast<std::ptrdiff_t>(labels.size() * dim));
-      labels.push_back(read->labels[row]);
+      std::copy(from.begin(), from.end(), features.begin() + static_cast<std::ptrdiff_t>(places.size() * dim));
+      const auto row_slots = slots_of(read->labels, slots, row);
+      labels.insert(labels.end(), row_slots.begin(), row_slots.end());
       places.push_back(read->first_row + row);
-      if (labels.size() == chunk_rows) visit_gathered();
+      if (places.size() == chunk_rows) visit_gathered();
     }
     on_chunk(share_done(*read, rows));
   }
-  if (!labels.empty()) visit_gathered();
+  if (!places.empty()) visit_gathered();
 }
 
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               const OnChunk& on_chunk) {
-  const std::size_t row_bytes = bytes_per_row(transform.preprocessing());
+  const std::size_t slots = slots_per_row(rows, plan);
+  const std::size_t row_bytes = bytes_per_row(transform.preprocessing(), slots);
   const std::size_t in_the_making = rows_of_chunk(plan, row_bytes) * row_bytes;
-  const std::size_t kept_bytes = sizeof(std::int16_t) * transform.output_dim() + sizeof(std::int32_t);
+  const std::size_t kept_bytes =
+      sizeof(std::int16_t) * transform.output_dim() + sizeof(std::int32_t) * slots + sizeof(char);
   if (rows.range().count > (plan.memory_bytes - in_the_making) / kept_bytes) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);
   for_each_lattice_chunk(

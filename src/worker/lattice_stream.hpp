@@ -18,27 +18,28 @@ struct StreamPlan {
   BadRows bad_rows = BadRows::kFail;
   std::size_t memory_bytes = 0;  ///< for the float and the integer form of one chunk
   unsigned threads = 1;
+  std::size_t labels_per_row = 1;  ///< k, the most classes of a row
 };
 
 /// Called after each chunk with the share of rows done, in [0, 1]. May throw to end the pass.
 using OnChunk = std::function<void(double)>;
 
-/// Memory of one row in both forms: 4 d_in + 2 d bytes and two labels.
-std::size_t bytes_per_row(const Preprocessing& preprocessing);
+/// Memory of one row in both forms: 4 d_in + 2 d bytes and twice k labels.
+std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row = 1);
 
 /// Calls `visit` with each chunk of the worker's rows, in order. The chunk's rows are `transform`ed and rounded to the
-/// lattice of (C, d); labels are class indices (0 where the rows have none), kNoLabel for a row that counts nowhere.
-/// Throws BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN or an infinity,
-/// naming file and row; UsageError where memory_bytes hold not one row.
+/// lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). Throws BadInput where rows
+/// cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN, an infinity or more than k classes, naming
+/// file and row; UsageError where memory_bytes hold not one row.
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
 /// Which classes a pass is about.
 using ClassFilter = std::function<bool(std::int32_t label)>;
 
-/// The same for the rows whose labels `wants` takes, and for these only: other rows are neither transformed nor, where
-/// a file holds native float32, read. Chunks are filled up with wanted rows. Precondition (asserted): rows have labels.
-/// Memory of one row: 4 d_in more.
+/// The same for the rows that have a class which `wants` takes, and for these only: other rows are neither transformed
+/// nor, where a file holds native float32, read. Chunks are filled up with wanted rows. Precondition (asserted): rows
+/// have labels. Memory of one row: 4 d_in more.
 void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk);
@@ -47,7 +48,7 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
 using KeptChunks = std::vector<LatticeRows>;
 
 /// The chunks that for_each_lattice_chunk shows; nothing where they do not fit into plan.memory_bytes beside one more
-/// in the making. Cost: 2 d + 4 bytes a row. Errors: as for_each_lattice_chunk.
+/// in the making. Cost: 2 d + 4 k + 1 bytes a row. Errors: as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               const OnChunk& on_chunk);
 

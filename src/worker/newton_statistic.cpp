@@ -24,8 +24,8 @@ class HessianSums {
     factors_.resize(chunk.rows() * classes_);
     scaled_.resize(chunk.rows() * dim_);
     residuals.for_each_row([&](std::size_t row, std::span<double>) {
-      hessian_factors(chunk.row(row), residuals.products(row), point.weights.factors(), chunk.labels()[row], point.loss,
-                      {factors_.data() + row * classes_, classes_});
+      hessian_factors(chunk.row(row), residuals.products(row), point.weights.factors(), chunk.classes_of(row),
+                      point.loss, {factors_.data() + row * classes_, classes_});
     });
     for (std::size_t c = 0; c < classes_; ++c) {
       residuals.for_each_row([&](std::size_t row, std::span<double>) {

@@ -18,7 +18,7 @@ ReleaseRequest request_center(const ReleaseTerms& terms, double share) {
 }
 
 ReleaseRequest request_class_means(const ReleaseTerms& terms, double share) {
-  return class_means_release(terms.classes, terms.dim, terms.metric, terms.adjacency, share);
+  return class_means_release(terms.classes, terms.dim, terms.metric, terms.adjacency, share, terms.most_labels);
 }
 
 ReleaseRequest request_gram(const ReleaseTerms& terms, double share) {
@@ -26,11 +26,12 @@ ReleaseRequest request_gram(const ReleaseTerms& terms, double share) {
 }
 
 ReleaseRequest request_least_squares(const ReleaseTerms& terms, double share) {
-  return least_squares_release(terms.classes, terms.dim, terms.gram_share, terms.adjacency, share);
+  return least_squares_release(terms.classes, terms.dim, terms.gram_share, terms.adjacency, share, terms.most_labels);
 }
 
 ReleaseRequest request_class_least_squares(const ReleaseTerms& terms, double share) {
-  return class_least_squares_release(terms.classes, terms.dim, terms.alpha, terms.gram_share, terms.adjacency, share);
+  return class_least_squares_release(terms.classes, terms.dim, terms.alpha, terms.gram_share, terms.adjacency, share,
+                                     terms.most_labels);
 }
 
 ReleaseRequest request_gradient(const ReleaseTerms& terms, double share) {
@@ -42,10 +43,11 @@ ReleaseRequest request_pca(const ReleaseTerms& terms, double share) {
 }
 
 ReleaseRequest request_feature_sums(const ReleaseTerms& terms, double share) {
-  return feature_sums_release(terms.classes, terms.dim, terms.adjacency, share);
+  return feature_sums_release(terms.classes, terms.dim, terms.adjacency, share, terms.most_labels);
 }
 
 ReleaseRequest request_fisher(const ReleaseTerms& terms, double share) {
+  DPREDUCE_ASSERT(terms.most_labels == 1);
   return fisher_release(terms.classes, terms.dim, terms.adjacency, share);
 }
 

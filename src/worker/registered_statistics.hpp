@@ -15,6 +15,7 @@ namespace dpreduce {
 /// What the declared releases depend on; all public.
 struct ReleaseTerms {
   std::size_t classes = 0;
+  std::size_t most_labels = 1;  ///< k: classes of a row
   std::size_t dim = 0;
   Metric metric = Metric::kCosine;
   Adjacency adjacency = Adjacency::kAddRemove;

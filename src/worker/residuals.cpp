@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
@@ -84,17 +85,21 @@ void prior_probabilities(std::span<const std::int64_t> products, double row_leng
   softmax(u);
 }
 
-void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors, std::int32_t label,
-                      Loss loss, std::span<double> scratch, std::span<std::int16_t> rho,
-                      std::span<const double> prior) {
-  if (label == kNoLabel) {
+void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
+                      std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
+                      std::span<std::int16_t> rho, std::span<const double> prior) {
+  DPREDUCE_ASSERT(loss != Loss::kSoftmax || classes.size() <= 1);
+  if (loss == Loss::kSoftmax && classes.empty()) {
     std::fill(rho.begin(), rho.end(), std::int16_t{0});
     return;
   }
   class_probabilities(products, factors, loss, scratch);
-  const auto target = static_cast<std::size_t>(label);
-  const double share = prior.empty() ? 1.0 : scratch[target] / (scratch[target] + prior[target]);
-  scratch[target] -= 1.0;
+  double share = 1.0;
+  for (const std::int32_t label : classes) {
+    const auto target = static_cast<std::size_t>(label);
+    if (!prior.empty()) share = scratch[target] / (scratch[target] + prior[target]);
+    scratch[target] -= 1.0;
+  }
   if (!prior.empty()) {
     for (double& entry : scratch) entry *= share;
   }

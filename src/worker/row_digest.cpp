@@ -44,14 +44,14 @@ RowHasher::RowHasher(std::span<const std::byte, 32> secret, std::size_t dim)
       coefficients_(coefficients_of(secret, kLanes * dim)),
       mac_(std::span<const std::byte, 32>(key_of(secret))) {}
 
-void RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
+RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
   DPREDUCE_ASSERT(chunk.dim() == dim_);
   const std::size_t rows = chunk.rows();
   SecretVector<std::int64_t> lanes(rows * kLanes);
   select_kernel().accumulate_row_products(view_of(chunk), {coefficients_.data(), kLanes, dim_, dim_},
                                           {lanes.data(), rows, kLanes, kLanes}, threads);
 
-  // Five blocks a message: the lanes two by two, then (label, half of the digest).
+  // 4 + k blocks a message: the lanes two by two, then (slot, half of the digest) for every slot.
   SecretVector<RandomBlock> low(rows);
   SecretVector<RandomBlock> blocks(rows);
   for (std::size_t lane = 0; lane < kLanes; lane += 2) {
@@ -63,21 +63,28 @@ void RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_cla
   }
   SecretVector<RandomBlock> high = low;
   const auto finish = [&](SecretVector<RandomBlock>& states, std::uint64_t half) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      blocks[row] = {static_cast<std::uint64_t>(chunk.labels()[row]), half};
+    const std::size_t slots = chunk.labels_per_row();
+    for (std::size_t slot = 0; slot < slots; ++slot) {
+      for (std::size_t row = 0; row < rows; ++row) {
+        blocks[row] = {static_cast<std::uint64_t>(chunk.labels()[row * slots + slot]), half};
+      }
+      mac_.chain(states, blocks);
     }
-    mac_.chain(states, blocks);
   };
   finish(low, 0);
   finish(high, 1);
 
+  RowDigest whole{};
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::int32_t label = chunk.labels()[row];
-    if (label == kNoLabel) continue;
-    DPREDUCE_ASSERT(static_cast<std::size_t>(label) < by_class.size());
-    add_to(by_class[static_cast<std::size_t>(label)],
-           {low[row].first, low[row].second, high[row].first, high[row].second});
+    if (!chunk.counts(row)) continue;
+    const RowDigest digest{low[row].first, low[row].second, high[row].first, high[row].second};
+    add_to(whole, digest);
+    for (const std::int32_t label : chunk.classes_of(row)) {
+      DPREDUCE_ASSERT(static_cast<std::size_t>(label) < by_class.size());
+      add_to(by_class[static_cast<std::size_t>(label)], digest);
+    }
   }
+  return whole;
 }
 
 RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher) {

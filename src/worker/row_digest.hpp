@@ -1,10 +1,11 @@
 // A number that tells multisets of labelled rows apart without telling anything about them: what noise is bound to
 // where the statistic is made in parts that never exist at once.
 //
-// Legend: q a lattice row (d integers), y its label, R a secret L x d matrix of independent integers, uniform in
+// Legend: q a lattice row (d integers), Y its classes (at most k, in k slots), R a secret L x d matrix of independent
+// integers, uniform in
 // [-S, S], F a secret pseudorandom function into 256 bits.
 //
-//     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), y), in four words mod 2^64
+//     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //
 // A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
 //
@@ -14,7 +15,7 @@
 //      <R_l, q> = <R_l, q'>: probability 1 / (2 S + 1) a lane, below 2^-127 for L = 8. This is the universal hash of
 //      Carter and Wegman (1979) with short coefficients, over the integers, so that the kernel of all other products
 //      computes it. Among n rows some pair collides with probability below n^2 2^-128.
-//   2. Otherwise different (q, y) are different inputs of F, and F is as good as random (AES-256). Let m, m' be the
+//   2. Otherwise different (q, Y) are different inputs of F, and F is as good as random (AES-256). Let m, m' be the
 //      multiplicities of rows in two data sets, c = m - m' != 0 somewhere. For a random F the sum of c_x F(x) is 0 in
 //      one word with probability at most 2^k / 2^64, 2^k the largest power of two that divides some c_x != 0: below (n
 //      / 2^64)^4 in four words; for one row more, less or changed, 2^-256.
@@ -47,10 +48,11 @@ class RowHasher {
 
   std::size_t dim() const { return dim_; }
 
-  /// by_class[y] += F(h(q), y) for every row of the chunk with a label. The same bits for any order of the rows, any
-  /// chunks, any number of threads. Cost: 8 n d multiply-adds and 6 n AES blocks. Preconditions (asserted): rows of
-  /// dim() entries; every label < |by_class|.
-  void accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const;
+  /// Returns the sum of F(h(q), Y) over the rows of the chunk that count, once a row; adds it to by_class[y] as well,
+  /// for every class y of Y. (Sums by class alone could not tell two rows of one class each from one row of both.) The
+  /// same bits for any order of the rows, any chunks, any number of threads. Cost: 8 n d multiply-adds and (4 + 2 k) n
+  /// AES blocks. Preconditions (asserted): rows of dim() entries; every label < |by_class|.
+  RowDigest accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const;
 
  private:
   std::size_t dim_;

@@ -25,7 +25,7 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
   RowCoins coins = inputs.sample->coins();
   std::optional<LatticeRows> drawn;
   for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
-    if (!drawn) drawn.emplace(chunk.lattice(), kDrawnRowsAtOnce);
+    if (!drawn) drawn.emplace(chunk.lattice(), kDrawnRowsAtOnce, chunk.labels_per_row());
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
       if (!coins.next()) continue;
       drawn->append(chunk, row);

@@ -37,6 +37,16 @@ Prepare with_label(std::size_t row, std::int64_t label) {
   };
 }
 
+// 12 x 3 zeros and ones, one class a row but for that one.
+Prepare with_label_set(std::size_t row, const std::vector<std::int8_t>& entries) {
+  return [=](const Folder& folder) {
+    std::vector<std::int8_t> sets(12 * 3, 0);
+    for (std::size_t one = 0; one < 12; ++one) sets[one * 3 + one % 3] = 1;
+    std::copy(entries.begin(), entries.end(), sets.begin() + static_cast<std::ptrdiff_t>(row * 3));
+    write_bytes(folder / "bad.npy", npy_header_bytes(npy_text("|i1", "(12, 3)")) + element_bytes(sets));
+  };
+}
+
 Prepare cut_short(const std::string& name) {
   return [=](const Folder& folder) {
     std::filesystem::copy_file(folder / "x.npy", folder / name);
@@ -97,8 +107,23 @@ std::vector<BadCase> bad_training_files() {
       {"StringLabels", kFitOfLabels + "bad.npy", 3, "elements of type '<U3'", npy("bad.npy", "<U3", "(12,)", 144),
        Launch::kAloneOnly},
       {"FloatLabels", kFitOfLabels + "bad.npy", 3, "bad.npy: labels are float32", npy("bad.npy", "<f4", "(12,)", 48)},
-      {"OneHotLabels", kFitOfLabels + "bad.npy", 3, "labels have shape (12, 3)", npy("bad.npy", "<i8", "(12, 3)", 288),
-       Launch::kAloneOnly},
+      {"LabelSetsWithoutABound", kFitOfLabels + "bad.npy", 2, "say with --max-labels how many at most (1 to 3)",
+       npy("bad.npy", "<i8", "(12, 3)", 288)},
+      {"LabelSetsOfOtherClasses", kFitOfLabels + "bad.npy --max-labels 2", 3,
+       "4 columns of zeros and ones for --classes 3", npy("bad.npy", "|b1", "(12, 4)", 48), Launch::kAloneOnly},
+      {"FewerLabelSetsThanRows", kFitOfLabels + "bad.npy --max-labels 2", 3, "12 rows but labels (bad.npy) have 11",
+       npy("bad.npy", "|b1", "(11, 3)", 33), Launch::kAloneOnly},
+      {"MoreLabelsThanTheBound", kFitOfLabels + "bad.npy --max-labels 2 --method mean", 3,
+       "bad.npy: row 8: 3 labels, more than --max-labels 2", with_label_set(8, {1, 1, 1})},
+      {"MoreLabelsThanTheBoundForClassGrams", kFitOfLabels + "bad.npy --max-labels 2 --method ls", 3,
+       "bad.npy: row 8: 3 labels, more than", with_label_set(8, {1, 1, 1}), Launch::kAloneOnly},
+      {"LabelSetWithATwo", kFitOfLabels + "bad.npy --max-labels 2", 3, "bad.npy: row 7 has entry 2 for class 1",
+       with_label_set(7, {0, 2, 0})},
+      {"LabelSetBelowZero", kFitOfLabels + "bad.npy --max-labels 2", 3, "bad.npy: row 7 has entry -1 for class 2",
+       with_label_set(7, {0, 0, -1}), Launch::kAloneOnly},
+      {"LabelSetOfFloats", kFitOfLabels + "bad.npy --max-labels 2", 3, "bad.npy: labels are float32",
+       npy("bad.npy", "<f4", "(12, 3)", 144), Launch::kAloneOnly},
+      {"ABoundForOneClassARow", kGoodFit + "--max-labels 2", 2, "y.npy has one class index a row"},
       {"FewerLabelsThanRows", kFitOfLabels + "bad.npy", 3, "12 rows but labels (bad.npy) have 11",
        npy("bad.npy", "<i8", "(11,)", 88)},
       {"LabelBelowZero", kFitOfLabels + "bad.npy", 3, "bad.npy: row 11 has label -1, outside 0 to 2",

@@ -60,7 +60,7 @@ class CheckpointTest : public testing::TestWithParam<Method> {
     options.budget.mu = 1.0;
     options.warm_start = options.method == Method::kAdam;
     if (options.method != Method::kFisher) options.rounds = kRounds;
-    return resolved(options);
+    return resolved(options, kDim);
   }
 
   // One process's life: it dies after `dies_after` releases of its own, or ends. The key is one that a file would hold.

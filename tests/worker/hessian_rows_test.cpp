@@ -70,7 +70,7 @@ TEST(HessianFactors, NeverPassTheBoundWhateverTheRowAndTheScores) {
         for (auto& product : products) product = static_cast<std::int64_t>(engine() % 2001) - 1000;
         const std::vector<double> weight_factors(classes, trial % 4 == 0 ? 0.0 : 1e-3 * static_cast<double>(trial));
         std::vector<double> f(classes);
-        hessian_factors(q, products, weight_factors, 1, loss, f);
+        hessian_factors(q, products, weight_factors, std::vector<std::int32_t>{1}, loss, f);
         const std::uint64_t bound = hessian_bound(loss, classes);
         EXPECT_LE(fourth_powers(q, f), bound);
         if (trial % 4 == 0 && trial % 3 == 0) {  // equal scores, a full row: no more is taken than must be
@@ -83,10 +83,10 @@ TEST(HessianFactors, NeverPassTheBoundWhateverTheRowAndTheScores) {
   }
 }
 
-TEST(HessianFactors, OfARowThatCountsNowhereAreZero) {
+TEST(HessianFactors, OfSoftmaxWithoutAClassAreZero) {
   std::vector<double> f(2, 1.0);
-  hessian_factors(std::vector<std::int16_t>{3}, std::vector<std::int64_t>{5, 7}, std::vector<double>{1.0, 1.0},
-                  kNoLabel, Loss::kSoftmax, f);
+  hessian_factors(std::vector<std::int16_t>{3}, std::vector<std::int64_t>{5, 7}, std::vector<double>{1.0, 1.0}, {},
+                  Loss::kSoftmax, f);
   EXPECT_EQ(f, (std::vector<double>{0.0, 0.0}));
 }
 

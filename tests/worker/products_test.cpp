@@ -164,7 +164,7 @@ TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
       }
       std::vector<double> scratch(kClasses);
       std::vector<std::int16_t> rho(kClasses);
-      lattice_residual(products, weights.factors(), labels_[i], loss, scratch, rho);
+      lattice_residual(products, weights.factors(), {&labels_[i], 1}, loss, scratch, rho);
       for (std::size_t c = 0; c < kClasses; ++c) {
         for (std::size_t a = 0; a < dim(); ++a) expected[c * dim() + a] += std::int64_t{rho[c]} * rows_[i][a];
       }

@@ -12,11 +12,21 @@ namespace dpreduce {
 namespace {
 
 std::vector<std::int16_t> residual_of(const std::vector<std::int64_t>& products, const std::vector<double>& factors,
-                                      std::int32_t label, Loss loss) {
+                                      const std::vector<std::int32_t>& classes, Loss loss) {
   std::vector<double> scratch(products.size());
   std::vector<std::int16_t> rho(products.size());
-  lattice_residual(products, factors, label, loss, scratch, rho);
+  lattice_residual(products, factors, classes, loss, scratch, rho);
   return rho;
+}
+
+// One class for softmax; any set of them, ascending, for other losses.
+std::vector<std::int32_t> some_classes(std::mt19937_64& engine, std::size_t classes, Loss loss) {
+  if (loss == Loss::kSoftmax) return {static_cast<std::int32_t>(engine() % classes)};
+  std::vector<std::int32_t> some;
+  for (std::size_t c = 0; c < classes; ++c) {
+    if (engine() % 3 == 0) some.push_back(static_cast<std::int32_t>(c));
+  }
+  return some;
 }
 
 TEST(ExpOfNonpositive, AgreesWithTheLibraryToAFewUnitsInTheLastPlace) {
@@ -35,20 +45,20 @@ TEST(LatticeResidual, IsProbabilitiesMinusLabelOnTheLattice) {
   const std::vector<double> factors{0.01, 0.02, 0.05, 1.0};  // scores 1, -1, 1, 0
   const double scale = Lattice{1.0, 4}.scale();
   const double sum = 2 * std::exp(1.0) + std::exp(-1.0) + 1.0;
-  const auto softmax = residual_of(products, factors, 1, Loss::kSoftmax);
+  const auto softmax = residual_of(products, factors, {1}, Loss::kSoftmax);
   const std::vector<double> expected{std::exp(1.0) / sum, std::exp(-1.0) / sum - 1.0, std::exp(1.0) / sum, 1.0 / sum};
   double squares = 0.0;
   for (const double entry : expected) squares += entry * entry;
   const double clip = std::min(1.0, 1.0 / std::sqrt(squares));
   for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(softmax[c], expected[c] * clip * scale, 0.51);
 
-  const auto square = residual_of({10, 0, -20, 0}, factors, 1, Loss::kSquare);  // scores 0.1, 0, -1, 0
+  const auto square = residual_of({10, 0, -20, 0}, factors, {1}, Loss::kSquare);  // scores 0.1, 0, -1, 0
   const double length = std::sqrt(0.01 + 1.0 + 1.0);
   EXPECT_NEAR(square[0], 0.1 / length * scale, 0.51);
   EXPECT_NEAR(square[1], -1.0 / length * scale, 0.51);
   EXPECT_NEAR(square[2], -1.0 / length * scale, 0.51);
 
-  const auto sigmoid = residual_of({0, 0, 0, 0}, factors, 2, Loss::kSigmoid);
+  const auto sigmoid = residual_of({0, 0, 0, 0}, factors, {2}, Loss::kSigmoid);
   EXPECT_NEAR(sigmoid[0], 0.5 * scale, 0.51);
   EXPECT_NEAR(sigmoid[2], -0.5 * scale, 0.51);
 }
@@ -78,7 +88,7 @@ TEST(LatticeResidual, WithAPriorIsTheGradientOfTheResidualLoss) {
   };
   std::vector<double> scratch(4);
   std::vector<std::int16_t> rho(4);
-  lattice_residual(products, factors, label, Loss::kSoftmax, scratch, rho, prior);
+  lattice_residual(products, factors, {&label, 1}, Loss::kSoftmax, scratch, rho, prior);
   const double scale = Lattice{1.0, 4}.scale();
   for (std::size_t c = 0; c < 4; ++c) {
     EXPECT_NEAR(rho[c], (loss(c, 1e-5) - loss(c, -1e-5)) / 2e-5 * scale, 0.51);
@@ -94,7 +104,7 @@ TEST(LatticeResidual, NeverPassesTheNormBound) {
         std::vector<std::int64_t> products(classes);
         std::vector<double> factors(classes, size);
         for (auto& product : products) product = static_cast<std::int64_t>(engine() % (1u << 30)) - (1 << 29);
-        const auto rho = residual_of(products, factors, static_cast<std::int32_t>(engine() % classes), loss);
+        const auto rho = residual_of(products, factors, some_classes(engine, classes, loss), loss);
         std::int64_t squares = 0;
         for (const std::int16_t entry : rho) squares += std::int64_t{entry} * entry;
         EXPECT_LE(squares, kLatticeNorm * kLatticeNorm);
@@ -103,8 +113,23 @@ TEST(LatticeResidual, NeverPassesTheNormBound) {
   }
 }
 
-TEST(LatticeResidual, OfARowThatCountsNowhereIsZero) {
-  EXPECT_EQ(residual_of({5, 7}, {1.0, 1.0}, kNoLabel, Loss::kSoftmax), (std::vector<std::int16_t>{0, 0}));
+TEST(LatticeResidual, OfSoftmaxWithoutAClassIsZero) {
+  EXPECT_EQ(residual_of({5, 7}, {1.0, 1.0}, {}, Loss::kSoftmax), (std::vector<std::int16_t>{0, 0}));
+  EXPECT_THROW(residual_of({5, 7}, {1.0, 1.0}, {0, 1}, Loss::kSoftmax), std::logic_error);
+}
+
+TEST(LatticeResidual, OfSeveralClassesTakesOneFromEachAndOfNoneFromNone) {
+  const double scale = Lattice{1.0, 3}.scale();
+  const auto two = residual_of({0, 0, 0}, {1.0, 1.0, 1.0}, {0, 2}, Loss::kSigmoid);
+  const double length = std::sqrt(3.0) / 2.0;
+  EXPECT_LE(length, 1.0);
+  EXPECT_NEAR(two[0], -0.5 * scale, 0.51);
+  EXPECT_NEAR(two[1], 0.5 * scale, 0.51);
+  EXPECT_NEAR(two[2], -0.5 * scale, 0.51);
+  const auto none = residual_of({0, 0, 0}, {1.0, 1.0, 1.0}, {}, Loss::kSigmoid);
+  for (const std::int16_t entry : none) EXPECT_NEAR(entry, 0.5 * scale, 0.51);
+  const auto all = residual_of({0, 0, 0}, {1.0, 1.0, 1.0}, {0, 1, 2}, Loss::kSquare);  // clipped from length sqrt(3)
+  for (const std::int16_t entry : all) EXPECT_NEAR(entry, -scale / std::sqrt(3.0), 0.51);
 }
 
 }  // namespace

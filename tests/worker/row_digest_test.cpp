@@ -1,7 +1,10 @@
 #include "dpreduce/worker/row_digest.hpp"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +18,7 @@ constexpr std::size_t kClasses = 4;
 struct Row {
   std::vector<float> x;
   std::int32_t y;
+  std::int32_t second = kNoLabel;  // another class, above y
 };
 
 std::vector<Row> some_rows(std::size_t count) {
@@ -34,24 +38,25 @@ std::array<std::byte, 32> secret_of(int number) {
   return secret;
 }
 
-RowDigest digest_of(const std::vector<Row>& rows, std::size_t chunk_rows = 100, unsigned threads = 1, int secret = 1) {
+RowDigest digest_of(const std::vector<Row>& rows, std::size_t chunk_rows = 100, unsigned threads = 1, int secret = 1,
+                    std::size_t labels_per_row = 1) {
   const RowTransform transform(
       {.input_dim = kDim, .pool = 1, .normalize = Normalize::kNone, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
   const RowHasher hasher(secret_of(secret), kDim);
   std::vector<RowDigest> by_class(kClasses);
-  LatticeRows chunk({1.0, kDim}, chunk_rows);
+  LatticeRows chunk({1.0, kDim}, chunk_rows, labels_per_row);
+  RowDigest whole{};
   for (std::size_t first = 0; first < rows.size(); first += chunk_rows) {
     std::vector<float> x;
     std::vector<std::int32_t> y;
     for (std::size_t row = first; row < std::min(rows.size(), first + chunk_rows); ++row) {
       x.insert(x.end(), rows[row].x.begin(), rows[row].x.end());
       y.push_back(rows[row].y);
+      if (labels_per_row == 2) y.push_back(rows[row].second);
     }
     chunk.assign(transform, x, y, 1);
-    hasher.accumulate(chunk, by_class, threads);
+    add_to(whole, hasher.accumulate(chunk, by_class, threads));
   }
-  RowDigest whole{};
-  for (const RowDigest& digest : by_class) add_to(whole, digest);
   return whole;
 }
 
@@ -112,12 +117,32 @@ TEST(RowDigest, AnotherSecretGivesAnother) {
   EXPECT_NE(digest_of(rows, 100, 1, 1), digest_of(rows, 100, 1, 2));
 }
 
-TEST(RowDigest, RowsWithoutLabelCountNowhere) {
+TEST(RowDigest, RowsThatAreNotFiniteCountNowhereAndRowsOfNoClassCount) {
   std::vector<Row> rows = some_rows(5);
   const RowDigest expected = digest_of(rows);
   rows.push_back(rows[0]);
   rows.back().y = kNoLabel;
+  EXPECT_NE(digest_of(rows), expected);
+  rows.back().x[3] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(digest_of(rows), expected);
+}
+
+TEST(RowDigest, CoversTheWholeSetOfARowsClasses) {
+  const auto digest_of_sets = [](const std::vector<std::pair<std::int32_t, std::int32_t>>& sets) {
+    std::vector<Row> rows;
+    for (const auto& [first, second] : sets) rows.push_back({std::vector<float>(kDim, 0.1F), first, second});
+    return digest_of(rows, 100, 1, 1, 2);
+  };
+  const std::vector<RowDigest> digests{
+      digest_of_sets({{0, 1}, {2, 3}}), digest_of_sets({{0, 2}, {1, 3}}),  // the same sums by class
+      digest_of_sets({{0, 1}, {2, -1}, {3, -1}}), digest_of_sets({{0, 1}, {2, 3}, {-1, -1}}),
+      digest_of_sets({{-5, -1}, {2, 3}, {-1, -1}})};
+  for (std::size_t first = 0; first < digests.size(); ++first) {
+    for (std::size_t second = first + 1; second < digests.size(); ++second) {
+      EXPECT_NE(digests[first], digests[second]) << first << " " << second;
+    }
+  }
+  EXPECT_EQ(digest_of_sets({{-5, -1}, {2, 3}}), digest_of_sets({{2, 3}})) << "more classes than slots: nowhere";
 }
 
 TEST(RowDigest, RowsMustHaveItsDimension) {

@@ -22,14 +22,21 @@ constexpr int kTrials = 60;
 
 struct Row {
   std::vector<float> x;
-  std::int32_t y;
+  std::vector<std::int32_t> y;  // classes, ascending
 };
 using Rows = std::vector<Row>;
 
 // Rows that a clip must hold: long, short, zero, huge, single coordinates, opposite directions, and plain random ones.
-Row random_row(std::mt19937& engine) {
+Row random_row(std::mt19937& engine, std::size_t most_labels) {
   std::normal_distribution<float> normal;
-  Row row{std::vector<float>(kDim), static_cast<std::int32_t>(engine() % kClasses)};
+  Row row{std::vector<float>(kDim), {}};
+  if (most_labels == 1) {
+    row.y = {static_cast<std::int32_t>(engine() % kClasses)};
+  } else {  // any set that is small enough, the empty one too
+    for (std::int32_t c = 0; c < static_cast<std::int32_t>(kClasses); ++c) {
+      if (engine() % 2 == 0 && row.y.size() < most_labels) row.y.push_back(c);
+    }
+  }
   const unsigned kind = engine() % 6;
   for (float& entry : row.x) entry = normal(engine);
   if (kind == 0) std::fill(row.x.begin(), row.x.end(), 0.0F);
@@ -60,29 +67,37 @@ struct Terms {
   Adjacency adjacency;
   Normalize normalize;
   Loss loss;
-  bool has_prior = false;   // of gradients
+  bool has_prior = false;  // of gradients
+  std::size_t most_labels = 1;
   bool is_sampled = false;  // rows count by their coins, which are the same in both data sets
 };
 
-WorkerRows written_rows(const Rows& rows, const TemporaryFolder& folder) {
+WorkerRows written_rows(const Rows& rows, std::size_t most_labels, const TemporaryFolder& folder) {
   std::vector<float> x;
   std::vector<std::int32_t> y;
-  for (const Row& row : rows) {
-    x.insert(x.end(), row.x.begin(), row.x.end());
-    y.push_back(row.y);
+  std::vector<std::uint8_t> sets(rows.size() * kClasses, 0);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    x.insert(x.end(), rows[row].x.begin(), rows[row].x.end());
+    for (const std::int32_t label : rows[row].y) sets[row * kClasses + static_cast<std::size_t>(label)] = 1;
+    if (most_labels == 1) y.push_back(rows[row].y.front());
   }
   const std::string n = std::to_string(rows.size());
   write_bytes(folder / "x.npy",
               npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
-  write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+  if (most_labels == 1) {
+    write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+  } else {
+    write_bytes(folder / "y.npy", npy_header_bytes(npy_text("|u1", "(" + n + ", " + std::to_string(kClasses) + ")")) +
+                                      element_bytes(sets));
+  }
   return WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
 }
 
 Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
                        const RowTransform& transform, const Terms& terms, const Rows& rows) {
   const TemporaryFolder folder;
-  WorkerRows worker = written_rows(rows, folder);
-  const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1};
+  WorkerRows worker = written_rows(rows, terms.most_labels, folder);
+  const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, terms.most_labels};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
   const Prior prior{weights, transform.preprocessing().dim()};
@@ -164,37 +179,46 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
     const RowTransform transform(preprocessing);
     ReleaseTerms terms;
     terms.classes = kClasses;
+    terms.most_labels = GetParam().most_labels;
     terms.dim = transform.output_dim();
     terms.metric = GetParam().metric;
     terms.adjacency = GetParam().adjacency;
     terms.loss = GetParam().loss;
     for (const RegisteredStatistic& registered : registered_statistics()) {
       if (registered.release == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
+      if (registered.release == "fisher" && terms.most_labels > 1) continue;        // is for rows of one class
       const ReleaseRequest request = registered.request(terms, 1.0);
       std::vector<std::uint64_t> largest(request.blocks.size(), 0);
       for (int trial = 0; trial < (prepared == Prepared::kPlain ? kTrials : kTrials / 3); ++trial) {
         Rows rows;
-        for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine));
+        for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine, terms.most_labels));
         Rows neighbour = rows;
         // Beside a sample the change is at the end, so that all other rows keep their places and coins.
         const std::size_t place = GetParam().is_sampled ? rows.size() - 1 : engine() % rows.size();
         if (terms.adjacency == Adjacency::kReplaceOne) {
-          neighbour[place] = random_row(engine);
+          neighbour[place] = random_row(engine, terms.most_labels);
           if (trial % 3 == 0) {  // the far end of the ball
             neighbour[place] = rows[place];
             for (float& entry : neighbour[place].x) entry = -entry;
           }
-          if (trial % 6 == 1) neighbour[place].y = (rows[place].y + 1) % static_cast<std::int32_t>(kClasses);
+          if (trial % 6 == 1 && terms.most_labels == 1) {
+            neighbour[place].y = {(rows[place].y.front() + 1) % static_cast<std::int32_t>(kClasses)};
+          }
+          if (trial % 6 == 1 && terms.most_labels > 1) {  // nothing in common, and every class moves
+            rows[place].y = {0, 1};
+            neighbour[place].y = {2};
+          }
           if (trial % 6 == 2) {  // at a right angle
             neighbour[place].x.assign(kDim, 0.0F);
             rows[place].x.assign(kDim, 0.0F);
             rows[place].x[1] = neighbour[place].x[2] = 3.0F;
+            if (terms.most_labels > 1) rows[place].y = neighbour[place].y = {0, 2};
           }
         } else if (trial % 2 == 0) {
           neighbour.erase(neighbour.begin() + static_cast<std::ptrdiff_t>(place));
         } else {
           neighbour.insert(neighbour.begin() + static_cast<std::ptrdiff_t>(GetParam().is_sampled ? rows.size() : place),
-                           random_row(engine));
+                           random_row(engine, terms.most_labels));
         }
         const auto squares =
             squared_differences(request, statistic_of(registered, request, transform, GetParam(), rows),
@@ -236,7 +260,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid},
                     Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSoftmax},
                     Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kNone, Loss::kSoftmax, true},
-                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSoftmax, false, true}));
+                    Terms{Metric::kCosine, Adjacency::kAddRemove, Normalize::kL2, Loss::kSoftmax, false, 1, true},
+                    Terms{Metric::kEuclidean, Adjacency::kAddRemove, Normalize::kL2, Loss::kSigmoid, false, 2},
+                    Terms{Metric::kEuclidean, Adjacency::kReplaceOne, Normalize::kNone, Loss::kSigmoid, false, 2},
+                    Terms{Metric::kCosine, Adjacency::kReplaceOne, Normalize::kL2, Loss::kSquare, false, 2}));
 
 // One row more: no utility falls, none rises by more than 1, and some do rise.
 TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
@@ -249,12 +276,12 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
   bool some_rise = false;
   for (int trial = 0; trial < kTrials; ++trial) {
     Rows rows;
-    for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine));
+    for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine, 1));
     Rows neighbour = rows;
-    neighbour.insert(neighbour.begin() + trial % 7, random_row(engine));
+    neighbour.insert(neighbour.begin() + trial % 7, random_row(engine, 1));
     const auto counts = [&](const Rows& of) {
       const TemporaryFolder folder;
-      WorkerRows worker = written_rows(of, folder);
+      WorkerRows worker = written_rows(of, 1, folder);
       const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1};
       const OnChunk on_chunk = [](double) {};
       return correct_counts(candidates, {worker, transform, plan, on_chunk});

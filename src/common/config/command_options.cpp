@@ -35,7 +35,10 @@ void add_method(CLI::App& app, FitOptions& options) {
                  "pld, or rdp; 1, the default: all rows")
       ->type_name("Q")
       ->group("Method");
-  add_optional_choice(app, "--loss", options.loss, "fc, gd, adam, newton: what is descended on; default: softmax")
+  add_optional_choice(
+      app, "--loss", options.loss,
+      "fc, gd, adam, newton: what is descended on; default: softmax, or sigmoid with --max-labels above "
+      "1")
       ->group("Method");
   add_optional_choice(app, "--iterate", options.iterate,
                       "fc, gd, adam, newton: the last weights, or the average of all rounds'; default: last")
@@ -103,7 +106,9 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_files(fit, "--train-x", fit_.train.x,
             "features, .npy or file.h5:/dataset; globs; {rank} for a worker's own files")
       ->required();
-  add_files(fit, "--train-y", fit_.train.y, "integer labels 0..K-1, one a row of the features")->required();
+  add_files(fit, "--train-y", fit_.train.y,
+            "integer labels 0..K-1, one a row of the features, or zeros and ones, n x K, with --max-labels")
+      ->required();
   add_files(fit, "--test-x", fit_.test.x, "features to report the accuracy on (outside the guarantee)");
   add_files(fit, "--test-y", fit_.test.y, "their labels");
   add_files(fit, "--validation-x", fit_.validation.x, "public features that --choose goes by, at no charge");
@@ -111,7 +116,10 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_files(fit, "--public-x", fit_.public_x,
             "features that are no secret, read as --train-x is; used without noise, at no charge");
   add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
-  add_choice(fit, "--bad-rows", fit_.train.bad_rows, "rows with NaN or infinity: stop, or count them nowhere");
+  add_count(fit, "--max-labels", fit_.max_labels,
+            "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
+  add_choice(fit, "--bad-rows", fit_.train.bad_rows,
+             "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
 
   add_method(fit, fit_);
   fit.add_flag("--choose", fit_.choose,

@@ -39,6 +39,7 @@ struct FitOptions {
   RowsOptions validation;             ///< rows and labels that are no secret, to choose among candidates by
   std::vector<std::string> public_x;  ///< rows that are no secret
   std::size_t classes = 0;
+  std::optional<std::size_t> max_labels;  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
   Method method = Method::kAuto;
   Metric metric = Metric::kCosine;
   Normalize normalize = Normalize::kL2;
@@ -50,7 +51,7 @@ struct FitOptions {
   std::optional<double> lambda;         ///< ls: ridge, in feature units squared; empty: from the noise
   std::optional<std::uint64_t> rounds;  ///< of training; empty: as the method likes it
   std::optional<double> batch;          ///< gd, adam: sampling rate of a row in a round, below 1; empty: all rows
-  std::optional<Loss> loss;             ///< of training rounds; empty: softmax
+  std::optional<Loss> loss;             ///< of training rounds; empty: softmax, or sigmoid for rows of several classes
   std::optional<double> learning_rate;  ///< gd, adam; empty: chosen by public knowledge and noised values
   std::optional<double> radius;         ///< gd: Frobenius norm that W is kept within; empty: none
   std::optional<Iterate> iterate;       ///< of training rounds; empty: the last
@@ -81,6 +82,9 @@ struct FitOptions {
   std::optional<std::size_t> memory_mib;  ///< for the row buffers of a rank; empty: as the method likes it
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
+
+  /// k, the most classes that a row may have.
+  std::size_t most_labels() const { return max_labels.value_or(1); }
 };
 
 struct PredictOptions {

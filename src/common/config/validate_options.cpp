@@ -122,6 +122,9 @@ void check_choice(const FitOptions& options) {
   if (options.batch && !has_validation_rows) {
     throw UsageError("--choose with --batch: rounds on samples leave no mu to share; choose by --validation-x");
   }
+  if (options.most_labels() > 1) {
+    throw UsageError("--choose with --max-labels above 1: candidates are compared by rows of one class; leave it out");
+  }
   if (options.iterate) throw UsageError("--iterate with --choose: the iterate is what is chosen; leave one out");
   if (options.lambda) throw UsageError("--lambda with --choose: the ridge is what is chosen; leave one out");
   if (options.warm_start) throw UsageError("--warm-start with --choose: candidates have one head; leave one out");
@@ -159,6 +162,30 @@ void check_batch(FitOptions& options) {
         fmt::format("--batch {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian is not "
                     "Gaussian); use pld or rdp",
                     rate, to_string(budget.accountant)));
+  }
+}
+
+// What chooses one class a row has nothing to say of rows of several.
+void check_label_sets(const FitOptions& options) {
+  if (!options.max_labels) return;
+  const std::size_t most = *options.max_labels;
+  if (most < 1 || most > options.classes) {
+    throw UsageError(
+        fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", most, options.classes));
+  }
+  if (most == 1) return;
+  if (options.warm_start) {
+    throw UsageError(fmt::format(
+        "--warm-start with --max-labels {}: its loss is of the probability of one class a row; leave it out", most));
+  }
+  if (options.loss == Loss::kSoftmax) {
+    throw UsageError(fmt::format(
+        "--loss softmax with --max-labels {}: softmax chooses one class a row; use sigmoid or square", most));
+  }
+  if (options.method == Method::kFisher) {
+    throw UsageError(fmt::format(
+        "--method fisher with --max-labels {}: variances within classes need rows of one class; use ls, mean or fc",
+        most));
   }
 }
 
@@ -237,6 +264,7 @@ FitOptions validated(FitOptions options) {
   }
   check_class_grams(options);
   check_choice(options);
+  check_label_sets(options);
   if (options.shared_gram && options.method != Method::kLs) throw UsageError("--shared-gram goes with --method ls");
   if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
   check_range("--threads", options.threads, 0, kMostThreads);

@@ -7,6 +7,7 @@
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/element_conversion.hpp"
 #include "dpreduce/data/hdf5_array.hpp"
+#include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/data/npy_array.hpp"
 #include "dpreduce/data/paths.hpp"
 
@@ -14,6 +15,20 @@ namespace dpreduce {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = 4 << 20;
+
+// The places of ones among the zeros and ones of one row, into its slots.
+void fill_slots(std::span<const std::int32_t> entries, std::span<std::int32_t> slots) {
+  std::size_t found = 0;
+  std::fill(slots.begin(), slots.end(), kNoLabel);
+  for (std::size_t c = 0; c < entries.size(); ++c) {
+    if (entries[c] == 0) continue;
+    if (found < slots.size()) slots[found] = static_cast<std::int32_t>(c);
+    ++found;
+  }
+  if (found <= slots.size()) return;
+  std::fill(slots.begin(), slots.end(), kNoLabel);
+  slots.front() = -static_cast<std::int32_t>(found);
+}
 
 }  // namespace
 
@@ -52,9 +67,11 @@ void ArrayFile::check_holds_labels() const {
                     "files are swapped)",
                     name_, to_string(dtype_)));
   }
-  if (shape_.size() > 2 || columns_ != 1) {
-    throw BadInput(fmt::format("{}: labels have shape {}; give one class index a row, shape (n,) or (n, 1){}", name_,
-                               to_string(shape_), kForOwnerOnly));
+  if (shape_.size() > 2 || columns_ == 0) {
+    throw BadInput(
+        fmt::format("{}: labels have shape {}; give one class index a row, shape (n,) or (n, 1), or zeros and ones for "
+                    "each class, shape (n, K){}",
+                    name_, to_string(shape_), kForOwnerOnly));
   }
 }
 
@@ -72,8 +89,9 @@ void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std:
 
 void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                             std::span<std::int32_t> out) {
-  DPREDUCE_ASSERT(!is_float(dtype_) && columns_ == 1);
+  DPREDUCE_ASSERT(!is_float(dtype_) && columns_ >= 1);
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  if (columns_ > 1) return read_label_sets(first_row, count, classes, out);
   DPREDUCE_ASSERT(out.size() == count);
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t block = std::min(rows_per_block(), count - done);
@@ -84,6 +102,30 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
           fmt::format("{}: row {} has label {}, outside 0 to {}; correct it, or pass the number of classes "
                       "with --classes{}",
                       name_, first_row + done + bad->index, bad->value, classes - 1, kForOwnerOnly));
+    }
+    done += block;
+  }
+}
+
+void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
+                                std::span<std::int32_t> out) {
+  if (columns_ != classes) {
+    throw BadInput(fmt::format("{}: labels have {} columns of zeros and ones for {} classes; give one column a class",
+                               name_, columns_, classes));
+  }
+  const std::uint64_t per_row = count == 0 ? 1 : out.size() / count;
+  DPREDUCE_ASSERT(out.size() == count * per_row && per_row >= 1);
+  std::vector<std::int32_t> entries(columns_);
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t block = std::min(rows_per_block(), count - done);
+    const std::span<const std::byte> stored = stored_rows(first_row + done, block, scratch_);
+    for (std::uint64_t row = 0; row < block; ++row) {
+      const auto bad = convert_labels(stored.subspan(row * row_bytes(), row_bytes()), dtype_, byte_order_, 2, entries);
+      if (bad) {
+        throw BadInput(fmt::format("{}: row {} has entry {} for class {}; an array of labels holds 0 and 1 only{}",
+                                   name_, first_row + done + row, bad->value, bad->index, kForOwnerOnly));
+      }
+      fill_slots(entries, out.subspan((done + row) * per_row, per_row));
     }
     done += block;
   }

@@ -1,7 +1,8 @@
 // One array in one file, whatever the format: rows of features as float, or labels as class indices.
 //
 // Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or
-// n x 1, of bool or an integer type. Rows count from 0.
+// n x 1 class indices, or n x K zeros and ones (K >= 2: column c tells whether the row is of class c), of bool or an
+// integer type. Rows count from 0.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ class ArrayFile {
   const Shape& shape() const { return shape_; }
   /// n, the first extent.
   std::uint64_t rows() const { return shape_.front(); }
-  /// Product of the other extents: d for features, 1 for labels.
+  /// Product of the other extents: d for features; 1 for class indices, K for zeros and ones.
   std::uint64_t columns() const { return columns_; }
 
   /// Throws BadInput naming the file, its shape or type, and what to do, where it is no feature file as above.
@@ -45,8 +46,10 @@ class ArrayFile {
   /// file cannot be read.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
 
-  /// Writes out[r] = label of row first_row + r. Preconditions (asserted): as above, with 1 <= classes < 2^31.
-  /// Throws BadInput with file, row, value and range where a label is none of 0 .. classes - 1.
+  /// Writes the classes of rows first_row .. first_row + count - 1 into count x k slots (label_slots.hpp), k =
+  /// out.size() / count. A row of more than k classes is told, not refused. Preconditions (asserted): the file holds
+  /// labels; the rows exist; k >= 1 divides; 1 <= classes < 2^31. Throws BadInput with file, row, value and range where
+  /// a label is none of 0 .. classes - 1, an entry of zeros and ones is neither, or these have not `classes` columns.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
 
   /// Returns the same rows without a copy where the file holds them as native float32 in C order and aligned; else an
@@ -71,6 +74,8 @@ class ArrayFile {
   virtual std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
                                                  std::vector<std::byte>& scratch) = 0;
 
+  void read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
+                       std::span<std::int32_t> out);
   std::uint64_t rows_per_block() const;
 
   std::string name_;

@@ -17,8 +17,10 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
     role == ArrayRole::kFeatures ? file->check_holds_features() : file->check_holds_labels();
     if (shards_.empty()) columns_ = file->columns();
     if (file->columns() != columns_) {
-      throw BadInput(fmt::format("{} has {} features a row but {} has {}; give files of one encoder",
-                                 shards_.front().path, columns_, path, file->columns()));
+      const bool is_features = role == ArrayRole::kFeatures;
+      throw BadInput(fmt::format("{} has {} {} a row but {} has {}; give files of one {}", shards_.front().path,
+                                 columns_, is_features ? "features" : "labels or columns of labels", path,
+                                 file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
     shards_.push_back({path, rows, rows + file->rows(), nullptr});
@@ -77,10 +79,12 @@ void ShardedArray::read_features(std::uint64_t first_row, std::uint64_t count, s
 
 void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                                std::span<std::int32_t> out) {
-  DPREDUCE_ASSERT(role_ == ArrayRole::kLabels && out.size() == count);
+  DPREDUCE_ASSERT(role_ == ArrayRole::kLabels);
+  const std::uint64_t per_row = count == 0 ? 0 : out.size() / count;
+  DPREDUCE_ASSERT(out.size() == count * per_row);
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.read_labels(in_file, part, classes, out.subspan(before, part));
+                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row));
                 });
 }
 

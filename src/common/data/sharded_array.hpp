@@ -24,13 +24,13 @@ struct RowLocation {
 class ShardedArray {
  public:
   /// Opens each file once to check it, in the order given. Throws BadInput where one cannot be read, does not fit the
-  /// role (see ArrayFile), or, for features, has another number of columns than the first (both are named).
+  /// role (see ArrayFile), or has another number of columns than the first (both are named).
   /// `paths` must not be empty (asserted).
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
 
   std::size_t files() const { return shards_.size(); }
   std::uint64_t rows() const { return shards_.back().end; }
-  /// d for features, 1 for labels.
+  /// d for features; 1 for class indices, K for zeros and ones.
   std::size_t columns() const { return columns_; }
   /// Number of rows in each file, for messages and plans.
   std::uint64_t rows_in_file(std::size_t shard) const;

@@ -57,4 +57,10 @@ std::string WorkerRows::where(std::uint64_t row) const {
   return fmt::format("{}: row {}", location.file, location.row);
 }
 
+std::string WorkerRows::where_labels(std::uint64_t row) const {
+  DPREDUCE_ASSERT(labels_.has_value());
+  const RowLocation location = labels_->locate(row);
+  return fmt::format("{}: row {}", location.file, location.row);
+}
+
 }  // namespace dpreduce

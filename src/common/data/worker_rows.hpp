@@ -36,6 +36,8 @@ class WorkerRows {
 
   std::size_t dim() const { return features_.columns(); }
   bool has_labels() const { return labels_.has_value(); }
+  /// Whether labels are n x K zeros and ones, so that a row may be of several classes, or of none.
+  bool has_label_sets() const { return labels_ && labels_->columns() > 1; }
   /// This worker's rows among those of `features()`.
   RowRange range() const { return range_; }
 
@@ -45,6 +47,8 @@ class WorkerRows {
 
   /// "x.npy: row 12": where row `row` of `features()` lies, for the owner's messages.
   std::string where(std::uint64_t row) const;
+  /// The same for that row's labels. Precondition (asserted): has_labels().
+  std::string where_labels(std::uint64_t row) const;
 
  private:
   WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range);

@@ -18,8 +18,25 @@ constexpr std::size_t kColumnBlock = 1024;
 /// Rows that are added in one pass over those sums.
 constexpr std::size_t kTogether = 4;
 
+// k, where labels are n x k.
+std::size_t labels_per_row(const Int16View& rows, std::span<const std::int32_t> labels) {
+  return rows.rows == 0 ? 1 : labels.size() / rows.rows;
+}
+
+// Each class of a row after the one before it, none after an empty slot.
+void check_ascend(std::span<const std::int32_t> labels, std::size_t per_row) {
+  for (std::size_t place = 1; place < labels.size(); ++place) {
+    const bool is_first = place % per_row == 0;
+    const bool follows = labels[place] < 0 || (labels[place - 1] >= 0 && labels[place - 1] < labels[place]);
+    if (!is_first && !follows) {
+      throw UsageError("class sums: the labels of row " + std::to_string(place / per_row) + " do not ascend");
+    }
+  }
+}
+
 void check(const Int16View& rows, std::span<const std::int32_t> labels, const Int64View& sums, unsigned threads) {
-  if (labels.size() != rows.rows) {
+  const std::size_t per_row = labels_per_row(rows, labels);
+  if (labels.size() != rows.rows * per_row || per_row == 0) {
     throw UsageError("class sums: " + std::to_string(labels.size()) + " labels for " + std::to_string(rows.rows) +
                      " rows");
   }
@@ -27,25 +44,27 @@ void check(const Int16View& rows, std::span<const std::int32_t> labels, const In
     throw UsageError("class sums: sums have " + std::to_string(sums.cols) + " columns, rows have " +
                      std::to_string(rows.cols));
   }
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    if (labels[row] >= 0 && static_cast<std::size_t>(labels[row]) >= sums.rows) {
-      throw UsageError("class sums: label " + std::to_string(labels[row]) + " of row " + std::to_string(row) +
-                       " is not one of " + std::to_string(sums.rows) + " classes");
+  for (std::size_t place = 0; place < labels.size(); ++place) {
+    if (labels[place] >= 0 && static_cast<std::size_t>(labels[place]) >= sums.rows) {
+      throw UsageError("class sums: label " + std::to_string(labels[place]) + " of row " +
+                       std::to_string(place / per_row) + " is not one of " + std::to_string(sums.rows) + " classes");
     }
   }
+  check_ascend(labels, per_row);
   if (rows.stride < rows.cols || sums.stride < sums.cols) {
     throw UsageError("class sums: a stride is less than the " + std::to_string(rows.cols) + " columns");
   }
   if (threads == 0) throw UsageError("class sums: threads is 0, must be at least 1");
 }
 
-/// The rows of a chunk, ordered by class: class j has order[begin[j]] ... order[begin[j + 1] - 1].
+/// The rows of a chunk, ordered by class, once for each class of theirs: class j has order[begin[j]] ... order[begin[j
+/// + 1] - 1].
 struct RowsByClass {
   std::vector<std::size_t> begin;
   std::vector<std::uint32_t> order;
 
   // Counting sort.
-  void group(std::span<const std::int32_t> labels, std::size_t classes) {
+  void group(std::span<const std::int32_t> labels, std::size_t per_row, std::size_t classes) {
     begin.assign(classes + 1, 0);
     for (const std::int32_t label : labels) {
       if (label >= 0) ++begin[static_cast<std::size_t>(label) + 1];
@@ -53,8 +72,9 @@ struct RowsByClass {
     for (std::size_t j = 0; j < classes; ++j) begin[j + 1] += begin[j];
     order.resize(begin[classes]);
     std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
-    for (std::size_t row = 0; row < labels.size(); ++row) {
-      if (labels[row] >= 0) order[next[static_cast<std::size_t>(labels[row])]++] = static_cast<std::uint32_t>(row);
+    for (std::size_t place = 0; place < labels.size(); ++place) {
+      if (labels[place] < 0) continue;
+      order[next[static_cast<std::size_t>(labels[place])]++] = static_cast<std::uint32_t>(place / per_row);
     }
   }
 };
@@ -96,11 +116,13 @@ void accumulate_class_sums(const Int16View& rows, std::span<const std::int32_t> 
   check(rows, labels, sums, threads);
   if (rows.rows == 0 || rows.cols == 0) return;
 
+  const std::size_t per_row = labels_per_row(rows, labels);
   ThreadTeam team(threads);
   RowsByClass by_class;
   const std::size_t column_blocks = (rows.cols + kColumnBlock - 1) / kColumnBlock;
   for (std::size_t first_row = 0; first_row < rows.rows; first_row += kChunkRows) {
-    by_class.group(labels.subspan(first_row, std::min(kChunkRows, rows.rows - first_row)), sums.rows);
+    const std::size_t chunk_rows = std::min(kChunkRows, rows.rows - first_row);
+    by_class.group(labels.subspan(first_row * per_row, chunk_rows * per_row), per_row, sums.rows);
     team.for_each(sums.rows * column_blocks, [&](std::size_t step) {
       const std::size_t class_index = step / column_blocks;
       const std::size_t first_column = step % column_blocks * kColumnBlock;

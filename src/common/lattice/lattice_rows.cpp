@@ -59,33 +59,42 @@ bool quantize_row(std::span<const double> u, const Lattice& lattice, std::span<s
   return false;
 }
 
-LatticeRows::LatticeRows(const Lattice& lattice, std::size_t capacity) : lattice_(lattice), capacity_(capacity) {
+LatticeRows::LatticeRows(const Lattice& lattice, std::size_t capacity, std::size_t labels_per_row)
+    : lattice_(lattice), capacity_(capacity), labels_per_row_(labels_per_row) {
+  DPREDUCE_ASSERT(labels_per_row >= 1);
   if (lattice.dim > kMostFeatures) {
     throw UsageError("rows have too many features for the integer lattice; reduce them with --pool");
   }
   values_.resize(capacity * lattice.dim);
-  labels_.reserve(capacity);
+  labels_.reserve(capacity * labels_per_row);
+  counts_.reserve(capacity);
 }
 
 void LatticeRows::clear() {
   labels_.clear();
+  counts_.clear();
   first_bad_row_ = 0;
 }
 
 void LatticeRows::append(const LatticeRows& from, std::size_t index) {
-  DPREDUCE_ASSERT(from.dim() == dim() && rows() < capacity_ && index < from.rows());
+  DPREDUCE_ASSERT(from.dim() == dim() && from.labels_per_row() == labels_per_row_ && rows() < capacity_ &&
+                  index < from.rows());
   const std::span<const std::int16_t> row = from.row(index);
   std::copy(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(rows() * dim()));
-  labels_.push_back(from.labels()[index]);
+  const std::span<const std::int32_t> slots = slots_of(from.labels(), labels_per_row_, index);
+  labels_.insert(labels_.end(), slots.begin(), slots.end());
+  counts_.push_back(from.counts(index) ? 1 : 0);
   first_bad_row_ = rows();
 }
 
 void LatticeRows::assign(const RowTransform& transform, std::span<const float> features,
                          std::span<const std::int32_t> labels, unsigned threads) {
-  const std::size_t rows = labels.size();
+  const std::size_t rows = labels.size() / labels_per_row_;
+  DPREDUCE_ASSERT(labels.size() == rows * labels_per_row_);
   DPREDUCE_ASSERT(rows <= capacity_ && transform.output_dim() == dim());
   DPREDUCE_ASSERT(features.size() == rows * transform.input_dim());
   labels_.assign(labels.begin(), labels.end());
+  counts_.assign(rows, 1);
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   std::vector<std::size_t> first_bad(workers, rows);
@@ -98,12 +107,13 @@ void LatticeRows::assign(const RowTransform& transform, std::span<const float> f
       transform(features.subspan(first * transform.input_dim(), count * transform.input_dim()),
                 std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
       for (std::size_t row = first; row < first + count; ++row) {
-        quantize_row(std::span(transformed).subspan((row - first) * dim(), dim()), lattice_,
-                     {values_.data() + row * dim(), dim()});
-        if (is_finite[row - first] == 0) {
-          labels_[row] = kNoLabel;
-          first_bad[worker] = std::min(first_bad[worker], row);
-        }
+        const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};
+        quantize_row(std::span(transformed).subspan((row - first) * dim(), dim()), lattice_, q);
+        if (is_finite[row - first] != 0 && surplus_classes(slots_of(labels, labels_per_row_, row)) == 0) continue;
+        std::fill(q.begin(), q.end(), std::int16_t{0});
+        std::fill_n(labels_.begin() + static_cast<std::ptrdiff_t>(row * labels_per_row_), labels_per_row_, kNoLabel);
+        counts_[row] = 0;
+        first_bad[worker] = std::min(first_bad[worker], row);
       }
     }
   };

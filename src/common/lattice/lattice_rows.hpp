@@ -15,15 +15,13 @@
 #include <span>
 #include <vector>
 
+#include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
 
 namespace dpreduce {
 
 /// S: the integer L2 norm that no lattice row exceeds, and so the exact sensitivity of a sum of rows.
 inline constexpr std::int64_t kLatticeNorm = 32767;
-
-/// A label that belongs to no class: the row adds to no class sum.
-inline constexpr std::int32_t kNoLabel = -1;
 
 /// The public map between feature units and lattice units.
 struct Lattice {
@@ -38,23 +36,33 @@ struct Lattice {
 /// zeroed.
 bool quantize_row(std::span<const double> u, const Lattice& lattice, std::span<std::int16_t> q);
 
-/// A chunk of n x d lattice rows (row-major, one row a record) with one class index a row.
+/// A chunk of n x d lattice rows (row-major, one row a record) with n x k label slots (label_slots.hpp).
 class LatticeRows {
  public:
-  LatticeRows(const Lattice& lattice, std::size_t capacity);
+  /// Precondition (asserted): labels_per_row >= 1.
+  LatticeRows(const Lattice& lattice, std::size_t capacity, std::size_t labels_per_row = 1);
 
   const Lattice& lattice() const { return lattice_; }
-  std::size_t rows() const { return labels_.size(); }
+  std::size_t rows() const { return counts_.size(); }
   std::size_t dim() const { return lattice_.dim; }
   std::span<const std::int16_t> row(std::size_t index) const { return {values_.data() + index * dim(), dim()}; }
   const std::int16_t* values() const { return values_.data(); }
+  /// n x k slots.
   std::span<const std::int32_t> labels() const { return labels_; }
+  std::size_t labels_per_row() const { return labels_per_row_; }
+  /// The classes of a row, ascending: none where it is of no class, or counts nowhere.
+  std::span<const std::int32_t> classes_of(std::size_t row) const {
+    return classes_in(slots_of(labels_, labels_per_row_, row));
+  }
+  /// Whether the row counts: in sums over all rows, whatever its classes.
+  bool counts(std::size_t row) const { return counts_[row] != 0; }
 
-  /// The row with a NaN or an infinity with the smallest index, or rows() where all are finite.
+  /// The row with a NaN, an infinity or too many classes that has the smallest index, or rows() where none has.
   std::size_t first_bad_row() const { return first_bad_row_; }
 
-  /// Replaces the content: transforms and rounds `labels.size()` rows of `features` (row-major, transform.input_dim()
-  /// columns), on `threads` threads. A row with NaN or infinity becomes zero with kNoLabel, so that it counts nowhere.
+  /// Replaces the content: transforms and rounds the rows of `features` (row-major, transform.input_dim() columns) with
+  /// their slots, on `threads` threads. A row with a NaN, an infinity or more classes than slots becomes zero without
+  /// classes and counts nowhere.
   /// Rows are independent of each other: the result does not depend on `threads`. At most `capacity` rows.
   void assign(const RowTransform& transform, std::span<const float> features, std::span<const std::int32_t> labels,
               unsigned threads);
@@ -62,15 +70,17 @@ class LatticeRows {
   /// Drops all rows.
   void clear();
 
-  /// Copies one row of `from`, with its label, behind the last. Preconditions (asserted): equal dimensions; fewer than
-  /// `capacity` rows; the row exists.
+  /// Copies one row of `from`, with its slots, behind the last. Preconditions (asserted): equal dimensions, and as many
+  /// slots a row; fewer than `capacity` rows; the row exists.
   void append(const LatticeRows& from, std::size_t index);
 
  private:
   Lattice lattice_;
   std::size_t capacity_;
   std::vector<std::int16_t> values_;
+  std::size_t labels_per_row_;
   std::vector<std::int32_t> labels_;
+  std::vector<char> counts_;
   std::size_t first_bad_row_ = 0;
 };
 

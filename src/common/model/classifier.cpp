@@ -58,6 +58,7 @@ void check_privacy(const PrivacyStatement& privacy) {
 
 // Passes the parts on if they hold together.
 ClassifierParts checked(ClassifierParts parts) {
+  if (parts.threshold && !std::isfinite(*parts.threshold)) throw UsageError("threshold: must be finite");
   if (parts.classes < 2 || parts.classes > kMaxExtent) {
     throw UsageError(fmt::format("classes: {} is not from 2 to {}", parts.classes, kMaxExtent));
   }

@@ -45,6 +45,8 @@ struct ClassifierParts {
   std::vector<double> weights;     ///< W, K x d, row-major
   std::vector<double> bias;        ///< b, K
   std::vector<double> prototypes;  ///< c, K x d, row-major; empty without the second head
+  /// The score from which on a row is said to be of a class, where rows may be of several; finite.
+  std::optional<double> threshold = std::nullopt;
 };
 
 class Classifier {

@@ -44,6 +44,7 @@ class ClassifierReader {
     parts.preprocessing.pool = number<std::size_t>("pool");
     parts.preprocessing.normalize = normalize();
     parts.preprocessing.clip_norm = number<double>("clip_norm");
+    if (file_.metadata.contains("threshold")) parts.threshold = number<double>("threshold");
 
     const Tensor weights = take("weights");
     if (weights.shape.size() != 2) fail("weights must have two dimensions");
@@ -188,6 +189,7 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
                    {"normalize", std::string(to_string(preprocessing.normalize))},
                    {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
                    {"privacy", to_json(parts.privacy).dump()}};
+  if (parts.threshold) file.metadata["threshold"] = fmt::format("{}", *parts.threshold);
   file.tensors.emplace("weights", make_tensor(parts.weights, {classes, dim}));
   file.tensors.emplace("bias", make_tensor(parts.bias, {classes}));
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();

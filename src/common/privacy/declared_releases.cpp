@@ -1,6 +1,8 @@
 #include "dpreduce/privacy/declared_releases.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "dpreduce/config/error.hpp"
@@ -11,13 +13,35 @@ namespace dpreduce {
 namespace {
 
 constexpr std::uint64_t kSquaredNorm = std::uint64_t{kLatticeNorm} * std::uint64_t{kLatticeNorm};
-constexpr std::uint64_t kFourthNorm = kSquaredNorm * kSquaredNorm;  // 4 of these fit into 64 bits
+constexpr std::uint64_t kFourthNorm = kSquaredNorm * kSquaredNorm;  // 16 of these fit into 64 bits
 
 constexpr double kSeparation = 2.0;  // of two classes, in standard deviations: hard enough to matter
 // A loss weight that gives a block the `share` of its release's mu^2: with one profile that is D_b sqrt(W_b) / sum.
-double weight_of_share(double share, std::uint64_t sensitivity) {
-  const double root = share / static_cast<double>(sensitivity);
+double weight_of_share(double share, double sensitivity) {
+  const double root = share / sensitivity;
   return root * root;
+}
+
+// sqrt(k): the sensitivity of what a row adds to each of its classes, over that of a row of one class.
+double root_of(std::size_t most_labels) {
+  return std::sqrt(static_cast<double>(most_labels));
+}
+
+// (m, t) of the corners that class_means_release speaks of: m classes that both rows have, t that one of them has.
+struct Exchange {
+  std::string change;
+  std::uint64_t common;
+  std::uint64_t others;
+};
+
+std::vector<Exchange> exchanges(std::uint64_t classes, std::uint64_t most_labels) {
+  if (most_labels == 1) return {{"another row of the same class", 1, 0}, {"another class", 0, 2}};
+  std::vector<Exchange> corners{{"another row of the same classes", most_labels, 0},
+                                {"other classes", 0, std::min(2 * most_labels, classes)}};
+  if (2 * most_labels > classes && most_labels < classes) {
+    corners.push_back({"some other classes", 2 * most_labels - classes, 2 * (classes - most_labels)});
+  }
+  return corners;
 }
 
 BlockRequest gram_block(std::size_t dim, double loss_weight) {
@@ -37,26 +61,23 @@ ReleaseRequest center_release(std::size_t dim, Adjacency adjacency, double share
 }
 
 ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric metric, Adjacency adjacency,
-                                   double share) {
-  DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0);
+                                   double share, std::size_t most_labels) {
+  DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0 && most_labels >= 1 && most_labels <= classes);
   const double class_count = static_cast<double>(classes);
   ReleaseRequest request{.name = "class_means",
                          .share = share,
                          .blocks = {{"class_sums", classes * dim, class_count * static_cast<double>(dim)}},
                          .profiles = {}};
+  const bool has_counts = metric == Metric::kEuclidean;
+  if (has_counts) request.blocks.push_back({"class_counts", classes, class_count * static_cast<double>(kSquaredNorm)});
   if (adjacency == Adjacency::kAddRemove) {
-    request.profiles = {{"one row more or less", {kSquaredNorm}}};
-  } else {
-    request.profiles = {{"another row of the same class", {4 * kSquaredNorm}}, {"another class", {2 * kSquaredNorm}}};
+    request.profiles = {{"one row more or less", {most_labels * kSquaredNorm}}};
+    if (has_counts) request.profiles[0].squared_l2.push_back(most_labels);
+    return request;
   }
-  if (metric == Metric::kEuclidean) {
-    request.blocks.push_back({"class_counts", classes, class_count * static_cast<double>(kSquaredNorm)});
-    if (adjacency == Adjacency::kAddRemove) {
-      request.profiles[0].squared_l2.push_back(1);
-    } else {
-      request.profiles[0].squared_l2.push_back(0);
-      request.profiles[1].squared_l2.push_back(2);
-    }
+  for (const Exchange& exchange : exchanges(classes, most_labels)) {
+    request.profiles.push_back({exchange.change, {(4 * exchange.common + exchange.others) * kSquaredNorm}});
+    if (has_counts) request.profiles.back().squared_l2.push_back(exchange.others);
   }
   return request;
 }
@@ -70,18 +91,20 @@ ReleaseRequest gram_release(std::size_t dim, Adjacency adjacency, double share) 
 }
 
 ReleaseRequest least_squares_release(std::size_t classes, std::size_t dim, double gram_share, Adjacency adjacency,
-                                     double share) {
+                                     double share, std::size_t most_labels) {
   DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0 && gram_share > 0.0 && gram_share < 1.0);
+  DPREDUCE_ASSERT(most_labels >= 1 && most_labels <= classes);
+  const double sums_sensitivity = root_of(most_labels) * double{kLatticeNorm};
   ReleaseRequest request{.name = "least_squares",
                          .share = share,
-                         .blocks = {gram_block(dim, weight_of_share(gram_share, kSquaredNorm)),
-                                    {"class_sums", classes * dim, weight_of_share(1.0 - gram_share, kLatticeNorm)}},
+                         .blocks = {gram_block(dim, weight_of_share(gram_share, static_cast<double>(kSquaredNorm))),
+                                    {"class_sums", classes * dim, weight_of_share(1.0 - gram_share, sums_sensitivity)}},
                          .profiles = {}};
+  const std::uint64_t sums = most_labels * kSquaredNorm;
   if (adjacency == Adjacency::kAddRemove) {
-    request.profiles = {{"one row more or less", {kFourthNorm, kSquaredNorm}}};
+    request.profiles = {{"one row more or less", {kFourthNorm, sums}}};
   } else {
-    request.profiles = {{"another row", {2 * kFourthNorm, 3 * kSquaredNorm}},
-                        {"the opposite row", {0, 4 * kSquaredNorm}}};
+    request.profiles = {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}};
   }
   return request;
 }
@@ -92,8 +115,9 @@ ReleaseRequest pca_release(std::size_t dim, Adjacency adjacency, double share) {
   return request;
 }
 
-ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share) {
-  ReleaseRequest request = class_means_release(classes, dim, Metric::kCosine, adjacency, share);
+ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share,
+                                    std::size_t most_labels) {
+  ReleaseRequest request = class_means_release(classes, dim, Metric::kCosine, adjacency, share, most_labels);
   request.name = "feature_sums";
   return request;
 }
@@ -121,33 +145,44 @@ ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency ad
 }
 
 ReleaseRequest class_least_squares_release(std::size_t classes, std::size_t dim, double alpha, double gram_share,
-                                           Adjacency adjacency, double share) {
+                                           Adjacency adjacency, double share, std::size_t most_labels) {
   DPREDUCE_ASSERT(classes >= 2 && dim >= 1 && share > 0.0 && gram_share > 0.0 && gram_share < 1.0);
-  DPREDUCE_ASSERT(alpha >= 0.0 && std::isfinite(alpha));
+  DPREDUCE_ASSERT(alpha >= 0.0 && std::isfinite(alpha) && most_labels >= 1 && most_labels <= classes);
+  if (most_labels > most_labels_of_class_grams(adjacency)) {
+    throw UsageError("--max-labels " + std::to_string(most_labels) + ": Gram matrices of classes take rows of up to " +
+                     std::to_string(most_labels_of_class_grams(adjacency)) + " labels; use --shared-gram");
+  }
   const bool is_add_remove = adjacency == Adjacency::kAddRemove;
+  const double root = root_of(most_labels);
   const auto profile = [&](std::string change, std::uint64_t grams, std::uint64_t sums) {
-    std::vector<std::uint64_t> squared{grams * kFourthNorm};
+    std::vector<std::uint64_t> squared{most_labels * grams * kFourthNorm};
     if (alpha > 0.0) squared.push_back(grams * kFourthNorm);
-    squared.push_back(sums * kSquaredNorm);
+    squared.push_back(most_labels * sums * kSquaredNorm);
     return SensitivityProfile{std::move(change), std::move(squared)};
   };
-  ReleaseRequest request{
-      .name = "class_least_squares",
-      .share = share,
-      .blocks = {{"class_grams", classes * triangle_elements(dim),
-                  weight_of_share(gram_share / (1.0 + alpha), kSquaredNorm), BlockNoise::kSymmetric, classes}},
-      .profiles = {},
-      .in_parts = true};
+  const double one_gram = static_cast<double>(kSquaredNorm);
+  ReleaseRequest request{.name = "class_least_squares",
+                         .share = share,
+                         .blocks = {{"class_grams", classes * triangle_elements(dim),
+                                     weight_of_share(gram_share * root / (root + alpha), root * one_gram),
+                                     BlockNoise::kSymmetric, classes}},
+                         .profiles = {},
+                         .in_parts = true};
   if (alpha > 0.0) {
-    request.blocks.push_back(gram_block(dim, weight_of_share(gram_share * alpha / (1.0 + alpha), kSquaredNorm)));
+    request.blocks.push_back(gram_block(dim, weight_of_share(gram_share * alpha / (root + alpha), one_gram)));
   }
-  request.blocks.push_back({"class_sums", classes * dim, weight_of_share(1.0 - gram_share, kLatticeNorm)});
+  request.blocks.push_back(
+      {"class_sums", classes * dim, weight_of_share(1.0 - gram_share, root * double{kLatticeNorm})});
   if (is_add_remove) {
     request.profiles = {profile("one row more or less", 1, 1)};
   } else {
     request.profiles = {profile("another row", 2, 3), profile("the opposite row", 0, 4)};
   }
   return request;
+}
+
+std::size_t most_labels_of_class_grams(Adjacency adjacency) {
+  return adjacency == Adjacency::kAddRemove ? 16 : 8;
 }
 
 ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,

@@ -1,8 +1,13 @@
 // What the methods release: every block of every method, with its exact sensitivity. Workers make their statistic from
 // it, the noise plan its noise, the ledger its line; a statistic that is not declared here cannot be released.
 //
-// Legend: a lattice row q has ||q||_2 <= S (kLatticeNorm) and at most one label; K classes, d features
-// (an intercept is one of them).
+// Legend: a lattice row q has ||q||_2 <= S (kLatticeNorm) and a set Y of at most k of the K classes (most_labels; 1
+// where every row has one class); d features (an intercept is one of them).
+//
+// Rows of several classes. One row more or less moves the sums, counts and Gram matrices of the classes in Y, each by
+// what a row of one class moves: k times the square. A row exchanged for another with m classes in common moves these m
+// by |q - q'|^2 and t others, t <= 2 (k - m) and t <= K - m, by |q|^2 or |q'|^2. With t at its bound 2 (k - m) squares
+// are linear in m, so that the worst is m = k, k times "the same class", or m = 0, k times "another class".
 #pragma once
 
 #include <cstddef>
@@ -22,15 +27,17 @@ namespace dpreduce {
 /// share.
 ReleaseRequest center_release(std::size_t dim, Adjacency adjacency, double share);
 
-/// Release "class_means": class_sums = sum_{i : y_i = c} q_i (K x d, row-major) and, for Metric::kEuclidean only,
-/// class_counts = #{i : y_i = c} (K).
+/// Release "class_means": class_sums = sum_{i : c in Y_i} q_i (K x d, row-major) and, for Metric::kEuclidean only,
+/// class_counts = #{i : c in Y_i} (K).
 ///
-/// Sensitivity, squared: a row touches one class. Add-remove {S^2, 1}; replace-one {4 S^2, 0} within a class and
-/// {2 S^2, 2} across two. A direction needs no count, so that the cosine rule spends nothing on one.
+/// Sensitivity, squared: add-remove {k S^2, k}. Replace-one, m and t as above: {(4 m + t) S^2, t}, a polygon of (m, t)
+/// with the corners m = k, t = 0: {4 k S^2, 0}; m = 0, t = min(2 k, K); and, where 2 k > K, the corner between these,
+/// m = 2 k - K, t = 2 (K - k). With one class a row: {4 S^2, 0} within a class and {2 S^2, 2} across two. A direction
+/// needs no count, so that the cosine rule spends nothing on one.
 /// Source: PRIVACY section 1.1; departs from paper 000 (Theorem 2.1), which is false as printed.
-/// Preconditions: classes >= 2; dim >= 1; 0 < share.
+/// Preconditions: classes >= 2; dim >= 1; 0 < share; 1 <= most_labels <= classes.
 ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric metric, Adjacency adjacency,
-                                   double share);
+                                   double share, std::size_t most_labels = 1);
 
 /// Release "gram": the upper triangle of G = sum_i q_i q_i^T, with symmetric noise.
 ///
@@ -44,18 +51,21 @@ ReleaseRequest gram_release(std::size_t dim, Adjacency adjacency, double share);
 /// Sensitivity, squared: add-remove {S^4, S^2}. Replace-one, t = <q, q'> / S^2: within a class {2 S^4 (1 - t^2),
 /// 2 S^2 (1 - t)}, a curve below the tangents at t = 0 and t = -1, whose corners are {2 S^4, 3 S^2} and {0, 4 S^2}; no
 /// noise costs more on the curve than at the worse of the corners. Across two classes {2 S^4, 2 S^2}, below the first.
-/// Preconditions: classes >= 2; dim >= 1; 0 < gram_share < 1; 0 < share.
+/// With k classes a row the squares of the sums are k times these, the Gram matrix moves as before.
+/// Preconditions: classes >= 2; dim >= 1; 0 < gram_share < 1; 0 < share; 1 <= most_labels <= classes.
 ReleaseRequest least_squares_release(std::size_t classes, std::size_t dim, double gram_share, Adjacency adjacency,
-                                     double share);
+                                     double share, std::size_t most_labels = 1);
 
 /// Release "pca": gram_release under a name of its own, for a method that releases a Gram matrix too.
 ReleaseRequest pca_release(std::size_t dim, Adjacency adjacency, double share);
 
 /// Release "feature_sums": the class sums of class_means_release (Metric::kCosine) under a name of its own, to select
 /// features by before the method's own releases.
-ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share);
+ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share,
+                                    std::size_t most_labels = 1);
 
-/// Release "fisher": class_sums (K x d), second_moments = (sum_i q_ia^2)_a over all classes (d), class_counts (K).
+/// Release "fisher": class_sums (K x d), second_moments = (sum_i q_ia^2)_a over all classes (d), class_counts (K), for
+/// rows of at most one class: variances within classes come from moments of rows that are counted once.
 ///
 /// Sensitivity, squared: sum_a q_a^4 <= (sum_a q_a^2)^2 <= S^4, so add-remove {S^2, S^4, 1}. Second moments are the
 /// diagonal of a Gram matrix and never move further than it does, so that replace-one within a class has the corners of
@@ -68,28 +78,35 @@ ReleaseRequest feature_sums_release(std::size_t classes, std::size_t dim, Adjace
 /// Preconditions: classes >= 2; dim >= 1; 0 < share.
 ReleaseRequest fisher_release(std::size_t classes, std::size_t dim, Adjacency adjacency, double share);
 
-/// Release "class_least_squares", made in parts: class_grams, the upper triangles of A_j = sum_{i : y_i = j} q_i q_i^T,
-/// class after class (K triangles, symmetric noise); for alpha > 0 also gram, that of G = sum_i q_i q_i^T; class_sums
-/// (K x d). `gram_share` of the release's mu^2 goes to the Gram matrices, split so that A_j + alpha G has the least
-/// noise: s_G^2 / s_A^2 = 1 / alpha, 1 / (1 + alpha) of the share for A and alpha / (1 + alpha) for G. The variance of
-/// A_j + alpha G is then (1 + alpha)^2 times that of a single Gram matrix at the same budget, whatever K. The
-/// generalised least-squares step (PRIVACY 3.4c) has nothing left to do there:
+/// Release "class_least_squares", made in parts: class_grams, the upper triangles of A_j = sum_{i : j in Y_i} q_i
+/// q_i^T, class after class (K triangles, symmetric noise); for alpha > 0 also gram, that of G = sum_i q_i q_i^T;
+/// class_sums (K x d). `gram_share` of the release's mu^2 goes to the Gram matrices, split so that A_j + alpha G has
+/// the least noise: s_G^2 / s_A^2 = 1 / (alpha sqrt(k)), sqrt(k) / (sqrt(k) + alpha) of the share for A and the rest
+/// for G. The variance of A_j + alpha G is then (sqrt(k) + alpha)^2 times that of a single Gram matrix at the same
+/// budget, whatever K. Where every row has exactly one class, G = sum_j A_j, and the generalised least-squares step
+/// (PRIVACY 3.4c) has nothing left to do:
 ///
 ///     Cov(A_j + alpha G, G - sum_i A_i) = alpha s_G^2 - s_A^2 = 0
 ///
-/// Sensitivity, squared: a row touches one class, so that K does not appear. Add-remove {S^4, S^4, S^2}. Replace-one,
-/// t = <q, q'> / S^2: within a class {2 S^4 (1 - t^2), 2 S^4 (1 - t^2), 2 S^2 (1 - t)}, below the corners
-/// {2 S^4, 2 S^4, 3 S^2} and {0, 0, 4 S^2} as in least_squares_release; across two {2 S^4, 2 S^4 (1 - t^2), 2 S^2},
-/// below the first corner.
-/// Source: PRIVACY section 3.4. Preconditions: classes >= 2; dim >= 1; 0 <= alpha < infinity; 0 < gram_share < 1;
-/// 0 < share.
+/// With rows of several classes, or of none, G is no sum of the A_j, and there is no such step.
+///
+/// Sensitivity, squared: K does not appear. Add-remove {k S^4, S^4, k S^2}. Replace-one, t = <q, q'> / S^2: with the
+/// same k classes {2 k S^4 (1 - t^2), 2 S^4 (1 - t^2), 2 k S^2 (1 - t)}, below the corners {2 k S^4, 2 S^4, 3 k S^2}
+/// and {0, 0, 4 k S^2} as in least_squares_release; with others {2 k S^4, 2 S^4 (1 - t^2), 2 k S^2}, below the first
+/// corner. Source: PRIVACY section 3.4. Preconditions: classes >= 2; dim >= 1; 0 <= alpha < infinity; 0 < gram_share <
+/// 1; 0 < share; 1 <= most_labels <= classes. Throws UsageError where most_labels >
+/// most_labels_of_class_grams(adjacency).
 ReleaseRequest class_least_squares_release(std::size_t classes, std::size_t dim, double alpha, double gram_share,
-                                           Adjacency adjacency, double share);
+                                           Adjacency adjacency, double share, std::size_t most_labels = 1);
+
+/// The most classes a row may have there, 16, or 8 under replace-one: squares are kept in 64 bits, and S^4 < 2^60.
+std::size_t most_labels_of_class_grams(Adjacency adjacency);
 
 /// Release "gradient", `rounds` times: gradient = sum_i r_i q_i^T (K x d) of residuals r_i on the lattice, |r_i| <= S.
 ///
-/// Sensitivity, squared: |r q^T|_F^2 = |r|^2 |q|^2 <= S^4; replace-one 4 S^4. Whatever the loss and the number of
-/// classes. Preconditions: classes >= 2; dim >= 1; rounds >= 1; 0 < share.
+/// Sensitivity, squared: |r q^T|_F^2 = |r|^2 |q|^2 <= S^4; replace-one 4 S^4. Whatever the loss, the number of classes
+/// and the classes of a row: residuals are clipped as vectors. Preconditions: classes >= 2; dim >= 1; rounds >= 1; 0 <
+/// share.
 ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
                                 double share);
 

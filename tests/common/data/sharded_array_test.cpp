@@ -98,6 +98,37 @@ TEST(ShardedArray, LabelsAreReadAcrossFilesAndABadOneIsFoundInItsFile) {
   expect_bad_input([&] { array.read_labels(2, 3, 4, labels); }, {"y1.npy", "row 1", "label 4", "0 to 3"});
 }
 
+TEST(ShardedArray, ZerosAndOnesBecomeTheClassesOfEachRow) {
+  const TemporaryFolder folder;
+  const auto write_sets = [&](const std::string& name, const std::string& shape, const std::vector<std::int16_t>& y) {
+    write_bytes(folder / name, npy_header_bytes(npy_text("<i2", shape)) + element_bytes(y));
+  };
+  write_sets("y0.npy", "(2, 3)", {1, 0, 1, 0, 0, 0});
+  write_sets("y1.npy", "(2, 3)", {1, 1, 1, 0, 1, 0});
+  ShardedArray array({folder / "y0.npy", folder / "y1.npy"}, ArrayRole::kLabels);
+  EXPECT_EQ(array.columns(), 3U);
+  std::vector<std::int32_t> slots(8);
+  array.read_labels(0, 4, 3, slots);
+  EXPECT_EQ(slots, (std::vector<std::int32_t>{0, 2, -1, -1, -3, -1, 1, -1}));
+  slots.resize(9);
+  array.read_labels(1, 3, 3, slots);
+  EXPECT_EQ(slots, (std::vector<std::int32_t>{-1, -1, -1, 0, 1, 2, 1, -1, -1}));
+  expect_bad_input([&] { array.read_labels(1, 3, 4, slots); }, {"y0.npy", "3 columns", "4 classes"});
+  for (const std::int16_t bad : {std::int16_t{2}, std::int16_t{-1}}) {
+    write_sets("bad.npy", "(2, 3)", {1, 0, 1, 0, bad, 0});
+    ShardedArray wrong({folder / "bad.npy"}, ArrayRole::kLabels);
+    slots.resize(6);
+    expect_bad_input([&] { wrong.read_labels(0, 2, 3, slots); },
+                     {"bad.npy", "row 1", "entry " + std::to_string(bad), "class 1", "0 and 1 only"});
+  }
+  write_labels(folder / "plain.npy", {0, 1});
+  expect_bad_input(
+      [&] {
+        ShardedArray({folder / "y0.npy", folder / "plain.npy"}, ArrayRole::kLabels);
+      },
+      {"y0.npy", "3", "plain.npy has 1"});
+}
+
 TEST(ShardedArray, RowsAndFilesMustExist) {
   const TemporaryFolder folder;
   write_labels(folder / "y.npy", {0, 1, 2});

@@ -63,6 +63,7 @@ TEST_F(TwoSilos, AWorkerOwnsAllRowsOfItsOwnFiles) {
   EXPECT_EQ(rows.range().first, 0u);
   EXPECT_EQ(rows.range().count, 2u);
   EXPECT_EQ(rows.where(1), (folder / "x1.npy") + ": row 1");
+  EXPECT_EQ(rows.where_labels(1), (folder / "y1.npy") + ": row 1");
 }
 
 TEST_F(TwoSilos, ASiloWithoutRowsIsAllowed) {
@@ -75,6 +76,7 @@ TEST_F(TwoSilos, RowsWithoutLabelsAreAllowed) {
   WorkerRows rows = WorkerRows::open({folder / "x?.npy"}, {}, 0, 1);
   EXPECT_FALSE(rows.has_labels());
   EXPECT_THROW(rows.labels(), std::logic_error);
+  EXPECT_THROW(rows.where_labels(0), std::logic_error);
 }
 
 TEST_F(TwoSilos, DifferentNumbersOfFeaturesAndLabelsAreForTheOwnerOnly) {

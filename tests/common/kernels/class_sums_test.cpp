@@ -38,6 +38,14 @@ TEST(ClassSums, AddUpByHand) {
   EXPECT_EQ(sums, (std::vector<std::int64_t>{1500, 1600, 1994, 1994}));
 }
 
+TEST(ClassSums, ARowOfSeveralClassesAddsToEach) {
+  const std::vector<std::int16_t> rows{1, 2, 30, 40, 500, 600};
+  const std::vector<std::int32_t> labels{0, 2, -1, -1, 1, 2};
+  std::vector<std::int64_t> sums(6, 0);
+  accumulate_class_sums({rows.data(), 3, 2, 2}, labels, {sums.data(), 3, 2, 2});
+  EXPECT_EQ(sums, (std::vector<std::int64_t>{1, 2, 500, 600, 501, 602}));
+}
+
 TEST(ClassSums, EqualThePlainLoopForAllShapes) {
   for (const std::size_t n : {0, 1, 4, 5, 300}) {
     for (const std::size_t d : {0, 1, 31, 33, 1023, 1024, 1025, 2100}) {
@@ -100,6 +108,10 @@ TEST(ClassSums, BrokenPreconditionsAreRejectedBeforeAnythingIsWritten) {
         accumulate_class_sums(rows.view(), std::vector<std::int32_t>{0, 0, 2}, sums.view());
       },
       rejects("label 2 of row 2 is not one of 2 classes"));
+  for (const std::vector<std::int32_t>& pairs :
+       {std::vector<std::int32_t>{0, 1, 1, 0, 0, 1}, {0, 1, 1, 1, 0, 1}, {0, 1, -1, 1, 0, 1}}) {
+    EXPECT_THAT([&] { accumulate_class_sums(rows.view(), pairs, sums.view()); }, rejects("row 1 do not ascend"));
+  }
   Int16View overlapping = rows.view();
   overlapping.stride = 3;
   EXPECT_THAT([&] { accumulate_class_sums(overlapping, labels, sums.view()); }, rejects("stride"));

@@ -113,5 +113,21 @@ TEST(LatticeRows, BadRowsCountNowhereAndTheFirstIsNamed) {
   EXPECT_EQ(rows.first_bad_row(), 2U) << "none";
 }
 
+TEST(LatticeRows, ARowOfMoreClassesThanSlotsCountsNowhereOneOfNoClassCounts) {
+  const std::size_t dim = 4;
+  LatticeRows rows({1.0, dim}, 3, 2);
+  rows.assign(RowTransform(unit_rows(dim)), random_rows(3, dim, 2), std::vector<std::int32_t>{1, 4, -1, -1, -3, -1}, 2);
+  ASSERT_EQ(rows.rows(), 3U);
+  EXPECT_EQ(std::vector<std::int32_t>(rows.classes_of(0).begin(), rows.classes_of(0).end()),
+            (std::vector<std::int32_t>{1, 4}));
+  EXPECT_TRUE(rows.classes_of(1).empty());
+  EXPECT_TRUE(rows.classes_of(2).empty());
+  EXPECT_TRUE(rows.counts(1));
+  EXPECT_FALSE(rows.counts(2));
+  EXPECT_EQ(rows.first_bad_row(), 2U);
+  EXPECT_GT(exact_squared_norm(rows.row(1)), 0);
+  EXPECT_EQ(exact_squared_norm(rows.row(2)), 0);
+}
+
 }  // namespace
 }  // namespace dpreduce

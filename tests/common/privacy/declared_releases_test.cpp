@@ -1,6 +1,9 @@
 #include "dpreduce/privacy/declared_releases.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -40,6 +43,77 @@ TEST(ClassLeastSquaresRelease, CostsNoMoreNoiseThanOneGramMatrix) {
     const PlannedRelease release = planned(alpha, Adjacency::kAddRemove);
     const double sum = std::hypot(release.block("class_grams").sigma, alpha * release.block("gram").sigma);
     EXPECT_NEAR(sum / ((1.0 + alpha) * one), 1.0, 1e-12);
+  }
+}
+
+std::vector<std::vector<std::uint64_t>> squares_of(const ReleaseRequest& request) {
+  std::vector<std::vector<std::uint64_t>> squares;
+  for (const SensitivityProfile& profile : request.profiles) squares.push_back(profile.squared_l2);
+  return squares;
+}
+
+using Squares = std::vector<std::vector<std::uint64_t>>;
+constexpr std::uint64_t kS2 = std::uint64_t{32767} * 32767;
+constexpr std::uint64_t kS4 = kS2 * kS2;
+
+TEST(RowsOfSeveralClasses, MultiplySquaredSensitivitiesByTheirNumber) {
+  const auto add = Adjacency::kAddRemove;
+  const auto replace = Adjacency::kReplaceOne;
+  EXPECT_EQ(squares_of(class_means_release(10, 4, Metric::kEuclidean, add, 1.0, 3)), (Squares{{3 * kS2, 3}}));
+  EXPECT_EQ(squares_of(class_means_release(10, 4, Metric::kEuclidean, replace, 1.0, 3)),
+            (Squares{{12 * kS2, 0}, {6 * kS2, 6}}));
+  EXPECT_EQ(squares_of(least_squares_release(10, 4, 0.5, add, 1.0, 3)), (Squares{{kS4, 3 * kS2}}));
+  EXPECT_EQ(squares_of(least_squares_release(10, 4, 0.5, replace, 1.0, 3)),
+            (Squares{{2 * kS4, 9 * kS2}, {0, 12 * kS2}}));
+  EXPECT_EQ(squares_of(class_least_squares_release(10, 4, 1.0, 0.5, add, 1.0, 3)), (Squares{{3 * kS4, kS4, 3 * kS2}}));
+  EXPECT_EQ(squares_of(class_least_squares_release(10, 4, 1.0, 0.5, replace, 1.0, 3)),
+            (Squares{{6 * kS4, 2 * kS4, 9 * kS2}, {0, 0, 12 * kS2}}));
+  EXPECT_EQ(squares_of(class_least_squares_release(20, 4, 1.0, 0.5, add, 1.0, 16))[0][0], 16 * kS4);
+  EXPECT_EQ(squares_of(class_least_squares_release(20, 4, 1.0, 0.5, replace, 1.0, 8))[0][0], 16 * kS4);
+  EXPECT_THROW(class_least_squares_release(20, 4, 1.0, 0.5, add, 1.0, 17), UsageError);
+  EXPECT_THROW(class_least_squares_release(20, 4, 1.0, 0.5, replace, 1.0, 9), UsageError);
+  EXPECT_THROW(class_means_release(3, 4, Metric::kCosine, add, 1.0, 4), std::logic_error);
+  EXPECT_THROW(class_means_release(3, 4, Metric::kCosine, add, 1.0, 0), std::logic_error);
+}
+
+// All pairs of sets of classes: no exchange costs more than the worst profile, at any price of a count.
+TEST(RowsOfSeveralClasses, ExchangesOfSetsAreWithinTheirProfilesAndReachThem) {
+  for (const std::size_t classes : {2U, 3U, 5U}) {
+    for (std::size_t most = 1; most <= classes; ++most) {
+      const Squares profiles =
+          squares_of(class_means_release(classes, 4, Metric::kEuclidean, Adjacency::kReplaceOne, 1.0, most));
+      for (const double price : {0.0, 0.3, 1.0, 1.9, 2.1, 5.0, 1e6}) {
+        double declared = 0.0;
+        for (const auto& profile : profiles) {
+          declared =
+              std::max(declared, static_cast<double>(profile[0] / kS2) + price * static_cast<double>(profile[1]));
+        }
+        double reached = 0.0;
+        for (unsigned one = 0; one < 1U << classes; ++one) {
+          for (unsigned other = 0; other < 1U << classes; ++other) {
+            if (std::popcount(one) > static_cast<int>(most) || std::popcount(other) > static_cast<int>(most)) continue;
+            const double moved = std::popcount(one ^ other);
+            reached = std::max(reached, 4.0 * std::popcount(one & other) + moved + price * moved);
+          }
+        }
+        EXPECT_DOUBLE_EQ(reached, declared) << classes << " " << most << " " << price;
+      }
+    }
+  }
+}
+
+// Var(A_j + alpha G) = (sqrt(k) + alpha)^2 Var of one Gram matrix with all of the Gram matrices' budget.
+TEST(RowsOfSeveralClasses, SplitTheBudgetOfGramMatricesByTheirSensitivities) {
+  const auto plan = [](const ReleaseRequest& request) {
+    return make_noise_plan(0.5, Adjacency::kAddRemove, {request}).releases[0];
+  };
+  const double one =
+      plan(least_squares_release(kClasses, kDim, 0.6, Adjacency::kAddRemove, 1.0, 4)).block("gram").sigma;
+  for (const double alpha : {0.3, 1.0, 20.0}) {
+    const PlannedRelease release =
+        plan(class_least_squares_release(kClasses, kDim, alpha, 0.6, Adjacency::kAddRemove, 1.0, 4));
+    const double sum = std::hypot(release.block("class_grams").sigma, alpha * release.block("gram").sigma);
+    EXPECT_NEAR(sum / ((2.0 + alpha) * one), 1.0, 1e-12);
   }
 }
 

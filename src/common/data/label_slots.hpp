@@ -1,0 +1,38 @@
+// How the classes of a row are held: k slots a row, k the most that a row may have.
+//
+//     {3, 7, -1, -1}   the classes 3 and 7, ascending, then kNoLabel        k = 4
+//     {-1, -1, -1, -1} a row of no class
+//     {-6, -1, -1, -1} a row of 6 classes, more than there are slots: it has to stop the run, or to count nowhere
+//
+// One class index a row is k = 1. n rows are n x k slots, row-major, 4 k bytes a row whatever the number of classes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace dpreduce {
+
+/// A slot without a class.
+inline constexpr std::int32_t kNoLabel = -1;
+
+/// The slots of row `row` among those of all rows.
+inline std::span<const std::int32_t> slots_of(std::span<const std::int32_t> slots, std::size_t per_row,
+                                              std::size_t row) {
+  return slots.subspan(row * per_row, per_row);
+}
+
+/// The classes in the slots of one row, ascending.
+inline std::span<const std::int32_t> classes_in(std::span<const std::int32_t> row_slots) {
+  const auto end = std::find_if(row_slots.begin(), row_slots.end(), [](std::int32_t slot) { return slot < 0; });
+  return row_slots.first(static_cast<std::size_t>(end - row_slots.begin()));
+}
+
+/// The number of classes of a row that has more of them than slots; 0 where they fit.
+inline std::size_t surplus_classes(std::span<const std::int32_t> row_slots) {
+  const bool is_surplus = !row_slots.empty() && row_slots.front() < kNoLabel;
+  return is_surplus ? static_cast<std::size_t>(-std::int64_t{row_slots.front()}) : 0;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,224 @@
+// Rows of several classes, of one and of none, from files to models.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <Eigen/Dense>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/model/classifier_file.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 4;
+constexpr std::size_t kDim = 6;
+
+class LabelSets : public testing::Test {
+ protected:
+  void SetUp() override {
+    rows_ = make_rows({40, 30, 20, 25}, kDim);
+    sets_.assign(rows_.rows() * kClasses, 0);
+    for (std::size_t row = 0; row < rows_.rows(); ++row) {
+      const auto label = static_cast<std::size_t>(rows_.labels[row]);
+      if (row % 7 != 3) set(row, label);                             // every seventh row is of no class
+      if (row % 3 == 0) set(row, (label + 1 + row % 2) % kClasses);  // every third one of another, too
+    }
+    write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+    write_sets("sets.npy", sets_);
+  }
+
+  void set(std::size_t row, std::size_t label) { sets_[row * kClasses + label] = 1; }
+
+  void write_sets(const std::string& name, const std::vector<std::uint8_t>& sets) const {
+    const std::string shape = fmt::format("({}, {})", sets.size() / kClasses, kClasses);
+    write_bytes(folder_ / name, npy_header_bytes(npy_text("|u1", shape)) + element_bytes(sets));
+  }
+
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    ProgramRun run = run_program(
+        words("fit --classes 4 --train-x x.npy --format json --out model --ledger ledger --key key " + options),
+        {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << options << " " << run.err;
+    std::filesystem::remove(folder_ / "ledger");
+    return run;
+  }
+
+  std::string model(const std::string& options, int ranks = 0) const {
+    fit(options, ranks);
+    return read_bytes(folder_ / "model");
+  }
+
+  // q / scale of every row, n x d: as lattices are defined.
+  Eigen::MatrixXd lattice_rows() const {
+    const auto n = static_cast<Eigen::Index>(rows_.rows());
+    const auto d = static_cast<Eigen::Index>(kDim);
+    const double scale = 32767.0 - std::ceil(std::sqrt(static_cast<double>(kDim)) / 2.0);
+    Eigen::MatrixXd x(n, d);
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (Eigen::Index a = 0; a < d; ++a) x(i, a) = double{rows_.features[static_cast<std::size_t>(i * d + a)]};
+      x.row(i) *= scale / x.row(i).norm();
+    }
+    return x.array().round().matrix() / scale;
+  }
+
+  // n x K.
+  Eigen::MatrixXd indicators() const {
+    Eigen::MatrixXd y(static_cast<Eigen::Index>(rows_.rows()), static_cast<Eigen::Index>(kClasses));
+    for (Eigen::Index i = 0; i < y.rows(); ++i) {
+      for (Eigen::Index c = 0; c < y.cols(); ++c) y(i, c) = sets_[static_cast<std::size_t>(i * y.cols() + c)];
+    }
+    return y;
+  }
+
+  // Largest difference of W, K x d.
+  double distance_from(const Eigen::MatrixXd& expected) const {
+    const Classifier classifier = load_classifier(folder_ / "model");
+    const auto& weights = classifier.parts().weights;
+    double largest = 0.0;
+    for (Eigen::Index c = 0; c < expected.rows(); ++c) {
+      for (Eigen::Index a = 0; a < expected.cols(); ++a) {
+        const double difference = weights[static_cast<std::size_t>(c * expected.cols() + a)] - expected(c, a);
+        largest = std::max(largest, std::abs(difference));
+      }
+    }
+    return largest;
+  }
+
+  TemporaryFolder folder_;
+  TrainingRows rows_;
+  std::vector<std::uint8_t> sets_;
+};
+
+TEST_F(LabelSets, AnyNumberOfRanksGivesTheSameModel) {
+  for (const std::string method : {"ls", "fc --rounds 3"}) {
+    const std::string options = "--train-y sets.npy --max-labels 2 --mu 20 --seed 3 --method " + method;
+    const std::string alone = model(options);
+    for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(model(options, ranks), alone) << method << ", " << ranks << " ranks";
+  }
+}
+
+TEST_F(LabelSets, OneLabelARowIsTheSameAsAClassIndex) {
+  std::vector<std::uint8_t> one_hot(sets_.size(), 0);
+  for (std::size_t row = 0; row < rows_.rows(); ++row) {
+    one_hot[row * kClasses + static_cast<std::size_t>(rows_.labels[row])] = 1;
+  }
+  write_sets("one_hot.npy", one_hot);
+  for (const std::string method : {"auto", "ls", "ls --shared-gram", "mean", "fisher", "newton --rounds 1",
+                                   "fc --rounds 2 --loss sigmoid", "fc --rounds 2 --warm-start"}) {
+    const std::string options = " --mu 20 --seed 3 --adjacency replace-one --method " + method;
+    EXPECT_EQ(model("--train-y one_hot.npy --max-labels 1" + options), model("--train-y y.npy" + options)) << method;
+  }
+}
+
+TEST_F(LabelSets, RidgeOnASharedGramIsTheClosedForm) {
+  fit("--train-y sets.npy --max-labels 2 --non-private --method ls --shared-gram");
+  const Eigen::MatrixXd x = lattice_rows();
+  const Eigen::MatrixXd gram = x.transpose() * x + Eigen::MatrixXd::Identity(x.cols(), x.cols());
+  const Eigen::MatrixXd expected = gram.ldlt().solve(x.transpose() * indicators()).transpose();
+  EXPECT_LE(distance_from(expected), 1e-6);
+}
+
+TEST_F(LabelSets, RidgeOfEachClassIsTheClosedForm) {
+  fit("--train-y sets.npy --max-labels 2 --non-private --method ls --alpha 2 --lambda 0.5");
+  const Eigen::MatrixXd x = lattice_rows();
+  const Eigen::MatrixXd y = indicators();
+  const Eigen::MatrixXd shared = 2.0 * x.transpose() * x + 0.5 * Eigen::MatrixXd::Identity(x.cols(), x.cols());
+  Eigen::MatrixXd expected(y.cols(), x.cols());
+  for (Eigen::Index c = 0; c < y.cols(); ++c) {
+    const Eigen::MatrixXd gram = shared + x.transpose() * y.col(c).asDiagonal() * x;
+    expected.row(c) = gram.ldlt().solve(x.transpose() * y.col(c)).transpose();
+  }
+  EXPECT_LE(distance_from(expected), 1e-6);
+  EXPECT_DOUBLE_EQ(load_classifier(folder_ / "model").parts().threshold.value(), 1.0 / 5.0);
+}
+
+TEST_F(LabelSets, ARowOfMoreLabelsThanTheBoundMayCountNowhere) {
+  const std::string options = "--max-labels 2 --non-private --bad-rows zero --method ls --train-y ";
+  std::vector<std::uint8_t> crowded = sets_;
+  for (std::size_t c = 0; c < kClasses; ++c) crowded[5 * kClasses + c] = 1;
+  write_sets("crowded.npy", crowded);
+  const std::string with_it = model(options + "crowded.npy");
+
+  TrainingRows others = rows_;
+  others.features.erase(others.features.begin() + 5 * kDim, others.features.begin() + 6 * kDim);
+  others.labels.erase(others.labels.begin() + 5);
+  sets_.erase(sets_.begin() + 5 * kClasses, sets_.begin() + 6 * kClasses);
+  write_npy(others, folder_ / "x.npy", folder_ / "y.npy");
+  write_sets("sets.npy", sets_);
+  EXPECT_EQ(model(options + "sets.npy"), with_it);
+}
+
+TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
+  const std::string options =
+      "--train-y sets.npy --max-labels 2 --mu 50 --seed 3 --test-x x.npy --test-y sets.npy --report report";
+  const nlohmann::json report = fit(options).json();
+  EXPECT_EQ(report["method"], "fc");
+  EXPECT_EQ(report["loss"], "sigmoid");
+  EXPECT_EQ(report["max_labels"], 2);
+  const nlohmann::json& test = report["test"];
+  EXPECT_EQ(test["rows"], 115);
+  EXPECT_EQ(test["threshold"], 0.0);
+  EXPECT_GT(test["mean_average_precision"].get<double>(), 0.6);
+  EXPECT_GT(test["hit_rate"].get<double>(), 0.6);
+  EXPECT_GT(test["micro_f1"].get<double>(), 0.4);
+  EXPECT_EQ(fit(options, 3).json()["test"], test) << "the same figures from three ranks";
+
+  for (const int ranks : {0, 2}) {
+    const ProgramRun run = run_program(words("evaluate --model model --x x.npy --y sets.npy --format json"),
+                                       {.folder = folder_.path(), .ranks = ranks});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.json()["mean_average_precision"], test["mean_average_precision"]);
+    EXPECT_EQ(run.json()["per_class_support"], test["per_class_support"]);
+  }
+  const ProgramRun refused = run_program(words("evaluate --model model --x x.npy --y sets.npy --train-y sets.npy"),
+                                         {.folder = folder_.path()});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("minority accuracy is about rows of one class"), std::string::npos) << refused.err;
+}
+
+TEST_F(LabelSets, SensitivitiesOfThePlanGrowWithTheBound) {
+  const auto sensitivity = [&](const std::string& options) {
+    return fit(options + " --mu 1 --method mean --dry-run")
+        .json()
+        .at("privacy")
+        .at("releases")
+        .at(0)
+        .at("sensitivity")
+        .get<double>();
+  };
+  const double one = sensitivity("--train-y y.npy");
+  EXPECT_NEAR(sensitivity("--train-y sets.npy --max-labels 3"), std::sqrt(3.0) * one, 1e-9 * one);
+}
+
+TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
+  const ProgramRun run = run_program(words("inspect --x x.npy --y sets.npy --classes 4 --format json"),
+                                     {.folder = folder_.path(), .ranks = 2});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json json = run.json();
+  std::vector<std::uint64_t> by_number(3, 0);
+  std::vector<std::uint64_t> by_class(kClasses, 0);
+  for (std::size_t row = 0; row < rows_.rows(); ++row) {
+    std::size_t number = 0;
+    for (std::size_t c = 0; c < kClasses; ++c) number += sets_[row * kClasses + c];
+    for (std::size_t c = 0; c < kClasses; ++c) by_class[c] += sets_[row * kClasses + c];
+    ++by_number[number];
+  }
+  EXPECT_EQ(json["rows_by_number_of_labels"], by_number);
+  EXPECT_EQ(json["most_labels"], 2);
+  EXPECT_EQ(json["class_rows"], by_class);
+}
+
+TEST_F(LabelSets, SanitizeLeavesThemToTheirOwner) {
+  const ProgramRun run =
+      run_program(words("synth sanitize --x x.npy --y sets.npy --mu 1 --out made"), {.folder = folder_.path()});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_NE(run.err.find("leave n x K labels out"), std::string::npos) << run.err;
+}
+
+}  // namespace
+}  // namespace dpreduce

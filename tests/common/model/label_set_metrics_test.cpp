@@ -1,0 +1,55 @@
+#include "dpreduce/model/label_set_metrics.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dpreduce {
+namespace {
+
+TEST(AveragePrecision, ByHand) {
+  // Positives at ranks 1 and 3: (1 + 2/3) / 2.
+  EXPECT_DOUBLE_EQ(average_precision({{0.1, false}, {0.9, true}, {0.5, true}, {0.7, false}}).value(), 5.0 / 6.0);
+  EXPECT_DOUBLE_EQ(average_precision({{2.0, true}, {1.0, false}}).value(), 1.0);
+  EXPECT_DOUBLE_EQ(average_precision({{1.0, true}, {2.0, false}}).value(), 0.5);
+}
+
+TEST(AveragePrecision, RowsOfEqualScoreComeTogetherInAnyOrder) {
+  // One of three at the top, then one alone: (1/3 + 2/4) / 2.
+  const double expected = (1.0 / 3.0 + 2.0 / 4.0) / 2.0;
+  EXPECT_DOUBLE_EQ(average_precision({{1.0, true}, {1.0, false}, {1.0, false}, {0.0, true}}).value(), expected);
+  EXPECT_DOUBLE_EQ(average_precision({{0.0, true}, {1.0, false}, {1.0, false}, {1.0, true}}).value(), expected);
+}
+
+TEST(AveragePrecision, IsEmptyWithoutPositives) {
+  EXPECT_FALSE(average_precision({}).has_value());
+  EXPECT_FALSE(average_precision({{1.0, false}}).has_value());
+}
+
+TEST(LabelSetFigures, MeansAreOverClassesWithPositives) {
+  LabelSetFigures figures;
+  figures.rows = 10;
+  figures.labelled_rows = 8;
+  figures.hits = 6;
+  figures.threshold = 0.5;
+  figures.classes = {{4, 2, 1, 0.5}, {0, 3, 0, std::nullopt}, {2, 2, 2, 1.0}};
+  const nlohmann::json json = to_json(figures);
+  EXPECT_EQ(json["rows_without_labels"], 2);
+  EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.75);
+  EXPECT_DOUBLE_EQ(json["mean_average_precision"].get<double>(), 0.75);
+  EXPECT_EQ(json["classes_without_positives"], nlohmann::json::array({1}));
+  EXPECT_TRUE(json["per_class_average_precision"][1].is_null());
+  EXPECT_EQ(json["per_class_support"], nlohmann::json::array({4, 0, 2}));
+  EXPECT_DOUBLE_EQ(json["micro_f1"].get<double>(), 6.0 / 13.0);
+  EXPECT_DOUBLE_EQ(json["macro_f1"].get<double>(), (2.0 / 6.0 + 1.0) / 2.0);
+  figures.threshold.reset();
+  EXPECT_FALSE(to_json(figures).contains("micro_f1"));
+}
+
+TEST(LabelSetFigures, WithoutRowsAreNull) {
+  const nlohmann::json json = to_json(LabelSetFigures{});
+  EXPECT_TRUE(json["hit_rate"].is_null());
+  EXPECT_TRUE(json["mean_average_precision"].is_null());
+}
+
+}  // namespace
+}  // namespace dpreduce
