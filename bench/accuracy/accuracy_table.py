@@ -30,6 +30,9 @@ GRIDS = {  # options: values; None leaves the option out, so that the method cho
 }
 
 
+NOTES = list(dict.fromkeys(method.note for method in PUBLISHED))
+
+
 def numbers(name, default):
     return [float(word) if "." in word or "e" in word else int(word) for word in os.environ.get(name, default).split()]
 
@@ -147,7 +150,7 @@ def section(figures, grid):
     about, epsilons = figures.data.about, figures.epsilons
     head = ["epsilon", *map(str, epsilons)]
     own = {f"`{method}`": figures.own(method) for method in METHODS}
-    published = {f"{method.name} [^{i}]": figures.published(method) for i, method in enumerate(PUBLISHED, 1)}
+    published = {f"{method.name} [^{NOTES.index(method.note) + 1}]": figures.published(method) for method in PUBLISHED}
     rows = rows_of_spreads({**own, **published}, epsilons)
     rows[len(own):len(own)] = [["*as published, tuned on the test set:*", *[""] * len(epsilons)]]
     distance = ahead(own["`--method auto`"], best_median(published, epsilons), epsilons)
@@ -174,19 +177,20 @@ def write_document(grid):
         data = Set.at(f"{ROOT}/build/data/{name}")
         sections += section(Figures(runner, name, data, epsilons, seeds, DELTA), grid)
     grids = [table(["published method", "grid"], [[method.name, grid_text(method.grid)] for method in PUBLISHED]),
-             f"and ridge (lambda over 1 + alpha) of DP-LS and DP-Newton: {', '.join(map(str, RIDGES))}."]
+             f"DP-LS and DP-Newton: ridge, {', '.join(map(str, RIDGES))}, with lambda = ridge (1 + alpha) and lambda = ridge. "
+             "DP-FC: lambda = ridge,\neta = speed * ridge. DP-Adam: rate = movement / T. NoisyGD: eta = movement / (T n)."]
     if grid:
         grids += ["**Our grids**, chosen from in the same way:",
                   table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
     with open(os.path.dirname(os.path.abspath(__file__)) + "/document.md") as f:
         document = Template(f.read()).substitute(
-            command="launch/accuracy --grid" if grid else "launch/accuracy", delta=f"{DELTA:g}",
+            command="launch/accuracy --grid" if grid else "launch/accuracy", delta=f"{DELTA:g}".replace("e-0", "e-"),
             seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
             slow=" ".join(f"`{method}` takes minutes, so only epsilon {', '.join(map(str, some))}."
                           for method, some in SLOW.items()),
-            hours=f"{sum(entry['seconds'] for entry in runner.results.used()) / 3600:.1f}",
+            minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
             sections="\n\n".join(sections), grids="\n\n".join(grids),
-            notes="\n".join(f"[^{i}]: {method.note}" for i, method in enumerate(PUBLISHED, 1)))
+            notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)))
     path = f"{ROOT}/docs/accuracy.md"
     with open(path + ".partial", "w") as f:
         f.write(document)

@@ -147,12 +147,13 @@ class Runner:
                 train, test = data.rows("train"), data.rows("test")
                 _ = train.gram, train.class_sums, train.norms
                 rows_of[data.folder] = (train, test)
+        told = started
         with Pool(self.jobs) as pool:
             for done, entry in enumerate(pool.imap_unordered(timed, missing), 1):
                 self.results.add(entry)
-                if done == len(missing) or done % max(1, len(missing) // 4) == 0:
-                    seconds = time.time() - started
-                    print(f"   {what}: {done} of {len(missing)} runs, {seconds:.0f} s", file=sys.stderr, flush=True)
+                if done == len(missing) or time.time() > told + 30:
+                    told = time.time()
+                    print(f"   {what}: {done} of {len(missing)} runs, {told - started:.0f} s", file=sys.stderr, flush=True)
 
     def accuracies(self, task):
         return self.results.get(task[1])["accuracies"]
