@@ -9,7 +9,7 @@ import sys
 from string import Template
 
 from published_methods import PUBLISHED, RIDGES
-from runs import Runner, Set, Spread, best_of, settings_of
+from runs import RunFailed, Runner, Set, Spread, best_of, settings_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DELTA = 1e-5
@@ -199,7 +199,10 @@ def write_document(grid):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "print":
-        print_table(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
-    else:
-        write_document(grid="--grid" in sys.argv[2:])
+    try:
+        if sys.argv[1] == "print":
+            print_table(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+        else:
+            write_document(grid="--grid" in sys.argv[2:])
+    except RunFailed as failure:
+        sys.exit(f"launch/accuracy: {failure}")

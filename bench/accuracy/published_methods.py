@@ -269,7 +269,7 @@ PUBLISHED = [
     Published("[features] DP-FC, 1 step, Algorithm 3", feature_covariance,
               {"steps": [1], "speed": [1], "ridge": [1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1], "clip": [1]}, EXACT_N),
     Published("[features] DP-FC, 10 steps, Algorithm 3", feature_covariance,
-              {"steps": [10], "speed": [30, 100, 300, 1000, 3000, 10000],
+              {"steps": [10], "speed": [30, 100, 300, 1000, 3000, 10000, 30000],
                "ridge": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1], "clip": [1]},
               EXACT_N),
     Published("[features] DP-Adam, 10 or 100 steps, Algorithm 4", adam,

@@ -33,11 +33,13 @@ class Results:
         self.path, self.found, self.asked = path, {}, set()
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.exists(path):
-            with open(path) as f:
-                for line in f:
-                    if line.endswith("}\n"):  # else a run was interrupted while it was written
-                        entry = json.loads(line)
-                        self.found[self.text(entry["key"])] = entry
+            with open(path, "rb") as f:
+                lines = f.read()
+            whole = lines[:lines.rfind(b"\n") + 1]
+            os.truncate(path, len(whole))  # drops a line that an interruption has cut short
+            for line in whole.splitlines():
+                entry = json.loads(line)
+                self.found[self.text(entry["key"])] = entry
 
     @staticmethod
     def text(key):
@@ -81,6 +83,10 @@ class Set:
         return Rows.clipped(np.load(self.file(part + "_x")), np.load(self.file(part + "_y")), self.about["classes"])
 
 
+class RunFailed(Exception):
+    pass
+
+
 rows_of = {}  # folder: (training, test) rows, loaded before processes are forked, so that all share them
 
 
@@ -105,7 +111,7 @@ def run_dpreduce(task):
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
-            raise SystemExit(f"{' '.join(command)}\nended with code {done.returncode}: {done.stderr.strip()}")
+            raise RunFailed(f"{' '.join(command)}\nended with code {done.returncode}: {done.stderr.strip()}")
         with open(folder + "/report.json") as f:
             return [[{}, json.load(f)["test"]["accuracy"]]]
 
