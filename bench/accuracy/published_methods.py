@@ -178,18 +178,18 @@ def softmax(scores):
     return scores
 
 
-def summed_gradient(rows, weights, clip, probabilities, bias=0):
-    """sum_i r_i x_i^T min(1, clip / ||r_i x_i^T||), r = p - y: a rank-one gradient's norm is ||r|| ||x||."""
+def summed_gradient(rows, weights, probabilities, bias=0):
+    """sum_i r_i x_i^T min(1, C / ||r_i x_i^T||), r = p - y, C = 1: a rank-one gradient's norm is ||r|| ||x||."""
     residuals = rows.x @ weights.T.astype(np.float32)
     residuals += np.float32(bias)
     residuals = probabilities(residuals)
     residuals[np.arange(len(residuals)), rows.y] -= 1
     norms = np.sqrt(np.einsum("ij,ij->i", residuals, residuals)) * rows.norms
-    residuals *= np.minimum(1, clip / np.maximum(norms, 1e-30)).astype(np.float32)[:, None]
+    residuals *= np.minimum(1, 1 / np.maximum(norms, 1e-30)).astype(np.float32)[:, None]
     return (residuals.T @ rows.x).astype(np.float64)
 
 
-def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge, clip):
+def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge):
     """theta <- theta - eta g G^-1, G / n + noise + lambda I once; (T + 1) / (2 sigma^2)-zCDP.    [features], Alg. 3
 
     Line 7's noise has m d coordinates. The bias is the constant -10, so that it takes neither norm nor noise. C_G = 1.
@@ -201,13 +201,13 @@ def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge, clip):
     inverse = np.linalg.inv(covariance.astype(np.float32)).astype(np.float64)
     weights = np.zeros((k, d))
     for _ in range(steps):
-        gradient = summed_gradient(rows, weights, clip, sigmoid, SIGMOID_BIAS)
-        gradient += sigma * clip * rng.standard_normal((k, d))
-        weights = weights - speed * ridge * (gradient / (n * clip)) @ inverse
+        gradient = summed_gradient(rows, weights, sigmoid, SIGMOID_BIAS)
+        gradient += sigma * rng.standard_normal((k, d))
+        weights = weights - speed * ridge * (gradient / n) @ inverse
     yield {}, weights, 0
 
 
-def adam(rows, epsilon, delta, rng, steps, movement, clip):
+def adam(rows, epsilon, delta, rng, steps, movement):
     """Adam (0.9, 0.999, 1e-8) on noised gradients; T / (2 sigma^2)-zCDP.    [features], Algorithm 4, noise of its (3)
 
     Line 4 adds (sigma C)^2 to the mean of gradients; (3), to their sum, as meant. Rate: movement / T, so that an entry
@@ -217,9 +217,9 @@ def adam(rows, epsilon, delta, rng, steps, movement, clip):
     sigma = math.sqrt(steps / (2 * zcdp_of(epsilon, delta)))
     weights, first, second, total = (np.zeros((k, d)) for _ in range(4))
     for t in range(1, steps + 1):
-        gradient = summed_gradient(rows, weights, clip, sigmoid, SIGMOID_BIAS)
-        gradient += sigma * clip * rng.standard_normal((k, d))
-        gradient /= n * clip
+        gradient = summed_gradient(rows, weights, sigmoid, SIGMOID_BIAS)
+        gradient += sigma * rng.standard_normal((k, d))
+        gradient /= n
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         weights = weights - movement / steps * (first / (1 - 0.9**t)) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
@@ -237,7 +237,7 @@ def noisy_descent(rows, epsilon, delta, rng, steps, movement):
     sigma = 1 / math.sqrt(2 * zcdp_simple(epsilon, delta) / steps)
     weights, total = np.zeros((k, d)), np.zeros((k, d))
     for _ in range(steps):
-        gradient = summed_gradient(rows, weights, 1, softmax) + sigma * rng.standard_normal((k, d))
+        gradient = summed_gradient(rows, weights, softmax) + sigma * rng.standard_normal((k, d))
         weights = weights - movement / (steps * n) * gradient
         total += weights
     yield {"iterate": "last"}, weights, 0
@@ -267,13 +267,12 @@ PUBLISHED = [
     Published("[features] DP-Newton, 1 step, Algorithm 1", newton, {},
               "Here n cancels, and the guarantee holds."),
     Published("[features] DP-FC, 1 step, Algorithm 3", feature_covariance,
-              {"steps": [1], "speed": [1], "ridge": [1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1], "clip": [1]}, EXACT_N),
+              {"steps": [1], "speed": [1], "ridge": [1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1]}, EXACT_N),
     Published("[features] DP-FC, 10 steps, Algorithm 3", feature_covariance,
               {"steps": [10], "speed": [30, 100, 300, 1000, 3000, 10000, 30000],
-               "ridge": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1], "clip": [1]},
-              EXACT_N),
+               "ridge": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]}, EXACT_N),
     Published("[features] DP-Adam, 10 or 100 steps, Algorithm 4", adam,
-              {"steps": [10, 100], "movement": [1, 3, 10, 30, 100, 300], "clip": [1, 0.1]}, EXACT_N),
+              {"steps": [10, 100], "movement": [1, 3, 10, 30, 100, 300]}, EXACT_N),
     Published("[collapse], [means] NoisyGD, 1, 10 or 100 steps, (2.1)", noisy_descent,
               {"steps": [1, 10, 100], "movement": [30, 100, 300, 1000, 3000, 10000]},
               "With the bound on gradients enforced the guarantee holds; the paper assumes it of the data."),

@@ -159,7 +159,8 @@ class Runner:
                 self.results.add(entry)
                 if done == len(missing) or time.time() > told + 30:
                     told = time.time()
-                    print(f"   {what}: {done} of {len(missing)} runs, {told - started:.0f} s", file=sys.stderr, flush=True)
+                    message = f"   {what}: {done} of {len(missing)} runs, {told - started:.0f} s"
+                    print(message, file=sys.stderr, flush=True)
 
     def accuracies(self, task):
         return self.results.get(task[1])["accuracies"]
