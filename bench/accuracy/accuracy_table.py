@@ -17,7 +17,6 @@ DELTA = 1e-5
 METHODS = ["--method auto", "--method fc --center dp", "--method adam --center dp", "--method gd --center dp",
            "--method newton --center dp", "--method ls --center dp", "--method ls --shared-gram --center dp",
            "--method fisher --center dp", "--method mean --center dp", "--method mean"]
-SLOW = {"--method newton --center dp": (0.1, 1, 8)}  # in the document: epsilons of a method that takes minutes
 
 GRIDS = {  # options: values; None leaves the option out, so that the method chooses
     "--method fc --center dp": {"--rounds": [5, 10, 20, 40], "--gram-share": [0.05, 0.1, 0.2, 0.4]},
@@ -40,8 +39,6 @@ def percent(accuracy):
 
 
 def cell(spread, best=None):
-    if spread is None:
-        return "-"
     median = percent(spread.median)
     return f"{'**' + median + '**' if best == median else median} ({percent(spread.low)} to {percent(spread.high)})"
 
@@ -65,11 +62,11 @@ class Figures:
     def say(self, method, epsilon):
         return f"{self.name}, {method}, epsilon {epsilon}"
 
-    def own(self, method, epsilons):
+    def own(self, method):
         """{epsilon: Spread} of dpreduce with these options."""
         task = lambda epsilon, seed: self.runner.own(self.data, method, epsilon, self.delta, seed)
-        self.runner.make([task(e, s) for e in epsilons for s in self.seeds], f"{self.name}, {method}")
-        return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in epsilons}
+        self.runner.make([task(e, s) for e in self.epsilons for s in self.seeds], f"{self.name}, {method}")
+        return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in self.epsilons}
 
     def own_grid(self, method):
         """{epsilon: Spread} of the best setting of GRIDS, by the test set."""
@@ -88,8 +85,8 @@ class Figures:
 
 
 def rows_of_spreads(named, epsilons):
-    best = {e: percent(max(s[e].median for s in named.values() if e in s)) for e in epsilons}
-    return [[name, *(cell(spreads.get(e), best[e]) for e in epsilons)] for name, spreads in named.items()]
+    best = {e: percent(max(spreads[e].median for spreads in named.values())) for e in epsilons}
+    return [[name, *(cell(spreads[e], best[e]) for e in epsilons)] for name, spreads in named.items()]
 
 
 def print_table(folder, classes, delta):
@@ -97,7 +94,7 @@ def print_table(folder, classes, delta):
     methods = [line for line in os.environ.get("METHODS", "\n".join(METHODS)).splitlines() if line]
     runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
     figures = Figures(runner, os.path.basename(folder), Set.at(folder, classes), epsilons, seeds, delta)
-    named = {f"`{method}`": figures.own(method, epsilons) for method in methods}
+    named = {f"`{method}`": figures.own(method) for method in methods}
     print(table(["options", *map(str, epsilons)], rows_of_spreads(named, epsilons)))
 
 
@@ -106,12 +103,11 @@ def print_table(folder, classes, delta):
 
 def ahead(first, second, epsilons):
     """By how many points `first` is ahead of `second` at each epsilon, as text."""
-    both = [e for e in epsilons if e in first and e in second]
-    return ", ".join(f"{100 * (first[e].median - second[e].median):+.1f} at {e}" for e in both)
+    return ", ".join(f"{100 * (first[e].median - second[e].median):+.1f} at {e}" for e in epsilons)
 
 
 def best_median(named, epsilons):
-    return {e: max((s[e] for s in named.values() if e in s), key=lambda spread: spread.median) for e in epsilons}
+    return {e: max((spreads[e] for spreads in named.values()), key=lambda spread: spread.median) for e in epsilons}
 
 
 def value_text(value):
@@ -133,7 +129,7 @@ def grid_part(figures, own):
     lines = []
     for method, spreads in tuned.items():
         untuned = own[f"`{method}`"]
-        lines += [[f"`{method}`", *(cell(untuned.get(e)) for e in epsilons)],
+        lines += [[f"`{method}`", *(cell(untuned[e]) for e in epsilons)],
                   ["best of its grid", *(cell(spreads[e]) for e in epsilons)],
                   ["its setting", *(setting_text(spreads[e].setting) for e in epsilons)]]
     distance = ahead(own["`--method auto`"], best_median(tuned, epsilons), epsilons)
@@ -146,8 +142,7 @@ def grid_part(figures, own):
 def section(figures, grid):
     about, epsilons = figures.data.about, figures.epsilons
     head = ["epsilon", *map(str, epsilons)]
-    own = {f"`{method}`": figures.own(method, [e for e in epsilons if e in SLOW.get(method, epsilons)])
-           for method in METHODS}
+    own = {f"`{method}`": figures.own(method) for method in METHODS}
     published = {f"{method.name} [^{NOTES.index(method.note) + 1}]": figures.published(method) for method in PUBLISHED}
     rows = rows_of_spreads({**own, **published}, epsilons)
     rows[len(own):len(own)] = [["*as published, tuned on the test set:*", *[""] * len(epsilons)]]
@@ -185,8 +180,6 @@ def write_document(grid):
         document = Template(f.read()).substitute(
             command="launch/accuracy --grid" if grid else "launch/accuracy", delta=f"{DELTA:g}".replace("e-0", "e-"),
             seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
-            slow=" ".join(f"`{method}` takes minutes, so only epsilon {', '.join(map(str, some))}."
-                          for method, some in SLOW.items()),
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
             sections="\n\n".join(sections), grids="\n\n".join(grids),
             notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)))
