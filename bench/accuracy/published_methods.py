@@ -272,7 +272,7 @@ PUBLISHED = [
               {"steps": [10], "speed": [30, 100, 300, 1000, 3000, 10000, 30000],
                "ridge": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]}, EXACT_N),
     Published("[features] DP-Adam, 10 or 100 steps, Algorithm 4", adam,
-              {"steps": [10, 100], "movement": [1, 3, 10, 30, 100, 300]}, EXACT_N),
+              {"steps": [10, 100], "movement": [3, 10, 30, 100, 300, 1000]}, EXACT_N),
     Published("[collapse], [means] NoisyGD, 1, 10 or 100 steps, (2.1)", noisy_descent,
               {"steps": [1, 10, 100], "movement": [30, 100, 300, 1000, 3000, 10000]},
               "With the bound on gradients enforced the guarantee holds; the paper assumes it of the data."),
