@@ -136,6 +136,7 @@ std::vector<Choices> all_choices() {
   all.push_back({"fc_warm", "--method fc --rounds 2 --warm-start --warm-start-share 0.4 --center dp"});
   all.push_back({"newton", "--method newton --rounds 2 --center dp --adjacency replace-one"});
   all.push_back({"newton_sigmoid", "--method newton --rounds 2 --loss sigmoid --iterate average"});
+  all.push_back({"ls_moments", "--method ls --alpha 2 --center moments"});
   all.push_back({"automatic", "--method auto"});
   all.push_back({"ls_choose", "--method ls --shared-gram --choose --choose-share 0.3"});
   all.push_back({"ls_by_class_choose", "--method ls --alpha 2 --choose --center dp --adjacency replace-one"});

@@ -29,8 +29,9 @@ enum class Iterate {
 /// What a row is centred by before its (second) scaling to the clip norm.
 enum class Centering {
   kNone,
-  kDp,     ///< the mean of the training rows, released with noise
-  kPublic  ///< the mean of the public rows
+  kDp,      ///< the mean of the training rows, released with noise
+  kPublic,  ///< the mean of the public rows
+  kMoments  ///< nothing; the method's own release holds the noised mean as well
 };
 /// By what features are ranked: the sum over pairs of classes of the distance between their means.
 enum class SelectBy {
@@ -91,7 +92,8 @@ inline constexpr std::array spellings<Iterate>{std::pair{std::string_view{"last"
 template <>
 inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
                                                  std::pair{std::string_view{"dp"}, Centering::kDp},
-                                                 std::pair{std::string_view{"public"}, Centering::kPublic}};
+                                                 std::pair{std::string_view{"public"}, Centering::kPublic},
+                                                 std::pair{std::string_view{"moments"}, Centering::kMoments}};
 template <>
 inline constexpr std::array spellings<SelectBy>{std::pair{std::string_view{"distance"}, SelectBy::kDistance},
                                                 std::pair{std::string_view{"t"}, SelectBy::kT}};

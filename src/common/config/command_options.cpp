@@ -16,8 +16,8 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_option("--clip", options.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
   add_optional_choice(
       app, "--center", options.center,
-      "centre rows by a released mean, or that of --public-x, then scale or clip again; default: dp with "
-      "--method auto")
+      "centre rows by a released mean, or that of --public-x, then scale or clip again; moments (ls): by the mean in "
+      "its own release, without scaling again; default: dp with --method auto")
       ->group("Method");
   app.add_flag("--shared-gram", options.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
   add_number_or_auto(app, "--alpha", options.alpha, "ls: weight of all rows beside a class's own rows")

@@ -242,6 +242,8 @@ FitOptions validated(FitOptions options) {
   if (!options.public_x.empty() && options.center != Centering::kPublic && options.pca == 0) {
     throw UsageError("--public-x: nothing uses public rows here; add --center public or --pca, or leave them out");
   }
+  check_used("--center moments", options.center == Centering::kMoments, options.method == Method::kLs,
+             "ls; rounds have an intercept anyway, and others no second moments");
   check_positive("--clip", options.clip_norm);
   check_share("--center-share", options.center_share);
   check_share("--pca-share", options.pca_share);
