@@ -34,6 +34,11 @@ def numbers(name, default):
     return [float(word) if "." in word or "e" in word else int(word) for word in os.environ.get(name, default).split()]
 
 
+def stated_variables():
+    """What was set to make the table smaller, as a shell would be told."""
+    return [f'{name}="{os.environ[name]}"' for name in ("EPSILONS", "SEEDS", "SETS") if name in os.environ]
+
+
 def percent(accuracy):
     return f"{100 * accuracy:.1f}"
 
@@ -178,7 +183,7 @@ def write_document(grid):
                   table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
     with open(os.path.dirname(os.path.abspath(__file__)) + "/document.md") as f:
         document = Template(f.read()).substitute(
-            command="launch/accuracy --grid" if grid else "launch/accuracy", delta=f"{DELTA:g}".replace("e-0", "e-"),
+            command=" ".join([*stated_variables(), "launch/accuracy", *(["--grid"] if grid else [])]), delta=f"{DELTA:g}".replace("e-0", "e-"),
             seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
             sections="\n\n".join(sections), grids="\n\n".join(grids),
