@@ -14,12 +14,13 @@ constexpr std::uint64_t kRows = 40;
 constexpr std::size_t kDim = 7;
 constexpr std::size_t kClasses = 3;
 
-struct Run {
+struct PlannedFit {
   FitOptions options;
   FitPlan plan;
 };
 
-Run run_of(Method method, std::size_t classes = kClasses, std::size_t memory_mib = 64, std::uint64_t rounds = 5) {
+PlannedFit run_of(Method method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
+                  std::uint64_t rounds = 5) {
   FitOptions options;
   options.classes = classes;
   options.method = method;
@@ -32,7 +33,7 @@ Run run_of(Method method, std::size_t classes = kClasses, std::size_t memory_mib
   return {options, plan_fit(options, kDim)};
 }
 
-PhaseWork total(const Run& run, const JobShape& job) {
+PhaseWork total(const PlannedFit& run, const JobShape& job) {
   PhaseWork sum;
   for (const PhaseWork& phase : phases_of(run.options, run.plan, job)) {
     sum.rows_prepared += phase.rows_prepared;
@@ -76,7 +77,7 @@ TEST(RunCost, ARoundIsCountedMultiplicationByMultiplication) {
 
 TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
   const auto macs = [](std::size_t classes) {
-    Run run = run_of(Method::kLs, classes);
+    PlannedFit run = run_of(Method::kLs, classes);
     run.options.shared_gram = false;
     run.plan = plan_fit(run.options, kDim);
     return total(run, job_of(kRows)).product_macs;
@@ -100,13 +101,13 @@ TEST(RunCost, ARoundSendsAGradientUpAndWeightsDown) {
 
 TEST(RunCost, RowsAreReadOnceWhereTheyFitAndEveryRoundWhereTheyDoNot) {
   const std::uint64_t most = most_kept_rows(std::size_t{1} << 20, kDim, kDim + 1, 1);
-  const Run run = run_of(Method::kAdam, kClasses, 1);
+  const PlannedFit run = run_of(Method::kAdam, kClasses, 1);
   EXPECT_EQ(total(run, job_of(most)).rows_prepared, static_cast<double>(most));
   EXPECT_EQ(total(run, job_of(most + 1)).rows_prepared, 5.0 * static_cast<double>(most + 1));
 }
 
 TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
-  const Run run = run_of(Method::kAdam, kClasses, 4);
+  const PlannedFit run = run_of(Method::kAdam, kClasses, 4);
   const std::uint64_t few = memory_of_rank(run.options, run.plan, 5'000);
   EXPECT_EQ(memory_of_rank(run.options, run.plan, 6'000) - few, 1'000 * bytes_per_kept_row(kDim + 1, 1));
   std::uint64_t largest = 0;
