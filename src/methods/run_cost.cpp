@@ -16,7 +16,8 @@ constexpr double kLanczosSteps = 48.0;  // a usual number; cleaned_ridge.hpp tak
 constexpr std::uint64_t kMostRowsOfChunk = 4096;
 constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
 constexpr std::uint64_t kBytesOfPrior = sizeof(std::int64_t) + sizeof(double);        // likewise
-constexpr std::uint64_t kProgramBytes = std::uint64_t{48} << 20;  // code, MPI and OpenBLAS buffers; measured
+constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
+                                        << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
 
 bool is_round(const ReleaseRequest& request) {
   return std::any_of(request.blocks.begin(), request.blocks.end(),
