@@ -2,6 +2,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/worker/chunk_residuals.hpp"
 #include "dpreduce/worker/chunk_view.hpp"
 
 namespace dpreduce {

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/worker/chunk_residuals.hpp"
 #include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
+
+class ChunkResiduals;
 
 /// gradient <- gradient + sum_i rho_i q_i^T (K x d) over the rows of one chunk, whose residuals `residuals` takes.
 /// Two exact integer products: scores Q W^T and the sum R^T Q. Cost: 2 n K d multiply-adds. Preconditions (asserted):

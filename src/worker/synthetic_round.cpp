@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "dpreduce/worker/chunk_residuals.hpp"
 #include "dpreduce/worker/gradient_statistic.hpp"
 
 namespace dpreduce {
