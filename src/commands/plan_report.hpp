@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "dpreduce/commands/cost_report.hpp"
 #include "dpreduce/methods/fit_plan.hpp"
 
 namespace dpreduce {
@@ -18,7 +19,7 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
 /// clip norm.
 nlohmann::json expected_error_json(const FitPlan& plan);
 
-/// What --dry-run prints.
-void print_dry_run(const FitOptions& options, const FitPlan& plan);
+/// What --dry-run prints: the plan, and what it costs.
+void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
 }  // namespace dpreduce

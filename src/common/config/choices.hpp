@@ -64,7 +64,7 @@ enum class SelectionMechanism { kExponential, kPermuteAndFlip };
 enum class MechanismKind { kGaussian, kSubsampled, kExponential, kLaplace, kPure };
 /// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
 enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
-enum class BenchKind { kGram, kNoise, kReduce };
+enum class BenchKind { kGram, kNoise, kReduce, kRound };
 
 /// spellings<E>: every value of E with its spelling, in the order in which help lists them.
 template <typename E>
@@ -126,9 +126,9 @@ inline constexpr std::array spellings<ClassMeans>{
     std::pair{std::string_view{"neural-collapse"}, ClassMeans::kNeuralCollapse},
     std::pair{std::string_view{"gaussian-mixture"}, ClassMeans::kGaussianMixture}};
 template <>
-inline constexpr std::array spellings<BenchKind>{std::pair{std::string_view{"gram"}, BenchKind::kGram},
-                                                 std::pair{std::string_view{"noise"}, BenchKind::kNoise},
-                                                 std::pair{std::string_view{"reduce"}, BenchKind::kReduce}};
+inline constexpr std::array spellings<BenchKind>{
+    std::pair{std::string_view{"gram"}, BenchKind::kGram}, std::pair{std::string_view{"noise"}, BenchKind::kNoise},
+    std::pair{std::string_view{"reduce"}, BenchKind::kReduce}, std::pair{std::string_view{"round"}, BenchKind::kRound}};
 
 template <typename E>
 constexpr std::string_view to_string(E choice) {
