@@ -40,8 +40,8 @@ ConfusionMatrix confusion_on_ranks(Communicator& ranks, const Classifier& classi
                                    BadRows bad_rows, unsigned threads) {
   ConfusionMatrix local(classifier.classes());
   ranks.together([&] {
-    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk) {
-      const std::vector<std::int32_t> predicted = classifier.predict_labels(chunk.features, threads);
+    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
+      const std::vector<std::int32_t> predicted = classifier.predict_labels(features, threads);
       for (std::size_t row = 0; row < chunk.rows; ++row) local.add(chunk.labels[row], predicted[row]);
     });
   });
@@ -125,18 +125,19 @@ unsigned default_threads() {
 }
 
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                    const std::function<void(const RowChunk&)>& visit) {
+                    const std::function<void(const RowChunk&, std::span<const float> features)>& visit) {
   const std::size_t dim = classifier.input_dim();
   const std::size_t slots = rows.has_label_sets() ? classifier.classes() : 1;
   RowStream stream(rows, classifier.classes(),
                    std::min<std::size_t>(rows_per_chunk(kPredictionMemory, dim, slots), 4096), slots);
+  std::vector<float> decoded;
   std::vector<float> features;
-  while (auto chunk = stream.next()) {
+  while (const auto chunk = stream.next()) {
     ranks.check_peers();
-    features.assign(chunk->features.begin(), chunk->features.end());
+    const auto read = chunk->features.decoded(0, chunk->features.size(), decoded);
+    features.assign(read.begin(), read.end());
     mend_rows(features, dim, bad_rows, rows, chunk->first_row);
-    chunk->features = features;
-    visit(*chunk);
+    visit(*chunk, features);
   }
 }
 
@@ -179,8 +180,8 @@ TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier,
   if (!has_sets) return confusion_on_ranks(ranks, classifier, rows, bad_rows, threads);
   RankedRows local(classifier.classes());
   ranks.together([&] {
-    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk) {
-      local.add(chunk, classifier.predict_scores(chunk.features, threads));
+    for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
+      local.add(chunk, classifier.predict_scores(features, threads));
     });
   });
   return local.over(ranks, classifier.parts().threshold);

@@ -24,11 +24,11 @@ inline constexpr std::size_t kPredictionMemory = std::size_t{64} << 20;
 /// Threads of this rank where the user names none: every core alone, one under a launcher.
 unsigned default_threads();
 
-/// Calls `visit` with each chunk of the worker's rows, its features finite: rows with a NaN or an infinity stop the
-/// pass (BadRows::kFail, throws BadInput) or become zero rows. For use inside `together`: looks after peers between
-/// chunks.
+/// Calls `visit` with each chunk of the worker's rows and its features, which are finite: rows with a NaN or an
+/// infinity stop the pass (BadRows::kFail, throws BadInput) or become zero rows. For use inside `together`: looks after
+/// peers between chunks.
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                    const std::function<void(const RowChunk&)>& visit);
+                    const std::function<void(const RowChunk&, std::span<const float> features)>& visit);
 
 /// Opens the rows of worker `worker` of `workers` and checks that they have the model's `input_dim` features. Throws
 /// BadInput.

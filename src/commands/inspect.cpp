@@ -132,10 +132,11 @@ void run_command(const InspectOptions& options, Communicator& ranks) {
   std::optional<RowTransform> transform;
   const auto for_each_row = [&](const auto& visit) {
     RowStream stream(rows, std::max<std::size_t>(classes, 1), rows_per_chunk(kPredictionMemory, dim, slots), slots);
+    std::vector<float> decoded;
     while (const auto chunk = stream.next()) {
       ranks.check_peers();
       for (std::size_t row = 0; row < chunk->rows; ++row) {
-        visit(chunk->features.subspan(row * dim, dim),
+        visit(chunk->features.decoded(row * dim, dim, decoded),
               has_labels ? chunk->classes_of(row) : std::span<const std::int32_t>());
       }
     }

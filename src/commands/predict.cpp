@@ -17,8 +17,8 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
   ranks.together([&] {
     WorkerRows rows =
         open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, ranks.rank(), ranks.size());
-    for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk& chunk) {
-      const auto predicted = classifier.predict_labels(chunk.features, default_threads());
+    for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
+      const auto predicted = classifier.predict_labels(features, default_threads());
       labels.insert(labels.end(), predicted.begin(), predicted.end());
     });
   });
@@ -42,8 +42,8 @@ void predict_scores(const PredictOptions& options, Communicator& ranks, const Cl
     WorkerRows rows = open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, 0, 1);
     NpyWriter writer(options.out, DType::kFloat32, {rows.range().count, classifier.classes()});
     std::vector<float> scores;
-    for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk& chunk) {
-      const auto exact = classifier.predict_scores(chunk.features, default_threads());
+    for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
+      const auto exact = classifier.predict_scores(features, default_threads());
       scores.assign(exact.begin(), exact.end());
       writer.append(std::span<const float>(scores));
     });

@@ -102,6 +102,7 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
   RowStream stream(rows, plan.classes, chunk_rows, slots);
   LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
   std::vector<float> features(chunk_rows * dim);
+  std::vector<float> decoded;  // one row
   std::vector<std::int32_t> labels;
   std::vector<std::uint64_t> places;  // among all rows, of each that was gathered
   const auto visit_gathered = [&] {
@@ -116,7 +117,7 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
     for (std::size_t row = 0; row < read->rows; ++row) {
       const auto classes = read->classes_of(row);
       if (!std::any_of(classes.begin(), classes.end(), wants)) continue;
-      const auto from = read->features.subspan(row * dim, dim);
+      const auto from = read->features.decoded(row * dim, dim, decoded);
       std::copy(from.begin(), from.end(), features.begin() + static_cast<std::ptrdiff_t>(places.size() * dim));
       const auto row_slots = slots_of(read->labels, slots, row);
       labels.insert(labels.end(), row_slots.begin(), row_slots.end());

@@ -19,8 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (array.columns() > kMaxElements) return 0;
       std::vector<float> features(rows * array.columns());
       array.read_features(array.rows() - rows, rows, features);
-      if (const auto in_place = array.features_in_place(0, rows); !in_place.empty()) {
-        std::vector<float> copy(in_place.begin(), in_place.end());
+      if (const StoredFloats in_place = array.features_in_place(0, rows); !in_place.empty()) {
+        std::vector<float> scratch;
+        const auto floats = in_place.decoded(0, in_place.size(), scratch);
+        std::vector<float> copy(floats.begin(), floats.end());
       }
     } else {
       array.check_holds_labels();

@@ -131,7 +131,7 @@ void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, st
   }
 }
 
-std::span<const float> ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
+StoredFloats ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
   return {};
 }
 void ArrayFile::expect_rows(std::uint64_t, std::uint64_t) const {}

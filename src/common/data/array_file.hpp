@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dpreduce/data/dtype.hpp"
+#include "dpreduce/data/stored_floats.hpp"
 
 namespace dpreduce {
 
@@ -52,9 +53,9 @@ class ArrayFile {
   /// a label is none of 0 .. classes - 1, an entry of zeros and ones is neither, or these have not `classes` columns.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
 
-  /// Returns the same rows without a copy where the file holds them as native float32 in C order and aligned; else an
-  /// empty span. Valid as long as the file is open.
-  virtual std::span<const float> features_in_place(std::uint64_t first_row, std::uint64_t count) const;
+  /// Returns the same rows where they lie, if the file has them in memory in C order; else nothing. Valid as long as
+  /// the file is open. Precondition: the file holds features.
+  virtual StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const;
 
   /// Advice: these rows come next; these rows are done with.
   virtual void expect_rows(std::uint64_t first_row, std::uint64_t count) const;

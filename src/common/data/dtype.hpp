@@ -1,6 +1,7 @@
 // Element types that files may hold, and how their bytes lie.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,6 +26,10 @@ enum class DType {
 };
 
 enum class ByteOrder { kLittle, kBig };
+
+/// This machine's.
+inline constexpr ByteOrder kNativeByteOrder =
+    std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
 
 /// kC: the last index varies fastest (rows are contiguous). kFortran: the first does.
 enum class MemoryOrder { kC, kFortran };

@@ -11,8 +11,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr ByteOrder kNativeOrder = std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
-
 std::uint8_t swap_bytes(std::uint8_t bits) {
   return bits;
 }
@@ -32,7 +30,7 @@ void decode_all(std::span<const std::byte> stored, ByteOrder order, std::span<Ou
   DPREDUCE_ASSERT(stored.size() == out.size() * sizeof(Bits));
   const std::byte* source = stored.data();
   const std::size_t count = out.size();
-  if (order == kNativeOrder) {
+  if (order == kNativeByteOrder) {
     for (std::size_t k = 0; k < count; ++k) {
       Bits bits;
       std::memcpy(&bits, source + k * sizeof(Bits), sizeof(Bits));
@@ -56,7 +54,7 @@ std::optional<BadLabel> decode_labels(std::span<const std::byte> stored, ByteOrd
   for (std::size_t k = 0; k < out.size(); ++k) {
     Bits bits;
     std::memcpy(&bits, stored.data() + k * sizeof(Bits), sizeof(Bits));
-    const Integer value = static_cast<Integer>(order == kNativeOrder ? bits : swap_bytes(bits));
+    const Integer value = static_cast<Integer>(order == kNativeByteOrder ? bits : swap_bytes(bits));
     const auto extended = static_cast<std::uint64_t>(value);
     if (extended >= classes) return BadLabel{k, std::to_string(value)};
     out[k] = static_cast<std::int32_t>(extended);

@@ -1,7 +1,6 @@
 #include "dpreduce/data/hdf5_array.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -17,7 +16,6 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kMaxChunkCacheBytes = std::size_t{256} << 20;
-constexpr ByteOrder kNativeOrder = std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
 
 // One thread at a time, and nothing printed, while it lives.
 class Hdf5Call {
@@ -177,7 +175,7 @@ Hdf5Array::Hdf5Array(const std::string& file, const std::string& dataset)
     : Hdf5Array(Dataset::open(file, dataset, file + ":" + dataset), file + ":" + dataset) {}
 
 Hdf5Array::Hdf5Array(std::unique_ptr<Dataset> dataset, const std::string& name)
-    : ArrayFile(name, dataset->dtype, kNativeOrder, dataset->shape), dataset_(std::move(dataset)) {}
+    : ArrayFile(name, dataset->dtype, kNativeByteOrder, dataset->shape), dataset_(std::move(dataset)) {}
 
 Hdf5Array::~Hdf5Array() {
   const Hdf5Call call;

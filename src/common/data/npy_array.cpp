@@ -1,6 +1,5 @@
 #include "dpreduce/data/npy_array.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -33,15 +32,10 @@ NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name, Np
   }
 }
 
-std::span<const float> NpyArray::features_in_place(std::uint64_t first_row, std::uint64_t count) const {
+StoredFloats NpyArray::features_in_place(std::uint64_t first_row, std::uint64_t count) const {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  constexpr ByteOrder kNativeOrder = std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
-  const std::byte* const first = elements_.data() + first_row * row_bytes();
-  const bool in_place = header_.dtype == DType::kFloat32 && header_.byte_order == kNativeOrder &&
-                        header_.memory_order == MemoryOrder::kC &&
-                        reinterpret_cast<std::uintptr_t>(first) % alignof(float) == 0;
-  if (!in_place) return {};
-  return {reinterpret_cast<const float*>(first), count * columns()};
+  if (header_.memory_order != MemoryOrder::kC) return {};
+  return {elements_.subspan(first_row * row_bytes(), count * row_bytes()), header_.dtype, header_.byte_order};
 }
 
 void NpyArray::expect_rows(std::uint64_t first_row, std::uint64_t count) const {

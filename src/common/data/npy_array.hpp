@@ -24,7 +24,7 @@ class NpyArray final : public ArrayFile {
 
   const NpyHeader& header() const { return header_; }
 
-  std::span<const float> features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
+  StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
   void expect_rows(std::uint64_t first_row, std::uint64_t count) const override;
   void release_rows(std::uint64_t first_row, std::uint64_t count) const override;
   bool is_cheap_to_keep_open() const override { return true; }

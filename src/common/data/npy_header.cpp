@@ -1,7 +1,6 @@
 #include "dpreduce/data/npy_header.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <map>
 #include <string_view>
@@ -17,8 +16,6 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";
 constexpr std::size_t kMaxTextLength = 64 * 1024;  // NumPy itself warns from 10,000; a plain array needs about 120
 constexpr std::size_t kMaxDimensions = 32;         // NumPy 1's own limit
-
-constexpr ByteOrder kNativeOrder = std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
 
 // Reads the text from left to right; `position_` never passes its end.
 class HeaderText {
@@ -169,7 +166,7 @@ class HeaderText {
                       name_, printable(word)));
     }
     header.dtype = type->second;
-    header.byte_order = order == '<' ? ByteOrder::kLittle : order == '>' ? ByteOrder::kBig : kNativeOrder;
+    header.byte_order = order == '<' ? ByteOrder::kLittle : order == '>' ? ByteOrder::kBig : kNativeByteOrder;
   }
 
   std::string_view text_;

@@ -20,10 +20,10 @@ namespace dpreduce {
 /// >= 1.
 std::size_t rows_per_chunk(std::size_t budget_bytes, std::size_t dim, std::size_t labels_per_row = 1);
 
-/// Both spans are valid until the next call of RowStream::next().
+/// Both views are valid until the next call of RowStream::next().
 struct RowChunk {
   std::uint64_t first_row = 0;           ///< number of the first row among those of WorkerRows::features()
-  std::span<const float> features;       ///< c x d
+  StoredFloats features;                 ///< c x d
   std::span<const std::int32_t> labels;  ///< c x k slots, classes in 0 .. K - 1; empty without labels
   std::size_t rows = 0;                  ///< c >= 1
   std::size_t labels_per_row = 1;        ///< k
@@ -34,8 +34,8 @@ struct RowChunk {
   }
 };
 
-/// Memory: rows_per_chunk * (4 d + 4 k) bytes at most. Rows that one .npy file holds as native float32 are not copied:
-/// their pages are mapped, the next chunk's are asked for ahead, and those done with are given back.
+/// Memory: rows_per_chunk * (4 d + 4 k) bytes at most. Rows that one .npy file holds in C order, of any float type, are
+/// not copied: their pages are mapped, the next chunk's are asked for ahead, and those done with are given back.
 class RowStream {
  public:
   /// Streams data.range(). `data` must outlive the stream and is not shared with another thread.

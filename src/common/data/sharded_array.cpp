@@ -88,7 +88,7 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
                 });
 }
 
-std::span<const float> ShardedArray::features_in_place(std::uint64_t first_row, std::uint64_t count) {
+StoredFloats ShardedArray::features_in_place(std::uint64_t first_row, std::uint64_t count) {
   DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures);
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   if (count == 0) return {};

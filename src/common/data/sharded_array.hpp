@@ -40,9 +40,9 @@ class ShardedArray {
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
 
-  /// Returns rows without a copy where one file holds them all as native float32 in C order; else an empty span. Valid
-  /// as long as this array lives.
-  std::span<const float> features_in_place(std::uint64_t first_row, std::uint64_t count);
+  /// Returns rows where they lie, if one file has them all, in memory and in C order; else nothing. Valid as long as
+  /// this array lives.
+  StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count);
 
   /// Advice: these rows come next; these are done with.
   void expect_rows(std::uint64_t first_row, std::uint64_t count);

@@ -12,7 +12,8 @@ namespace dpreduce {
 namespace {
 
 constexpr double kSquaredNorm = double{kLatticeNorm} * double{kLatticeNorm};
-constexpr std::size_t kRowsPerBlock = 128;                   // enough for a projection to be packed for
+constexpr std::size_t kRowsInCache = 128;
+constexpr std::size_t kRowsToProject = 512;                  // enough for a projection to be packed for
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
 
 // Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to even, for |value| < 2^51: the same bits with and
@@ -87,7 +88,7 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   first_bad_row_ = rows();
 }
 
-void LatticeRows::assign(const RowTransform& transform, std::span<const float> features,
+void LatticeRows::assign(const RowTransform& transform, const StoredFloats& features,
                          std::span<const std::int32_t> labels, unsigned threads) {
   const std::size_t rows = labels.size() / labels_per_row_;
   DPREDUCE_ASSERT(labels.size() == rows * labels_per_row_);
@@ -97,14 +98,16 @@ void LatticeRows::assign(const RowTransform& transform, std::span<const float> f
   counts_.assign(rows, 1);
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
+  const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;
   std::vector<std::size_t> first_bad(workers, rows);
   const auto convert = [&](std::size_t worker) {
-    std::vector<double> transformed(kRowsPerBlock * dim());
-    std::array<char, kRowsPerBlock> is_finite{};
+    std::vector<float> decoded;
+    std::vector<double> transformed(block_rows * dim());
+    std::array<char, kRowsToProject> is_finite{};
     const std::size_t last = rows * (worker + 1) / workers;
-    for (std::size_t first = rows * worker / workers; first < last; first += kRowsPerBlock) {
-      const std::size_t count = std::min(kRowsPerBlock, last - first);
-      transform(features.subspan(first * transform.input_dim(), count * transform.input_dim()),
+    for (std::size_t first = rows * worker / workers; first < last; first += block_rows) {
+      const std::size_t count = std::min(block_rows, last - first);
+      transform(features.decoded(first * transform.input_dim(), count * transform.input_dim(), decoded),
                 std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
       for (std::size_t row = first; row < first + count; ++row) {
         const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "dpreduce/data/label_slots.hpp"
+#include "dpreduce/data/stored_floats.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
 
 namespace dpreduce {
@@ -61,10 +62,10 @@ class LatticeRows {
   std::size_t first_bad_row() const { return first_bad_row_; }
 
   /// Replaces the content: transforms and rounds the rows of `features` (row-major, transform.input_dim() columns) with
-  /// their slots, on `threads` threads. A row with a NaN, an infinity or more classes than slots becomes zero without
-  /// classes and counts nowhere.
-  /// Rows are independent of each other: the result does not depend on `threads`. At most `capacity` rows.
-  void assign(const RowTransform& transform, std::span<const float> features, std::span<const std::int32_t> labels,
+  /// their slots, on `threads` threads, each of which decodes what it transforms. A row with a NaN, an infinity or more
+  /// classes than slots becomes zero without classes and counts nowhere. Rows are independent of each other: the result
+  /// does not depend on `threads`. At most `capacity` rows.
+  void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
               unsigned threads);
 
   /// Drops all rows.

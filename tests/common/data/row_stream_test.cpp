@@ -58,12 +58,14 @@ TEST_F(Streamed, AllWorkersTogetherSeeEveryRowOnceWhateverTheChunk) {
           ASSERT_LE(chunk->rows, chunk_rows);
           ASSERT_EQ(chunk->features.size(), chunk->rows * kDim);
           ASSERT_EQ(chunk->labels.size(), chunk->rows);
+          std::vector<float> scratch;
+          const auto features = chunk->features.decoded(0, chunk->rows * kDim, scratch);
           for (std::size_t r = 0; r < chunk->rows; ++r) {
             const std::uint64_t row = chunk->first_row + r;
             ++seen[row];
             ASSERT_EQ(chunk->labels[r], static_cast<std::int32_t>(row % 7));
             for (std::size_t a = 0; a < kDim; ++a) {
-              ASSERT_EQ(chunk->features[r * kDim + a], static_cast<float>(row * kDim + a));
+              ASSERT_EQ(features[r * kDim + a], static_cast<float>(row * kDim + a));
             }
           }
         }
@@ -80,7 +82,11 @@ TEST_F(Streamed, ASecondPassSeesTheSameRows) {
   std::vector<float> passes[2];
   for (auto& pass : passes) {
     stream.rewind();
-    while (const auto chunk = stream.next()) pass.insert(pass.end(), chunk->features.begin(), chunk->features.end());
+    std::vector<float> scratch;
+    while (const auto chunk = stream.next()) {
+      const auto features = chunk->features.decoded(0, chunk->features.size(), scratch);
+      pass.insert(pass.end(), features.begin(), features.end());
+    }
   }
   EXPECT_EQ(passes[0].size(), 20 * kDim);
   EXPECT_EQ(passes[0], passes[1]);

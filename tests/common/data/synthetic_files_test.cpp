@@ -23,7 +23,9 @@ std::pair<std::vector<float>, std::vector<std::int32_t>> read_all(const std::vec
   RowStream stream(data, 10, 64);
   std::pair<std::vector<float>, std::vector<std::int32_t>> all;
   while (const auto chunk = stream.next()) {
-    all.first.insert(all.first.end(), chunk->features.begin(), chunk->features.end());
+    std::vector<float> scratch;
+    const auto features = chunk->features.decoded(0, chunk->features.size(), scratch);
+    all.first.insert(all.first.end(), features.begin(), features.end());
     all.second.insert(all.second.end(), chunk->labels.begin(), chunk->labels.end());
   }
   return all;

@@ -1,0 +1,28 @@
+#include "dpreduce/data/stored_floats.hpp"
+
+#include <cstdint>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/data/element_conversion.hpp"
+
+namespace dpreduce {
+
+StoredFloats::StoredFloats(std::span<const std::byte> stored, DType dtype, ByteOrder order)
+    : stored_(stored), dtype_(dtype), order_(order) {
+  DPREDUCE_ASSERT(is_float(dtype) && stored.size() % size_of(dtype) == 0);
+}
+
+std::span<const float> StoredFloats::decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
+  DPREDUCE_ASSERT(first <= size() && count <= size() - first);
+  const auto wanted = stored_.subspan(first * size_of(dtype_), count * size_of(dtype_));
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(wanted.data()) % alignof(float) == 0;
+  if (dtype_ == DType::kFloat32 && order_ == kNativeByteOrder && is_aligned) {
+    return {reinterpret_cast<const float*>(wanted.data()), count};
+  }
+  if (scratch.size() < count) scratch.resize(count);
+  const auto out = std::span(scratch).first(count);
+  convert_features(wanted, dtype_, order_, out);
+  return out;
+}
+
+}  // namespace dpreduce
