@@ -36,7 +36,7 @@ ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads)
 void ChunkResiduals::assign_priors(const LatticeRows& chunk) {
   const std::size_t classes = point_.weights.classes();
   const LatticeWeights& directions = point_.prior->directions;
-  products_.assign(rows_ * classes, 0);
+  clear_products();
   priors_.resize(rows_ * classes);
   select_kernel().accumulate_row_products(view_of(chunk),
                                           {directions.values(), classes, directions.dim(), directions.dim()},
@@ -51,7 +51,7 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
   const std::size_t classes = point_.weights.classes();
   rows_ = chunk.rows();
   if (point_.prior != nullptr) assign_priors(chunk);
-  products_.assign(rows_ * classes, 0);
+  clear_products();
   residuals_.resize(rows_ * classes);
   select_kernel().accumulate_row_products(
       view_of(chunk), {point_.weights.values(), classes, point_.weights.dim(), point_.weights.dim()},
@@ -61,6 +61,15 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
     lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
                      {residuals_.data() + row * classes, classes},
                      std::span<const double>(priors_).subspan(row * row_priors, row_priors));
+  });
+}
+
+// Shared by the team: it takes as long as a tenth of the product.
+void ChunkResiduals::clear_products() {
+  const std::size_t classes = point_.weights.classes();
+  products_.resize(rows_ * classes);
+  for_each_row([&](std::size_t row, std::span<double>) {
+    std::fill_n(products_.begin() + static_cast<std::ptrdiff_t>(row * classes), classes, 0);
   });
 }
 

@@ -33,6 +33,7 @@ class ChunkResiduals {
 
  private:
   void assign_priors(const LatticeRows& chunk);
+  void clear_products();
 
   const GradientPoint& point_;
   unsigned threads_;

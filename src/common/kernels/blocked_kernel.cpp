@@ -14,22 +14,27 @@ constexpr std::size_t kMaxColumns = 4096;
 /// Panels of B that stay in cache while the panels of A pass: 4 x 48 columns x 2048 rows = 768 KiB.
 constexpr std::size_t kPanelsInCache = 4;
 
-struct PanelPair {
+/// A panel of A with some neighbouring panels of B: what one thread multiplies while the panel of A is in its cache.
+struct PanelRow {
   std::size_t a = 0;
-  std::size_t b = 0;
+  Range b;
 };
 
-/// All pairs of panels, or those that touch the upper triangle; groups of kPanelsInCache panels of B at a time.
-std::vector<PanelPair> order_panel_pairs(std::size_t count_a, std::size_t count_b, ProductPart part) {
-  std::vector<PanelPair> pairs;
+/// All pairs of panels, or those that touch the upper triangle; groups of kPanelsInCache panels of B at a time. Where
+/// that gives `threads` too few steps to share, each is one pair.
+std::vector<PanelRow> order_panels(std::size_t count_a, std::size_t count_b, ProductPart part, std::size_t threads) {
+  constexpr std::size_t kStepsOfThread = 16;
+  const std::size_t steps = count_a * count_b / kPanelsInCache / (part == ProductPart::kUpperTriangle ? 2 : 1);
+  const std::size_t width = threads > 1 && steps < kStepsOfThread * threads ? 1 : kPanelsInCache;
+  std::vector<PanelRow> rows;
   for (std::size_t group = 0; group < count_b; group += kPanelsInCache) {
     const std::size_t group_end = std::min(group + kPanelsInCache, count_b);
     for (std::size_t a = 0; a < count_a; ++a) {
       const std::size_t first_b = part == ProductPart::kUpperTriangle ? std::max(group, a) : group;
-      for (std::size_t b = first_b; b < group_end; ++b) pairs.push_back({a, b});
+      for (std::size_t b = first_b; b < group_end; b += width) rows.push_back({a, {b, std::min(b + width, group_end)}});
     }
   }
-  return pairs;
+  return rows;
 }
 
 /// C += A^T B for one packed block of each: the panels of two column ranges.
@@ -39,13 +44,18 @@ class BlockProduct {
                const Int64View& c)
       : micro_(micro), a_(a), b_(b), part_(part), c_(c) {}
 
-  /// The tiles of one pair of panels, over a block of `depth` rows.
-  void accumulate(const PanelPair& index, std::size_t depth) const {
-    thread_local std::vector<Segment> segments;
-    plan_segments(a_.energies(index.a, depth), b_.energies(index.b, depth), PackedPanels::pairs(depth), segments);
+  /// The tiles of some panels, over a block of `depth` rows.
+  void accumulate(const PanelRow& row, std::size_t depth) const {
+    for (std::size_t b = row.b.begin; b < row.b.end; ++b) accumulate(row.a, b, depth);
+  }
 
-    const Panel& panel_a = a_.panels()[index.a];
-    const Panel& panel_b = b_.panels()[index.b];
+ private:
+  void accumulate(std::size_t index_a, std::size_t index_b, std::size_t depth) const {
+    thread_local std::vector<Segment> segments;
+    plan_segments(a_.energies(index_a, depth), b_.energies(index_b, depth), PackedPanels::pairs(depth), segments);
+
+    const Panel& panel_a = a_.panels()[index_a];
+    const Panel& panel_b = b_.panels()[index_b];
     const std::size_t end_row = std::min(panel_a.first_column + panel_a.vectors * micro_.lanes, a_.columns());
     const std::size_t end_column = std::min(panel_b.first_column + panel_b.vectors * micro_.lanes, b_.columns());
     for (std::size_t row = panel_a.first_column; row < end_row; row += micro_.tile_rows) {
@@ -69,7 +79,6 @@ class BlockProduct {
     }
   }
 
- private:
   /// Asks for the tile of C, which is needed thousands of cycles later.
   void prefetch(const Range& rows, const Range& columns) const {
     constexpr std::size_t kLine = 64 / sizeof(std::int64_t);
@@ -107,15 +116,15 @@ void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand
   PackedPanels& packed_b = one_operand ? packed_a : *other;
 
   const BlockProduct product(micro, packed_a, packed_b, part, c);
-  const std::vector<PanelPair> panel_pairs =
-      order_panel_pairs(packed_a.panels().size(), packed_b.panels().size(), part);
+  const std::vector<PanelRow> panel_rows =
+      order_panels(packed_a.panels().size(), packed_b.panels().size(), part, team.size());
   for (std::size_t first_k = 0; first_k < depth; first_k += 2 * kBlockPairs) {
     const std::size_t block_depth = std::min(2 * kBlockPairs, depth - first_k);
     team.for_each(PackedPanels::stripes(block_depth), [&](std::size_t stripe) {
       packed_a.pack_stripe(a, range_a.begin, first_k, block_depth, stripe);
       if (!one_operand) packed_b.pack_stripe(b, range_b.begin, first_k, block_depth, stripe);
     });
-    team.for_each(panel_pairs.size(), [&](std::size_t index) { product.accumulate(panel_pairs[index], block_depth); });
+    team.for_each(panel_rows.size(), [&](std::size_t index) { product.accumulate(panel_rows[index], block_depth); });
   }
 }
 

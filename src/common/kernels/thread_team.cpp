@@ -1,6 +1,21 @@
 #include "dpreduce/kernels/thread_team.hpp"
 
+#include <chrono>
+
 namespace dpreduce {
+namespace {
+
+// A wake-up costs tens of microseconds, and so does a step: who has nothing to do looks for that long before it sleeps,
+// and lets others have the core meanwhile.
+constexpr std::chrono::microseconds kPatience{50};
+
+template <typename Condition>
+void look_for(const Condition& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
+}  // namespace
 
 ThreadTeam::ThreadTeam(unsigned threads) {
   try {
@@ -36,6 +51,7 @@ void ThreadTeam::for_each(std::size_t count, const std::function<void(std::size_
   }
   started_.notify_all();
   take_steps();
+  look_for([this] { return busy_ == 0; });
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return busy_ == 0; });
   if (failure_) std::rethrow_exception(failure_);
@@ -44,6 +60,7 @@ void ThreadTeam::for_each(std::size_t count, const std::function<void(std::size_
 void ThreadTeam::work() {
   std::size_t last_loop = 0;
   while (true) {
+    look_for([&] { return stopping_ || loop_ != last_loop; });
     {
       std::unique_lock lock(mutex_);
       started_.wait(lock, [&] { return stopping_ || loop_ != last_loop; });

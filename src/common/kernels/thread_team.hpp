@@ -21,6 +21,9 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
+  /// The caller and its helpers.
+  std::size_t size() const { return helpers_.size() + 1; }
+
   /// Calls step(index) once for each index < count, in any order and on any thread of the team, and returns when all
   /// are done. Steps are handed out one by one: any mixture of costs balances. After a step throws, steps not yet
   /// started are skipped and the exception is thrown here.
@@ -35,9 +38,10 @@ class ThreadTeam {
   std::mutex mutex_;
   std::condition_variable started_;
   std::condition_variable finished_;
-  std::size_t loop_ = 0;  ///< counts the loops, so that a helper knows a new one
-  std::size_t busy_ = 0;  ///< helpers that have not finished the loop
-  bool stopping_ = false;
+  // Written under the mutex; looked at without it before a wait.
+  std::atomic<std::size_t> loop_{0};  ///< counts the loops, so that a helper knows a new one
+  std::atomic<std::size_t> busy_{0};  ///< helpers that have not finished the loop
+  std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;
 
   const std::function<void(std::size_t)>* step_ = nullptr;
