@@ -1,5 +1,6 @@
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -89,15 +90,6 @@ std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_
                                options.public_x.front(), rows->dim(), dim));
   });
   return rows;
-}
-
-// Ends the run before any row is read where its ranks cannot fit into this machine. Collective.
-void check_memory(const FitOptions& options, const FitPlan& plan, const WorkerRows& rows, Communicator& ranks) {
-  const int on_machine = ranks.ranks_on_machine();
-  ranks.together([&] {
-    const auto available = available_memory();
-    if (available) require_memory(memory_of_rank(options, plan, rows.range().count), on_machine, *available);
-  });
 }
 
 // What the run will cost, at the coordinator. Collective.
@@ -204,11 +196,17 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
   FitOptions options;
   FitPlan plan;
+  const auto ranks_on_machine = static_cast<std::uint64_t>(ranks.ranks_on_machine());
   ranks.together([&] {
-    options = resolved(stated, rows.dim());
+    const auto available = available_memory();
+    const std::uint64_t bytes_for_rank =
+        available.value_or(std::numeric_limits<std::uint64_t>::max()) / ranks_on_machine;
+    options = resolved(stated, rows.dim(), bytes_for_rank);
     plan = plan_fit(options, rows.dim());
+    if (available) {
+      require_memory(memory_of_rank(options, plan, rows.range().count), static_cast<int>(ranks_on_machine), *available);
+    }
   });
-  check_memory(options, plan, rows, ranks);
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   if (options.dry_run) {
     const RunEstimate cost = estimate(options, plan, rows, threads, ranks);

@@ -1,5 +1,7 @@
 #include "dpreduce/methods/training_method.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "dpreduce/config/error.hpp"
@@ -10,7 +12,7 @@ namespace {
 // Chunks that are summed and forgotten need little. Rounds keep their rows where they fit, class Gram matrices as many
 // as they may, in passes.
 constexpr std::size_t kMemoryMib = 64;
-constexpr std::size_t kMemoryMibOfKeptRows = 2048;
+constexpr std::size_t kMostMemoryMibOfKeptRows = 4096;
 
 bool passes_once(const FitOptions& options) {
   return options.method == Method::kMean || options.method == Method::kFisher ||
@@ -27,7 +29,7 @@ std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
 
 }  // namespace
 
-FitOptions resolved(FitOptions options, std::size_t input_dim) {
+FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t bytes_for_rank) {
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = kept_features(options, input_dim) <= kMostFeaturesOfGram ? Method::kFc : Method::kAdam;
   if (is_auto && options.method == Method::kAdam && options.gram_share) {
@@ -40,7 +42,10 @@ FitOptions resolved(FitOptions options, std::size_t input_dim) {
                          options.method == Method::kAdam || options.method == Method::kNewton;
   if (in_rounds && !options.loss && options.most_labels() > 1) options.loss = Loss::kSigmoid;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
-  if (!options.memory_mib) options.memory_mib = passes_once(options) ? kMemoryMib : kMemoryMibOfKeptRows;
+  if (!options.memory_mib) {
+    const std::size_t most = std::clamp<std::uint64_t>(bytes_for_rank >> 21, kMemoryMib, kMostMemoryMibOfKeptRows);
+    options.memory_mib = passes_once(options) ? kMemoryMib : most;
+  }
   return options;
 }
 

@@ -1,6 +1,8 @@
 // A method: which releases it makes, and how it comes from them to a classifier. One file each.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -43,9 +45,11 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 
 /// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone: for rows of
 /// `input_dim` features. --method auto is `fc`, which was best on every data set tried; where rows keep more than 4096
-/// features, whose Gram matrix takes the coordinator minutes (9 d^3 flops), it is `adam`. Throws UsageError where an
-/// option is for the other of the two.
-FitOptions resolved(FitOptions options, std::size_t input_dim);
+/// features, whose Gram matrix takes the coordinator minutes (9 d^3 flops), it is `adam`. --memory is 64 MiB where rows
+/// are passed over once; else 4096 MiB, or half of `bytes_for_rank` where that is less: results do not depend on it.
+/// Throws UsageError where an option is for the other of the two methods.
+FitOptions resolved(FitOptions options, std::size_t input_dim,
+                    std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
 
 /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
 bool makes_class_grams(const FitOptions& options);

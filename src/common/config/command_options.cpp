@@ -161,7 +161,8 @@ void CommandOptions::declare_fit(CLI::App& app) {
       ->group("Output");
   add_count(fit, "--threads", fit_.threads, "a rank; default: all cores alone, 1 under mpirun");
   add_count(fit, "--memory", fit_.memory_mib,
-            "for the rows of a rank; default: 64; with rounds or class Gram matrices 2048 (with less: rows read again)")
+            "for the rows of a rank; default: 64; with rounds or class Gram matrices half of what is free, at most "
+            "4096 (with less: rows read again)")
       ->type_name("MIB");
   add_config(fit);
   fit.footer(
