@@ -1,0 +1,112 @@
+// Every kernel that this processor can run against the reference: any shape, stride and number of threads, values at
+// the bound, rows that are all equal.
+//
+// An input: operation, rows of A, columns of A, columns (or rows) of B, spare stride, threads, how values are made;
+// then values, taken again and again.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/kernel_choice.hpp"
+
+namespace dpreduce {
+namespace {
+
+enum class Fill { kBytes, kAtBound, kSignsAtBound, kEqualRows, kAnything };
+constexpr std::array kFills{Fill::kBytes, Fill::kAtBound, Fill::kSignsAtBound, Fill::kEqualRows, Fill::kAnything};
+
+class Input {
+ public:
+  explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  std::uint8_t byte() { return bytes_.empty() ? std::uint8_t{0} : bytes_[next_++ % bytes_.size()]; }
+  std::size_t below(std::size_t bound) { return (std::size_t{byte()} * 256 + byte()) % bound; }
+  std::int16_t word() { return static_cast<std::int16_t>(std::uint16_t(byte() * 256) | byte()); }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::size_t next_ = 0;
+};
+
+struct Matrix {
+  std::vector<std::int16_t> values;
+  Int16View view;
+};
+
+Matrix matrix(Input& input, std::size_t rows, std::size_t cols, std::size_t spare, Fill fill) {
+  const std::size_t stride = cols + spare;
+  Matrix made{std::vector<std::int16_t>(rows * stride), {}};
+  const auto lattice = [&] { return std::max(input.word(), std::int16_t{-32767}); };
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t col = 0; col < stride; ++col) {
+      std::int16_t& value = made.values[row * stride + col];
+      switch (fill) {
+        case Fill::kBytes:
+          value = static_cast<std::int16_t>(input.byte() - 128);
+          break;
+        case Fill::kAtBound:
+          value = 32767;
+          break;
+        case Fill::kSignsAtBound:
+          value = input.byte() % 2 == 0 ? 32767 : -32767;
+          break;
+        case Fill::kEqualRows:
+          value = row == 0 ? lattice() : made.values[col];
+          break;
+        case Fill::kAnything:
+          value = input.word();  // -32768 among them, which must be refused
+          break;
+      }
+    }
+  }
+  made.view = {made.values.data(), rows, cols, stride};
+  return made;
+}
+
+// C after the product; nothing where the kernel refuses a value.
+template <typename Product>
+std::vector<std::int64_t> result_of(const IntegerKernel& kernel, std::size_t rows, std::size_t cols, std::size_t spare,
+                                    const Product& product) {
+  const std::size_t stride = cols + spare;
+  std::vector<std::int64_t> c(rows * stride, std::int64_t{1} << 62);
+  try {
+    product(kernel, Int64View{c.data(), rows, cols, stride});
+  } catch (const UsageError&) {
+    return {};
+  }
+  return c;
+}
+
+}  // namespace
+}  // namespace dpreduce
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace dpreduce;
+  Input input({data, size});
+  const std::size_t operation = input.below(3);
+  const std::size_t rows = input.below(4400);  // blocks have 2048
+  const std::size_t cols = input.below(rows > 300 ? 60 : 120);
+  const std::size_t others = input.below(70);
+  const std::size_t spare = input.below(4);
+  const auto threads = static_cast<unsigned>(1 + input.below(3));
+  const Fill fill = kFills[input.below(kFills.size())];
+
+  // Row products sum over columns: the long side.
+  const Matrix a = operation == 2 ? matrix(input, cols, rows, spare, fill) : matrix(input, rows, cols, spare, fill);
+  const Matrix b = operation == 2 ? matrix(input, others, rows, spare, fill) : matrix(input, rows, others, spare, fill);
+  const std::size_t width = operation == 0 ? cols : others;
+  const auto product = [&](const IntegerKernel& kernel, const Int64View& c) {
+    if (operation == 0) kernel.accumulate_gram(a.view, c, threads);
+    if (operation == 1) kernel.accumulate_product(a.view, b.view, c, threads);
+    if (operation == 2) kernel.accumulate_row_products(a.view, b.view, c, threads);
+  };
+  const std::vector<std::int64_t> expected = result_of(reference_kernel(), cols, width, spare, product);
+  for (const IntegerKernel* kernel : supported_kernels()) {
+    if (result_of(*kernel, cols, width, spare, product) != expected) std::abort();
+  }
+  return 0;
+}
