@@ -27,6 +27,8 @@ constexpr double kFewestCanaries = 100;
 constexpr double kMostCanaries = 1e6;
 constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
 constexpr double kMostSeconds = 1e6;
+constexpr std::size_t kMostSilos = std::size_t{1} << 20;
+constexpr double kHalfTurn = 180.0;  // degrees
 
 void check_range(const char* option, double value, double smallest, double largest) {
   if (!(value >= smallest && value <= largest)) {
@@ -366,6 +368,48 @@ SynthOptions validated(SynthOptions options) {
 SanitizeOptions validated(SanitizeOptions options) {
   check_positive("--clip", options.clip_norm);
   if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  return options;
+}
+
+PartitionOptions validated(PartitionOptions options) {
+  check_classes(options.classes);
+  if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  check_range("--silos", static_cast<double>(options.silos), 1, static_cast<double>(kMostSilos));
+  check_range("--first-silo", static_cast<double>(options.first_silo), 0, static_cast<double>(kMostSilos));
+  const Partition scheme = options.scheme;
+  const auto check_scheme = [](const char* option, bool is_given, bool is_used, const char* schemes) {
+    if (is_given && !is_used) throw UsageError(fmt::format("{} goes with --scheme {}", option, schemes));
+  };
+  const bool has_shares = scheme == Partition::kDirichlet || scheme == Partition::kQuantity;
+  check_scheme("--alpha", options.alpha.has_value(), has_shares, "dirichlet or quantity");
+  if (has_shares && !options.alpha) {
+    throw UsageError(fmt::format("--scheme {}: say with --alpha how uneven shares are", to_string(scheme)));
+  }
+  if (options.alpha) check_positive("--alpha", *options.alpha);
+  const bool deals_classes = scheme == Partition::kClasses;
+  check_scheme("--classes-per-silo", options.classes_per_silo.has_value(), deals_classes, "classes");
+  if (deals_classes) {
+    if (!options.classes_per_silo) throw UsageError("--scheme classes: say with --classes-per-silo how many");
+    const std::size_t held = *options.classes_per_silo;
+    if (held < 1 || held > options.classes) {
+      throw UsageError(
+          fmt::format("--classes-per-silo {}: must be from 1 to {}, the number of classes", held, options.classes));
+    }
+    if (options.silos < (options.classes + held - 1) / held) {
+      throw UsageError(
+          fmt::format("--classes-per-silo {}: {} silos hold {} of {} classes at most, and every row needs a "
+                      "silo; give more silos or classes",
+                      held, options.silos, options.silos * held, options.classes));
+    }
+  }
+  const bool shifts = scheme == Partition::kFeatureShift;
+  check_scheme("--rotation", options.rotation.has_value(), shifts, "feature-shift");
+  check_scheme("--offset", options.offset.has_value(), shifts, "feature-shift");
+  if (shifts && !options.rotation && !options.offset) {
+    throw UsageError("--scheme feature-shift: say with --rotation or --offset how large the shift is");
+  }
+  if (options.rotation) check_range("--rotation", *options.rotation, 0, kHalfTurn);
+  if (options.offset) check_positive("--offset", *options.offset);
   return options;
 }
 
