@@ -26,9 +26,13 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
-  add_count(app, "--rounds", options.rounds,
-            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6; "
-            "on samples at most 400")
+  add_count(
+      app, "--rounds", options.rounds,
+      "fc, gd, adam, newton, fedavg: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6, 60; "
+      "on samples at most 400")
+      ->group("Method");
+  add_count(app, "--local-steps", options.local_steps,
+            "fedavg: gradient steps of each silo (rank) on its own rows in a round; default: 5")
       ->group("Method");
   app.add_option("--batch", options.batch,
                  "gd, adam: a row enters a round by a secret coin of this probability (Poisson sampling); accounted by "
@@ -37,15 +41,15 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   add_optional_choice(
       app, "--loss", options.loss,
-      "fc, gd, adam, newton: what is descended on; default: softmax, or sigmoid with --max-labels above "
+      "fc, gd, adam, newton, fedavg: what is descended on; default: softmax, or sigmoid with --max-labels above "
       "1")
       ->group("Method");
   add_optional_choice(app, "--iterate", options.iterate,
-                      "fc, gd, adam, newton: the last weights, or the average of all rounds'; default: last")
+                      "fc, gd, adam, newton, fedavg: the last weights, or the average of all rounds'; default: last")
       ->group("Method");
   app.add_option(
          "--learning-rate", options.learning_rate,
-         "gd: W changes by so much of a round's summed gradient; adam: by so much an entry; default: chosen from "
+         "gd, fedavg: W changes by so much of a summed gradient; adam: by so much an entry; default: chosen from "
          "noised values")
       ->group("Method");
   app.add_option("--radius", options.radius, "gd: W is kept within this Frobenius norm; default: not")->group("Method");
