@@ -15,7 +15,7 @@ PARTITIONS = {  # name: options of `dpreduce synth partition`
     "iid": "--scheme iid",
     "dirichlet-0.3": "--scheme dirichlet --alpha 0.3",
     "dirichlet-0.1": "--scheme dirichlet --alpha 0.1",
-    "classes-2": "--scheme classes --classes-per-silo 2",
+    "few-classes": "--scheme classes --classes-per-silo {few}",
     "quantity-0.3": "--scheme quantity --alpha 0.3",
     "feature-shift": "--scheme feature-shift --rotation 30",
 }
@@ -51,6 +51,12 @@ def run(command):
     return done.stdout
 
 
+def partition_options(name, classes, silos):
+    """Two classes a silo, or as many as it takes for every class to have a silo."""
+    few = min(classes, max(2, -(-classes // silos)))
+    return PARTITIONS[name].format(few=few).split()
+
+
 class Federation:
     """One partition of the data: its files, and the runs on them."""
 
@@ -59,7 +65,7 @@ class Federation:
         self.program = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
         words = ["--x", self.data("train_x"), "--y", self.data("train_y"), "--classes", str(arguments.classes), "--silos",
                  str(arguments.silos), "--seed", str(arguments.seed), "--out", folder]
-        run([self.program, "synth", "partition", *words, *PARTITIONS[name].split()])
+        run([self.program, "synth", "partition", *words, *partition_options(name, arguments.classes, arguments.silos)])
 
     def data(self, stem):
         return os.path.join(self.arguments.data, stem + ".npy")
@@ -72,7 +78,7 @@ class Federation:
         words = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta, "--seed", a.seed,
                                            "--ledger", self.path(out + ".jsonl"), "--out", self.path(out), "--format", "json"]
         if method == "fedavg":
-            words += ["--local-steps", a.local_steps]
+            words += ["--rounds", a.rounds, "--local-steps", a.local_steps]
         return [str(word) for word in words]
 
     def over_silos(self, words):
@@ -149,6 +155,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--partition", action="append", choices=PARTITIONS)
     parser.add_argument("--method", action="append", choices=METHODS)
+    parser.add_argument("--rounds", type=count, default=60)
     parser.add_argument("--local-steps", type=count, default=5)
     parser.add_argument("--round-trip", type=positive, default=40.0)
     parser.add_argument("--bandwidth", type=positive, default=100.0)

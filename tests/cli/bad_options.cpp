@@ -203,7 +203,7 @@ std::vector<BadCase> bad_options() {
       {"LearningRateOfAMethodWithItsOwn",
        kGoodFit + "--method fc --learning-rate 1",
        2,
-       "--learning-rate goes with --method gd and adam",
+       "--learning-rate goes with --method gd, adam and fedavg",
        {},
        Launch::kAloneOnly},
       {"BatchZero",

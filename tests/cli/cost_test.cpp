@@ -200,17 +200,17 @@ TEST_F(LauncherTest, ScalingWritesATableAndAPicture) {
 TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);
   const ScriptRun done = script(
-      "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --partition feature-shift "
-      "--method ls --method mean --method fc --method fedavg --out table");
+      "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean "
+      "--method fedavg --rounds 6 --out table");
   ASSERT_EQ(done.exit_code, 0) << done.out;
   const auto rows = lines_of(read_bytes(folder_ / "table/silos.md"));
-  ASSERT_EQ(rows.size(), 12u) << "a line, a blank, a head of two lines, two partitions of four methods";
+  ASSERT_EQ(rows.size(), 7u) << "a line, a blank, a head of two lines, three methods";
   EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*"));
-  EXPECT_THAT(rows[7], testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| no \\| 61 \\|.*"));
+  EXPECT_THAT(rows[6], testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| no \\| 7 \\|.*"));
   const json told = json::parse(read_bytes(folder_ / "table/silos.json"));
-  EXPECT_EQ(told.size(), 8u);
-  // Rounds: 61 sums and as many answers; d and 1 for the centre, K (d + 1) for weights.
-  EXPECT_EQ(told[3]["bytes_per_silo"], 8 * (8 + 1 + 8 + 60 * 2 * 3 * 9));
+  ASSERT_EQ(told.size(), 3u);
+  // The centre: d + 1 words up, d down. A round: K (d + 1) words up and down.
+  EXPECT_EQ(told[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "table"), {}), 2);  // no silo's files
 }
 
