@@ -143,15 +143,21 @@ TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndASecondRunRepeatsIt) {
   std::vector<double> of_coordinator = scores.weights;
   test_ranks().broadcast(of_coordinator);
   EXPECT_EQ(scores.weights, of_coordinator);
-  if (test_ranks().is_coordinator()) EXPECT_EQ(charges(), 6u);  // a line for every step, whatever the number of silos
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 6u);
+  }  // a line for every step, whatever the number of silos
 
   const LinearScores repeated = fit(options, Replay::kChargedBefore);
   EXPECT_EQ(repeated.weights, scores.weights);
-  if (test_ranks().is_coordinator()) EXPECT_EQ(charges(), 6u);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 6u);
+  }
 
   const LinearScores anew = fit(options, Replay::kNever);
   EXPECT_NE(anew.weights, scores.weights);
-  if (test_ranks().is_coordinator()) EXPECT_EQ(charges(), 12u);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 12u);
+  }
 }
 
 // The same rows over all ranks, but in other hands: their exact sum is the same, their noise must not be.
@@ -163,7 +169,9 @@ TEST_F(FederatedAveragingTest, RowsInOtherHandsAreAnotherReleaseWithAnotherCharg
   write_rows((test_ranks().rank() + 1) % test_ranks().size());
   const LinearScores moved = fit(options, Replay::kChargedBefore);
   EXPECT_NE(scores.weights, moved.weights);
-  if (test_ranks().is_coordinator()) EXPECT_EQ(charges(), 2u);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 2u);
+  }
 }
 
 // One step from W = 0 at a constant rate: W_1 + rate * (exact mean gradient) is rate * (mean of P silos' noise), with
