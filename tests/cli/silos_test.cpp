@@ -76,6 +76,21 @@ TEST_F(SilosTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
   EXPECT_TRUE(differs);
 }
 
+TEST_F(SilosTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
+  const TrainingRows rows = make_rows({90, 60, 30}, 6);
+  write_hdf5(rows, folder_ / "data.h5");
+  write_npy(rows.part(0, 50), folder_ / "x_0.npy", folder_ / "y_0.npy");
+  write_npy(rows.part(50, 130), folder_ / "x_1.npy", folder_ / "y_1.npy");
+  const std::string cut = "synth partition --classes 3 --silos 2 --scheme quantity --alpha 1 ";
+  succeed(cut + "--x x.npy --y y.npy --out plain");
+  succeed(cut + "--x data.h5:/x --y data.h5:/y --out hdf5");
+  succeed(cut + "--x x_0.npy --x x_1.npy --y y_0.npy --y y_1.npy --out shards");
+  for (const std::string name : {"/silo0/x.npy", "/silo0/y.npy", "/silo1/x.npy", "/silo1/y.npy"}) {
+    EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("hdf5" + name)));
+    EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("shards" + name)));
+  }
+}
+
 TEST_F(SilosTest, OneExactSumGivesThePooledModelHoweverRowsAreSpread) {
   partition("skewed", "dirichlet --alpha 0.1");
   for (const std::string method : {"mean", "ls --shared-gram --center dp", "fc --rounds 3"}) {
