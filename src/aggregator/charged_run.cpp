@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -103,6 +104,20 @@ std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name, 
   FingerprintPart part = fingerprint_part(local, stream);
   ranks.sum_to_coordinator(part);
   return fingerprint_of(part);
+}
+
+std::array<std::uint64_t, 4> ChargedRun::fingerprint_of_rank(Communicator& ranks, std::string_view name,
+                                                             const Statistic& local) const {
+  const SecretVector<std::byte> secret = shared_secret(ranks, "fingerprint key", std::string(name));
+  const NoiseKey key = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
+  RandomStream coefficients = key.stream("coefficients", {});
+  const FingerprintPart part = fingerprint_part(local, coefficients);
+  std::array<std::uint64_t, 1 + std::tuple_size_v<FingerprintPart>> message{static_cast<std::uint64_t>(ranks.rank())};
+  std::copy(part.begin(), part.end(), message.begin() + 1);
+  RandomStream stream = key.stream("statistic of a rank", std::as_bytes(std::span(message)));
+  std::array<std::uint64_t, 4> words{};
+  for (std::uint64_t& word : words) word = stream.next_u64();
+  return words;
 }
 
 // Without its cost.

@@ -7,6 +7,7 @@
 // that goes on from a checkpoint keeps its id instead: its own charges are found again, and none of another run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -72,6 +73,11 @@ class ChargedRun {
 
   /// Of the statistic over all ranks (statistic_fingerprint.hpp); on the coordinator, elsewhere of nothing. Collective.
   std::string fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const;
+
+  /// Of one rank's own statistic: four pseudorandom words of its number and its fingerprint, so that sums of them over
+  /// ranks tell apart which rank has which statistic. Known to that rank alone. Collective.
+  std::array<std::uint64_t, 4> fingerprint_of_rank(Communicator& ranks, std::string_view name,
+                                                   const Statistic& local) const;
 
   /// Charges the round that was begun; returns the id that its randomness is drawn under, which ends in the
   /// fingerprint. On the coordinator. Throws as Ledger::append.

@@ -114,6 +114,39 @@ Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& i
   return Release(std::move(blocks));
 }
 
+Release Releaser::release_of_each_rank(std::string_view name, Statistic local) {
+  const PlannedRelease* const planned = run_ ? &run_->plan().release(name) : nullptr;
+  std::optional<NoiseKey> secret;
+  if (run_) {
+    DPREDUCE_ASSERT(!planned->is_sampled());
+    run_->begin(*planned);
+    std::array<std::uint64_t, 4> fingerprints = run_->fingerprint_of_rank(ranks_, name, local);
+    ranks_.sum_to_coordinator(fingerprints);
+    std::string id;
+    ranks_.together([&] {
+      if (ranks_.is_coordinator()) id = run_->charge(*planned, hex_words(fingerprints));
+    });
+    secret.emplace(
+        NoiseKey::from_bytes(std::span<const std::byte, 32>(run_->shared_secret(ranks_, "noise of ranks", id))));
+  }
+  std::vector<ReleasedBlock> blocks;
+  ranks_.together([&] {
+    const auto stream_of = [&](const std::string& context) {
+      return secret->stream("noise", std::as_bytes(std::span(context)));
+    };
+    for (std::size_t b = 0; b < local.shape().size(); ++b) {
+      const std::string& block = local.shape()[b].name;
+      const std::span<std::int64_t> values = local.block(b);
+      if (planned != nullptr) {
+        add_noise(stream_of, planned->block(block), block, fmt::format("{}", ranks_.rank()), values);
+      }
+      blocks.emplace_back(block, std::vector<std::int64_t>(values.begin(), values.end()),
+                          planned == nullptr ? 0.0 : planned->block(block).sigma);
+    }
+  });
+  return Release(std::move(blocks));
+}
+
 void Releaser::pass_over(std::string_view name) {
   if (run_) run_->begin(run_->plan().release(name));
 }

@@ -65,6 +65,18 @@ class Releaser {
   /// std::logic_error on a round too many.
   Release release(std::string_view name, Statistic local);
 
+  /// Each rank's own statistic `local` with noise of its own, on that rank; nothing is summed over ranks:
+  ///
+  ///     block_b = local_b + round(N(0, s_b^2))        on every rank, each coordinate its own noise
+  ///
+  /// Where every row is on one rank, whatever the other rows are, a row moves one of the P results by at most the
+  /// plan's sensitivity: all of them together cost what one costs (parallel composition), and are charged once. Noise
+  /// is the stream of (a secret derived from key, release id and the fingerprints of all ranks' statistics; block;
+  /// rank): the same statistics on the same ranks have the same noise; if one of them differs, all of the noise does,
+  /// and the charge is a new one. The secret reaches every rank, which are trusted; the key stays where it is.
+  /// Collective. Preconditions, errors: as release.
+  Release release_of_each_rank(std::string_view name, Statistic local);
+
   /// Counts the next round of a release that an earlier part of this run has made, and was charged for: nothing is
   /// charged, nothing drawn. On every rank. Precondition, errors: as release.
   void pass_over(std::string_view name);

@@ -19,6 +19,7 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks);
 void run_command(const LedgerVerifyOptions& options, Communicator& ranks);
 void run_command(const SynthOptions& options, Communicator& ranks);
 void run_command(const SanitizeOptions& options, Communicator& ranks);
+void run_command(const PartitionOptions& options, Communicator& ranks);
 void run_command(const InspectOptions& options, Communicator& ranks);
 void run_command(const AuditOptions& options, Communicator& ranks);
 void run_command(const BenchOptions& options, Communicator& ranks);

@@ -17,6 +17,7 @@
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/data/paths.hpp"
 #include "dpreduce/methods/checkpoint_binding.hpp"
 #include "dpreduce/methods/machine_memory.hpp"
 #include "dpreduce/methods/machine_speed.hpp"
@@ -79,6 +80,16 @@ void check_labels(WorkerRows& rows, const FitOptions& options) {
                     "to {}): noise is made for so many",
                     files, options.classes));
   }
+}
+
+// Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
+// release: the noise is made for one.
+void check_silos(const FitOptions& options, const Communicator& ranks) {
+  if (options.method != Method::kFedavg || ranks.size() == 1 || paths_are_per_worker(options.train.x)) return;
+  throw UsageError(
+      fmt::format("--method fedavg on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
+                  "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition makes such files)",
+                  ranks.size()));
 }
 
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
@@ -191,6 +202,7 @@ Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Pr
 void run_command(const FitOptions& stated, Communicator& ranks) {
   Timings timings;
 
+  ranks.together([&] { check_silos(stated, ranks); });
   WorkerRows rows = open_ranked_rows(stated.train, ranks);
   ranks.together([&] { check_labels(rows, stated); });
   std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);

@@ -145,6 +145,28 @@ std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const
   return own;
 }
 
+LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance) {
+  std::vector<double> weights = initial_weights(run.classes(), run.preprocessing(), settings.initial_score);
+  const std::vector<Window> windows = windows_of(settings);
+  std::vector<Candidate> candidates;
+  for (const Window& window : windows) {
+    candidates.push_back({setting_of(window), std::vector<double>(weights.size(), 0.0)});
+  }
+  for (std::uint64_t round = 1; round <= settings.rounds; ++round) {
+    advance(round, weights);
+    for (std::size_t m = 0; m < windows.size(); ++m) {
+      if (round < windows[m].first || round > windows[m].last) continue;
+      for (std::size_t e = 0; e < weights.size(); ++e) candidates[m].weights[e] += weights[e];
+    }
+  }
+  for (std::size_t m = 0; m < windows.size(); ++m) {
+    const auto length = static_cast<double>(windows[m].last - windows[m].first + 1);
+    for (double& entry : candidates[m].weights) entry /= length;
+  }
+  run.end_phase("rounds");
+  return fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
+}
+
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule) {
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
   run.keep_rows();
@@ -158,13 +180,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     lattice_directions.emplace(directions, lattice);
     prior.emplace(Prior{*lattice_directions, run.preprocessing().dim()});
   }
-  std::vector<double> weights = initial_weights(run.classes(), run.preprocessing(), settings.initial_score);
-  const std::vector<Window> windows = windows_of(settings);
-  std::vector<Candidate> candidates;
-  for (const Window& window : windows) {
-    candidates.push_back({setting_of(window), std::vector<double>(weights.size(), 0.0)});
-  }
-  for (std::uint64_t round = 1; round <= settings.rounds; ++round) {
+  LinearScores scores = iterate_rounds(run, settings, [&](std::uint64_t round, std::vector<double>& weights) {
     const LatticeWeights point(weights, lattice);
     const GradientPoint at{point, settings.loss, prior ? &*prior : nullptr};
     const Release release = run.release(settings.release, &at);
@@ -175,17 +191,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
       rule->step({round, gradient, block.sigma() / unit, release}, weights);
     });
     run.ranks().broadcast(weights);
-    for (std::size_t m = 0; m < windows.size(); ++m) {
-      if (round < windows[m].first || round > windows[m].last) continue;
-      for (std::size_t e = 0; e < weights.size(); ++e) candidates[m].weights[e] += weights[e];
-    }
-  }
-  for (std::size_t m = 0; m < windows.size(); ++m) {
-    const auto length = static_cast<double>(windows[m].last - windows[m].first + 1);
-    for (double& entry : candidates[m].weights) entry /= length;
-  }
-  run.end_phase("rounds");
-  LinearScores scores = fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
+  });
   scores.prototypes = without_intercept(directions, lattice.dim, run.preprocessing().dim());
   return scores;
 }

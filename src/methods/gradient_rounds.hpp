@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -82,9 +83,16 @@ nlohmann::json to_json(const RoundSettings& settings);
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own);
 
+/// From W_(t-1) to W_t, the same on every rank; t from 1. Collective.
+using Advance = std::function<void(std::uint64_t round, std::vector<double>& weights)>;
+
 /// Scores of W_T, of (W_1 + ... + W_T) / T, or of a chosen average of consecutive iterates, after T rounds from W_0:
-/// zero, but for the intercept's weights. The same on every rank. Collective. Preconditions (asserted): the coordinator
-/// has a rule; other ranks need none. Errors: as TrainingRun::release and LatticeWeights; what the rule throws.
+/// zero, but for the intercept's weights. The same on every rank. Collective. Errors: what `advance` throws.
+LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance);
+
+/// iterate_rounds where a round is a release at W_(t-1) and a step. Collective. Preconditions (asserted): the
+/// coordinator has a rule; other ranks need none. Errors: as TrainingRun::release and LatticeWeights; what the rule
+/// throws.
 ///
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
 /// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.

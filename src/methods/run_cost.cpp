@@ -56,6 +56,9 @@ PhaseWork work_of(const ReleaseRequest& request, const FitOptions& options, cons
   const double rows_used = rows * request.sampling_rate;
   const auto labels = static_cast<double>(options.most_labels());
   const bool in_rounds = is_round(request);
+  // The local steps of silos send nothing.
+  const bool has_silos = in_rounds && options.method == Method::kFedavg;
+  const double sums = has_silos ? rounds / static_cast<double>(options.local_steps.value()) : rounds;
   const bool is_whitened = options.method == Method::kFc && request.name == "gram";
   const bool passes_once = in_rounds && keeps_rows(options, plan, job.rows_here);
   work.rows_prepared = rows * (passes_once ? 1.0 : rounds);
@@ -64,10 +67,10 @@ PhaseWork work_of(const ReleaseRequest& request, const FitOptions& options, cons
     work.product_macs += rounds * multiply_adds_of(block, request, rows_used, labels);
     if (block.name == "gradient") {
       work.round_macs += rounds * (options.warm_start ? 3.0 : 2.0) * rows_used * elements;
-      work.words_down += rounds * elements;  // the weights
+      work.words_down += sums * elements;  // the weights
     }
     work.serial_flops += rounds * flops_of(block, request, is_whitened);
-    work.words_up += rounds * elements;
+    work.words_up += sums * elements;
     // Owners of class Gram matrices draw their noise at the same time.
     const double drawn_at_once =
         request.in_parts && block.triangles > 1 ? std::min<double>(job.ranks, static_cast<double>(kGramsAtOnce)) : 1.0;

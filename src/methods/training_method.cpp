@@ -19,6 +19,9 @@ bool passes_once(const FitOptions& options) {
          (options.method == Method::kLs && options.shared_gram);
 }
 
+// Enough to save most messages; with many more, silos of few classes drift apart.
+constexpr std::uint64_t kLocalSteps = 5;
+
 constexpr std::size_t kMostFeaturesOfGram = 4096;
 
 std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
@@ -39,8 +42,10 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t byt
                     input_dim));
   }
   const bool in_rounds = options.method == Method::kFc || options.method == Method::kGd ||
-                         options.method == Method::kAdam || options.method == Method::kNewton;
+                         options.method == Method::kAdam || options.method == Method::kNewton ||
+                         options.method == Method::kFedavg;
   if (in_rounds && !options.loss && options.most_labels() > 1) options.loss = Loss::kSigmoid;
+  if (options.method == Method::kFedavg && !options.local_steps) options.local_steps = kLocalSteps;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
   if (!options.memory_mib) {
     const std::size_t most = std::clamp<std::uint64_t>(bytes_for_rank >> 21, kMemoryMib, kMostMemoryMibOfKeptRows);
@@ -69,6 +74,8 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
       return make_adam_method(options);
     case Method::kNewton:
       return make_newton_method(options);
+    case Method::kFedavg:
+      return make_federated_averaging_method(options);
     case Method::kAuto:
       break;
   }

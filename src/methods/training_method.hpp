@@ -62,6 +62,7 @@ std::unique_ptr<TrainingMethod> make_whitened_descent_method(const FitOptions& o
 std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_federated_averaging_method(const FitOptions& options);
 
 /// Share of mu^2 for the Gram matrices of `ls`, shared or by class.
 double least_squares_gram_share(const FitOptions& options);

@@ -72,6 +72,13 @@ Release TrainingRun::release(std::string_view name, const GradientPoint* point) 
   return std::move(*release);
 }
 
+Release TrainingRun::release_of_own_rows(std::string_view name, const GradientPoint& point) {
+  DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0 && (!watcher_ || ranks_.size() == 1));
+  Release release = releaser_.release_of_each_rank(name, local_statistic(plan_.request(name), rows_, &point));
+  if (watcher_) watcher_(release);
+  return release;
+}
+
 // Whether the next of what is recorded is on disk already.
 bool TrainingRun::takes_recorded() {
   if (recorded_ == 0) return false;

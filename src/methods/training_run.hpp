@@ -57,6 +57,12 @@ class TrainingRun {
   /// every rank. Errors: as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const GradientPoint* point = nullptr);
 
+  /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
+  /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
+  /// soon after one fails. Preconditions (asserted): nothing is recorded; with more ranks nobody watches. Errors: as
+  /// release.
+  Release release_of_own_rows(std::string_view name, const GradientPoint& point);
+
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
   /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective.
   /// Precondition (asserted): there are public rows. Errors: as for_each_lattice_chunk.

@@ -89,9 +89,10 @@ RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> b
 
 RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher) {
   std::vector<RowDigest> by_class(inputs.plan.classes, RowDigest{});
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) { hasher.accumulate(chunk, by_class, inputs.plan.threads); });
   RowDigest whole{};
-  for (const RowDigest& digest : by_class) add_to(whole, digest);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    add_to(whole, hasher.accumulate(chunk, by_class, inputs.plan.threads));
+  });
   return whole;
 }
 

@@ -98,7 +98,7 @@ std::string case_name(const testing::TestParamInfo<BadCase>& bad) {
 INSTANTIATE_TEST_SUITE_P(TrainingFiles, BadInputAloneTest, testing::ValuesIn(alone(bad_training_files())), case_name);
 INSTANTIATE_TEST_SUITE_P(TrainingFiles, BadInputOnRanksTest, testing::ValuesIn(on_ranks(bad_training_files())),
                          case_name);
-INSTANTIATE_TEST_SUITE_P(Options, BadInputAloneTest, testing::ValuesIn(bad_options()), case_name);
+INSTANTIATE_TEST_SUITE_P(Options, BadInputAloneTest, testing::ValuesIn(alone(bad_options())), case_name);
 INSTANTIATE_TEST_SUITE_P(Options, BadInputOnRanksTest, testing::ValuesIn(on_ranks(bad_options())), case_name);
 INSTANTIATE_TEST_SUITE_P(ModelsAndOutputs, BadInputAloneTest, testing::ValuesIn(bad_models_and_outputs()), case_name);
 INSTANTIATE_TEST_SUITE_P(ModelsAndOutputs, BadInputOnRanksTest, testing::ValuesIn(on_ranks(bad_models_and_outputs())),

@@ -156,13 +156,29 @@ class LauncherTest : public CostTest {
 };
 
 TEST_F(LauncherTest, WrongWordsAreUsageErrors) {
-  for (const std::string words :
-       {"launch/scaling", "launch/scaling out 0", "launch/scaling out two", "launch/scale-imagenet",
-        "launch/scale-imagenet --rows 10", "launch/scale-imagenet out --rows ten",
-        "launch/scale-imagenet out --rows 1x", "launch/scale-imagenet out --cats 3", "bench/compare --rows",
-        "bench/compare --rows 0", "bench/compare --dogs 3", "bench/predict --rows ten", "bench/predict --dogs 3",
-        "launch/slurm/ranks", "launch/slurm/ranks 2", "launch/slurm/preflight 2", "launch/slurm/preflight 2 predict",
-        "launch/slurm/preflight two fit"}) {
+  for (const std::string words : {"launch/scaling",
+                                  "launch/scaling out 0",
+                                  "launch/scaling out two",
+                                  "launch/scale-imagenet",
+                                  "launch/simulate-silos",
+                                  "launch/simulate-silos data",
+                                  "launch/simulate-silos absent 3",
+                                  "launch/simulate-silos . 3 --silos 0",
+                                  "launch/simulate-silos . 3 --partition fair",
+                                  "launch/scale-imagenet --rows 10",
+                                  "launch/scale-imagenet out --rows ten",
+                                  "launch/scale-imagenet out --rows 1x",
+                                  "launch/scale-imagenet out --cats 3",
+                                  "bench/compare --rows",
+                                  "bench/compare --rows 0",
+                                  "bench/compare --dogs 3",
+                                  "bench/predict --rows ten",
+                                  "bench/predict --dogs 3",
+                                  "launch/slurm/ranks",
+                                  "launch/slurm/ranks 2",
+                                  "launch/slurm/preflight 2",
+                                  "launch/slurm/preflight 2 predict",
+                                  "launch/slurm/preflight two fit"}) {
     SCOPED_TRACE(words);
     const ScriptRun done = script(words);
     EXPECT_EQ(done.exit_code, 2) << done.out;
@@ -178,6 +194,24 @@ TEST_F(LauncherTest, ScalingWritesATableAndAPicture) {
   EXPECT_THAT(rows[3], testing::MatchesRegex("gram,weak,1,1,64,8,,[0-9.e-]+,[0-9.e-]+,1.000"));
   EXPECT_THAT(rows[8], testing::MatchesRegex("round,weak,2,1,128,8,3,[0-9.e-]+,[0-9.e-]+,[0-9.]+"));
   EXPECT_THAT(read_bytes(folder_ / "out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr("round strong")));
+}
+
+// The script itself ends with 1 where a model over silos is not that of the pooled rows.
+TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
+  ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);
+  const ScriptRun done = script(
+      "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean "
+      "--method fedavg --rounds 6 --out table");
+  ASSERT_EQ(done.exit_code, 0) << done.out;
+  const auto rows = lines_of(read_bytes(folder_ / "table/silos.md"));
+  ASSERT_EQ(rows.size(), 7u) << "a line, a blank, a head of two lines, three methods";
+  EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*"));
+  EXPECT_THAT(rows[6], testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| no \\| 7 \\|.*"));
+  const json told = json::parse(read_bytes(folder_ / "table/silos.json"));
+  ASSERT_EQ(told.size(), 3u);
+  // The centre: d + 1 words up, d down. A round: K (d + 1) words up and down.
+  EXPECT_EQ(told[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "table"), {}), 2);  // no silo's files
 }
 
 TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {

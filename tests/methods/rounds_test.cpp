@@ -224,6 +224,40 @@ TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
   for (std::size_t e = 0; e < ball.weights.size(); ++e) EXPECT_NEAR(inside.weights[e], ball.weights[e], 1e-6);
 }
 
+TEST_F(RoundsTest, FederatedAveragingOfOneSiloIsDescentBitForBit) {
+  for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
+    FitOptions options = options_of(Method::kGd);
+    options.loss = loss;
+    options.rounds = 12;
+    const LinearScores descent = fit(options);
+    options.method = Method::kFedavg;
+    for (const std::uint64_t local_steps : {1, 3, 12}) {
+      options.local_steps = local_steps;
+      options.rounds = 12 / local_steps;
+      const LinearScores federated = fit(options);
+      EXPECT_EQ(federated.weights, descent.weights) << to_string(loss) << " " << local_steps;
+      EXPECT_EQ(federated.bias, descent.bias);
+    }
+  }
+}
+
+TEST_F(RoundsTest, FederatedAveragingOfOneSiloHasTheNoiseOfDescent) {
+  FitOptions options = options_of(Method::kGd);
+  options.budget.non_private = false;
+  options.budget.mu = 2.0;
+  options.rounds = 300;
+  const NoisePlan descent = *plan_fit(options, kInputDim).noise;
+  const double accuracy = training_accuracy(fit(options));
+  options.method = Method::kFedavg;
+  options.rounds.reset();
+  options = resolved(options, kInputDim);
+  const NoisePlan federated = *plan_fit(options, kInputDim).noise;
+  EXPECT_EQ(federated.mu, descent.mu);
+  EXPECT_EQ(federated.release("gradient").rounds, 300u);  // 60 rounds of 5 steps
+  EXPECT_EQ(federated.release("gradient").block("gradient").sigma, descent.release("gradient").block("gradient").sigma);
+  EXPECT_NEAR(training_accuracy(fit(options)), accuracy, 0.05);  // one draw each, of seeded noise
+}
+
 TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
   for (const Method method : {Method::kFc, Method::kGd, Method::kAdam}) {
     FitOptions options = options_of(method);

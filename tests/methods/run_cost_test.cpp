@@ -75,6 +75,16 @@ TEST(RunCost, ARoundIsCountedMultiplicationByMultiplication) {
   EXPECT_EQ(total(run_of(Method::kAdam, kClasses, 64, 11), job_of(kRows)).round_macs, 11.0 * counted);
 }
 
+TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {
+  const PlannedFit run = run_of(Method::kFedavg);  // 5 rounds of 5 steps
+  const PhaseWork work = total(run, job_of(kRows, 4));
+  const PhaseWork descent = total(run_of(Method::kGd, kClasses, 64, 25), job_of(kRows, 4));
+  EXPECT_EQ(work.round_macs, descent.round_macs);
+  EXPECT_EQ(work.words_up, 5.0 * kClasses * (kDim + 1));
+  EXPECT_EQ(work.words_down, 5.0 * kClasses * (kDim + 1));
+  EXPECT_EQ(descent.words_up, 25.0 * kClasses * (kDim + 1));
+}
+
 TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
   const auto macs = [](std::size_t classes) {
     PlannedFit run = run_of(Method::kLs, classes);

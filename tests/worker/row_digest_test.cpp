@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data_files.hpp"
 #include <gtest/gtest.h>
 
 namespace dpreduce {
@@ -143,6 +144,29 @@ TEST(RowDigest, CoversTheWholeSetOfARowsClasses) {
     }
   }
   EXPECT_EQ(digest_of_sets({{-5, -1}, {2, 3}}), digest_of_sets({{2, 3}})) << "more classes than slots: nowhere";
+}
+
+TEST(RowDigest, OfAWorkersRowsCountsThoseOfNoClassAndOfSeveralOnce) {
+  const TemporaryFolder folder;
+  write_features(folder / "x.npy", 3, kDim, 0.1F);
+  const RowTransform transform(
+      {.input_dim = kDim, .pool = 1, .normalize = Normalize::kNone, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
+  const RowHasher hasher(secret_of(1), kDim);
+  const StreamPlan plan{kClasses, BadRows::kFail, 1 << 16, 1, 2};
+  const auto digest_of_file = [&](const std::string& sets) {
+    write_bytes(folder / "y.npy", npy_header_bytes(npy_text("|u1", "(3, 4)")) + sets);
+    WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+    RowDigest whole{};
+    std::vector<RowDigest> by_class(kClasses);
+    for_each_lattice_chunk(
+        rows, transform, plan, [&](const LatticeRows& chunk) { add_to(whole, hasher.accumulate(chunk, by_class, 1)); },
+        [](double) {});
+    const OnChunk silent = [](double) {};
+    EXPECT_EQ(digest_of_rows({rows, transform, plan, silent}, hasher), whole);
+    return whole;
+  };
+  EXPECT_NE(digest_of_file(std::string("\1\1\0\0\0\0\1\0\0\0\0\0", 12)),
+            digest_of_file(std::string("\1\1\0\0\0\0\1\0\0\0\0\1", 12)));
 }
 
 TEST(RowDigest, RowsMustHaveItsDimension) {

@@ -9,7 +9,7 @@
 namespace dpreduce {
 
 enum class OutputFormat { kText, kJson };
-enum class Method { kAuto, kMean, kLs, kFc, kGd, kAdam, kNewton, kFisher };
+enum class Method { kAuto, kMean, kLs, kFc, kGd, kAdam, kNewton, kFisher, kFedavg };
 /// How a row is compared with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
@@ -64,6 +64,14 @@ enum class SelectionMechanism { kExponential, kPermuteAndFlip };
 enum class MechanismKind { kGaussian, kSubsampled, kExponential, kLaplace, kPure };
 /// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
 enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
+/// How the rows of one data set are spread over simulated silos.
+enum class Partition {
+  kIid,          ///< evenly, at random
+  kDirichlet,    ///< the rows of each class in shares drawn from a Dirichlet distribution
+  kClasses,      ///< each silo holds rows of a few classes only
+  kQuantity,     ///< at random, the silos' sizes in shares drawn from a Dirichlet distribution
+  kFeatureShift  ///< evenly, at random; each silo's rows are rotated and moved by a transformation of its own
+};
 enum class BenchKind { kGram, kNoise, kReduce, kRound };
 
 /// spellings<E>: every value of E with its spelling, in the order in which help lists them.
@@ -78,7 +86,8 @@ inline constexpr std::array spellings<Method>{
     std::pair{std::string_view{"auto"}, Method::kAuto},     std::pair{std::string_view{"mean"}, Method::kMean},
     std::pair{std::string_view{"ls"}, Method::kLs},         std::pair{std::string_view{"fc"}, Method::kFc},
     std::pair{std::string_view{"gd"}, Method::kGd},         std::pair{std::string_view{"adam"}, Method::kAdam},
-    std::pair{std::string_view{"newton"}, Method::kNewton}, std::pair{std::string_view{"fisher"}, Method::kFisher}};
+    std::pair{std::string_view{"newton"}, Method::kNewton}, std::pair{std::string_view{"fisher"}, Method::kFisher},
+    std::pair{std::string_view{"fedavg"}, Method::kFedavg}};
 template <>
 inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
                                               std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};
@@ -125,6 +134,13 @@ template <>
 inline constexpr std::array spellings<ClassMeans>{
     std::pair{std::string_view{"neural-collapse"}, ClassMeans::kNeuralCollapse},
     std::pair{std::string_view{"gaussian-mixture"}, ClassMeans::kGaussianMixture}};
+template <>
+inline constexpr std::array spellings<Partition>{
+    std::pair{std::string_view{"iid"}, Partition::kIid},
+    std::pair{std::string_view{"dirichlet"}, Partition::kDirichlet},
+    std::pair{std::string_view{"classes"}, Partition::kClasses},
+    std::pair{std::string_view{"quantity"}, Partition::kQuantity},
+    std::pair{std::string_view{"feature-shift"}, Partition::kFeatureShift}};
 template <>
 inline constexpr std::array spellings<BenchKind>{
     std::pair{std::string_view{"gram"}, BenchKind::kGram}, std::pair{std::string_view{"noise"}, BenchKind::kNoise},

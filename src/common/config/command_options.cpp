@@ -26,9 +26,13 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   app.add_option("--gram-share", options.gram_share, "ls, fc: share of mu^2 that the Gram matrix takes")
       ->group("Method");
-  add_count(app, "--rounds", options.rounds,
-            "fc, gd, adam, newton: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6; "
-            "on samples at most 400")
+  add_count(
+      app, "--rounds", options.rounds,
+      "fc, gd, adam, newton, fedavg: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6, 60; "
+      "on samples at most 400")
+      ->group("Method");
+  add_count(app, "--local-steps", options.local_steps,
+            "fedavg: gradient steps of each silo (rank) on its own rows in a round; default: 5")
       ->group("Method");
   app.add_option("--batch", options.batch,
                  "gd, adam: a row enters a round by a secret coin of this probability (Poisson sampling); accounted by "
@@ -37,15 +41,15 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   add_optional_choice(
       app, "--loss", options.loss,
-      "fc, gd, adam, newton: what is descended on; default: softmax, or sigmoid with --max-labels above "
+      "fc, gd, adam, newton, fedavg: what is descended on; default: softmax, or sigmoid with --max-labels above "
       "1")
       ->group("Method");
   add_optional_choice(app, "--iterate", options.iterate,
-                      "fc, gd, adam, newton: the last weights, or the average of all rounds'; default: last")
+                      "fc, gd, adam, newton, fedavg: the last weights, or the average of all rounds'; default: last")
       ->group("Method");
   app.add_option(
          "--learning-rate", options.learning_rate,
-         "gd: W changes by so much of a round's summed gradient; adam: by so much an entry; default: chosen from "
+         "gd, fedavg: W changes by so much of a summed gradient; adam: by so much an entry; default: chosen from "
          "noised values")
       ->group("Method");
   app.add_option("--radius", options.radius, "gd: W is kept within this Frobenius norm; default: not")->group("Method");
@@ -226,6 +230,7 @@ void CommandOptions::declare_synth(CLI::App& app) {
   CLI::App& synth = *app.add_subcommand("synth", "write synthetic features and labels as .npy");
   synth.require_subcommand(0, 1);
   declare_sanitize(synth);
+  declare_partition(synth);
   synth.add_option("--out", synth_.out_dir,
                    "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy");
   add_choice(synth, "--kind", synth_.kind, "simplex frame with perturbations, or Gaussians around class means");
@@ -270,6 +275,39 @@ void CommandOptions::declare_sanitize(CLI::App& synth) {
   sanitize.footer(
       "Examples:\n"
       "  dpreduce synth sanitize --x x.npy --y y.npy --clip 1 --epsilon 8 --delta 1e-6 --out sanitised");
+}
+
+void CommandOptions::declare_partition(CLI::App& synth) {
+  CLI::App& partition =
+      *synth.add_subcommand("partition", "one data set as the files of simulated silos: a tool for public data");
+  add_files(partition, "--x", partition_.x, "features")->required();
+  add_files(partition, "--y", partition_.y, "labels")->required();
+  partition.add_option("--out", partition_.out_dir, "folder for silo0/x.npy, silo0/y.npy, silo1/x.npy, ...")
+      ->required();
+  add_count(partition, "--classes", partition_.classes, "K")->required();
+  add_count(partition, "--silos", partition_.silos, "how many")->required();
+  add_count(partition, "--first-silo", partition_.first_silo, "number of the first: that of the rank it is for")
+      ->capture_default_str();
+  add_choice(partition, "--scheme", partition_.scheme, "which rows are whose");
+  partition.add_option("--alpha", partition_.alpha,
+                       "dirichlet, quantity: shares are drawn from Dirichlet(alpha, ..., alpha); small: uneven");
+  add_count(partition, "--classes-per-silo", partition_.classes_per_silo, "classes: so many in each silo");
+  partition.add_option("--rotation", partition_.rotation,
+                       "feature-shift: angle that each silo turns every row by, its own way; degrees");
+  partition.add_option("--offset", partition_.offset,
+                       "feature-shift: added to or taken from each feature, by the silo's own signs");
+  add_count(partition, "--seed", partition_.seed, "same seed, same bytes")->capture_default_str();
+  add_format(partition, partition_.format);
+  add_config(partition);
+  partition.footer(
+      "The exact rows and classes of each silo are printed: for simulations, not for private data.\n"
+      "Examples:\n"
+      "  dpreduce synth partition --x x.npy --y y.npy --classes 10 --silos 8 --scheme dirichlet --alpha 0.3 --out "
+      "silos\n"
+      "  dpreduce synth partition --x 'x_*.npy' --y 'y_*.npy' --classes 10 --silos 5 --scheme classes "
+      "--classes-per-silo 2 --out silos --format json\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'silos/silo{rank}/x.npy' --train-y 'silos/silo{rank}/y.npy' --classes 10 "
+      "--mu 1");
 }
 
 void CommandOptions::declare_inspect(CLI::App& app) {
@@ -372,6 +410,7 @@ Command CommandOptions::chosen(const CLI::App& app) const {
   if (got(app, "privacy")) return chosen_privacy(*app.get_subcommand("privacy"));
   if (got(app, "synth")) {
     if (got(*app.get_subcommand("synth"), "sanitize")) return validated(sanitize_);
+    if (got(*app.get_subcommand("synth"), "partition")) return validated(partition_);
     return validated(synth_);
   }
   if (got(app, "inspect")) return validated(inspect_);

@@ -23,6 +23,7 @@ class CommandOptions {
   void declare_ledger(CLI::App& app);
   void declare_synth(CLI::App& app);
   void declare_sanitize(CLI::App& synth);
+  void declare_partition(CLI::App& synth);
   void declare_inspect(CLI::App& app);
   void declare_audit(CLI::App& app);
   void declare_bench(CLI::App& app);
@@ -47,6 +48,7 @@ class CommandOptions {
   LedgerVerifyOptions ledger_verify_;
   SynthOptions synth_;
   SanitizeOptions sanitize_;
+  PartitionOptions partition_;
   InspectOptions inspect_;
   AuditOptions audit_;
   BenchOptions bench_;

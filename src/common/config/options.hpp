@@ -50,7 +50,8 @@ struct FitOptions {
   std::optional<double> alpha;          ///< ls: weight of all rows beside a class's own; empty: as the method likes it
   std::optional<double> lambda;         ///< ls: ridge, in feature units squared; empty: from the noise
   std::optional<std::uint64_t> rounds;  ///< of training; empty: as the method likes it
-  std::optional<double> batch;          ///< gd, adam: sampling rate of a row in a round, below 1; empty: all rows
+  std::optional<std::uint64_t> local_steps;  ///< fedavg: of a silo, in a round; empty: as the method likes it
+  std::optional<double> batch;               ///< gd, adam: sampling rate of a row in a round, below 1; empty: all rows
   std::optional<Loss> loss;             ///< of training rounds; empty: softmax, or sigmoid for rows of several classes
   std::optional<double> learning_rate;  ///< gd, adam; empty: chosen by public knowledge and noised values
   std::optional<double> radius;         ///< gd: Frobenius norm that W is kept within; empty: none
@@ -194,6 +195,23 @@ struct SanitizeOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
+/// `synth partition`: one data set as the files of simulated silos.
+struct PartitionOptions {
+  std::vector<std::string> x;
+  std::vector<std::string> y;
+  std::string out_dir;
+  std::size_t classes = 0;
+  std::size_t silos = 0;
+  std::size_t first_silo = 0;  ///< number of the first
+  Partition scheme = Partition::kIid;
+  std::optional<double> alpha;                  ///< of the Dirichlet distribution; kDirichlet, kQuantity
+  std::optional<std::size_t> classes_per_silo;  ///< kClasses
+  std::optional<double> rotation;               ///< degrees; kFeatureShift
+  std::optional<double> offset;                 ///< of each feature; kFeatureShift
+  std::uint64_t seed = 0;
+  OutputFormat format = OutputFormat::kText;
+};
+
 struct InspectOptions {
   RowsOptions rows;
   std::size_t classes = 0;
@@ -239,8 +257,9 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
-                             ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions,
-                             SynthOptions, SanitizeOptions, InspectOptions, AuditOptions, BenchOptions>;
+using Command =
+    std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
+                 ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions, SynthOptions,
+                 SanitizeOptions, PartitionOptions, InspectOptions, AuditOptions, BenchOptions>;
 
 }  // namespace dpreduce

@@ -27,6 +27,8 @@ constexpr double kFewestCanaries = 100;
 constexpr double kMostCanaries = 1e6;
 constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
 constexpr double kMostSeconds = 1e6;
+constexpr std::size_t kMostSilos = std::size_t{1} << 20;
+constexpr double kHalfTurn = 180.0;  // degrees
 
 void check_range(const char* option, double value, double smallest, double largest) {
   if (!(value >= smallest && value <= largest)) {
@@ -66,16 +68,22 @@ void check_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
   if (has_x != has_y) throw UsageError(fmt::format("{} and {} go together: {} is missing", x, y, has_x ? y : x));
 }
 
-constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton";
+constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton, fedavg";
 
 bool trains_in_rounds(Method method) {
   return method == Method::kAuto || method == Method::kFc || method == Method::kGd || method == Method::kAdam ||
-         method == Method::kNewton;
+         method == Method::kNewton || method == Method::kFedavg;
 }
 
 // An option that the method would not look at is a misunderstanding.
 void check_used(const char* option, bool is_given, bool is_used, const char* methods) {
   if (is_given && !is_used) throw UsageError(fmt::format("{} goes with --method {}", option, methods));
+}
+
+void check_local_steps(const FitOptions& options) {
+  check_used("--local-steps", options.local_steps.has_value(), options.method == Method::kFedavg, "fedavg");
+  if (options.method != Method::kFedavg) return;
+  if (options.local_steps) check_range("--local-steps", static_cast<double>(*options.local_steps), 1, kMostRounds);
 }
 
 void check_training_rounds(const FitOptions& options) {
@@ -84,13 +92,16 @@ void check_training_rounds(const FitOptions& options) {
   check_used("--rounds", options.rounds.has_value(), in_rounds, kMethodsOfRounds);
   check_used("--loss", options.loss.has_value(), in_rounds, kMethodsOfRounds);
   check_used("--iterate", options.iterate.has_value(), in_rounds, kMethodsOfRounds);
-  const bool has_rate = method == Method::kGd || method == Method::kAdam;
-  check_used("--learning-rate", options.learning_rate.has_value(), has_rate, "gd and adam; others choose their steps");
+  const bool has_rate = method == Method::kGd || method == Method::kAdam || method == Method::kFedavg;
+  check_used("--learning-rate", options.learning_rate.has_value(), has_rate,
+             "gd, adam and fedavg; others choose their steps");
   check_used("--radius", options.radius.has_value(), method == Method::kGd, "gd");
   const bool has_gram = method == Method::kAuto || method == Method::kLs || method == Method::kFc;
   check_used("--gram-share", options.gram_share.has_value(), has_gram, "ls or fc");
   check_share("--gram-share", options.gram_share);
-  check_used("--warm-start", options.warm_start, in_rounds && method != Method::kNewton, "fc, gd or adam");
+  check_used("--warm-start", options.warm_start, in_rounds && method != Method::kNewton && method != Method::kFedavg,
+             "fc, gd or adam");
+  check_local_steps(options);
   if (options.warm_start && options.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
     throw UsageError(fmt::format("--warm-start with --loss {}: the residual loss is one of probabilities; use softmax",
                                  to_string(*options.loss)));
@@ -110,6 +121,11 @@ void check_training_rounds(const FitOptions& options) {
 
 void check_choice(const FitOptions& options) {
   check_both_or_none("--validation-x", !options.validation.x.empty(), "--validation-y", !options.validation.y.empty());
+  if (options.choose && options.method == Method::kFedavg) {
+    throw UsageError(
+        "--choose with --method fedavg: each silo's gradients have noise of their own, and a choice would need exact "
+        "counts of all silos' rows; leave it out");
+  }
   check_used("--choose", options.choose, trains_in_rounds(options.method) || options.method == Method::kLs,
              "ls, fc, gd, adam or newton; others have nothing to choose");
   const bool has_validation_rows = !options.validation.x.empty();
@@ -228,6 +244,11 @@ void check_checkpoint(const FitOptions& options) {
     throw UsageError(
         "--checkpoint with --method ls: its one release is made in parts, which nobody holds together; "
         "use --resume alone, or --shared-gram");
+  }
+  if (options.method == Method::kFedavg) {
+    throw UsageError(
+        "--checkpoint with --method fedavg: it keeps what the coordinator gets, and noised gradients stay with their "
+        "silos; use --resume alone");
   }
 }
 
@@ -366,6 +387,48 @@ SynthOptions validated(SynthOptions options) {
 SanitizeOptions validated(SanitizeOptions options) {
   check_positive("--clip", options.clip_norm);
   if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  return options;
+}
+
+PartitionOptions validated(PartitionOptions options) {
+  check_classes(options.classes);
+  if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  check_range("--silos", static_cast<double>(options.silos), 1, static_cast<double>(kMostSilos));
+  check_range("--first-silo", static_cast<double>(options.first_silo), 0, static_cast<double>(kMostSilos));
+  const Partition scheme = options.scheme;
+  const auto check_scheme = [](const char* option, bool is_given, bool is_used, const char* schemes) {
+    if (is_given && !is_used) throw UsageError(fmt::format("{} goes with --scheme {}", option, schemes));
+  };
+  const bool has_shares = scheme == Partition::kDirichlet || scheme == Partition::kQuantity;
+  check_scheme("--alpha", options.alpha.has_value(), has_shares, "dirichlet or quantity");
+  if (has_shares && !options.alpha) {
+    throw UsageError(fmt::format("--scheme {}: say with --alpha how uneven shares are", to_string(scheme)));
+  }
+  if (options.alpha) check_positive("--alpha", *options.alpha);
+  const bool deals_classes = scheme == Partition::kClasses;
+  check_scheme("--classes-per-silo", options.classes_per_silo.has_value(), deals_classes, "classes");
+  if (deals_classes) {
+    if (!options.classes_per_silo) throw UsageError("--scheme classes: say with --classes-per-silo how many");
+    const std::size_t held = *options.classes_per_silo;
+    if (held < 1 || held > options.classes) {
+      throw UsageError(
+          fmt::format("--classes-per-silo {}: must be from 1 to {}, the number of classes", held, options.classes));
+    }
+    if (options.silos < (options.classes + held - 1) / held) {
+      throw UsageError(
+          fmt::format("--classes-per-silo {}: {} silos hold {} of {} classes at most, and every row needs a "
+                      "silo; give more silos or classes",
+                      held, options.silos, options.silos * held, options.classes));
+    }
+  }
+  const bool shifts = scheme == Partition::kFeatureShift;
+  check_scheme("--rotation", options.rotation.has_value(), shifts, "feature-shift");
+  check_scheme("--offset", options.offset.has_value(), shifts, "feature-shift");
+  if (shifts && !options.rotation && !options.offset) {
+    throw UsageError("--scheme feature-shift: say with --rotation or --offset how large the shift is");
+  }
+  if (options.rotation) check_range("--rotation", *options.rotation, 0, kHalfTurn);
+  if (options.offset) check_positive("--offset", *options.offset);
   return options;
 }
 

@@ -16,6 +16,7 @@ ComposeOptions validated(ComposeOptions options);
 SplitOptions validated(SplitOptions options);
 SynthOptions validated(SynthOptions options);
 SanitizeOptions validated(SanitizeOptions options);
+PartitionOptions validated(PartitionOptions options);
 InspectOptions validated(InspectOptions options);
 AuditOptions validated(AuditOptions options);
 BenchOptions validated(BenchOptions options);

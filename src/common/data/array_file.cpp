@@ -131,6 +131,22 @@ void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, st
   }
 }
 
+void ArrayFile::read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out) {
+  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  DPREDUCE_ASSERT(out.size() == count * row_bytes());
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t block = std::min(rows_per_block(), count - done);
+    const std::span<const std::byte> stored = stored_rows(first_row + done, block, scratch_);
+    std::copy(stored.begin(), stored.end(), out.begin() + static_cast<std::ptrdiff_t>(done * row_bytes()));
+    done += block;
+  }
+  if (byte_order_ == ByteOrder::kLittle) return;
+  const std::size_t element = size_of(dtype_);
+  for (auto first = out.begin(); first != out.end(); first += static_cast<std::ptrdiff_t>(element)) {
+    std::reverse(first, first + static_cast<std::ptrdiff_t>(element));
+  }
+}
+
 StoredFloats ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
   return {};
 }

@@ -53,6 +53,11 @@ class ArrayFile {
   /// a label is none of 0 .. classes - 1, an entry of zeros and ones is neither, or these have not `classes` columns.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
 
+  /// Writes rows as they are stored, in C order and little-endian. Preconditions (asserted): the rows exist; out has
+  /// count * row_bytes() bytes. BadInput where the file cannot be read.
+  void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
+  std::uint64_t row_bytes() const { return columns_ * size_of(dtype_); }
+
   /// Returns the same rows where they lie, if the file has them in memory in C order; else nothing. Valid as long as
   /// the file is open. Precondition: the file holds features.
   virtual StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const;
@@ -67,8 +72,6 @@ class ArrayFile {
  protected:
   /// Throws BadInput where `shape` has no extent (a single number), or more than 2^63 bytes.
   ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape);
-
-  std::uint64_t row_bytes() const { return columns_ * size_of(dtype_); }
 
  private:
   /// Rows in C order: a view of the file, or of `scratch` after they have been gathered there.

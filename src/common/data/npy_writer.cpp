@@ -15,7 +15,8 @@ constexpr std::size_t kPieceElements = 1 << 16;
 constexpr std::size_t kAlignment = 64;
 
 std::string header_of(DType dtype, const Shape& shape) {
-  const char* const descr = dtype == DType::kFloat16 ? "<f2" : dtype == DType::kFloat32 ? "<f4" : "<i8";
+  const char kind = is_float(dtype) ? 'f' : dtype == DType::kBool ? 'b' : to_string(dtype).front();
+  const std::string descr = fmt::format("{}{}{}", size_of(dtype) == 1 ? '|' : '<', kind, size_of(dtype));
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, to_string(shape));
   constexpr std::size_t kBeforeText = 10;
   const std::size_t whole = (kBeforeText + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
@@ -37,7 +38,6 @@ void store(Bits bits, std::byte* target) {
 }  // namespace
 
 NpyWriter::NpyWriter(const std::string& path, DType dtype, const Shape& shape) : file_(path), dtype_(dtype) {
-  DPREDUCE_ASSERT(dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kInt64);
   DPREDUCE_ASSERT(shape.size() == 1 || shape.size() == 2);
   const std::uint64_t bytes = byte_size(shape, dtype, path);
   missing_ = bytes / size_of(dtype);
@@ -77,6 +77,13 @@ void NpyWriter::append(std::span<const std::int32_t> elements) {
   DPREDUCE_ASSERT(dtype_ == DType::kInt64);
   append_encoded<std::uint64_t>(
       elements, [](std::int32_t value) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)); });
+}
+
+void NpyWriter::append_stored(std::span<const std::byte> elements) {
+  const std::size_t element = size_of(dtype_);
+  DPREDUCE_ASSERT(elements.size() % element == 0 && elements.size() / element <= missing_);
+  missing_ -= elements.size() / element;
+  file_.write(elements);
 }
 
 void NpyWriter::commit() {

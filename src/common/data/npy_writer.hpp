@@ -16,8 +16,7 @@ namespace dpreduce {
 class NpyWriter {
  public:
   /// `shape` counts all rows that will come. Takes the disk space at once.
-  /// Throws BadInput as AtomicFile does. Preconditions (asserted): dtype is float16, float32 or int64; shape has one or
-  /// two extents.
+  /// Throws BadInput as AtomicFile does. Precondition (asserted): shape has one or two extents.
   NpyWriter(const std::string& path, DType dtype, const Shape& shape);
 
   /// Appends elements in C order, in pieces of any length. float16 is rounded to nearest, ties to even.
@@ -26,6 +25,10 @@ class NpyWriter {
   void append(std::span<const float> elements);
   void append(std::span<const std::int64_t> elements);
   void append(std::span<const std::int32_t> elements);
+
+  /// Appends elements of the array's type as ArrayFile::read_stored gives them.
+  /// Preconditions (asserted): whole elements; not more than the shape has. Throws BadInput.
+  void append_stored(std::span<const std::byte> elements);
 
   /// Makes the file appear. Precondition (asserted): every element has been appended. Throws BadInput.
   void commit();

@@ -23,7 +23,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                  file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
-    shards_.push_back({path, rows, rows + file->rows(), nullptr});
+    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), nullptr});
     rows += file->rows();
   }
 }
@@ -31,6 +31,16 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
 std::uint64_t ShardedArray::rows_in_file(std::size_t shard) const {
   DPREDUCE_ASSERT(shard < shards_.size());
   return shards_[shard].end - shards_[shard].first;
+}
+
+DType ShardedArray::dtype() const {
+  const Shard& first = shards_.front();
+  for (const Shard& shard : shards_) {
+    if (shard.dtype == first.dtype) continue;
+    throw BadInput(fmt::format("{} holds {} but {} holds {}; give files of one type", first.path,
+                               to_string(first.dtype), shard.path, to_string(shard.dtype)));
+  }
+  return first.dtype;
 }
 
 std::size_t ShardedArray::shard_of(std::uint64_t row) const {
@@ -47,9 +57,10 @@ ArrayFile& ShardedArray::opened(std::size_t shard) {
     if (last.file != nullptr && !last.file->is_cheap_to_keep_open()) last.file.reset();
     wanted.file = open_array(wanted.path);
     role_ == ArrayRole::kFeatures ? wanted.file->check_holds_features() : wanted.file->check_holds_labels();
-    if (wanted.file->columns() != columns_ || wanted.file->rows() != wanted.end - wanted.first) {
-      throw BadInput(
-          fmt::format("{}: changed its shape during the run; leave data sets alone until it ends", wanted.path));
+    if (wanted.file->columns() != columns_ || wanted.file->dtype() != wanted.dtype ||
+        wanted.file->rows() != wanted.end - wanted.first) {
+      throw BadInput(fmt::format("{}: changed its shape or type during the run; leave data sets alone until it ends",
+                                 wanted.path));
     }
   }
   last_opened_ = shard;
@@ -85,6 +96,15 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
                   file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row));
+                });
+}
+
+void ShardedArray::read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out) {
+  const std::uint64_t bytes = row_bytes();
+  DPREDUCE_ASSERT(out.size() == count * bytes);
+  for_each_part(first_row, count,
+                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
+                  file.read_stored(in_file, part, out.subspan(before * bytes, part * bytes));
                 });
 }
 

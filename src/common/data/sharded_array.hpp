@@ -35,10 +35,16 @@ class ShardedArray {
   /// Number of rows in each file, for messages and plans.
   std::uint64_t rows_in_file(std::size_t shard) const;
 
+  /// The element type of all files. Throws BadInput naming two files where they differ.
+  DType dtype() const;
+  /// Bytes of a row as it is stored.  @pre as dtype.
+  std::uint64_t row_bytes() const { return columns_ * size_of(dtype()); }
+
   /// As ArrayFile's, over the whole; ranges may span files. Preconditions (asserted): the role fits; the rows exist;
   /// `out` has the right size. Throws BadInput where a file cannot be read or changed its shape since it was checked.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
+  void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
 
   /// Returns rows where they lie, if one file has them all, in memory and in C order; else nothing. Valid as long as
   /// this array lives.
@@ -56,6 +62,7 @@ class ShardedArray {
     std::string path;
     std::uint64_t first = 0;  ///< rows first .. end - 1 of the whole
     std::uint64_t end = 0;
+    DType dtype = DType::kFloat32;
     std::unique_ptr<ArrayFile> file;  ///< null while closed
   };
 

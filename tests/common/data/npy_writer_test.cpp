@@ -56,6 +56,25 @@ TEST(NpyWriter, LabelsComeFromEitherIntegerType) {
   EXPECT_EQ(NpyArray(folder / "y.npy").shape(), Shape{4});
 }
 
+TEST(NpyWriter, StoredElementsOfEveryTypeAreReadBack) {
+  const TemporaryFolder folder;
+  for (const DType dtype :
+       {DType::kBool, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kUint8, DType::kUint16,
+        DType::kUint32, DType::kUint64, DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    std::vector<std::byte> bytes(6 * size_of(dtype));
+    for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<std::byte>(k % 2);
+    NpyWriter writer(folder / "x.npy", dtype, {3, 2});
+    writer.append_stored(std::span(bytes).first(2 * size_of(dtype)));
+    writer.append_stored(std::span(bytes).subspan(2 * size_of(dtype)));
+    writer.commit();
+    NpyArray array(folder / "x.npy");
+    EXPECT_EQ(array.dtype(), dtype);
+    std::vector<std::byte> read(bytes.size());
+    array.read_stored(0, 3, read);
+    EXPECT_EQ(read, bytes);
+  }
+}
+
 TEST(NpyWriter, AnArrayWithoutRowsIsWritten) {
   const TemporaryFolder folder;
   NpyWriter writer(folder / "x.npy", DType::kFloat32, {0, 3});
@@ -78,7 +97,11 @@ TEST(NpyWriter, ElementsMustFitTypeAndShape) {
   EXPECT_THROW(floats.commit(), std::logic_error);
   NpyWriter integers(folder / "y.npy", DType::kInt64, {2});
   EXPECT_THROW(integers.append(std::span<const float>()), std::logic_error);
-  EXPECT_THROW(NpyWriter(folder / "z.npy", DType::kFloat64, {2}), std::logic_error);
+  NpyWriter doubles(folder / "z.npy", DType::kFloat64, {2});
+  EXPECT_THROW(doubles.append(std::span<const float>(three).first(2)), std::logic_error);
+  const std::vector<std::byte> stored(24);
+  EXPECT_THROW(doubles.append_stored(std::span(stored).first(12)), std::logic_error);
+  EXPECT_THROW(doubles.append_stored(stored), std::logic_error);
   EXPECT_THROW(NpyWriter(folder / "z.npy", DType::kFloat32, {2, 2, 2}), std::logic_error);
 }
 

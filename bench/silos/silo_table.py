@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""One-shot sums over silos against federated averaging. launch/simulate-silos starts this; its head says what is told."""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+PARTITIONS = {  # name: options of `dpreduce synth partition`
+    "iid": "--scheme iid",
+    "dirichlet-0.3": "--scheme dirichlet --alpha 0.3",
+    "dirichlet-0.1": "--scheme dirichlet --alpha 0.1",
+    "few-classes": "--scheme classes --classes-per-silo {few}",
+    "quantity-0.3": "--scheme quantity --alpha 0.3",
+    "feature-shift": "--scheme feature-shift --rotation 30",
+}
+METHODS = {  # name: options of `dpreduce fit`
+    "ls": "--method ls --shared-gram --center dp",
+    "mean": "--method mean --center dp",
+    "fc": "--method fc --center dp",
+    "fedavg": "--method fedavg --center dp",
+}
+DEPENDS_ON_PARTITION = {"fedavg"}
+
+
+class Failed(Exception):
+    pass
+
+
+@dataclass
+class Row:
+    partition: str
+    method: str
+    accuracy: float
+    rounds: int
+    bytes_per_silo: float
+    network_seconds: float
+    phases: dict
+    is_pooled: bool
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def partition_options(name, classes, silos):
+    """Two classes a silo, or as many as it takes for every class to have a silo."""
+    few = min(classes, max(2, -(-classes // silos)))
+    return PARTITIONS[name].format(few=few).split()
+
+
+class Federation:
+    """One partition of the data: its files, and the runs on them."""
+
+    def __init__(self, arguments, name, folder):
+        self.arguments, self.name, self.folder = arguments, name, folder
+        self.program = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
+        words = ["--x", self.data("train_x"), "--y", self.data("train_y"), "--classes", str(arguments.classes), "--silos",
+                 str(arguments.silos), "--seed", str(arguments.seed), "--out", folder]
+        run([self.program, "synth", "partition", *words, *partition_options(name, arguments.classes, arguments.silos)])
+
+    def data(self, stem):
+        return os.path.join(self.arguments.data, stem + ".npy")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def options(self, method, out):
+        a = self.arguments
+        words = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta, "--seed", a.seed,
+                                           "--ledger", self.path(out + ".jsonl"), "--out", self.path(out), "--format", "json"]
+        if method == "fedavg":
+            words += ["--rounds", a.rounds, "--local-steps", a.local_steps]
+        return [str(word) for word in words]
+
+    def over_silos(self, words):
+        """A silo a rank, each with files of its own."""
+        return json.loads(run([os.path.join(ROOT, "launch/local"), str(self.arguments.silos), *words]))
+
+    def fit(self, method):
+        files = ["--train-x", self.path("silo{rank}/x.npy"), "--train-y", self.path("silo{rank}/y.npy")]
+        plan = self.over_silos(["fit", *files, *self.options(method, "planned"), "--dry-run"])
+        test = ["--test-x", self.data("test_x"), "--test-y", self.data("test_y")]
+        report = self.over_silos(["fit", *files, *test, *self.options(method, method)])
+        return plan, report
+
+    def pooled(self, method):
+        """The same rows in one place."""
+        files = ["--train-x", self.path("silo*/x.npy"), "--train-y", self.path("silo*/y.npy")]
+        run([self.program, "fit", *files, *self.options(method, method + "-pooled")])
+
+    def same_model(self, method):
+        with open(self.path(method), "rb") as spread, open(self.path(method + "-pooled"), "rb") as pooled:
+            return spread.read() == pooled.read()
+
+    def row(self, method):
+        plan, report = self.fit(method)
+        is_pooled = method not in DEPENDS_ON_PARTITION
+        if is_pooled:
+            self.pooled(method)
+            if not self.same_model(method):
+                raise Failed(f"{method} over silos ({self.name}) is not the model of the pooled rows")
+        labels = {release["release"] for release in report["privacy"]["releases"]}
+        rounds = len(labels)
+        if "local_steps" in report:  # those of a round send nothing
+            gradients = sum(1 for label in labels if label.startswith("gradient"))
+            rounds += gradients // report["local_steps"] - gradients
+        bytes_per_silo = plan["cost"]["wire_bytes_per_rank"]
+        a = self.arguments
+        network = rounds * a.round_trip / 1e3 + 8 * bytes_per_silo / (a.bandwidth * 1e6)
+        phases = {name: seconds for name, seconds in report["timings"].items() if name not in ("open", "write", "test")}
+        return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, network, phases, is_pooled)
+
+
+def table(rows, arguments):
+    network = f"network, s ({arguments.round_trip:g} ms, {arguments.bandwidth:g} Mbit/s)"
+    head = ["partition", "method", "accuracy", "as pooled", "rounds", "MB a silo", network, "seconds by phase"]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in row.phases.items() if seconds >= 0.005)
+        lines.append([row.partition, row.method, f"{row.accuracy:.4f}", "same bits" if row.is_pooled else "no", str(row.rounds),
+                      f"{row.bytes_per_silo / 1e6:.2f}", f"{row.network_seconds:.2f}", phases])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def positive(text):
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise ValueError
+    return number
+
+
+def count(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="launch/simulate-silos", allow_abbrev=False)
+    parser.add_argument("data")
+    parser.add_argument("classes", type=count)
+    parser.add_argument("--silos", type=count, default=8)
+    parser.add_argument("--epsilon", type=positive, default=1.0)
+    parser.add_argument("--delta", type=positive, default=1e-5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--partition", action="append", choices=PARTITIONS)
+    parser.add_argument("--method", action="append", choices=METHODS)
+    parser.add_argument("--rounds", type=count, default=60)
+    parser.add_argument("--local-steps", type=count, default=5)
+    parser.add_argument("--round-trip", type=positive, default=40.0)
+    parser.add_argument("--bandwidth", type=positive, default=100.0)
+    parser.add_argument("--out", default=os.path.join(ROOT, "build/silos"))
+    parser.add_argument("--check", action="store_true", help="look at the words alone")
+    arguments = parser.parse_args()
+    for stem in ("train_x", "train_y", "test_x", "test_y"):
+        if not os.path.isfile(os.path.join(arguments.data, stem + ".npy")):
+            parser.error(f"{arguments.data}: has no {stem}.npy")
+    arguments.data = os.path.abspath(arguments.data)
+    arguments.out = os.path.abspath(arguments.out)
+    return arguments
+
+
+def main():
+    arguments = parse()
+    if arguments.check:
+        return
+    os.makedirs(arguments.out, exist_ok=True)
+    rows = []
+    for name in arguments.partition or PARTITIONS:
+        folder = tempfile.mkdtemp(prefix=name + "-", dir=arguments.out)
+        try:
+            federation = Federation(arguments, name, folder)
+            for method in arguments.method or METHODS:
+                rows.append(federation.row(method))
+                print(f"{name}, {method}: {rows[-1].accuracy:.4f}", file=sys.stderr, flush=True)
+        finally:
+            shutil.rmtree(folder)
+    text = (f"{arguments.silos} silos, epsilon {arguments.epsilon:g}, delta {arguments.delta:g}, seed {arguments.seed}\n\n"
+            + table(rows, arguments) + "\n")
+    with open(os.path.join(arguments.out, "silos.md"), "w") as file:
+        file.write(text)
+    with open(os.path.join(arguments.out, "silos.json"), "w") as file:
+        json.dump([vars(row) for row in rows], file, indent=2)
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failed as failure:
+        sys.exit(f"launch/simulate-silos: {failure}")

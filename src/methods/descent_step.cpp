@@ -1,0 +1,38 @@
+#include "dpreduce/methods/descent_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dpreduce/aggregator/least_squares.hpp"
+
+namespace dpreduce {
+namespace {
+
+// D = 20 sqrt(K) / C: a first step that moves every class alike changes a score by up to 20, so that probabilities can
+// come close to 0 and 1, and turn back in some tens of rounds.
+constexpr double kScoreReach = 20.0;
+
+}  // namespace
+
+DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm)
+    : settings_(settings),
+      rounds_(rounds),
+      clip_norm_(clip_norm),
+      reach_(kScoreReach * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
+
+void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
+  const double noise = static_cast<double>(round.gradient.size()) * round.sigma * round.sigma;
+  squares_ += std::max(squared_norm(round.gradient) - noise, 0.0);
+  const double averaged_sigma = round.sigma / std::sqrt(static_cast<double>(settings_.averaged));
+  const double curvature =
+      std::hypot(curvature_of_noise(averaged_sigma, rounds_, clip_norm_), std::sqrt(squares_) / reach_);
+  if (curvature == 0.0) return;  // no rows and no noise
+  const double rate = settings_.learning_rate.value_or(1.0 / curvature);
+  for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= rate * round.gradient[e];
+  if (!settings_.radius) return;
+  const double norm = std::sqrt(squared_norm(weights));
+  if (norm <= *settings_.radius) return;
+  for (double& entry : weights) entry *= *settings_.radius / norm;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,157 @@
+// Simulated federations: partitions of one data set, and what trains on them.
+#include <algorithm>
+#include <numeric>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr int kSilos = 3;
+
+class SilosTest : public testing::Test {
+ protected:
+  SilosTest() { write_npy(make_rows({90, 60, 30}, 6), folder_ / "x.npy", folder_ / "y.npy"); }
+
+  ProgramRun run(const std::string& arguments, int ranks = 0) {
+    return run_program(words(arguments), {.folder = folder_.path(), .ranks = ranks});
+  }
+  ProgramRun succeed(const std::string& arguments, int ranks = 0) {
+    ProgramRun done = run(arguments, ranks);
+    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
+    EXPECT_EQ(done.err, "") << arguments;
+    return done;
+  }
+  json partition(const std::string& out, const std::string& scheme) {
+    return succeed("synth partition --x x.npy --y y.npy --classes 3 --silos 3 --seed 4 --format json --out " + out +
+                   " --scheme " + scheme)
+        .json();
+  }
+  // Of silos in the folder `silos`, one a rank.
+  json fit(const std::string& silos, const std::string& options) {
+    const std::string paths = "fit --train-x " + silos + "/silo{rank}/x.npy --train-y " + silos + "/silo{rank}/y.npy";
+    return succeed(paths + " --classes 3 --format json " + options, kSilos).json();
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(SilosTest, APartitionTellsTheClassesOfEachSilo) {
+  for (const std::string scheme : {"iid", "dirichlet --alpha 0.3", "classes --classes-per-silo 1", "quantity --alpha 1",
+                                   "feature-shift --rotation 20 --offset 0.1"}) {
+    const json told = partition(scheme.substr(0, 3), scheme);
+    ASSERT_EQ(told["silos"].size(), 3u);
+    std::vector<std::uint64_t> sums(3, 0);
+    for (const json& silo : told["silos"]) {
+      const auto counts = silo["class_counts"].get<std::vector<std::uint64_t>>();
+      EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), silo["rows"].get<std::uint64_t>());
+      for (std::size_t c = 0; c < 3; ++c) sums[c] += counts[c];
+      if (scheme.starts_with("classes")) {
+        EXPECT_EQ(std::count(counts.begin(), counts.end(), 0u), 2);
+      }
+      EXPECT_TRUE(std::filesystem::exists(folder_ / silo["x"].get<std::string>()));
+    }
+    EXPECT_EQ(sums, (std::vector<std::uint64_t>{90, 60, 30})) << scheme;
+  }
+}
+
+TEST_F(SilosTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
+  const std::string cut = "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --scheme dirichlet --alpha 1 ";
+  const ProgramRun alone = succeed(cut + "--seed 2 --out alone");
+  EXPECT_EQ(lines_of(alone.out).size(), 6u);
+  succeed(cut + "--seed 2 --out ranks", 2);
+  succeed(cut + "--seed 3 --out other");
+  bool differs = false;
+  for (const std::string name : {"/silo0/x.npy", "/silo1/x.npy", "/silo2/y.npy"}) {
+    EXPECT_EQ(read_bytes(folder_ / ("alone" + name)), read_bytes(folder_ / ("ranks" + name)));
+    differs = differs || read_bytes(folder_ / ("alone" + name)) != read_bytes(folder_ / ("other" + name));
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST_F(SilosTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
+  const TrainingRows rows = make_rows({90, 60, 30}, 6);
+  write_hdf5(rows, folder_ / "data.h5");
+  write_npy(rows.part(0, 50), folder_ / "x_0.npy", folder_ / "y_0.npy");
+  write_npy(rows.part(50, 130), folder_ / "x_1.npy", folder_ / "y_1.npy");
+  const std::string cut = "synth partition --classes 3 --silos 2 --scheme quantity --alpha 1 ";
+  succeed(cut + "--x x.npy --y y.npy --out plain");
+  succeed(cut + "--x data.h5:/x --y data.h5:/y --out hdf5");
+  succeed(cut + "--x x_0.npy --x x_1.npy --y y_0.npy --y y_1.npy --out shards");
+  for (const std::string name : {"/silo0/x.npy", "/silo0/y.npy", "/silo1/x.npy", "/silo1/y.npy"}) {
+    EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("hdf5" + name)));
+    EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("shards" + name)));
+  }
+}
+
+TEST_F(SilosTest, OneExactSumGivesThePooledModelHoweverRowsAreSpread) {
+  partition("skewed", "dirichlet --alpha 0.1");
+  for (const std::string method : {"mean", "ls --shared-gram --center dp", "fc --rounds 3"}) {
+    succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 6 --out pooled --method " + method);
+    fit("skewed", "--mu 1 --seed 6 --out spread --method " + method);
+    EXPECT_TRUE(read_bytes(folder_ / "pooled") == read_bytes(folder_ / "spread")) << method;
+  }
+}
+
+TEST_F(SilosTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself) {
+  partition("even", "iid");
+  const std::string fedavg = "--method fedavg --mu 4 --rounds 4 --local-steps 3 --seed 6 --out ";
+  const json report = fit("even", fedavg + "first");
+  EXPECT_EQ(report["method"], "fedavg");
+  EXPECT_EQ(report["rounds"], 4);
+  EXPECT_EQ(report["local_steps"], 3);
+  EXPECT_EQ(report["ranks"], kSilos);
+  ASSERT_EQ(report["privacy"]["releases"].size(), 12u);
+  EXPECT_EQ(report["privacy"]["releases"][11]["release"], "gradient/12");
+  EXPECT_EQ(lines_of(read_bytes(folder_ / "ledger.jsonl")).size(), 12u);
+  succeed("ledger verify ledger.jsonl");
+  fit("even", fedavg + "second");
+  EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
+}
+
+TEST_F(SilosTest, FederatedAveragingDependsOnWhichRowsAreWhose) {
+  partition("even", "iid");
+  partition("skewed", "classes --classes-per-silo 1");
+  const std::string exact = "--method fedavg --non-private --rounds 4 --out ";
+  fit("even", exact + "of_even");
+  fit("skewed", exact + "of_skewed");
+  EXPECT_FALSE(read_bytes(folder_ / "of_even") == read_bytes(folder_ / "of_skewed"));
+}
+
+TEST_F(SilosTest, FederatedAveragingIsPlannedAndExplained) {
+  partition("even", "iid");
+  const json plan = fit("even", "--method fedavg --epsilon 1 --delta 1e-5 --dry-run");
+  EXPECT_EQ(plan["method"], "fedavg");
+  EXPECT_EQ(plan["privacy"]["releases"].size(), 300u);
+  // 60 rounds of K d = 3 x 7 words up and down.
+  EXPECT_EQ(plan["cost"]["wire_bytes_per_rank"], 60 * 21 * 16);
+  fit("even", "--method fedavg --epsilon 1 --delta 1e-5 --rounds 2 --report report.json");
+  const ProgramRun explained = succeed("privacy explain report.json");
+  EXPECT_THAT(explained.out, HasSubstr("epsilon 1"));
+}
+
+TEST_F(SilosTest, AnAuditOfFederatedAveragingDoesNotRefuteIt) {
+  const ProgramRun audit =
+      succeed("audit --method fedavg --rounds 2 --local-steps 2 --mu 2 --trials 4000 --format json");
+  EXPECT_FALSE(audit.json()["refuted"].get<bool>());
+  EXPECT_GT(audit.json()["mu_lower"].get<double>(), 0.5);  // it sees something, where there is something to see
+}
+
+TEST_F(SilosTest, AResumedRunRepeatsWhatItHasPaidFor) {
+  partition("even", "iid");
+  const std::string fedavg = "--method fedavg --mu 4 --rounds 2 --local-steps 2 --out ";
+  fit("even", fedavg + "first");
+  fit("even", fedavg + "second --resume");
+  EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
+  EXPECT_EQ(lines_of(read_bytes(folder_ / "ledger.jsonl")).size(), 4u);
+}
+
+}  // namespace
+}  // namespace dpreduce

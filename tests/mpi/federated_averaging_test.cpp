@@ -1,0 +1,241 @@
+// Federated averaging over ranks: each is a silo with rows, steps and noise of its own.
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include "mpi_test.hpp"
+#include "reference_fit.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/privacy/ledger.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 5;
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kRows = 60;
+constexpr double kIntercept = 0.1;
+
+class FederatedAveragingTest : public testing::Test {
+ protected:
+  // Rows of this rank, of silo `silo`: with silo 0 everywhere all ranks have the same.
+  void write_rows(int silo) {
+    std::mt19937 engine(static_cast<unsigned>(40 + silo));
+    std::normal_distribution<float> normal;
+    x_.clear();
+    y_.clear();
+    for (std::size_t row = 0; row < kRows; ++row) {
+      const std::size_t label = (row + (row % 5 == 0 ? static_cast<std::size_t>(silo) : 0)) % kClasses;
+      y_.push_back(static_cast<std::int32_t>(label));
+      for (std::size_t a = 0; a < kDim; ++a) x_.push_back(normal(engine) + (a == label ? 2.0F : 0.0F));
+    }
+    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(60, 5)")) + element_bytes(x_));
+    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(60,)")) + element_bytes(y_));
+  }
+
+  static FitOptions options_of(std::uint64_t rounds, std::uint64_t local_steps) {
+    FitOptions options;
+    options.classes = kClasses;
+    options.method = Method::kFedavg;
+    options.rounds = rounds;
+    options.local_steps = local_steps;
+    options.budget.non_private = true;
+    return resolved(options, kDim);
+  }
+
+  static FitOptions with_noise(FitOptions options, double mu) {
+    options.budget.non_private = false;
+    options.budget.mu = mu;
+    return options;
+  }
+
+  // The weights and biases, the same on every rank.
+  LinearScores fit(const FitOptions& options, Replay replay = Replay::kNever) {
+    Communicator& ranks = test_ranks();
+    const FitPlan plan = plan_fit(options, kDim);
+    std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(ranks);
+    if (plan.noise) {
+      std::array<std::byte, 32> key{};
+      key[0] = std::byte{9};
+      releaser = std::make_unique<Releaser>(
+          ranks, *plan.noise, NoiseKey::from_bytes(key),
+          Charging{.ledger_path = folder_ / "ledger", .limit = {}, .replay = replay, .run_id = {}},
+          LedgerContext{.method = "fedavg",
+                        .accountant = Accountant::kGdp,
+                        .epsilon = {},
+                        .delta = {},
+                        .config_digest = plan.config_digest,
+                        .version = "test"});
+    }
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    const StreamPlan stream{kClasses, BadRows::kFail, 1 << 20, 1};
+    Timings timings;
+    TrainingRun run(
+        ranks, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
+    LinearScores scores = make_method(options)->train(run);
+    trained_on_ = run.preprocessing();
+    return scores;
+  }
+
+  // `gd` on this rank's rows alone, as plain loops; as weights and biases.
+  LinearScores descent_here(FitOptions options, std::uint64_t rounds) const {
+    options.method = Method::kGd;
+    options.rounds = rounds;
+    const RowTransform transform(trained_on_);
+    ReferenceRows rows{{1.0, transform.output_dim()}, kClasses, {}, y_};
+    std::vector<double> row(transform.output_dim());
+    for (std::size_t i = 0; i < kRows; ++i) {
+      transform(std::span(x_).subspan(i * kDim, kDim), row);
+      rows.q.emplace_back(row.size());
+      quantize_row(row, rows.lattice, rows.q.back());
+    }
+    return fold_intercept(reference_fit(rows, options, kIntercept), trained_on_);
+  }
+
+  static void expect_near(const std::vector<double>& left, const std::vector<double>& right, double error) {
+    ASSERT_EQ(left.size(), right.size());
+    for (std::size_t e = 0; e < left.size(); ++e) EXPECT_NEAR(left[e], right[e], error);
+  }
+
+  std::size_t charges() const { return Ledger::read(folder_ / "ledger").size(); }
+
+  TemporaryFolder folder_;
+  std::vector<float> x_;
+  std::vector<std::int32_t> y_;
+  Preprocessing trained_on_;
+};
+
+TEST_F(FederatedAveragingTest, OneRoundIsTheMeanOfDescentsOnEachSilosRows) {
+  write_rows(test_ranks().rank());
+  const FitOptions options = options_of(1, 4);
+  const LinearScores scores = fit(options);
+  LinearScores mean = descent_here(options, 4);
+  test_ranks().sum_everywhere(std::span<double>(mean.weights));
+  test_ranks().sum_everywhere(std::span<double>(mean.bias));
+  for (double& entry : mean.weights) entry /= test_ranks().size();
+  for (double& entry : mean.bias) entry /= test_ranks().size();
+  expect_near(scores.weights, mean.weights, 1e-6);
+  expect_near(scores.bias, mean.bias, 1e-6);
+}
+
+TEST_F(FederatedAveragingTest, SilosWithTheSameRowsAreOneSiloAndItDescends) {
+  write_rows(0);
+  const FitOptions options = options_of(3, 2);
+  const LinearScores scores = fit(options);
+  const LinearScores expected = descent_here(options, 6);
+  expect_near(scores.weights, expected.weights, 1e-4);
+  expect_near(scores.bias, expected.bias, 1e-4);
+}
+
+TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndASecondRunRepeatsIt) {
+  write_rows(test_ranks().rank());
+  const FitOptions options = with_noise(options_of(3, 2), 3.0);
+  const LinearScores scores = fit(options, Replay::kChargedBefore);
+  std::vector<double> of_coordinator = scores.weights;
+  test_ranks().broadcast(of_coordinator);
+  EXPECT_EQ(scores.weights, of_coordinator);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 6u);
+  }  // a line for every step, whatever the number of silos
+
+  const LinearScores repeated = fit(options, Replay::kChargedBefore);
+  EXPECT_EQ(repeated.weights, scores.weights);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 6u);
+  }
+
+  const LinearScores anew = fit(options, Replay::kNever);
+  EXPECT_NE(anew.weights, scores.weights);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 12u);
+  }
+}
+
+// The same rows over all ranks, but in other hands: their exact sum is the same, their noise must not be.
+TEST_F(FederatedAveragingTest, RowsInOtherHandsAreAnotherReleaseWithAnotherCharge) {
+  if (test_ranks().size() == 1) GTEST_SKIP() << "one rank has all rows";
+  const FitOptions options = with_noise(options_of(1, 1), 3.0);
+  write_rows(test_ranks().rank());
+  const LinearScores scores = fit(options, Replay::kChargedBefore);
+  write_rows((test_ranks().rank() + 1) % test_ranks().size());
+  const LinearScores moved = fit(options, Replay::kChargedBefore);
+  EXPECT_NE(scores.weights, moved.weights);
+  if (test_ranks().is_coordinator()) {
+    EXPECT_EQ(charges(), 2u);
+  }
+}
+
+// One step from W = 0 at a constant rate: W_1 + rate * (exact mean gradient) is rate * (mean of P silos' noise), with
+// variance rate^2 s^2 / P an entry; biases have their own unit. 40 x 15 entries of seeded noise: the mean square is
+// within 5 standard errors but for 6e-7.
+TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
+  write_rows(test_ranks().rank());
+  constexpr double kRate = 1e-3;
+  FitOptions exact = options_of(1, 1);
+  exact.learning_rate = kRate;
+  const LinearScores without = fit(exact);
+  const FitOptions options = with_noise(exact, 1.0);
+  const FitPlan plan = plan_fit(options, kDim);
+  const PlannedBlock& block = plan.noise->release("gradient").block("gradient");
+  const double unit = Lattice{1.0, kClasses}.scale() * Lattice{1.0, kDim + 1}.scale();
+  // Folding the intercept scales a weight by sqrt(1 - 0.1).
+  const double deviation = kRate * block.sigma / unit / std::sqrt(test_ranks().size()) * std::sqrt(1.0 - kIntercept);
+  double squares = 0.0;
+  double entries = 0.0;
+  for (int draw = 0; draw < 40; ++draw) {
+    const LinearScores with = fit(options);  // another run: another name, other noise
+    for (std::size_t e = 0; e < with.weights.size(); ++e) {
+      squares += std::pow((with.weights[e] - without.weights[e]) / deviation, 2);
+      entries += 1.0;
+    }
+  }
+  EXPECT_NEAR(squares / entries, 1.0, 5.0 * std::sqrt(2.0 / entries));
+}
+
+TEST_F(FederatedAveragingTest, SilosDoNotShareNoise) {
+  if (test_ranks().size() == 1) GTEST_SKIP() << "there is one";
+  const ReleaseRequest request = gradient_release(kClasses, 40, 1, Adjacency::kAddRemove, 1.0);
+  std::array<std::byte, 32> key{};
+  Releaser releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request}), NoiseKey::from_bytes(key),
+                    {.ledger_path = folder_ / "ledger"},
+                    {.method = "fedavg",
+                     .accountant = Accountant::kGdp,
+                     .epsilon = {},
+                     .delta = {},
+                     .config_digest = std::string(64, 'c'),
+                     .version = "test"});
+  const Release own = releaser.release_of_each_rank("gradient", empty_statistic(request));
+  const auto values = own.block("gradient").values();
+  // sigma is above 2^29: two silos' noises agree in an entry with probability below 1e-9.
+  std::vector<double> of_coordinator(values.begin(), values.end());
+  test_ranks().broadcast(of_coordinator);
+  std::size_t equal = 0;
+  for (std::size_t e = 0; e < values.size(); ++e) equal += of_coordinator[e] == static_cast<double>(values[e]) ? 1 : 0;
+  EXPECT_EQ(equal, test_ranks().is_coordinator() ? values.size() : 0u);
+  EXPECT_THROW(releaser.release_of_each_rank("gradient", empty_statistic(request)), std::logic_error);  // one round
+}
+
+TEST_F(FederatedAveragingTest, AveragedWeightsThatDoNotFitAreRefusedOnEveryRank) {
+  if (test_ranks().size() == 1) GTEST_SKIP() << "nothing is averaged";
+  write_rows(test_ranks().rank());
+  FitOptions options = options_of(1, 1);
+  options.learning_rate = 1e30;
+  EXPECT_THROW(fit(options), Error);
+}
+
+TEST_F(FederatedAveragingTest, StepsHaveAMost) {
+  EXPECT_THROW(plan_fit(options_of(100000, 2), kDim), UsageError);
+  EXPECT_NO_THROW(plan_fit(options_of(50000, 2), kDim));
+}
+
+}  // namespace
+}  // namespace dpreduce
