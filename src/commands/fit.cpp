@@ -14,6 +14,7 @@
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/data/paths.hpp"
 #include "dpreduce/methods/checkpoint_binding.hpp"
 #include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
@@ -76,13 +77,46 @@ void check_labels(WorkerRows& rows, const FitOptions& options) {
   }
 }
 
+void check_public_dim(const WorkerRows& rows, const FitOptions& options, std::size_t dim) {
+  if (rows.dim() == dim) return;
+  throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
+                             options.public_x.front(), rows.dim(), dim));
+}
+
+// A rank's share of public rows, for sums of them.
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
-  if (options.public_x.empty()) return std::nullopt;
+  if (options.center != Centering::kPublic && (options.pca == 0 || options.public_x.empty())) return std::nullopt;
   std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks);
+  ranks.together([&] { check_public_dim(*rows, options, dim); });
+  return rows;
+}
+
+// All public rows, for every rank to choose prototypes from.
+std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks) {
+  if (options.method != Method::kPublic) return std::nullopt;
+  std::optional<WorkerRows> rows;
   ranks.together([&] {
-    if (rows->dim() == dim) return;
-    throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
-                               options.public_x.front(), rows->dim(), dim));
+    if (paths_are_per_worker(options.public_x)) {
+      throw UsageError(
+          fmt::format("--public-x {}: with --method public every rank compares its rows with all public rows; name the "
+                      "same files for all, without {{rank}}",
+                      options.public_x.front()));
+    }
+    rows.emplace(WorkerRows::open(options.public_x, {}, 0, 1));
+    check_public_dim(*rows, options, dim);
+    const std::uint64_t count = rows->range().count;
+    const std::size_t wanted = options.top_k.value_or(1);
+    if (count >= wanted) return;
+    throw BadInput(fmt::format("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}",
+                               options.public_x.front(), count, wanted,
+                               options.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows"));
+  });
+  const double count = static_cast<double>(rows->range().count);
+  const double most = ranks.max_everywhere(count);
+  ranks.together([&] {
+    if (count == most) return;
+    throw BadInput(fmt::format("--public-x {}: {} rows on this rank, but {} on another; all need the same files",
+                               options.public_x.front(), count, most));
   });
   return rows;
 }
@@ -131,8 +165,8 @@ Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communica
                     .run_id = log != nullptr ? log->run_id() : std::string()};
   LedgerContext context{.method = std::string(make_method(options)->name()),
                         .accountant = options.budget.accountant,
-                        .epsilon = options.budget.epsilon,
-                        .delta = options.budget.epsilon ? options.budget.delta : std::nullopt,
+                        .epsilon = plan.prototypes ? std::nullopt : options.budget.epsilon,
+                        .delta = plan.prototypes || !options.budget.epsilon ? std::nullopt : options.budget.delta,
                         .config_digest = plan.config_digest,
                         .version = version()};
   return Releaser(ranks, *plan.noise, std::move(key), std::move(charging), std::move(context));
@@ -175,11 +209,12 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   WorkerRows rows = open_ranked_rows(stated.train, ranks);
   ranks.together([&] { check_labels(rows, stated); });
   std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
+  std::optional<WorkerRows> candidates = open_candidates(stated, rows.dim(), ranks);
   FitOptions options;
   FitPlan plan;
   ranks.together([&] {
     options = resolved(stated, rows.dim());
-    plan = plan_fit(options, rows.dim());
+    plan = plan_fit(options, rows.dim(), candidates ? candidates->range().count : 0);
   });
   if (options.dry_run) {
     if (ranks.is_coordinator()) print_dry_run(options, plan);
@@ -220,9 +255,10 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads,
                           options.most_labels()};
   const std::unique_ptr<TrainingMethod> method = make_method(options);
-  TrainingRun run(
-      ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
-      {.features = public_rows ? &*public_rows : nullptr, .validation = validation_rows ? &*validation_rows : nullptr});
+  TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
+                  {.features = public_rows ? &*public_rows : nullptr,
+                   .validation = validation_rows ? &*validation_rows : nullptr,
+                   .candidates = candidates ? &*candidates : nullptr});
   if (!options.checkpoint.empty()) record_releases(run, log.get(), options, plan, *releaser, key_id);
   const std::size_t taken = log ? log->release_labels().size() : 0;
   prepare_rows(run, options);
@@ -253,6 +289,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
+    if (run.prototypes() != nullptr) report["prototypes"] = prototypes_json(*run.prototypes());
     if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
     if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
     if (outputs->report) {

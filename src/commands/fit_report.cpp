@@ -27,6 +27,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"model", options.out},
       {"ranks", ranks},
       {"threads", threads}};
+  if (const std::string note = delta_note(options, plan); !note.empty()) report["privacy"]["note"] = note;
   if (options.max_labels) report["max_labels"] = *options.max_labels;
   if (options.pca > 0) report["pca"] = options.pca;
   if (options.select > 0) report["select"] = options.select;
@@ -52,6 +53,15 @@ nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const
   return json;
 }
 
+nlohmann::json prototypes_json(const Selection& chosen) {
+  nlohmann::json of_classes = nlohmann::json::array();
+  for (std::size_t c = 0; c < chosen.groups(); ++c) {
+    const auto rows = chosen.of_group(c);
+    of_classes.push_back(std::vector<std::uint64_t>(rows.begin(), rows.end()));
+  }
+  return of_classes;
+}
+
 void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings) {
   if (options.format == OutputFormat::kJson) {
     fmt::print("{}\n", report.dump(2));
@@ -59,9 +69,9 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
   }
   if (plan.guarantee) {
     const Guarantee& g = *plan.guarantee;
-    fmt::print("privacy    epsilon {:g} at delta {:g} ({}), {}{}\n", g.epsilon, g.delta,
-               g.mu ? fmt::format("mu {:.6g}", *g.mu) : fmt::format("by {}", to_string(options.budget.accountant)),
-               to_string(options.adjacency), plan.is_private ? "" : "; seeded, so NOT private");
+    fmt::print("privacy    {}, {}{}\n", guarantee_words(g, options.budget), to_string(options.adjacency),
+               plan.is_private ? "" : "; seeded, so NOT private");
+    if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}\n", options.ledger);
   } else {
     fmt::print("privacy    none: this run is NOT private\n");

@@ -13,7 +13,8 @@ constexpr std::size_t kMemoryMib = 64;
 constexpr std::size_t kMemoryMibOfKeptRows = 2048;
 
 bool passes_once(const FitOptions& options) {
-  return options.method == Method::kMean || options.method == Method::kFisher ||
+  const bool has_sums_only = options.method == Method::kPublic && !options.d_min && !options.d_max;
+  return options.method == Method::kMean || options.method == Method::kFisher || has_sums_only ||
          (options.method == Method::kLs && options.shared_gram);
 }
 
@@ -52,6 +53,8 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
   switch (options.method) {
     case Method::kMean:
       return make_mean_method(options);
+    case Method::kPublic:
+      return make_public_prototypes_method(options);
     case Method::kLs:
       return options.shared_gram ? make_least_squares_method(options) : make_class_least_squares_method(options);
     case Method::kFc:

@@ -22,8 +22,14 @@ class TrainingMethod {
   virtual std::string_view name() const = 0;
 
   /// What is released of prepared rows (terms.dim features; a method may add an intercept), in order. Their shares of
-  /// mu^2 add up to 1.
+  /// mu^2 add up to 1. None with a selection.
   virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;
+
+  /// The private selection that stands in the place of releases, among so many public rows; none where there are
+  /// releases. Its epsilon is 0: the plan has it.
+  virtual std::optional<PlannedSelection> selection(const ReleaseTerms&, std::uint64_t /*public_rows*/) const {
+    return std::nullopt;
+  }
 
   /// How many classifiers train() has to choose among, all from the same releases (TrainingRun::choose).
   virtual std::size_t candidates() const { return 1; }
@@ -51,6 +57,7 @@ FitOptions resolved(FitOptions options, std::size_t input_dim);
 bool makes_class_grams(const FitOptions& options);
 
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_public_prototypes_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);

@@ -9,6 +9,7 @@
 #include "dpreduce/aggregator/selection_sampler.hpp"
 #include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/worker/correct_counts.hpp"
+#include "dpreduce/worker/prototype_utilities.hpp"
 #include "dpreduce/worker/row_digest.hpp"
 
 namespace dpreduce {
@@ -127,6 +128,27 @@ std::vector<double> TrainingRun::choose(std::vector<Candidate> candidates) {
     end_phase("choose");
   }
   return std::move(candidates[index].weights);
+}
+
+const Selection& TrainingRun::select_prototypes(const CosineClip& clip) {
+  DPREDUCE_ASSERT(plan_.prototypes && public_rows_.candidates != nullptr);
+  const PlannedSelection& planned = *plan_.prototypes;
+  Statistic utilities = local_statistic(planned.name, rows_, nullptr, nullptr, [&](const StatisticInputs& inputs) {
+    const StatisticInputs candidates{*public_rows_.candidates, transform_, stream_, inputs.on_chunk};
+    return prototype_utilities(planned, clip, inputs, candidates);
+  });
+  end_phase("utilities");
+  prototypes_.emplace(releaser_.select(planned, std::move(utilities)));
+  end_phase("select");
+  return *prototypes_;
+}
+
+std::vector<double> TrainingRun::candidate_row(std::uint64_t index) const {
+  std::vector<float> features(transform_.input_dim());
+  public_rows_.candidates->features().read_features(index, 1, features);
+  std::vector<double> row(transform_.output_dim());
+  transform_(features, row);
+  return row;
 }
 
 std::string TrainingRun::sealed_rows() {

@@ -12,9 +12,6 @@
 namespace dpreduce {
 namespace {
 
-// Small enough that a chunk's integers are still in the second-level cache when they are summed.
-constexpr std::size_t kMostRowsPerChunk = 4096;
-
 std::size_t rows_of_chunk(const StreamPlan& plan, std::size_t row_bytes) {
   if (plan.memory_bytes < row_bytes) {
     throw UsageError(fmt::format("--memory: one row needs {} bytes; allow more", row_bytes));

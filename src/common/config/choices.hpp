@@ -9,7 +9,7 @@
 namespace dpreduce {
 
 enum class OutputFormat { kText, kJson };
-enum class Method { kAuto, kMean, kLs, kFc, kGd, kAdam, kNewton, kFisher };
+enum class Method { kAuto, kMean, kPublic, kLs, kFc, kGd, kAdam, kNewton, kFisher };
 /// How a row is compared with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
@@ -75,9 +75,10 @@ inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"
 template <>
 inline constexpr std::array spellings<Method>{
     std::pair{std::string_view{"auto"}, Method::kAuto},     std::pair{std::string_view{"mean"}, Method::kMean},
-    std::pair{std::string_view{"ls"}, Method::kLs},         std::pair{std::string_view{"fc"}, Method::kFc},
-    std::pair{std::string_view{"gd"}, Method::kGd},         std::pair{std::string_view{"adam"}, Method::kAdam},
-    std::pair{std::string_view{"newton"}, Method::kNewton}, std::pair{std::string_view{"fisher"}, Method::kFisher}};
+    std::pair{std::string_view{"public"}, Method::kPublic}, std::pair{std::string_view{"ls"}, Method::kLs},
+    std::pair{std::string_view{"fc"}, Method::kFc},         std::pair{std::string_view{"gd"}, Method::kGd},
+    std::pair{std::string_view{"adam"}, Method::kAdam},     std::pair{std::string_view{"newton"}, Method::kNewton},
+    std::pair{std::string_view{"fisher"}, Method::kFisher}};
 template <>
 inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
                                               std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};

@@ -11,6 +11,11 @@ namespace {
 void add_method(CLI::App& app, FitOptions& options) {
   add_choice(app, "--method", options.method, "how to train")->group("Method");
   add_choice(app, "--metric", options.metric, "mean: nearest direction, or nearest centre")->group("Method");
+  add_count(app, "--top-k", options.top_k, "public: prototypes of a class, chosen among --public-x; default: 1")
+      ->group("Method");
+  app.add_option("--d-min", options.d_min, "public: 1 + cos of two rows is clipped from below here; default: 0")
+      ->group("Method");
+  app.add_option("--d-max", options.d_max, "public: and from above here; default: 2")->group("Method");
   add_choice(app, "--normalize", options.normalize, "scale every row to norm C, or only clip longer ones")
       ->group("Method");
   app.add_option("--clip", options.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
@@ -113,8 +118,10 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_files(fit, "--test-y", fit_.test.y, "their labels");
   add_files(fit, "--validation-x", fit_.validation.x, "public features that --choose goes by, at no charge");
   add_files(fit, "--validation-y", fit_.validation.y, "their labels");
-  add_files(fit, "--public-x", fit_.public_x,
-            "features that are no secret, read as --train-x is; used without noise, at no charge");
+  add_files(
+      fit, "--public-x", fit_.public_x,
+      "features that are no secret, read as --train-x is; used without noise, at no charge; with --method public the "
+      "prototypes to choose from");
   add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
   add_count(fit, "--max-labels", fit_.max_labels,
             "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
@@ -171,6 +178,7 @@ void CommandOptions::declare_fit(CLI::App& app) {
       "r.json\n"
       "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
       "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
+      "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
       "  dpreduce fit --config run.toml --dry-run");
 }
 

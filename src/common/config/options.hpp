@@ -42,6 +42,9 @@ struct FitOptions {
   std::optional<std::size_t> max_labels;  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
   Method method = Method::kAuto;
   Metric metric = Metric::kCosine;
+  std::optional<std::size_t> top_k;  ///< public: prototypes of a class; empty: one
+  std::optional<double> d_min;       ///< public: 1 + cos counts from here on; empty: 0
+  std::optional<double> d_max;       ///< public: and up to here; empty: 2
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
   std::optional<Centering> center;      ///< empty: as the method likes it

@@ -189,6 +189,42 @@ void check_label_sets(const FitOptions& options) {
   }
 }
 
+void check_prototypes(const FitOptions& options) {
+  const bool is_used = options.method == Method::kPublic;
+  check_used("--top-k", options.top_k.has_value(), is_used, "public");
+  check_used("--d-min", options.d_min.has_value(), is_used, "public");
+  check_used("--d-max", options.d_max.has_value(), is_used, "public");
+  if (!is_used) return;
+  if (options.public_x.empty()) {
+    throw UsageError("--method public: prototypes are chosen among public rows; name them with --public-x");
+  }
+  if (options.top_k == 0) throw UsageError("--top-k 0: must be at least 1");
+  const double d_min = options.d_min.value_or(0.0);
+  const double d_max = options.d_max.value_or(2.0);
+  check_range("--d-min", d_min, 0.0, 2.0);
+  check_range("--d-max", d_max, 0.0, 2.0);
+  if (!(d_min < d_max)) {
+    throw UsageError(fmt::format("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max));
+  }
+  if (options.normalize != Normalize::kL2) {
+    throw UsageError("--method public with --normalize none: rows are compared by their cosine; use l2");
+  }
+  if (options.center == Centering::kDp) {
+    throw UsageError(
+        "--method public with --center dp: a noised mean would end the pure guarantee; use --center public");
+  }
+  if (options.select > 0) {
+    throw UsageError(
+        "--method public with --select: features are ranked by noised sums, which would end the pure guarantee; use "
+        "--pca, which takes --public-x");
+  }
+  if (options.most_labels() > 1) {
+    throw UsageError(fmt::format(
+        "--method public with --max-labels {}: a row counts for the prototypes of one class; use mean, ls or fc",
+        options.most_labels()));
+  }
+}
+
 void check_class_grams(const FitOptions& options) {
   if (options.method == Method::kLs && options.shared_gram) {
     if (options.alpha) {
@@ -224,6 +260,10 @@ void check_checkpoint(const FitOptions& options) {
   if (options.budget.non_private) {
     throw UsageError("--checkpoint with --non-private: it keeps what was released, which without noise are exact sums");
   }
+  if (options.method == Method::kPublic) {
+    throw UsageError(
+        "--checkpoint with --method public: it has no noised sums to keep; --resume alone repeats a choice");
+  }
   if (options.method == Method::kLs && !options.shared_gram) {
     throw UsageError(
         "--checkpoint with --method ls: its one release is made in parts, which nobody holds together; "
@@ -239,8 +279,11 @@ FitOptions validated(FitOptions options) {
   if (options.center == Centering::kPublic && options.public_x.empty()) {
     throw UsageError("--center public: name the public rows with --public-x");
   }
-  if (!options.public_x.empty() && options.center != Centering::kPublic && options.pca == 0) {
-    throw UsageError("--public-x: nothing uses public rows here; add --center public or --pca, or leave them out");
+  const bool uses_public_rows =
+      options.center == Centering::kPublic || options.pca > 0 || options.method == Method::kPublic;
+  if (!options.public_x.empty() && !uses_public_rows) {
+    throw UsageError(
+        "--public-x: nothing uses public rows here; add --center public, --pca or --method public, or leave them out");
   }
   check_positive("--clip", options.clip_norm);
   check_share("--center-share", options.center_share);
@@ -262,6 +305,7 @@ FitOptions validated(FitOptions options) {
   if (options.metric != Metric::kCosine && options.method != Method::kMean) {
     throw UsageError("--metric goes with --method mean");
   }
+  check_prototypes(options);
   check_class_grams(options);
   check_choice(options);
   check_label_sets(options);
@@ -374,6 +418,9 @@ InspectOptions validated(InspectOptions options) {
 }
 
 AuditOptions validated(AuditOptions options) {
+  if (options.fit.method == Method::kPublic) {
+    throw UsageError("audit --method public: attacks are on noised sums, and it has none; name another method");
+  }
   check_both_or_none("--train-x", !options.fit.train.x.empty(), "--train-y", !options.fit.train.y.empty());
   if (!options.fit.train.x.empty() && options.kind != AuditKind::kOneRun) {
     throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");

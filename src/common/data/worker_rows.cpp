@@ -36,6 +36,9 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
                                  kForOwnerOnly));
     }
   }
+  if (!per_worker && features.rows() == 0) {
+    throw BadInput(fmt::format("{}: no rows; give files that hold some", x_patterns.front()));
+  }
   if (!per_worker && features.rows() < workers) {
     throw BadInput(fmt::format("{} rows ({}) for {} workers; start at most as many workers as there are rows{}",
                                features.rows(), x_patterns.front(), workers, kForOwnerOnly));

@@ -29,7 +29,7 @@ class WorkerRows {
   /// with it a worker owns every row of its own files (none is allowed).
   /// `y_patterns` may be empty: rows without labels.
   /// Throws UsageError where {rank} is used in some patterns only; BadInput as expand_paths and ShardedArray do, where
-  /// features and labels differ in number of rows, and where there are fewer shared rows than workers.
+  /// features and labels differ in number of rows, and where there are no shared rows, or fewer than workers.
   /// Preconditions (asserted): x_patterns is not empty; worker < workers.
   static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
                          std::size_t worker, std::size_t workers);

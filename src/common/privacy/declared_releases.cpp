@@ -232,6 +232,17 @@ ReleaseRequest sanitised_row_release(std::size_t dim) {
           .profiles = {{"other features", {4 * kSquaredNorm}}}};
 }
 
+PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
+                                     const CosineClip& clip, double epsilon) {
+  return {"prototypes",
+          {.mechanism = SelectionMechanism::kExponential,
+           .epsilon = epsilon,
+           .sensitivity = clip.range(),
+           .candidates = candidates,
+           .groups = classes,
+           .chosen = chosen}};
+}
+
 Statistic empty_statistic(const ReleaseRequest& request) {
   std::vector<BlockShape> shape;
   for (const BlockRequest& block : request.blocks) shape.push_back({block.name, block.elements});

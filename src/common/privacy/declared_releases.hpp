@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "dpreduce/config/choices.hpp"
+#include "dpreduce/lattice/cosine_clip.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/privacy/statistic.hpp"
 
@@ -137,6 +138,17 @@ ReleaseRequest newton_release(std::size_t classes, std::size_t dim, Loss loss, d
 /// equation 4, corrected: a public clip norm, the L2 norm, and noise that is calibrated exactly. Preconditions: dim
 /// >= 1.
 ReleaseRequest sanitised_row_release(std::size_t dim);
+
+/// Selection "prototypes": for every class `chosen` of `candidates` public rows, by u_cz = sum_{i : y_i = c} u(q_i, z),
+/// u as cosine_clip.hpp has it.
+///
+/// Sensitivity: a row adds to the utilities of its own class alone, and between 0 and upper - lower to each candidate:
+/// what it adds differs between two candidates by at most clip.range(). (Without n_c S^2, as prototype_utilities.hpp
+/// leaves it out, it adds <q, z> in [-S^2, S^2], which is as wide.) With `chosen` > 1 a set is as good as its worst
+/// member, and moves no further. Source: paper 003, DPPL-Public and C.3, with the number of sets of PRIVACY section 4.6
+/// and without its factor 2. `epsilon` 0 stands for a run without noise. Preconditions: none beyond fault_of.
+PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
+                                     const CosineClip& clip, double epsilon);
 
 /// An all-zero statistic with the blocks of `request`.
 Statistic empty_statistic(const ReleaseRequest& request);
