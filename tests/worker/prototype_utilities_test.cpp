@@ -75,7 +75,8 @@ class PrototypeUtilities : public testing::Test {
       y.push_back(row.y);
     }
     write(folder_ / "x.npy", x, rows.size());
-    write_labels(folder_ / "y.npy", y);
+    write_bytes(folder_ / "y.npy",
+                npy_header_bytes(npy_text("<i8", fmt::format("({},)", y.size()))) + element_bytes(y));
     WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
     const StreamPlan plan{kClasses, bad_rows, memory, threads};
