@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -9,18 +11,23 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/commands/commands.hpp"
+#include "dpreduce/data/worker_rows.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
+#include "dpreduce/worker/synthetic_round.hpp"
 
 namespace dpreduce {
 namespace {
 
-// Median seconds of `repeats` calls, after one that is not counted.
-double median_seconds(unsigned repeats, const std::function<void()>& work) {
+// Median seconds of `repeats` calls, after one that is not counted; each begins when `align` has returned.
+double median_seconds(
+    unsigned repeats, const std::function<void()>& work, const std::function<void()>& align = [] {}) {
   std::vector<double> seconds;
   work();
   for (unsigned repeat = 0; repeat < repeats; ++repeat) {
+    align();
     const auto started = std::chrono::steady_clock::now();
     work();
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
@@ -38,23 +45,48 @@ std::vector<std::int16_t> lattice_like_rows(std::size_t rows, std::size_t dim) {
   return values;
 }
 
-nlohmann::json bench_gram(const BenchOptions& options) {
-  const IntegerKernel& kernel = select_kernel(options.kernel);
-  const std::vector<std::int16_t> values = lattice_like_rows(options.rows, options.dim);
-  std::vector<std::int64_t> gram(options.dim * options.dim);
-  const double seconds = median_seconds(options.repeats, [&] {
-    kernel.accumulate_gram({values.data(), options.rows, options.dim, options.dim},
-                           {gram.data(), options.dim, options.dim, options.dim}, options.threads);
+// Waits for all ranks.
+std::function<void()> align(Communicator& ranks) {
+  return [&ranks] { ranks.together([] {}); };
+}
+
+std::size_t rows_of(const BenchOptions& options, const Communicator& ranks) {
+  return even_share(options.rows, static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size())).count;
+}
+
+// Upper triangles are what is summed; alone there is nothing to sum.
+nlohmann::json bench_gram(const BenchOptions& options, Communicator& ranks) {
+  const std::size_t rows = rows_of(options, ranks);
+  std::vector<std::int16_t> values;
+  std::vector<std::int64_t> gram;
+  std::vector<std::uint64_t> triangle;
+  const IntegerKernel* kernel = nullptr;
+  ranks.together([&] {
+    kernel = &select_kernel(options.kernel);
+    values = lattice_like_rows(rows, options.dim);
+    gram.resize(options.dim * options.dim);
+    triangle.resize(ranks.size() > 1 ? triangle_elements(options.dim) : 0);
   });
+  const double seconds = median_seconds(
+      options.repeats,
+      [&] {
+        kernel->accumulate_gram({values.data(), rows, options.dim, options.dim},
+                                {gram.data(), options.dim, options.dim, options.dim}, options.threads);
+        if (ranks.size() == 1) return;
+        for (std::size_t row = 0; row < options.dim; ++row) {
+          const auto first = gram.begin() + static_cast<std::ptrdiff_t>(row * options.dim + row);
+          const auto end = gram.begin() + static_cast<std::ptrdiff_t>((row + 1) * options.dim);
+          std::copy(first, end, triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(row, options.dim)));
+        }
+        ranks.sum_to_coordinator(triangle);
+      },
+      align(ranks));
   const double d = static_cast<double>(options.dim);
   const double multiply_adds = static_cast<double>(options.rows) * d * (d + 1.0) / 2.0;
-  return {{"bench", "gram"},
-          {"kernel", kernel.name()},
-          {"rows", options.rows},
-          {"dim", options.dim},
-          {"threads", options.threads},
-          {"seconds", seconds},
-          {"gmac_per_second", multiply_adds / seconds / 1e9}};
+  return {{"bench", "gram"},       {"kernel", kernel->name()},
+          {"rows", options.rows},  {"dim", options.dim},
+          {"ranks", ranks.size()}, {"threads", options.threads},
+          {"seconds", seconds},    {"gmac_per_second", multiply_adds / seconds / 1e9}};
 }
 
 nlohmann::json bench_noise(const BenchOptions& options) {
@@ -78,7 +110,8 @@ nlohmann::json bench_noise(const BenchOptions& options) {
 
 nlohmann::json bench_reduce(const BenchOptions& options, Communicator& ranks) {
   std::vector<std::uint64_t> values(options.elements, 1);
-  const double seconds = median_seconds(options.repeats, [&] { ranks.sum_to_coordinator(values); });
+  const double seconds = median_seconds(
+      options.repeats, [&] { ranks.sum_to_coordinator(values); }, align(ranks));
   return {{"bench", "reduce"},
           {"elements", options.elements},
           {"ranks", ranks.size()},
@@ -86,18 +119,60 @@ nlohmann::json bench_reduce(const BenchOptions& options, Communicator& ranks) {
           {"gigabytes_per_second", static_cast<double>(options.elements) * 8.0 / seconds / 1e9}};
 }
 
+// As training does it, on rows that are kept: the gradient's sum goes to the coordinator, weights come back.
+nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
+  const std::size_t elements = options.classes * options.dim;
+  std::optional<SyntheticRound> round;
+  std::vector<std::int64_t> gradient;
+  std::vector<double> weights;
+  ranks.together([&] {
+    round.emplace(rows_of(options, ranks), options.dim, options.classes, options.threads);
+    gradient.resize(elements);
+    weights.resize(elements);
+  });
+  const double seconds = median_seconds(
+      options.repeats,
+      [&] {
+        std::fill(gradient.begin(), gradient.end(), 0);
+        round->accumulate(gradient);
+        ranks.sum_to_coordinator({reinterpret_cast<std::uint64_t*>(gradient.data()), elements});
+        ranks.broadcast(weights);
+      },
+      align(ranks));
+  const double multiply_adds = 2.0 * static_cast<double>(options.rows) * static_cast<double>(elements);
+  return {{"bench", "round"},
+          {"kernel", select_kernel().name()},
+          {"rows", options.rows},
+          {"dim", options.dim},
+          {"classes", options.classes},
+          {"ranks", ranks.size()},
+          {"threads", options.threads},
+          {"seconds", seconds},
+          {"gmac_per_second", multiply_adds / seconds / 1e9}};
+}
+
+nlohmann::json bench(const BenchOptions& options, Communicator& ranks) {
+  switch (options.kind) {
+    case BenchKind::kGram:
+      return bench_gram(options, ranks);
+    case BenchKind::kRound:
+      return bench_round(options, ranks);
+    case BenchKind::kReduce:
+      return bench_reduce(options, ranks);
+    case BenchKind::kNoise:
+      break;
+  }
+  nlohmann::json result;
+  ranks.together([&] {
+    if (ranks.is_coordinator()) result = bench_noise(options);
+  });
+  return result;
+}
+
 }  // namespace
 
 void run_command(const BenchOptions& options, Communicator& ranks) {
-  nlohmann::json result;
-  if (options.kind == BenchKind::kReduce) {
-    result = bench_reduce(options, ranks);
-  } else {
-    ranks.together([&] {
-      if (!ranks.is_coordinator()) return;
-      result = options.kind == BenchKind::kGram ? bench_gram(options) : bench_noise(options);
-    });
-  }
+  const nlohmann::json result = bench(options, ranks);
   if (!ranks.is_coordinator()) return;
   if (options.format == OutputFormat::kJson) {
     fmt::print("{}\n", result.dump(2));

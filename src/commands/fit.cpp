@@ -1,3 +1,4 @@
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "dpreduce/aggregator/release.hpp"
 #include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/cost_report.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/fit_report.hpp"
 #include "dpreduce/commands/progress.hpp"
@@ -16,6 +18,8 @@
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/paths.hpp"
 #include "dpreduce/methods/checkpoint_binding.hpp"
+#include "dpreduce/methods/machine_memory.hpp"
+#include "dpreduce/methods/machine_speed.hpp"
 #include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
@@ -121,6 +125,29 @@ std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t
   return rows;
 }
 
+// Ends the run before any row is read where its ranks cannot fit into this machine. Collective.
+void check_memory(const FitOptions& options, const FitPlan& plan, const WorkerRows& rows, Communicator& ranks) {
+  const int on_machine = ranks.ranks_on_machine();
+  ranks.together([&] {
+    const auto available = available_memory();
+    if (available) require_memory(memory_of_rank(options, plan, rows.range().count), on_machine, *available);
+  });
+}
+
+// What the run will cost, at the coordinator. Collective.
+RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const WorkerRows& rows, unsigned threads,
+                     Communicator& ranks) {
+  const std::uint64_t rows_here = rows.range().count;
+  std::array<std::uint64_t, 1> all_rows{rows_here};
+  ranks.sum_to_coordinator(all_rows);
+  const JobShape job{all_rows[0], rows_here, ranks.size(), threads};
+  return {.job = job,
+          .memory_bytes = memory_of_rank(options, plan, rows_here),
+          .available_bytes = available_memory(),
+          .phases = phases_of(options, plan, job),
+          .speed = measure_speed(options, plan, threads, ranks)};
+}
+
 std::string key_path(const FitOptions& options) {
   return options.key.empty() ? options.ledger + ".key" : options.key;
 }
@@ -216,8 +243,11 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     options = resolved(stated, rows.dim());
     plan = plan_fit(options, rows.dim(), candidates ? candidates->range().count : 0);
   });
+  check_memory(options, plan, rows, ranks);
+  const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   if (options.dry_run) {
-    if (ranks.is_coordinator()) print_dry_run(options, plan);
+    const RunEstimate cost = estimate(options, plan, rows, threads, ranks);
+    if (ranks.is_coordinator()) print_dry_run(options, plan, cost);
     return;
   }
   std::optional<WorkerRows> test_rows;
@@ -251,7 +281,6 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   });
   timings.end_phase("open");
 
-  const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads,
                           options.most_labels()};
   const std::unique_ptr<TrainingMethod> method = make_method(options);

@@ -88,18 +88,9 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
   return errors;
 }
 
-void print_dry_run(const FitOptions& options, const FitPlan& plan) {
-  if (options.format == OutputFormat::kJson) {
-    const nlohmann::json json{{"dry_run", true},
-                              {"method", make_method(options)->name()},
-                              {"private", plan.is_private},
-                              {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
-                              {"expected_error", expected_error_json(plan)},
-                              {"memory_bytes_per_rank", plan.memory_bytes},
-                              {"version", version()}};
-    fmt::print("{}\n", json.dump(2));
-    return;
-  }
+namespace {
+
+void print_plan(const FitOptions& options, const FitPlan& plan) {
   fmt::print("dry run: no row is read, nothing is spent\n");
   fmt::print("memory     {:.0f} MiB a rank at most, whatever the number of rows\n",
              std::ceil(static_cast<double>(plan.memory_bytes) / (1 << 20)));
@@ -133,6 +124,25 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan) {
     fmt::print("           a class of {:>6} rows: its mean is off by {:.3g} C\n", row["rows_per_class"].get<double>(),
                row["error"].get<double>());
   }
+}
+
+}  // namespace
+
+void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
+  if (options.format == OutputFormat::kJson) {
+    const nlohmann::json json{{"dry_run", true},
+                              {"method", make_method(options)->name()},
+                              {"private", plan.is_private},
+                              {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
+                              {"expected_error", expected_error_json(plan)},
+                              {"memory_bytes_per_rank", plan.memory_bytes},
+                              {"cost", cost_json(cost)},
+                              {"version", version()}};
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  print_plan(options, plan);
+  print_cost(cost);
 }
 
 }  // namespace dpreduce

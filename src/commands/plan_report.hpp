@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "dpreduce/commands/cost_report.hpp"
 #include "dpreduce/methods/fit_plan.hpp"
 
 namespace dpreduce {
@@ -26,7 +27,7 @@ std::string guarantee_words(const Guarantee& guarantee, const BudgetOptions& bud
 /// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
-/// What --dry-run prints.
-void print_dry_run(const FitOptions& options, const FitPlan& plan);
+/// What --dry-run prints: the plan, and what it costs.
+void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
 }  // namespace dpreduce

@@ -45,6 +45,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
  public:
   explicit ClassLeastSquaresMethod(const FitOptions& options)
       : gram_share_(least_squares_gram_share(options)),
+        intercept_(least_squares_intercept(options)),
         alpha_(options.alpha.value_or(kAlpha)),
         lambda_(options.lambda),
         ridges_(ridges_to_try(alpha_, lambda_, options.choose)) {}
@@ -54,6 +55,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.gram_share = gram_share_;
     terms.alpha = alpha_;
+    if (intercept_ > 0.0) ++terms.dim;
     return {registered_statistic("class_least_squares").request(terms, 1.0)};
   }
 
@@ -69,6 +71,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   std::optional<double> threshold() const override { return 0.5 / (0.5 + alpha_); }
 
   LinearScores train(TrainingRun& run) const override {
+    run.set_intercept(intercept_);
     const std::size_t dim = run.lattice().dim;
     std::optional<ReleasedBlock> gram;
     std::vector<ClassLeastSquares> problems;
@@ -99,6 +102,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
 
  private:
   double gram_share_;
+  double intercept_;
   double alpha_;
   std::optional<double> lambda_;
   std::vector<ClassRidge> ridges_;

@@ -63,7 +63,7 @@ struct RoundSettings {
 };
 
 /// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
-/// q times as many, at most ten times. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
+/// q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
 /// public constant; source: paper 002, Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 

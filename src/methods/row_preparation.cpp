@@ -84,7 +84,8 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
 }
 
 void prepare_rows(TrainingRun& run, const FitOptions& options) {
-  if (options.center != Centering::kNone) center_rows(run, options);
+  const bool moves_rows = options.center == Centering::kDp || options.center == Centering::kPublic;
+  if (moves_rows) center_rows(run, options);
   if (options.pca > 0) project_rows(run, options);
   if (selects_before_method(options)) select_features_of_rows(run, options);
 }

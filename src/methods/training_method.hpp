@@ -69,6 +69,9 @@ std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
 /// Share of mu^2 for the Gram matrices of `ls`, shared or by class.
 double least_squares_gram_share(const FitOptions& options);
 
+/// Share of C^2 that an intercept coordinate takes of every row of `ls`; 0 for none.
+double least_squares_intercept(const FitOptions& options);
+
 /// Makes the coordinator's W and b known to every rank. Collective.
 LinearScores shared_scores(LinearScores scores, TrainingRun& run);
 

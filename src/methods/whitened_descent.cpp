@@ -47,8 +47,8 @@ double step_length(Loss loss, std::size_t classes) {
 
 class WhitenedStep : public StepRule {
  public:
-  WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, std::uint64_t rounds, double step)
-      : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm), rounds_(rounds), step_(step) {
+  WhitenedStep(const ReleasedBlock& gram, const Lattice& lattice, std::uint64_t rounds, Loss loss, std::size_t classes)
+      : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm), rounds_(rounds), step_(step_length(loss, classes)) {
     const std::span<const double> eigenvalues = spectrum_.eigenvalues();
     const auto dim = static_cast<double>(lattice.dim);
     const double told = std::accumulate(eigenvalues.begin(), eigenvalues.end(), 0.0);
@@ -57,8 +57,11 @@ class WhitenedStep : public StepRule {
     ridge_ = kRidgeInRadii * spectrum_.noise_radius() + kRidgeInMeanEigenvalues * trace / dim + one_row();
     double sum = 0.0;
     for (const double eigenvalue : eigenvalues) {
-      curvature_.push_back((eigenvalue + untold) / (eigenvalue + ridge_));
-      sum += curvature_.back();
+      sum += (eigenvalue + untold) / (eigenvalue + ridge_);
+      // What cleaning took for noise may hold up to w. Probabilities forgive a step that is too long there; squares,
+      // whose curvature is the same wherever W is, do not.
+      const double most = loss == Loss::kSquare ? std::max(eigenvalue, spectrum_.noise_radius()) : eigenvalue;
+      curvature_.push_back((most + untold) / (eigenvalue + ridge_));
     }
     for (double& entry : curvature_) entry *= (1.0 - kInterceptShare) * trace / sum;
     intercept_curvature_ = kInterceptShare * trace;
@@ -132,7 +135,7 @@ class WhitenedDescentMethod : public TrainingMethod {
     std::vector<double> matrix(lattice.dim * lattice.dim);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
-      rule.emplace(gram.block("gram"), lattice, settings_.rounds, step_length(settings_.loss, run.classes()));
+      rule.emplace(gram.block("gram"), lattice, settings_.rounds, settings_.loss, run.classes());
       matrix = rule->whitening();
     });
     run.ranks().broadcast(matrix);

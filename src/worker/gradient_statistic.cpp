@@ -7,19 +7,23 @@
 
 namespace dpreduce {
 
+void accumulate_gradient(const LatticeRows& chunk, ChunkResiduals& residuals, std::span<std::int64_t> gradient,
+                         unsigned threads) {
+  const std::size_t classes = residuals.point().weights.classes();
+  const std::size_t dim = residuals.point().weights.dim();
+  DPREDUCE_ASSERT(chunk.dim() == dim && gradient.size() == classes * dim);
+  residuals.assign(chunk);
+  select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
+                                     threads);
+}
+
 Statistic gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   DPREDUCE_ASSERT(inputs.point != nullptr && inputs.point->weights.dim() == inputs.transform.output_dim());
   Statistic statistic = empty_statistic(request);
-  const std::size_t classes = inputs.point->weights.classes();
-  const std::size_t dim = inputs.point->weights.dim();
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
-  DPREDUCE_ASSERT(gradient.size() == classes * dim);
   ChunkResiduals residuals(*inputs.point, inputs.plan.threads);
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    residuals.assign(chunk);
-    select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
-                                       inputs.plan.threads);
-  });
+  for_each_chunk(
+      inputs, [&](const LatticeRows& chunk) { accumulate_gradient(chunk, residuals, gradient, inputs.plan.threads); });
   return statistic;
 }
 

@@ -12,12 +12,6 @@
 namespace dpreduce {
 namespace {
 
-std::size_t rows_of_chunk(const StreamPlan& plan, std::size_t row_bytes) {
-  if (plan.memory_bytes < row_bytes) {
-    throw UsageError(fmt::format("--memory: one row needs {} bytes; allow more", row_bytes));
-  }
-  return std::min(plan.memory_bytes / row_bytes, kMostRowsPerChunk);
-}
 
 Lattice lattice_of(const RowTransform& transform) {
   return {transform.preprocessing().clip_norm, transform.output_dim()};
@@ -53,14 +47,35 @@ double share_done(const RowChunk& read, const WorkerRows& rows) {
 }  // namespace
 
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row) {
-  return sizeof(float) * preprocessing.input_dim + sizeof(std::int16_t) * preprocessing.output_dim() +
-         2 * sizeof(std::int32_t) * labels_per_row;
+  return bytes_per_row(preprocessing.input_dim, preprocessing.output_dim(), labels_per_row);
+}
+
+std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row) {
+  return sizeof(float) * input_dim + sizeof(std::int16_t) * output_dim + 2 * sizeof(std::int32_t) * labels_per_row;
+}
+
+std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row) {
+  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char);
+}
+
+std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
+  if (memory_bytes < row_bytes) {
+    throw UsageError(fmt::format("--memory: one row needs {} bytes; allow more", row_bytes));
+  }
+  return std::min(memory_bytes / row_bytes, kMostRowsPerChunk);
+}
+
+std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
+                             std::size_t labels_per_row) {
+  const std::size_t row_bytes = bytes_per_row(input_dim, output_dim, labels_per_row);
+  const std::size_t in_the_making = rows_of_chunk(memory_bytes, row_bytes) * row_bytes;
+  return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row);
 }
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
-  const std::size_t chunk_rows = rows_of_chunk(plan, bytes_per_row(transform.preprocessing(), slots));
+  const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
   RowStream stream(rows, plan.classes, chunk_rows, slots);
   LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
   const std::vector<std::int32_t> one_class(rows.has_labels() ? 0 : chunk_rows, 0);
@@ -81,7 +96,7 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
   const std::size_t dim = transform.input_dim();
   const std::size_t slots = plan.labels_per_row;
   const std::size_t chunk_rows =
-      rows_of_chunk(plan, bytes_per_row(transform.preprocessing(), slots) + sizeof(float) * dim);
+      rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots) + sizeof(float) * dim);
   RowStream stream(rows, plan.classes, chunk_rows, slots);
   LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
   std::vector<float> features(chunk_rows * dim);
@@ -114,11 +129,8 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
-  const std::size_t row_bytes = bytes_per_row(transform.preprocessing(), slots);
-  const std::size_t in_the_making = rows_of_chunk(plan, row_bytes) * row_bytes;
-  const std::size_t kept_bytes =
-      sizeof(std::int16_t) * transform.output_dim() + sizeof(std::int32_t) * slots + sizeof(char);
-  if (rows.range().count > (plan.memory_bytes - in_the_making) / kept_bytes) return std::nullopt;
+  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), transform.output_dim(), slots);
+  if (rows.range().count > most) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);
   for_each_lattice_chunk(
       rows, transform, plan, [&](const LatticeRows& chunk) { kept->push_back(chunk); }, on_chunk);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -29,6 +30,20 @@ using OnChunk = std::function<void(double)>;
 
 /// Memory of one row in both forms: 4 d_in + 2 d bytes and twice k labels.
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row = 1);
+
+/// The same of rows with d_in = input_dim features that become d = output_dim.
+std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row);
+
+/// Bytes of a row that is kept as integers: 2 d, 4 k and 1.
+std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row);
+
+/// Rows of a chunk for which there are `memory_bytes`, at row_bytes each: as many as fit, at most 4096. Throws
+/// UsageError where not one does.
+std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
+
+/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. Errors: as rows_of_chunk.
+std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
+                             std::size_t labels_per_row);
 
 /// Calls `visit` with each chunk of the worker's rows, in order. The chunk's rows are `transform`ed and rounded to the
 /// lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). Throws BadInput where rows

@@ -52,6 +52,7 @@ std::vector<BadCase> bad_options() {
       {"ClassesNegative", kGoodFit + "--classes -3", 2, "must not be negative", {}, Launch::kAloneOnly},
       {"ClassesBeyondMemory", kGoodFit + "--classes 99999999999", 2, "--classes 99999999999", {}, Launch::kAloneOnly},
       {"CenterShareOne", kGoodFit + "--center dp --center-share 1", 2, "--center-share 1"},
+      {"MomentsOfRounds", kGoodFit + "--method fc --center moments", 2, "--center moments goes with --method ls"},
       {"PublicCenterWithoutPublicRows", kGoodFit + "--center public", 2, "name the public rows with --public-x"},
       {"PublicRowsThatNothingUses",
        kGoodFit + "--public-x x.npy",

@@ -30,7 +30,7 @@ using testing::HasSubstr;
 constexpr int kRunsToKill = 8;
 constexpr int kKillsOfARun = 5;
 
-const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 0.5 --checkpoint run ";
+const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --checkpoint run ";
 
 class CheckpointTest : public testing::Test {
  protected:
@@ -105,10 +105,10 @@ TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
     const std::string whole = model();
     ASSERT_EQ(release_files().size(), releases);
     if (!seed.empty()) {  // a checkpoint changes nothing
-      const ProgramRun without =
-          run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --mu 0.5 --ledger other.jsonl " + seed +
-                            GetParam().options),
-                      {.folder = folder_.path()});
+      const ProgramRun without = run_program(
+          words("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
+                seed + GetParam().options),
+          {.folder = folder_.path()});
       ASSERT_EQ(without.exit_code, 0) << without.err;
       EXPECT_TRUE(model() == whole);
     }
@@ -135,11 +135,27 @@ TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
 INSTANTIATE_TEST_SUITE_P(Methods, CheckpointOfMethodsTest,
                          testing::Values(Choices{"gd", "--method gd --rounds 4 --center dp", 5},
                                          Choices{"adam", "--method adam --rounds 3 --warm-start", 4},
+                                         Choices{"gd_batch", "--method gd --rounds 3 --batch 0.3 --center dp", 4},
                                          Choices{"fc", "--method fc --rounds 3 --center dp", 5},
                                          Choices{"newton", "--method newton --rounds 3", 3},
                                          Choices{"mean", "--method mean --center dp --select 9", 2},
                                          Choices{"ls", "--method ls --shared-gram --center dp --pca 6", 3}),
                          [](const auto& tested) { return tested.param.name; });
+
+TEST_F(CheckpointTest, AChoiceIsRepeatedAtNoCharge) {
+  const std::string options = "--method gd --rounds 4 --choose";
+  expect_done(options, 2);
+  const std::string whole = model();
+  expect_charged_once(5);  // four rounds, one selection
+  cut(4, 5);
+  expect_done("--resume " + options, 3);
+  EXPECT_TRUE(model() == whole);
+  expect_charged_once(5);
+  cut(2, 2);
+  expect_done("--resume " + options, 0);
+  EXPECT_TRUE(model() == whole);
+  expect_charged_once(5);
+}
 
 // kill -9 of the program, or of a rank, again and again until it ends.
 TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
@@ -219,11 +235,12 @@ TEST_F(CheckpointTest, WhereAndHowFastItRunsIsFree) {
   cut(2, 2);
   write_npy(rows_.part(0, 1000), folder_ / "part_0.npy", folder_ / "label_0.npy");
   write_npy(rows_.part(1000, 1100), folder_ / "part_1.npy", folder_ / "label_1.npy");
-  const ProgramRun run = run_program(
-      words("fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --mu 0.5 --checkpoint run --resume "
-            "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
-            options),
-      {.folder = folder_.path(), .ranks = 2});
+  const ProgramRun run =
+      run_program(words("fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --epsilon 1.5 --delta "
+                        "1e-6 --checkpoint run --resume "
+                        "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
+                        options),
+                  {.folder = folder_.path(), .ranks = 2});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(read_bytes(folder_ / "other.safetensors") == whole);
   expect_charged_once(3);
@@ -274,8 +291,8 @@ TEST_F(CheckpointRefusalTest, AnotherRunIsExitSeven) {
   expect_refused(resume + "--rounds 4", 7, "rounds is 3 there and 4 here", 3);
   expect_refused("--resume --method adam --rounds 3", 7, "method is \"gd\" there and \"adam\" here");
   for (const auto& [option, name] :
-       std::vector<std::pair<std::string, std::string>>{{"--mu 0.6", "mu is 0.5 there and 0.6 here"},
-                                                        {"--delta 1e-6", "delta is null there and 1e-06 here"},
+       std::vector<std::pair<std::string, std::string>>{{"--epsilon 1.6", "epsilon is 1.5 there and 1.6 here"},
+                                                        {"--delta 1e-7", "delta is 1e-06 there and 1e-07 here"},
                                                         {"--accountant zcdp", "accountant"},
                                                         {"--adjacency replace-one", "adjacency"},
                                                         {"--clip 2", "clip_norm"},

@@ -43,6 +43,10 @@ TEST(Communicator, SumsModulo2To64InMessagesOfAnyLength) {
   }
 }
 
+TEST(Communicator, AllRanksOfOneMachineAreCounted) {
+  EXPECT_EQ(test_ranks().ranks_on_machine(), test_ranks().size());
+}
+
 TEST(Communicator, OnlyTheCoordinatorKeepsASum) {
   Communicator& ranks = test_ranks();
   std::vector<std::uint64_t> values = parts_of(ranks.rank(), 1001);

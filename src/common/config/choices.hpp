@@ -29,8 +29,9 @@ enum class Iterate {
 /// What a row is centred by before its (second) scaling to the clip norm.
 enum class Centering {
   kNone,
-  kDp,     ///< the mean of the training rows, released with noise
-  kPublic  ///< the mean of the public rows
+  kDp,      ///< the mean of the training rows, released with noise
+  kPublic,  ///< the mean of the public rows
+  kMoments  ///< nothing; the method's own release holds the noised mean as well
 };
 /// By what features are ranked: the sum over pairs of classes of the distance between their means.
 enum class SelectBy {
@@ -63,7 +64,7 @@ enum class SelectionMechanism { kExponential, kPermuteAndFlip };
 enum class MechanismKind { kGaussian, kSubsampled, kExponential, kLaplace, kPure };
 /// Where synthetic class means lie: a simplex equiangular tight frame, or anywhere on a sphere.
 enum class ClassMeans { kNeuralCollapse, kGaussianMixture };
-enum class BenchKind { kGram, kNoise, kReduce };
+enum class BenchKind { kGram, kNoise, kReduce, kRound };
 
 /// spellings<E>: every value of E with its spelling, in the order in which help lists them.
 template <typename E>
@@ -92,7 +93,8 @@ inline constexpr std::array spellings<Iterate>{std::pair{std::string_view{"last"
 template <>
 inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
                                                  std::pair{std::string_view{"dp"}, Centering::kDp},
-                                                 std::pair{std::string_view{"public"}, Centering::kPublic}};
+                                                 std::pair{std::string_view{"public"}, Centering::kPublic},
+                                                 std::pair{std::string_view{"moments"}, Centering::kMoments}};
 template <>
 inline constexpr std::array spellings<SelectBy>{std::pair{std::string_view{"distance"}, SelectBy::kDistance},
                                                 std::pair{std::string_view{"t"}, SelectBy::kT}};
@@ -125,9 +127,9 @@ inline constexpr std::array spellings<ClassMeans>{
     std::pair{std::string_view{"neural-collapse"}, ClassMeans::kNeuralCollapse},
     std::pair{std::string_view{"gaussian-mixture"}, ClassMeans::kGaussianMixture}};
 template <>
-inline constexpr std::array spellings<BenchKind>{std::pair{std::string_view{"gram"}, BenchKind::kGram},
-                                                 std::pair{std::string_view{"noise"}, BenchKind::kNoise},
-                                                 std::pair{std::string_view{"reduce"}, BenchKind::kReduce}};
+inline constexpr std::array spellings<BenchKind>{
+    std::pair{std::string_view{"gram"}, BenchKind::kGram}, std::pair{std::string_view{"noise"}, BenchKind::kNoise},
+    std::pair{std::string_view{"reduce"}, BenchKind::kReduce}, std::pair{std::string_view{"round"}, BenchKind::kRound}};
 
 template <typename E>
 constexpr std::string_view to_string(E choice) {

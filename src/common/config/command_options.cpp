@@ -21,8 +21,8 @@ void add_method(CLI::App& app, FitOptions& options) {
   app.add_option("--clip", options.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
   add_optional_choice(
       app, "--center", options.center,
-      "centre rows by a released mean, or that of --public-x, then scale or clip again; default: dp with "
-      "--method auto")
+      "centre rows by a released mean, or that of --public-x, then scale or clip again; moments (ls): by the mean in "
+      "its own release, without scaling again; default: dp with --method auto")
       ->group("Method");
   app.add_flag("--shared-gram", options.shared_gram, "ls: one Gram matrix for all classes")->group("Method");
   add_number_or_auto(app, "--alpha", options.alpha, "ls: weight of all rows beside a class's own rows")
@@ -164,7 +164,7 @@ void CommandOptions::declare_fit(CLI::App& app) {
   fit.add_option("--out", fit_.out, "the model")->capture_default_str()->group("Output");
   fit.add_option("--report", fit_.report, "JSON report")->group("Output");
   add_format(fit, fit_.format);
-  fit.add_flag("--dry-run", fit_.dry_run, "print noise plan and expected error; read no rows, spend nothing")
+  fit.add_flag("--dry-run", fit_.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
       ->group("Output");
   add_count(fit, "--threads", fit_.threads, "a rank; default: all cores alone, 1 under mpirun");
   add_count(fit, "--memory", fit_.memory_mib,
@@ -338,7 +338,11 @@ void CommandOptions::declare_bench(CLI::App& app) {
   add_count(gram, "--threads", bench_.threads, "threads")->capture_default_str();
   gram.add_option("--kernel", bench_.kernel, "auto, or the name of one")->capture_default_str();
   add_common(gram);
-  gram.footer("Examples:\n  dpreduce bench gram --rows 8192 --dim 1664 --threads 2 --format json");
+  gram.footer(
+      "Ranks share the rows, and their matrices are summed.\n"
+      "Examples:\n"
+      "  dpreduce bench gram --rows 8192 --dim 1664 --threads 2 --format json\n"
+      "  mpirun -n 2 dpreduce bench gram --rows 8192 --dim 1664");
   CLI::App& noise = *bench.add_subcommand("noise", "exactly rounded Gaussian samples");
   noise.add_option("--sigma", bench_.sigma, "standard deviation, lattice units")->capture_default_str();
   add_count(noise, "--count", bench_.count, "samples")->capture_default_str();
@@ -349,6 +353,16 @@ void CommandOptions::declare_bench(CLI::App& app) {
   add_count(reduce, "--elements", bench_.elements, "int64 elements a rank")->capture_default_str();
   add_common(reduce);
   reduce.footer("Examples:\n  mpirun -n 2 dpreduce bench reduce --elements 16777216 --format json");
+  CLI::App& round = *bench.add_subcommand("round", "a training round: exact scores, residuals, R^T Q, sum, broadcast");
+  add_count(round, "--rows", bench_.rows, "n, shared by the ranks")->capture_default_str();
+  add_count(round, "--dim", bench_.dim, "d")->capture_default_str();
+  add_count(round, "--classes", bench_.classes, "K")->capture_default_str();
+  add_count(round, "--threads", bench_.threads, "threads a rank")->capture_default_str();
+  add_common(round);
+  round.footer(
+      "Examples:\n"
+      "  dpreduce bench round --rows 8192 --dim 1664 --classes 1000 --threads 2 --format json\n"
+      "  mpirun -n 2 dpreduce bench round --rows 8192 --dim 1664 --classes 1000");
 }
 
 Command CommandOptions::chosen(const CLI::App& app) const {

@@ -227,6 +227,7 @@ struct BenchOptions {
   BenchKind kind = BenchKind::kGram;
   std::size_t rows = 8192;
   std::size_t dim = 1664;
+  std::size_t classes = 1000;  ///< round
   std::size_t count = 10'000'000;
   std::size_t elements = 1 << 24;
   double sigma = 1048576.0;

@@ -285,6 +285,8 @@ FitOptions validated(FitOptions options) {
     throw UsageError(
         "--public-x: nothing uses public rows here; add --center public, --pca or --method public, or leave them out");
   }
+  check_used("--center moments", options.center == Centering::kMoments, options.method == Method::kLs,
+             "ls; rounds have an intercept anyway, and others no second moments");
   check_positive("--clip", options.clip_norm);
   check_share("--center-share", options.center_share);
   check_share("--pca-share", options.pca_share);
@@ -436,6 +438,7 @@ BenchOptions validated(BenchOptions options) {
   if (options.rows == 0 || options.dim == 0 || options.count == 0 || options.elements == 0 || options.repeats == 0) {
     throw UsageError("bench: sizes and repeats must be at least 1");
   }
+  if (options.kind == BenchKind::kRound) check_classes(options.classes);
   check_range("--threads", options.threads, 1, kMostThreads);
   check_positive("--sigma", options.sigma);
   return options;

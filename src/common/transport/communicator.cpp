@@ -63,6 +63,17 @@ Communicator Communicator::join() {
   return {std::move(job), rank, size};
 }
 
+int Communicator::ranks_on_machine() {
+  if (!job_) return 1;
+  MPI_Comm machine = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(job_->sums, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine),
+            "MPI_Comm_split_type");
+  int ranks = 1;
+  check_mpi(MPI_Comm_size(machine, &ranks), "MPI_Comm_size");
+  check_mpi(MPI_Comm_free(&machine), "MPI_Comm_free");
+  return ranks;
+}
+
 void Communicator::announce_failure() {
   if (!job_) return;
   for (int peer = 0; peer < size_; ++peer) {

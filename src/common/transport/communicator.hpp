@@ -77,6 +77,9 @@ class Communicator {
   /// Each rank's `local` in rank order, at the coordinator; empty elsewhere. Collective.
   std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local);
 
+  /// How many ranks of the job run on this rank's machine, itself included: those that share its memory. Collective.
+  int ranks_on_machine();
+
   /// Whether the ranks have agreed on a failure: then all of them are on their way out.
   bool failure_agreed() const { return failure_agreed_; }
 

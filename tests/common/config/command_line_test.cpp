@@ -126,7 +126,8 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples) {
                                                                                      {"inspect", "--help"},
                                                                                      {"bench", "gram", "--help"},
                                                                                      {"bench", "noise", "--help"},
-                                                                                     {"bench", "reduce", "--help"}}) {
+                                                                                     {"bench", "reduce", "--help"},
+                                                                                     {"bench", "round", "--help"}}) {
     const std::string text = std::get<PrintText>(parse_command_line(words)).text;
     EXPECT_THAT(text, HasSubstr("Examples:")) << words.front();
     EXPECT_THAT(text, HasSubstr("dpreduce " + words.front()));
@@ -200,7 +201,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{
             "block_twice", {"privacy", "split", "--mu", "1", "--block", "a:1", "--block", "a:2"}, "occurs twice"},
         BadCommand{"no_report", {"privacy", "explain"}, "--report is required"},
-        BadCommand{"bench_repeats", {"bench", "gram", "--repeats", "0"}, "at least 1"}),
+        BadCommand{"bench_repeats", {"bench", "gram", "--repeats", "0"}, "at least 1"},
+        BadCommand{"bench_one_class", {"bench", "round", "--classes", "1"}, "--classes 1"}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

@@ -93,7 +93,11 @@ TEST(NpyArray, FeaturesOfOtherShapesAndTypesAreRefused) {
 
 TEST(NpyArray, LabelsOfOtherShapesAndTypesAreRefused) {
   expect_bad_input([] { labels_of(npy_bytes<float>("<f4", "(6,)", kSix), 6); }, {"y.npy", "float32", "int64"});
-  expect_bad_input([] { labels_of(npy_bytes<std::int64_t>("<i8", "(1, 3)", {0, 1, 2}), 6); }, {"(1, 3)"});
+  expect_bad_input(
+      [] {
+        labels_of(npy_bytes<std::int64_t>("<i8", "(1, 3)", {0, 1, 2}), 6);
+      },
+      {"3 columns", "6 classes"});
   expect_bad_input([] { labels_of(npy_bytes<std::int64_t>("<i8", "(3, 1, 1)", {0, 1, 2}), 6); }, {"(3, 1, 1)"});
 }
 

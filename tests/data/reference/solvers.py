@@ -363,6 +363,9 @@ def all_cases(x, y, public_x):
     yield "ridge_publicly_centred", "--method ls --shared-gram --center public --public-x public_x.npy", (
         ridge_regression(rows().center(public(rows()))))
     yield "ridge_of_two_classes", "--method ls --shared-gram", ridge_regression(two().intercept(0.02))
+    yield "ridge_of_centred_moments", "--method ls --shared-gram --center moments", ridge_regression(rows().intercept(0.02))
+    yield "ridge_by_class_of_centred_moments", "--method ls --alpha 3 --center moments", ridge_regression_by_class(
+        rows().intercept(0.02), 3)
     yield "ridge_selected", "--method ls --shared-gram --select 5", ridge_regression(rows().select(5))
     yield "ridge_on_components", "--method ls --shared-gram --pca 3", ridge_regression(rows().pca(3))
     yield "ridge_on_public_components", "--method ls --shared-gram --pca 3 --public-x public_x.npy", ridge_regression(

@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""Test accuracy of methods at several epsilons. launch/accuracy starts this; its head says what may be set.
+
+    accuracy_table.py write [--grid]               docs/accuracy.md, from the sets in build/data
+    accuracy_table.py print DATA CLASSES DELTA     one table of dpreduce's methods on any set
+"""
+import os
+import sys
+from string import Template
+
+from published_methods import PUBLISHED, RIDGES
+from runs import RunFailed, Runner, Set, Spread, best_of, settings_of
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DELTA = 1e-5
+
+METHODS = ["--method auto", "--method adam --center dp", "--method gd --center dp",
+           "--method newton --center dp", "--method ls --center dp", "--method ls --shared-gram --center dp",
+           "--method fisher --center dp", "--method mean --center dp", "--method mean"]
+
+GRIDS = {  # options: values; None leaves the option out, so that the method chooses
+    "--method auto": {"--rounds": [10, 20, 40, 80], "--gram-share": [0.05, 0.1, 0.2, 0.4]},  # fc --center dp
+    "--method adam --center dp": {"--rounds": [40, 80, 150], "--learning-rate": [None, 0.03, 0.1, 0.3, 1]},
+    "--method gd --center dp": {"--rounds": [40, 100, 300], "--learning-rate": [None, 1e-4, 3e-4, 1e-3, 3e-3]},
+    "--method ls --center dp": {"--alpha": [0.1, 1, 10], "--lambda": [None, 30, 100, 300, 1000, 3000, 10000],
+                                "--gram-share": [0.3, 0.6]},
+    "--method ls --shared-gram --center dp": {"--gram-share": [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]},
+}
+
+NOTES = list(dict.fromkeys(method.note for method in PUBLISHED))
+
+
+def numbers(name, default):
+    return [float(word) if "." in word or "e" in word else int(word) for word in os.environ.get(name, default).split()]
+
+
+def stated_variables():
+    """What was set to make the table smaller, as a shell would be told."""
+    return [f'{name}="{os.environ[name]}"' for name in ("EPSILONS", "SEEDS", "SETS") if name in os.environ]
+
+
+def percent(accuracy):
+    return f"{100 * accuracy:.1f}"
+
+
+def cell(spread, best=None):
+    median = percent(spread.median)
+    return f"{'**' + median + '**' if best == median else median} ({percent(spread.low)} to {percent(spread.high)})"
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def with_options(method, setting):
+    return " ".join([method, *(f"{option} {value}" for option, value in setting.items() if value is not None)])
+
+
+class Figures:
+    """All runs on one set."""
+
+    def __init__(self, runner, name, data, epsilons, seeds, delta):
+        self.runner, self.name, self.data = runner, name, data
+        self.epsilons, self.seeds, self.delta = epsilons, seeds, delta
+
+    def say(self, method, epsilon):
+        return f"{self.name}, {method}, epsilon {epsilon}"
+
+    def own(self, method):
+        """{epsilon: Spread} of dpreduce with these options."""
+        task = lambda epsilon, seed: self.runner.own(self.data, method, epsilon, self.delta, seed)
+        self.runner.make([task(e, s) for e in self.epsilons for s in self.seeds], f"{self.name}, {method}")
+        return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in self.epsilons}
+
+    def own_grid(self, method):
+        """{epsilon: Spread} of the best setting of GRIDS, by the test set."""
+        def best(epsilon):
+            run = lambda setting, seed: self.runner.own(self.data, with_options(method, setting), epsilon, self.delta,
+                                                        seed)
+            return best_of(self.runner, self.say(method, epsilon), settings_of(GRIDS[method]), self.seeds, run)
+        return {epsilon: best(epsilon) for epsilon in self.epsilons}
+
+    def published(self, method):
+        """{epsilon: Spread} of the best setting of the method's grid, by the test set."""
+        def best(epsilon):
+            run = lambda setting, seed: self.runner.published(self.data, method, setting, epsilon, self.delta, seed)
+            return best_of(self.runner, self.say(method.name, epsilon), settings_of(method.grid), self.seeds, run)
+        return {epsilon: best(epsilon) for epsilon in self.epsilons}
+
+
+def rows_of_spreads(named, epsilons):
+    best = {e: percent(max(spreads[e].median for spreads in named.values())) for e in epsilons}
+    return [[name, *(cell(spreads[e], best[e]) for e in epsilons)] for name, spreads in named.items()]
+
+
+def print_table(folder, classes, delta):
+    epsilons, seeds = numbers("EPSILONS", "0.1 0.5 1 2 8"), numbers("SEEDS", "1 2 3 4 5")
+    methods = [line for line in os.environ.get("METHODS", "\n".join(METHODS)).splitlines() if line]
+    runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
+    figures = Figures(runner, os.path.basename(folder), Set.at(folder, classes), epsilons, seeds, delta)
+    named = {f"`{method}`": figures.own(method) for method in methods}
+    print(table(["options", *map(str, epsilons)], rows_of_spreads(named, epsilons)))
+
+
+# ---- docs/accuracy.md ----------------------------------------------------------------------------------------------
+
+
+def ahead(first, second, epsilons):
+    """By how many points `first` is ahead of `second` at each epsilon, as text."""
+    return ", ".join(f"{100 * (first[e].median - second[e].median):+.1f} at {e}" for e in epsilons)
+
+
+def best_median(named, epsilons):
+    return {e: max((spreads[e] for spreads in named.values()), key=lambda spread: spread.median) for e in epsilons}
+
+
+def value_text(value):
+    return "auto" if value is None else str(value)
+
+
+def setting_text(setting):
+    return ", ".join(f"{name.lstrip('-')} {value_text(value)}" for name, value in setting.items()) or "-"
+
+
+def grid_text(grid):
+    return "; ".join(f"{name.lstrip('-')} {', '.join(map(value_text, values))}" for name, values in grid.items()) or "-"
+
+
+def grid_part(figures, own):
+    """Each method as it is, the best of its grid, and what that is."""
+    epsilons = figures.epsilons
+    tuned = {method: figures.own_grid(method) for method in GRIDS}
+    lines = []
+    for method, spreads in tuned.items():
+        untuned = own[f"`{method}`"]
+        lines += [[f"`{method}`", *(cell(untuned[e]) for e in epsilons)],
+                  ["best of its grid", *(cell(spreads[e]) for e in epsilons)],
+                  ["its setting", *(setting_text(spreads[e].setting) for e in epsilons)]]
+    distance = ahead(own["`--method auto`"], best_median(tuned, epsilons), epsilons)
+    return ["**Untuned, and the best of a grid.** The same methods with every setting of a grid tried and the best chosen "
+            "on\nthe test set: what it costs to choose without looking. Such a choice is not private.",
+            table(["epsilon", *map(str, epsilons)], lines),
+            f"`--method auto` against the best of all these grids, in points: {distance}."]
+
+
+def section(figures, grid):
+    about, epsilons = figures.data.about, figures.epsilons
+    head = ["epsilon", *map(str, epsilons)]
+    own = {f"`{method}`": figures.own(method) for method in METHODS}
+    published = {f"{method.name} [^{NOTES.index(method.note) + 1}]": figures.published(method) for method in PUBLISHED}
+    rows = rows_of_spreads({**own, **published}, epsilons)
+    rows[len(own):len(own)] = [["*as published, tuned on the test set:*", *[""] * len(epsilons)]]
+    distance = ahead(own["`--method auto`"], best_median(published, epsilons), epsilons)
+    chosen = [[name.split(" [^")[0], *(setting_text(spreads[e].setting) for e in epsilons)]
+              for name, spreads in published.items()]
+    parts = [
+        f"## {figures.name}: {about['title']}",
+        f"{about['rows']} training and {about['test_rows']} test rows, d = {about['features']}; {about['classes']} classes, "
+        f"of {about['rarest_class']} to {about['commonest_class']} rows.\nWithout privacy and centring the nearest class "
+        f"direction is right on {percent(about['nearest_direction_accuracy'])} %.",
+        table(head, rows),
+        f"`--method auto` against the best published method, in points: {distance}.",
+        "What the test set chose for the published methods:",
+        table(head, chosen),
+    ]
+    return parts + (grid_part(figures, own) if grid else [])
+
+
+def write_document(grid):
+    epsilons, seeds = numbers("EPSILONS", "0.1 0.5 1 2 8"), numbers("SEEDS", "1 2 3 4 5")
+    runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
+    sections = []
+    for name in os.environ.get("SETS", "fmnist768 debshort").split():
+        data = Set.at(f"{ROOT}/build/data/{name}")
+        sections += section(Figures(runner, name, data, epsilons, seeds, DELTA), grid)
+    grids = [table(["published method", "grid"], [[method.name, grid_text(method.grid)] for method in PUBLISHED]),
+             f"and for DP-LS and DP-Newton ridge {', '.join(map(str, RIDGES))}. lambda = ridge (1 + alpha) for DP-LS,\n"
+             "ridge for DP-Newton and DP-FC; eta = speed * ridge for DP-FC, movement / T for DP-Adam, movement / (T n) for "
+             "NoisyGD.\nGradients are clipped to 1; a clip of 0.1 was no better on fmnist768."]
+    if grid:
+        grids += ["**Our grids**, chosen from in the same way:",
+                  table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
+    with open(os.path.dirname(os.path.abspath(__file__)) + "/document.md") as f:
+        document = Template(f.read()).substitute(
+            command=" ".join([*stated_variables(), "launch/accuracy", *(["--grid"] if grid else [])]), delta=f"{DELTA:g}".replace("e-0", "e-"),
+            seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
+            minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
+            sections="\n\n".join(sections), grids="\n\n".join(grids),
+            notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)))
+    path = f"{ROOT}/docs/accuracy.md"
+    with open(path + ".partial", "w") as f:
+        f.write(document)
+    os.rename(path + ".partial", path)
+    print(path)
+
+
+if __name__ == "__main__":
+    try:
+        if sys.argv[1] == "print":
+            print_table(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+        else:
+            write_document(grid="--grid" in sys.argv[2:])
+    except RunFailed as failure:
+        sys.exit(f"launch/accuracy: {failure}")

@@ -1,0 +1,19 @@
+// How much memory there is for this process, and the refusal of what cannot fit.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace dpreduce {
+
+/// Bytes that new allocations on this machine may take: MemAvailable, or what is left of the memory limit of this
+/// process's control group (version 1 or 2) or of one around it, files' pages counted as free; the least of them.
+/// None where /proc/meminfo does not tell. `root` stands before /proc and /sys.
+std::optional<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
+
+/// Throws UsageError where ranks_on_machine times bytes_of_rank is more than `available`, with what to do.
+/// Precondition: ranks_on_machine >= 1.
+void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available);
+
+}  // namespace dpreduce

@@ -1,0 +1,52 @@
+#include "dpreduce/worker/synthetic_round.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "dpreduce/worker/chunk_residuals.hpp"
+#include "dpreduce/worker/gradient_statistic.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::uint64_t kRowsOfChunk = 4096;
+
+KeptChunks chunks_of(std::uint64_t rows, std::size_t dim, std::size_t classes, unsigned threads) {
+  const RowTransform transform(Preprocessing{.input_dim = dim, .center = {}});
+  KeptChunks chunks;
+  for (std::uint64_t first = 0; first < rows; first += kRowsOfChunk) {
+    const std::uint64_t count = std::min(kRowsOfChunk, rows - first);
+    std::vector<std::int32_t> labels(count);
+    for (std::uint64_t row = 0; row < count; ++row) labels[row] = static_cast<std::int32_t>((first + row) % classes);
+    chunks.emplace_back(Lattice{1.0, dim}, count);
+    chunks.back().assign(transform, synthetic_features(count, dim), labels, threads);
+  }
+  return chunks;
+}
+
+std::vector<double> weights_of(std::size_t classes, std::size_t dim) {
+  const std::vector<float> uniform = synthetic_features(classes, dim);
+  return {uniform.begin(), uniform.end()};
+}
+
+}  // namespace
+
+std::vector<float> synthetic_features(std::uint64_t rows, std::size_t dim) {
+  std::mt19937 bits(1);
+  std::vector<float> features(rows * dim);
+  for (float& feature : features) feature = static_cast<float>(static_cast<std::int32_t>(bits())) * 0x1p-31F;
+  return features;
+}
+
+SyntheticRound::SyntheticRound(std::uint64_t rows, std::size_t dim, std::size_t classes, unsigned threads)
+    : chunks_(chunks_of(rows, dim, classes, threads)),
+      weights_(weights_of(classes, dim), Lattice{1.0, dim}),
+      threads_(threads) {}
+
+void SyntheticRound::accumulate(std::span<std::int64_t> gradient) const {
+  const GradientPoint point{weights_};
+  ChunkResiduals residuals(point, threads_);
+  for (const LatticeRows& chunk : chunks_) accumulate_gradient(chunk, residuals, gradient, threads_);
+}
+
+}  // namespace dpreduce

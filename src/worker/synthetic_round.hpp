@@ -1,0 +1,32 @@
+// A training round on rows of no data set, to measure its speed: uniform features and weights, labels in turn.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dpreduce/lattice/lattice_weights.hpp"
+#include "dpreduce/worker/lattice_stream.hpp"
+
+namespace dpreduce {
+
+/// n x d floats in [-1, 1), the same in every run.
+std::vector<float> synthetic_features(std::uint64_t rows, std::size_t dim);
+
+class SyntheticRound {
+ public:
+  /// Lattice rows in memory, in chunks as training has them, and weights of K classes.
+  /// Preconditions: dim >= 1; classes >= 2; threads >= 1.
+  SyntheticRound(std::uint64_t rows, std::size_t dim, std::size_t classes, unsigned threads);
+
+  /// gradient <- gradient + sum_i rho_i q_i^T (K x d, softmax), as gradient_statistic does of rows that are kept.
+  /// Cost: 2 n K d multiply-adds. Precondition (asserted): K x d entries.
+  void accumulate(std::span<std::int64_t> gradient) const;
+
+ private:
+  KeptChunks chunks_;
+  LatticeWeights weights_;
+  unsigned threads_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,208 @@
+// What a run costs: told before it, by --dry-run, and measured by bench; and the launchers around them.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "dpreduce/commands/cost_report.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class CostTest : public testing::Test {
+ protected:
+  CostTest() { write_npy(make_rows({300, 200, 100}, 16), folder_ / "x.npy", folder_ / "y.npy"); }
+
+  ProgramRun run(const std::string& arguments, int ranks = 0) {
+    return run_program(words(arguments), {.folder = folder_.path(), .ranks = ranks});
+  }
+  ProgramRun plan(const std::string& options, int ranks = 0) {
+    ProgramRun done = run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run " + options, ranks);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return done;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(CostTest, ADryRunTellsMemoryWireWorkAndSeconds) {
+  for (const std::string method : {"auto", "mean", "ls", "ls --shared-gram", "fc --warm-start", "newton",
+                                   "adam --choose", "fc --pca 4 --center dp", "gd --checkpoint c"}) {
+    for (const int ranks : {0, 3}) {
+      SCOPED_TRACE(method);
+      const json cost = plan("--format json --method " + method, ranks).json()["cost"];
+      EXPECT_EQ(cost["for_release"], false);
+      EXPECT_EQ(cost["ranks"], ranks == 0 ? 1 : ranks);
+      EXPECT_GT(cost["memory_bytes_per_rank"], 1 << 20);
+      EXPECT_GT(cost["memory_bytes_available"], cost["memory_bytes_per_rank"]);
+      EXPECT_GT(cost["seconds"], 0.0);
+      EXPECT_EQ(cost["multiply_adds"] > 0.0, method != "mean");
+      EXPECT_EQ(cost["wire_bytes_per_rank"] > 0.0, ranks == 3);
+      EXPECT_EQ(cost["wire_bytes"], (cost["ranks"].get<int>() - 1) * cost["wire_bytes_per_rank"].get<double>());
+      EXPECT_FALSE(cost["phases"].empty());
+      for (const auto& [name, rate] : cost["calibration"].items()) EXPECT_TRUE(rate.is_null() || rate > 0.0) << name;
+    }
+  }
+}
+
+TEST_F(CostTest, EveryLineThatTheNumberOfRowsDecidesIsMarked) {
+  const std::string few = plan("").out;
+  EXPECT_THAT(few, HasSubstr("not for release"));
+  write_npy(make_rows({3000, 2000, 1000}, 16), folder_ / "x.npy", folder_ / "y.npy");
+  const auto unmarked = [](const std::string& text) {
+    std::vector<std::string> lines;
+    for (const std::string& line : lines_of(text)) {
+      if (!line.starts_with("cost")) lines.push_back(line);
+    }
+    return lines;
+  };
+  EXPECT_EQ(unmarked(plan("").out), unmarked(few));
+}
+
+TEST_F(CostTest, ARealRunTellsNothingOfIt) {
+  const ProgramRun real = run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --report r.json");
+  ASSERT_EQ(real.exit_code, 0) << real.err;
+  EXPECT_FALSE(json::parse(read_bytes(folder_ / "r.json")).contains("cost"));
+  EXPECT_THAT(real.out, Not(HasSubstr("cost")));
+}
+
+TEST_F(CostTest, ADryRunReadsNoRows) {
+  TrainingRows rows = make_rows({300, 200, 100}, 16);
+  rows.features[5] = std::numeric_limits<float>::quiet_NaN();
+  rows.labels[7] = 99;
+  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  plan("");
+  EXPECT_EQ(run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
+}
+
+TEST_F(CostTest, WhatCannotFitIsRefusedBeforeAnythingIsReadOrWritten) {
+  // The Gram matrix of a million features: 16 TB.
+  TrainingRows rows{1'000'000, std::vector<float>(2'000'000, std::numeric_limits<float>::quiet_NaN()), {0, 1}};
+  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  const auto before = folder_.names();
+  for (const std::string dry : {"", " --dry-run"}) {
+    for (const int ranks : {0, 2}) {
+      const ProgramRun refused =
+          run("fit --train-x x.npy --train-y y.npy --classes 2 --mu 1 --method ls --shared-gram" + dry, ranks);
+      EXPECT_EQ(refused.exit_code, 2) << refused.err;
+      EXPECT_THAT(refused.err, HasSubstr("not enough memory: a rank needs"));
+      EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;
+      EXPECT_EQ(folder_.names(), before);
+    }
+  }
+  const std::string mean = "fit --train-x x.npy --train-y y.npy --classes 2 --mu 1 --method mean --dry-run";
+  EXPECT_EQ(run(mean).exit_code, 0) << "what fits is not refused";
+}
+
+TEST_F(CostTest, BenchRoundTellsItsFiguresOnAnyNumberOfRanks) {
+  for (const int ranks : {0, 1, 3}) {
+    const ProgramRun done = run("bench round --rows 100 --dim 16 --classes 5 --threads 2 --format json", ranks);
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const json round = done.json();
+    EXPECT_EQ(round["ranks"], std::max(ranks, 1));
+    EXPECT_EQ(round["classes"], 5);
+    const double macs = 2.0 * 100 * 16 * 5;
+    EXPECT_NEAR(round["gmac_per_second"].get<double>() * 1e9 * round["seconds"].get<double>(), macs, 1e-6 * macs);
+  }
+  EXPECT_THAT(run("bench round --rows 100 --dim 16 --classes 5").out, HasSubstr("gmac_per_second"));
+  EXPECT_EQ(run("bench round --rows 100 --dim 16 --classes 1").exit_code, 2);
+  EXPECT_EQ(run("bench round --rows 2 --dim 16 --classes 2", 3).exit_code, 0) << "a rank may have no row";
+}
+
+TEST_F(CostTest, BenchGramSharesItsRows) {
+  const json gram = run("bench gram --rows 101 --dim 16 --format json", 3).json();
+  EXPECT_EQ(gram["ranks"], 3);
+  EXPECT_EQ(gram["rows"], 101);
+}
+
+TEST(RoundedUp, HasTwoDigitsAndIsNeverLess) {
+  EXPECT_EQ(rounded_up(0.0), 0.0);
+  EXPECT_NEAR(rounded_up(10007.0), 11000.0, 1e-6);
+  EXPECT_NEAR(rounded_up(0.0123), 0.013, 1e-12);
+  EXPECT_NEAR(rounded_up(4200.0), 4200.0, 1e-6);
+  EXPECT_NEAR(rounded_up(99.5), 100.0, 1e-9);
+}
+
+struct ScriptRun {
+  int exit_code = -1;
+  std::string out;  // and standard error
+};
+
+class LauncherTest : public CostTest {
+ protected:
+  ScriptRun script(const std::string& words) {
+    ScriptRun done;
+    const std::string command = std::string(DPREDUCE_SCRIPT_ENVIRONMENT) + " '" DPREDUCE_SOURCE "/'" + words + " 2>&1";
+    FILE* pipe = popen(("cd " + folder_.path() + " && " + command).c_str(), "r");
+    if (pipe == nullptr) return done;
+    std::array<char, 4096> part{};
+    while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe)) done.out.append(part.data(), read);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) done.exit_code = WEXITSTATUS(status);
+    return done;
+  }
+};
+
+TEST_F(LauncherTest, WrongWordsAreUsageErrors) {
+  for (const std::string words :
+       {"launch/scaling", "launch/scaling out 0", "launch/scaling out two", "launch/scale-imagenet",
+        "launch/scale-imagenet --rows 10", "launch/scale-imagenet out --rows ten",
+        "launch/scale-imagenet out --rows 1x", "launch/scale-imagenet out --cats 3", "bench/compare --rows",
+        "bench/compare --rows 0", "bench/compare --dogs 3", "bench/predict --rows ten", "bench/predict --dogs 3",
+        "launch/slurm/ranks", "launch/slurm/ranks 2", "launch/slurm/preflight 2", "launch/slurm/preflight 2 predict",
+        "launch/slurm/preflight two fit"}) {
+    SCOPED_TRACE(words);
+    const ScriptRun done = script(words);
+    EXPECT_EQ(done.exit_code, 2) << done.out;
+    EXPECT_NE(done.out, "");
+  }
+}
+
+TEST_F(LauncherTest, ScalingWritesATableAndAPicture) {
+  const ScriptRun done = script("launch/scaling out 1 2");
+  ASSERT_EQ(done.exit_code, 0) << done.out;
+  const auto rows = lines_of(read_bytes(folder_ / "out/scaling.csv"));
+  ASSERT_EQ(rows.size(), 9u) << "a header; Gram and round, strong and weak, 1 and 2 ranks";
+  EXPECT_THAT(rows[3], testing::MatchesRegex("gram,weak,1,1,64,8,,[0-9.e-]+,[0-9.e-]+,1.000"));
+  EXPECT_THAT(rows[8], testing::MatchesRegex("round,weak,2,1,128,8,3,[0-9.e-]+,[0-9.e-]+,[0-9.]+"));
+  EXPECT_THAT(read_bytes(folder_ / "out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr("round strong")));
+}
+
+TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {
+  const ScriptRun done = script("launch/scale-imagenet data --rows 2000 --dim 16 --classes 4 --shards 3 --ranks 2");
+  ASSERT_EQ(done.exit_code, 0) << done.out;
+  for (const char* method : {"ls ", "ls-shared ", "fc-10 ", "mean "}) EXPECT_THAT(done.out, HasSubstr(method));
+  EXPECT_THAT(done.out, HasSubstr("MiB a rank"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "data")) << "the data is removed";
+  EXPECT_EQ(script("launch/scale-imagenet data --rows 900000000000 --dim 4096").exit_code, 2) << "no such disk";
+}
+
+TEST_F(LauncherTest, ThePredictionGoesFromOneRankToThousands) {
+  const ScriptRun done = script("bench/predict --rows 100000 --dim 16 --classes 4");
+  ASSERT_EQ(done.exit_code, 0) << done.out;
+  for (const char* line : {"measured:", "| 1 |", "| 16 |", "| 4096 |"}) EXPECT_THAT(done.out, HasSubstr(line));
+}
+
+TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
+  const std::string words = " 2 fit --train-x x.npy --train-y y.npy --classes 3 --mu 1";
+  const ScriptRun ready = script("launch/slurm/preflight" + words);
+  EXPECT_EQ(ready.exit_code, 0) << ready.out;
+  EXPECT_THAT(ready.out, HasSubstr("2 ranks, ready"));
+  EXPECT_EQ(folder_.names().size(), 2u) << "x.npy and y.npy";
+  EXPECT_EQ(script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
+}
+
+}  // namespace
+}  // namespace dpreduce
