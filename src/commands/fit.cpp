@@ -235,6 +235,9 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
 
   WorkerRows rows = open_ranked_rows(stated.train, ranks);
   ranks.together([&] { check_labels(rows, stated); });
+  if (const auto tail = long_tail_of(stated); tail && !stated.dry_run) {
+    ranks.together([&] { keep_long_tail(rows, stated.classes, *tail); });
+  }
   std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
   std::optional<WorkerRows> candidates = open_candidates(stated, rows.dim(), ranks);
   FitOptions options;

@@ -29,22 +29,25 @@ constexpr double kChooseShare = 0.02;
 constexpr double kBelowOne = 1.0 - 1e-15;
 
 std::string config_of(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
-  const nlohmann::json config{{"version", version()},
-                              {"method", method.name()},
-                              {"settings", method.settings()},
-                              {"classes", options.classes},
-                              {"max_labels", options.most_labels()},
-                              {"input_dim", preprocessing.input_dim},
-                              {"pool", preprocessing.pool},
-                              {"normalize", to_string(preprocessing.normalize)},
-                              {"clip_norm", preprocessing.clip_norm},
-                              {"center", to_string(options.center.value())},
-                              {"center_share", options.center_share},
-                              {"pca", options.pca},
-                              {"select", options.select},
-                              {"choose", options.choose},
-                              {"adjacency", to_string(options.adjacency)},
-                              {"bad_rows", to_string(options.train.bad_rows)}};
+  nlohmann::json config{{"version", version()},
+                        {"method", method.name()},
+                        {"settings", method.settings()},
+                        {"classes", options.classes},
+                        {"max_labels", options.most_labels()},
+                        {"input_dim", preprocessing.input_dim},
+                        {"pool", preprocessing.pool},
+                        {"normalize", to_string(preprocessing.normalize)},
+                        {"clip_norm", preprocessing.clip_norm},
+                        {"center", to_string(options.center.value())},
+                        {"center_share", options.center_share},
+                        {"pca", options.pca},
+                        {"select", options.select},
+                        {"choose", options.choose},
+                        {"adjacency", to_string(options.adjacency)},
+                        {"bad_rows", to_string(options.train.bad_rows)}};
+  if (const auto tail = long_tail_of(options)) {
+    config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
+  }
   return config.dump();
 }
 
@@ -138,6 +141,11 @@ const ReleaseRequest& FitPlan::request(std::string_view name) const {
   const auto found = std::find_if(requests.begin(), requests.end(), [&](const auto& r) { return r.name == name; });
   DPREDUCE_ASSERT(found != requests.end());
   return *found;
+}
+
+std::optional<LongTail> long_tail_of(const FitOptions& options) {
+  if (options.imbalance_ratio == 1.0) return std::nullopt;
+  return LongTail{options.imbalance_ratio, options.imbalance_seed.value_or(LongTail{}.seed)};
 }
 
 FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dpreduce/config/options.hpp"
+#include "dpreduce/data/long_tail.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
@@ -33,6 +34,9 @@ struct FitPlan {
 
   const ReleaseRequest& request(std::string_view name) const;
 };
+
+/// The part of the training rows that is trained on, where it is not all of them. `options` are validated.
+std::optional<LongTail> long_tail_of(const FitOptions& options);
 
 /// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws
 /// UsageError where options and features do not fit.

@@ -122,6 +122,11 @@ void CommandOptions::declare_fit(CLI::App& app) {
       fit, "--public-x", fit_.public_x,
       "features that are no secret, read as --train-x is; used without noise, at no charge; with --method public the "
       "prototypes to choose from");
+  fit.add_option("--imbalance-ratio", fit_.imbalance_ratio,
+                 "for experiments: train on a long tail of the rows, of class c a share R^(-c / (K - 1)); order and "
+                 "shares of classes are the experimenter's word, and public")
+      ->type_name("R");
+  add_count(fit, "--imbalance-seed", fit_.imbalance_seed, "which rows that keeps; default: 1");
   add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
   add_count(fit, "--max-labels", fit_.max_labels,
             "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");

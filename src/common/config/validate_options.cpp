@@ -165,6 +165,23 @@ void check_batch(FitOptions& options) {
   }
 }
 
+// Beyond, the last class of any data set keeps no row.
+constexpr double kLargestImbalance = 1e6;
+
+void check_imbalance(const FitOptions& options) {
+  const double ratio = options.imbalance_ratio;
+  if (!(ratio >= 1.0 && ratio <= kLargestImbalance)) {
+    throw UsageError(fmt::format("--imbalance-ratio {}: must be from 1 to {}", ratio, kLargestImbalance));
+  }
+  if (options.imbalance_seed && ratio == 1.0) {
+    throw UsageError("--imbalance-seed goes with --imbalance-ratio above 1");
+  }
+  if (ratio > 1.0 && options.max_labels) {
+    throw UsageError(
+        fmt::format("--imbalance-ratio {} with --max-labels: shares are of rows of one class; leave one out", ratio));
+  }
+}
+
 // What chooses one class a row has nothing to say of rows of several.
 void check_label_sets(const FitOptions& options) {
   if (!options.max_labels) return;
@@ -311,6 +328,7 @@ FitOptions validated(FitOptions options) {
   check_class_grams(options);
   check_choice(options);
   check_label_sets(options);
+  check_imbalance(options);
   if (options.shared_gram && options.method != Method::kLs) throw UsageError("--shared-gram goes with --method ls");
   if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
   check_range("--threads", options.threads, 0, kMostThreads);

@@ -41,6 +41,10 @@ class WorkerRows {
   /// This worker's rows among those of `features()`.
   RowRange range() const { return range_; }
 
+  /// From here on this worker has those of its rows that lie at `places` of features() and labels(), which become these
+  /// rows alone. Preconditions (asserted): places rise, and lie in range(); nothing was left out before.
+  void keep(std::vector<std::uint64_t> places);
+
   ShardedArray& features() { return features_; }
   /// Precondition (asserted): has_labels().
   ShardedArray& labels();
