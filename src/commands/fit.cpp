@@ -12,12 +12,15 @@
 #include "dpreduce/commands/cost_report.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/fit_report.hpp"
+#include "dpreduce/commands/fit_rows.hpp"
+#include "dpreduce/commands/fitted_classifier.hpp"
 #include "dpreduce/commands/progress.hpp"
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/paths.hpp"
 #include "dpreduce/methods/checkpoint_binding.hpp"
+#include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/machine_memory.hpp"
 #include "dpreduce/methods/machine_speed.hpp"
 #include "dpreduce/methods/release_log.hpp"
@@ -56,73 +59,6 @@ void check_ledger(const FitOptions& options, const FitPlan& plan) {
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
     throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is yours", path));
   }
-}
-
-// The bound on a row's labels is what their noise is made for: it is public, and the user's word.
-void check_labels(WorkerRows& rows, const FitOptions& options) {
-  const std::string& files = options.train.y.front();
-  const std::size_t columns = rows.labels().columns();
-  if (columns == 1 && options.max_labels) {
-    throw UsageError(fmt::format(
-        "--max-labels {}: --train-y {} has one class index a row; leave the option out, or give zeros and ones, n x K",
-        *options.max_labels, files));
-  }
-  if (columns > 1 && columns != options.classes) {
-    throw BadInput(
-        fmt::format("--train-y {}: labels have {} columns of zeros and ones for --classes {}; give one column "
-                    "a class",
-                    files, columns, options.classes));
-  }
-  if (columns > 1 && !options.max_labels) {
-    throw UsageError(
-        fmt::format("--train-y {}: rows may have several labels; say with --max-labels how many at most (1 "
-                    "to {}): noise is made for so many",
-                    files, options.classes));
-  }
-}
-
-void check_public_dim(const WorkerRows& rows, const FitOptions& options, std::size_t dim) {
-  if (rows.dim() == dim) return;
-  throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
-                             options.public_x.front(), rows.dim(), dim));
-}
-
-// A rank's share of public rows, for sums of them.
-std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
-  if (options.center != Centering::kPublic && (options.pca == 0 || options.public_x.empty())) return std::nullopt;
-  std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks);
-  ranks.together([&] { check_public_dim(*rows, options, dim); });
-  return rows;
-}
-
-// All public rows, for every rank to choose prototypes from.
-std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks) {
-  if (options.method != Method::kPublic) return std::nullopt;
-  std::optional<WorkerRows> rows;
-  ranks.together([&] {
-    if (paths_are_per_worker(options.public_x)) {
-      throw UsageError(
-          fmt::format("--public-x {}: with --method public every rank compares its rows with all public rows; name the "
-                      "same files for all, without {{rank}}",
-                      options.public_x.front()));
-    }
-    rows.emplace(WorkerRows::open(options.public_x, {}, 0, 1));
-    check_public_dim(*rows, options, dim);
-    const std::uint64_t count = rows->range().count;
-    const std::size_t wanted = options.top_k.value_or(1);
-    if (count >= wanted) return;
-    throw BadInput(fmt::format("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}",
-                               options.public_x.front(), count, wanted,
-                               options.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows"));
-  });
-  const double count = static_cast<double>(rows->range().count);
-  const double most = ranks.max_everywhere(count);
-  ranks.together([&] {
-    if (count == most) return;
-    throw BadInput(fmt::format("--public-x {}: {} rows on this rank, but {} on another; all need the same files",
-                               options.public_x.front(), count, most));
-  });
-  return rows;
 }
 
 // Ends the run before any row is read where its ranks cannot fit into this machine. Collective.
@@ -210,24 +146,6 @@ ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
   };
 }
 
-Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
-                           const FitOptions& options, const FitPlan& plan) {
-  preprocessing.intercept = 0.0;  // folded into the bias
-  ClassifierParts parts{.method = std::string(method.name()),
-                        .privacy = std::nullopt,
-                        .preprocessing = std::move(preprocessing),
-                        .classes = options.classes,
-                        .weights = std::move(scores.weights),
-                        .bias = std::move(scores.bias),
-                        .prototypes = std::move(scores.prototypes),
-                        .threshold = options.most_labels() > 1 ? method.threshold() : std::nullopt};
-  if (plan.is_private) {
-    const Guarantee& g = *plan.guarantee;
-    parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};
-  }
-  return Classifier(std::move(parts));
-}
-
 }  // namespace
 
 void run_command(const FitOptions& stated, Communicator& ranks) {
@@ -238,14 +156,13 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   if (const auto tail = long_tail_of(stated); tail && !stated.dry_run) {
     ranks.together([&] { keep_long_tail(rows, stated.classes, *tail); });
   }
-  std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
   std::optional<WorkerRows> candidates = open_candidates(stated, rows.dim(), ranks);
+  const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
   FitOptions options;
+  ranks.together([&] { options = resolved(stated, rows.dim(), to_choose_from); });
+  std::optional<WorkerRows> public_rows = open_public_rows(options, rows.dim(), ranks);
   FitPlan plan;
-  ranks.together([&] {
-    options = resolved(stated, rows.dim());
-    plan = plan_fit(options, rows.dim(), candidates ? candidates->range().count : 0);
-  });
+  ranks.together([&] { plan = plan_fit(options, rows.dim(), to_choose_from); });
   check_memory(options, plan, rows, ranks);
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   if (options.dry_run) {
@@ -294,14 +211,14 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   if (!options.checkpoint.empty()) record_releases(run, log.get(), options, plan, *releaser, key_id);
   const std::size_t taken = log ? log->release_labels().size() : 0;
   prepare_rows(run, options);
-  LinearScores scores = method->train(run);
+  LinearScores scores = trained_scores(*method, run, options);
   ranks.together([&] {
     if (log) log->flush();
   });
   timings.end_phase("solve");
   std::optional<Classifier> trained;
   ranks.together(
-      [&] { trained.emplace(make_classifier(*method, std::move(scores), run.preprocessing(), options, plan)); });
+      [&] { trained.emplace(fitted_classifier(*method, std::move(scores), run.preprocessing(), options, plan)); });
   const Classifier& classifier = *trained;
 
   // What has been paid for is kept, whatever becomes of the test.
@@ -322,6 +239,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
     if (run.prototypes() != nullptr) report["prototypes"] = prototypes_json(*run.prototypes());
+    if (stated.method == Method::kPrototypes) report["adaptive"] = adaptive_json(options);
     if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
     if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
     if (outputs->report) {

@@ -63,6 +63,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"threads", threads}};
   if (const std::string note = delta_note(options, plan); !note.empty()) report["privacy"]["note"] = note;
   if (options.max_labels) report["max_labels"] = *options.max_labels;
+  if (options.objective == Objective::kBalanced) report["objective"] = to_string(options.objective);
   if (options.pca > 0) report["pca"] = options.pca;
   if (options.select > 0) report["select"] = options.select;
   report.update(make_method(options)->settings());
@@ -95,6 +96,12 @@ nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const
   return json;
 }
 
+nlohmann::json adaptive_json(const FitOptions& options) {
+  return {{"method", to_string(Method::kPrototypes)},
+          {"chosen", to_string(options.method)},
+          {"by", "budget, classes, features and --expected-rows: public knowledge"}};
+}
+
 nlohmann::json prototypes_json(const Selection& chosen) {
   nlohmann::json of_classes = nlohmann::json::array();
   for (std::size_t c = 0; c < chosen.groups(); ++c) {
@@ -125,6 +132,9 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
   if (report.contains("imbalance")) {
     fmt::print("imbalance  ratio {}, seed {}: an experiment on a long tail of the rows\n", options.imbalance_ratio,
                report["imbalance"]["seed"].get<std::uint64_t>());
+  }
+  if (report.contains("adaptive")) {
+    fmt::print("prototypes {}, by public knowledge\n", report["adaptive"]["chosen"].get<std::string>());
   }
   fmt::print("model      {}\n", options.out);
   if (report.contains("checkpoint")) {

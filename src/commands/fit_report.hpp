@@ -25,6 +25,9 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
 /// {"setting", "candidates", "by"}: what --choose chose.
 nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const std::string& setting);
 
+/// {"method", "chosen", "by"}: what --method prototypes --auto stands for, of resolved options.
+nlohmann::json adaptive_json(const FitOptions& options);
+
 /// For each class the public rows that stand for it, counted from 0 over --public-x.
 nlohmann::json prototypes_json(const Selection& chosen);
 

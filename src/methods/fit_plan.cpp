@@ -10,6 +10,7 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
@@ -48,6 +49,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   if (const auto tail = long_tail_of(options)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
   }
+  if (options.objective == Objective::kBalanced) config["objective"] = to_string(options.objective);
   return config.dump();
 }
 
@@ -163,6 +165,9 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
   terms.adjacency = options.adjacency;
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
+  if (adjusts_scores(options)) {
+    plan.requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
+  }
   for (const ReleaseRequest& request : plan.requests) rest -= request.share;
   plan.dim = terms.dim;
   const std::unique_ptr<TrainingMethod> method = make_method(options);

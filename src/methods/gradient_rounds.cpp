@@ -149,7 +149,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
   run.keep_rows();
   const Lattice lattice = run.lattice();
-  const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale() * settings.sampling_rate;
+  const double unit_at_one = Lattice{1.0, run.classes()}.scale() * lattice.scale() * settings.sampling_rate;
   std::vector<double> directions;
   std::optional<LatticeWeights> lattice_directions;
   std::optional<Prior> prior;
@@ -164,17 +164,21 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   for (const Window& window : windows) {
     candidates.push_back({setting_of(window), std::vector<double>(weights.size(), 0.0)});
   }
+  std::vector<double> residual_norm{1.0};
   for (std::uint64_t round = 1; round <= settings.rounds; ++round) {
     const LatticeWeights point(weights, lattice);
-    const GradientPoint at{point, settings.loss, prior ? &*prior : nullptr};
+    const GradientPoint at{point, settings.loss, prior ? &*prior : nullptr, residual_norm.front()};
+    const double unit = unit_at_one / residual_norm.front();
     const Release release = run.release(settings.release, &at);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       const ReleasedBlock& block = release.block("gradient");
       const std::vector<double> gradient = in_units(block, unit);
       rule->step({round, gradient, block.sigma() / unit, release}, weights);
+      residual_norm.front() = rule->residual_norm();
     });
     run.ranks().broadcast(weights);
+    run.ranks().broadcast(residual_norm);
     for (std::size_t m = 0; m < windows.size(); ++m) {
       if (round < windows[m].first || round > windows[m].last) continue;
       for (std::size_t e = 0; e < weights.size(); ++e) candidates[m].weights[e] += weights[e];

@@ -14,6 +14,7 @@ namespace {
 constexpr double kEigenFlops = 9.0;      // d^3 times so many for eigenvalues and eigenvectors (gram_spectrum.hpp)
 constexpr double kWhiteningFlops = 4.0;  // more for G^(-1/2)
 constexpr double kDigestLanes = 8.0;     // multiply-adds a feature (row_digest.hpp)
+constexpr double kCentringMacs = 4.0;    // a feature (centred_sums.hpp)
 constexpr double kPassesOfClassGrams = 2.0;
 constexpr double kLanczosSteps = 48.0;  // a usual number; cleaned_ridge.hpp takes at most 128
 constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
@@ -22,8 +23,9 @@ constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
                                         << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
 
 bool is_round(const ReleaseRequest& request) {
-  return std::any_of(request.blocks.begin(), request.blocks.end(),
-                     [](const BlockRequest& block) { return block.name == "gradient"; });
+  return std::any_of(request.blocks.begin(), request.blocks.end(), [](const BlockRequest& block) {
+    return block.name == "gradient" || block.name == "centred_sums";
+  });
 }
 
 bool trains_in_rounds(const FitPlan& plan) {
@@ -71,6 +73,10 @@ PhaseWork work_of(const ReleaseRequest& request, const FitOptions& options, cons
     if (block.name == "gradient") {
       work.round_macs += rounds * (options.warm_start ? 3.0 : 2.0) * rows_used * elements;
       work.words_down += rounds * elements;  // the weights
+    }
+    if (block.name == "centred_sums") {
+      work.round_macs += rounds * kCentringMacs * rows * static_cast<double>(plan.dim);
+      work.words_down += rounds * elements;  // the centres
     }
     work.serial_flops += rounds * flops_of(block, request, is_whitened);
     work.words_up += rounds * elements;

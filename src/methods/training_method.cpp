@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/prototype_choice.hpp"
 
 namespace dpreduce {
 namespace {
@@ -28,7 +29,13 @@ std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
 
 }  // namespace
 
-FitOptions resolved(FitOptions options, std::size_t input_dim) {
+FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows) {
+  const bool drowns = options.method == Method::kAuto && options.objective == Objective::kBalanced &&
+                      prefers_public_rows(options, kept_features(options, input_dim), public_rows);
+  if (drowns) {
+    options.method = Method::kPublic;
+    if (!options.center) options.center = Centering::kPublic;
+  }
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = kept_features(options, input_dim) <= kMostFeaturesOfGram ? Method::kFc : Method::kAdam;
   if (is_auto && options.method == Method::kAdam && options.gram_share) {
@@ -37,8 +44,14 @@ FitOptions resolved(FitOptions options, std::size_t input_dim) {
                     "name the method",
                     input_dim));
   }
+  if (options.method == Method::kPrototypes) {
+    options.method =
+        prefers_means(options, kept_features(options, input_dim), public_rows) ? Method::kMean : Method::kPublic;
+    if (!options.center) options.center = Centering::kPublic;
+  }
   const bool in_rounds = options.method == Method::kFc || options.method == Method::kGd ||
-                         options.method == Method::kAdam || options.method == Method::kNewton;
+                         options.method == Method::kAdam || options.method == Method::kNewton ||
+                         options.method == Method::kGlobalAdapt;
   if (in_rounds && !options.loss && options.most_labels() > 1) options.loss = Loss::kSigmoid;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
   if (!options.memory_mib) options.memory_mib = passes_once(options) ? kMemoryMib : kMemoryMibOfKeptRows;
@@ -55,6 +68,8 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
       return make_mean_method(options);
     case Method::kPublic:
       return make_public_prototypes_method(options);
+    case Method::kCoinPress:
+      return make_coinpress_method(options);
     case Method::kLs:
       return options.shared_gram ? make_least_squares_method(options) : make_class_least_squares_method(options);
     case Method::kFc:
@@ -63,11 +78,14 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
       return make_fisher_method(options);
     case Method::kGd:
       return make_gradient_descent_method(options);
+    case Method::kGlobalAdapt:
+      return make_global_adapt_method(options);
     case Method::kAdam:
       return make_adam_method(options);
     case Method::kNewton:
       return make_newton_method(options);
     case Method::kAuto:
+    case Method::kPrototypes:
       break;
   }
   DPREDUCE_ASSERT(false);

@@ -48,21 +48,24 @@ class TrainingMethod {
 std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 
 /// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone: for rows of
-/// `input_dim` features. --method auto is `fc`, which was best on every data set tried; where rows keep more than 4096
-/// features, whose Gram matrix takes the coordinator minutes (9 d^3 flops), it is `adam`. Throws UsageError where an
-/// option is for the other of the two.
-FitOptions resolved(FitOptions options, std::size_t input_dim);
+/// `input_dim` features, with so many public rows to choose from. --method auto is `fc`, which was best on every data
+/// set tried; where rows keep more than 4096 features, whose Gram matrix takes the coordinator minutes (9 d^3 flops),
+/// it is `adam`. --method prototypes is `mean` or `public`, as prefers_means (prototype_choice.hpp) says, both centred
+/// by public rows. Throws UsageError where an option is for the other of the two.
+FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
 /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
 bool makes_class_grams(const FitOptions& options);
 
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_public_prototypes_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_coinpress_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_whitened_descent_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_global_adapt_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
 

@@ -26,7 +26,7 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       transform_(plan.preprocessing),
       public_rows_(public_rows) {}
 
-Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
+Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
                                        const RowSample* sample,
                                        const std::function<Statistic(const StatisticInputs&)>& compute) {
   if (keeps_rows_ && &rows == &rows_) keep_rows_now();
@@ -38,19 +38,19 @@ Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, 
       show(share);
     };
     const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
-    local.emplace(compute({rows, transform_, stream_, on_chunk, point, kept, sample}));
+    local.emplace(compute({rows, transform_, stream_, on_chunk, point.gradient, kept, sample, point.balls}));
   });
   return std::move(*local);
 }
 
-Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                                        const RowSample* sample) {
   return local_statistic(request.name, rows, point, sample, [&](const StatisticInputs& inputs) {
     return registered_statistic(request.name).compute(request, inputs);
   });
 }
 
-Release TrainingRun::release_of_rows(const ReleaseRequest& request, const GradientPoint* point) {
+Release TrainingRun::release_of_rows(const ReleaseRequest& request, const PublicPoint& point) {
   if (request.sampling_rate == 1.0) return releaser_.release(request.name, local_statistic(request, rows_, point));
   return releaser_.release_of_sample(request.name, [&](const SecretVector<std::byte>& secret) {
     const RowSample sample{secret, request.sampling_rate, first_row()};
@@ -59,6 +59,14 @@ Release TrainingRun::release_of_rows(const ReleaseRequest& request, const Gradie
 }
 
 Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
+  return release_at(name, {.gradient = point});
+}
+
+Release TrainingRun::release(std::string_view name, const ClassBalls& balls) {
+  return release_at(name, {.balls = &balls});
+}
+
+Release TrainingRun::release_at(std::string_view name, const PublicPoint& point) {
   std::optional<Release> release;
   if (takes_recorded()) {
     releaser_.pass_over(name);
@@ -97,7 +105,7 @@ Release TrainingRun::sum_public(std::string_view name) {
   terms.classes = classes();
   terms.dim = lattice().dim;
   const ReleaseRequest request = registered_statistic(name).request(terms, 1.0);
-  Release sum = Releaser(ranks_).release(name, local_statistic(request, *public_rows_.features, nullptr));
+  Release sum = Releaser(ranks_).release(name, local_statistic(request, *public_rows_.features, {}));
   takes_recorded();
   ranks_.together([&] {
     if (log_) log_->public_sum(name, sum);
@@ -107,7 +115,7 @@ Release TrainingRun::sum_public(std::string_view name) {
 
 std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates) {
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
-  Statistic counts = local_statistic("choice", rows, nullptr, nullptr,
+  Statistic counts = local_statistic("choice", rows, {}, nullptr,
                                      [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs); });
   if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
   ranks_.sum_everywhere(counts.words());
@@ -133,7 +141,7 @@ std::vector<double> TrainingRun::choose(std::vector<Candidate> candidates) {
 const Selection& TrainingRun::select_prototypes(const CosineClip& clip) {
   DPREDUCE_ASSERT(plan_.prototypes && public_rows_.candidates != nullptr);
   const PlannedSelection& planned = *plan_.prototypes;
-  Statistic utilities = local_statistic(planned.name, rows_, nullptr, nullptr, [&](const StatisticInputs& inputs) {
+  Statistic utilities = local_statistic(planned.name, rows_, {}, nullptr, [&](const StatisticInputs& inputs) {
     const StatisticInputs candidates{*public_rows_.candidates, transform_, stream_, inputs.on_chunk};
     return prototype_utilities(planned, clip, inputs, candidates);
   });

@@ -59,6 +59,8 @@ class TrainingRun {
   /// get one without blocks. Collective: all ranks stop soon after one fails. Gradients need their `point`, the same on
   /// every rank. Errors: as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const GradientPoint* point = nullptr);
+  /// The same of sums in balls, the same on every rank.
+  Release release(std::string_view name, const ClassBalls& balls);
 
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
   /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective.
@@ -130,15 +132,22 @@ class TrainingRun {
   void end_phase(const std::string& phase) { timings_.end_phase(phase); }
 
  private:
+  /// What a statistic is taken at, beside the rows.
+  struct PublicPoint {
+    const GradientPoint* gradient = nullptr;
+    const ClassBalls* balls = nullptr;
+  };
+
   void prepare(Preprocessing changed);
   /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
-  Statistic local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
-                            const RowSample* sample, const std::function<Statistic(const StatisticInputs&)>& compute);
+  Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
+                            const std::function<Statistic(const StatisticInputs&)>& compute);
   void keep_rows_now();
   bool takes_recorded();
-  Release release_of_rows(const ReleaseRequest& request, const GradientPoint* point);
+  Release release_at(std::string_view name, const PublicPoint& point);
+  Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
   std::size_t index_to_go_with(std::span<const LatticeWeights> candidates);
-  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                             const RowSample* sample = nullptr);
   std::uint64_t first_row();
 

@@ -202,5 +202,58 @@ TEST_F(PrototypesTest, PublicRowsThatCannotServeAreRefused) {
   EXPECT_THAT(refusal("--epsilon 300", 2), HasSubstr("epsilon = 300"));
 }
 
+// Which of the two a stated budget stands for, and the same model from any number of ranks.
+TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
+  const auto adaptive = [&](const std::string& options, int ranks = 0) {
+    const ProgramRun run =
+        run_program(words("fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 "
+                          "--public-x public.npy --report report.json --out model " +
+                          options),
+                    {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  };
+  const json means = adaptive("--epsilon 1 --delta 1e-5 --seed 3");
+  EXPECT_EQ(means["method"], "mean");
+  EXPECT_EQ(means["center"], "public");
+  EXPECT_EQ(means["adaptive"]["method"], "prototypes");
+  EXPECT_EQ(means["adaptive"]["chosen"], "mean");
+  const std::string alone = read_bytes(folder_ / "model");
+  adaptive("--epsilon 1 --delta 1e-5 --seed 3", 3);
+  EXPECT_EQ(read_bytes(folder_ / "model"), alone);
+  const json chosen = adaptive("--epsilon 1");
+  EXPECT_EQ(chosen["method"], "public");
+  EXPECT_EQ(chosen["adaptive"]["chosen"], "public");
+  EXPECT_EQ(chosen["privacy"]["delta"], 0.0);
+  // Three classes of which the last is a thousand times smaller: at 0.2 its sum is noise.
+  EXPECT_EQ(adaptive("--epsilon 0.2 --delta 1e-5 --imbalance-ratio 1000 --expected-rows 3000")["method"], "public");
+}
+
+TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
+  const auto coinpress = [&](const std::string& options, int ranks) {
+    const ProgramRun run = run_program(words("fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 "
+                                             "--test-x test_x.npy --test-y test_y.npy "
+                                             "--report report.json --out model " +
+                                             options),
+                                       {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  };
+  const json report = coinpress("--mu 1 --seed 3 --adjacency replace-one", 0);
+  EXPECT_EQ(report["method"], "coinpress");
+  EXPECT_EQ(report["rounds"], 2);
+  EXPECT_EQ(report["privacy"]["adjacency"], "replace-one");
+  ASSERT_EQ(report["privacy"]["releases"].size(), 4u);
+  EXPECT_EQ(report["privacy"]["releases"][0]["sensitivity"], 2.0 * 32767.0);
+  const std::string alone = read_bytes(folder_ / "model");
+  for (const int ranks : {2, 3}) {
+    coinpress("--mu 1 --seed 3 --adjacency replace-one", ranks);
+    EXPECT_EQ(read_bytes(folder_ / "model"), alone) << ranks;
+  }
+  const double exact = coinpress("--non-private", 0)["test"]["accuracy"].get<double>();
+  EXPECT_GE(report["test"]["accuracy"].get<double>(), exact - 0.05);
+  EXPECT_GE(exact, 0.6);
+}
+
 }  // namespace
 }  // namespace dpreduce

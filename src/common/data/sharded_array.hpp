@@ -40,6 +40,9 @@ class ShardedArray {
   /// rise and exist; nothing was left out before. Memory: 8 bytes a row.
   void keep(std::vector<std::uint64_t> places);
 
+  /// All rows again.
+  void keep_all() { kept_.reset(); }
+
   /// As ArrayFile's, over the whole; ranges may span files. Preconditions (asserted): the role fits; the rows exist;
   /// `out` has the right size. Throws BadInput where a file cannot be read or changed its shape since it was checked.
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);

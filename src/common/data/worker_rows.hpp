@@ -45,6 +45,9 @@ class WorkerRows {
   /// rows alone. Preconditions (asserted): places rise, and lie in range(); nothing was left out before.
   void keep(std::vector<std::uint64_t> places);
 
+  /// From here on this worker has all its rows again.
+  void keep_all();
+
   ShardedArray& features() { return features_; }
   /// Precondition (asserted): has_labels().
   ShardedArray& labels();
@@ -59,7 +62,8 @@ class WorkerRows {
 
   ShardedArray features_;
   std::optional<ShardedArray> labels_;
-  RowRange range_;
+  RowRange all_;    ///< of the files
+  RowRange range_;  ///< of what is kept of them
 };
 
 }  // namespace dpreduce

@@ -40,6 +40,19 @@ ReleaseRequest center_release(std::size_t dim, Adjacency adjacency, double share
 ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric metric, Adjacency adjacency,
                                    double share, std::size_t most_labels = 1);
 
+/// Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class. Sensitivity, squared:
+/// add-remove 1, replace-one 2. Preconditions: classes >= 2; 0 < share.
+ReleaseRequest class_sizes_release(std::size_t classes, Adjacency adjacency, double share);
+
+/// Release "centred_sums", `rounds` times: sums of rows about a public centre of their class, clipped to a public ball
+/// and scaled to norm S at most (centred_sums.hpp), and class_counts, for rows of at most one class.
+///
+/// Sensitivity, squared, whatever the centres and radii: that of class_means_release with counts and one class a row,
+/// since a row adds to its own class a vector of norm at most S, and 1. Source: Biswas et al. 2020.
+/// Preconditions: classes >= 2; dim >= 1; rounds >= 1; 0 < share.
+ReleaseRequest centred_sums_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
+                                    double share);
+
 /// Release "gram": the upper triangle of G = sum_i q_i q_i^T, with symmetric noise.
 ///
 /// Sensitivity, squared, in the Frobenius norm: add-remove S^4; replace-one |q q^T - q' q'^T|_F^2 <= 2 S^4.
@@ -110,6 +123,15 @@ std::size_t most_labels_of_class_grams(Adjacency adjacency);
 /// share.
 ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
                                 double share);
+
+/// Release "adaptive_gradient", `rounds` times: gradient as above, of residuals scaled by a public bound, and sides
+/// (2): how many rows' residuals were within that bound, and how many beyond. 2 % of the release's mu^2 goes to the
+/// counts.
+///
+/// Sensitivity, squared: add-remove {S^4, 1}; replace-one {4 S^4, 2}. Source: Esipova et al. 2023, whose batch size is
+/// public where ours is counted. Preconditions: as gradient_release.
+ReleaseRequest adaptive_gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds,
+                                         Adjacency adjacency, double share);
 
 /// B: one row's sum_c |v_c|^4 <= B in a "newton" release, v_c = round(sqrt(w_c) q), w_c the curvature of its loss in
 /// its score of class c. Checked in integers, row by row.
