@@ -8,6 +8,7 @@ namespace dpreduce {
 
 void run_command(const PrintText& text, Communicator& ranks);
 void run_command(const FitOptions& options, Communicator& ranks);
+void run_command(const SweepOptions& options, Communicator& ranks);
 void run_command(const PredictOptions& options, Communicator& ranks);
 void run_command(const EvaluateOptions& options, Communicator& ranks);
 void run_command(const CalibrateOptions& options, Communicator& ranks);

@@ -1,4 +1,5 @@
 // dpreduce privacy explain: a report's guarantee in words.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -30,6 +31,7 @@ struct Consequences {
 };
 
 std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned records) {
+  if (guarantee.delta == 0.0) return records * guarantee.epsilon;
   if (!guarantee.mu) return std::nullopt;
   const double mu = std::nextafter(records * *guarantee.mu, std::numeric_limits<double>::infinity());
   if (mu > kLargestMu) return std::nullopt;
@@ -41,7 +43,8 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
                       .even_odds_accuracy = std::nullopt,
                       .groups = {}};
   if (guarantee.mu) {
-    result.true_positive_rate = gdp_attack_power(*guarantee.mu, kFalsePositiveRate);
+    result.true_positive_rate =
+        std::min(result.true_positive_rate, gdp_attack_power(*guarantee.mu, kFalsePositiveRate));
     result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
   }
   for (const unsigned records : kGroupsToTell) result.groups.push_back({records, group_epsilon(guarantee, records)});
@@ -57,12 +60,20 @@ std::vector<std::string> guarantee_words(const ReportedRun& run) {
                           : "none: there is no noise"};
   }
   const ReportedGuarantee& g = *run.guarantee;
+  const std::string neighbours =
+      g.adjacency == Adjacency::kAddRemove
+          ? "add-remove: what is released hardly tells the data set from one with any one record more or less"
+          : "replace-one: what is released hardly tells the data set from one with any one record exchanged";
+  if (g.delta == 0.0) {
+    return {
+        fmt::format("epsilon {:g}, pure: delta is 0, nothing is left to chance; it is mu {:g} (Gaussian DP) as well",
+                    g.epsilon, *g.mu),
+        neighbours};
+  }
   const std::string mu = g.mu ? fmt::format("mu {:g} (Gaussian DP), that is ", *g.mu) : "";
   return {fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
                       to_string(g.accountant)),
-          g.adjacency == Adjacency::kAddRemove
-              ? "add-remove: what is released hardly tells the data set from one with any one record more or less"
-              : "replace-one: what is released hardly tells the data set from one with any one record exchanged"};
+          neighbours};
 }
 
 std::vector<std::string> attacker_words(const Consequences& consequences) {
@@ -105,8 +116,11 @@ std::vector<std::string> released_words(const ReportedRun& run) {
     first = last + 1;
   }
   for (const ReportedSelection& selection : run.selections) {
-    words.push_back(fmt::format("{}: which of {} candidates, drawn by the exponential mechanism with epsilon {:.4g}{}",
-                                selection.name, selection.candidates, selection.epsilon,
+    const std::string which = selection.groups > 1
+                                  ? fmt::format("for each of {} classes {} of", selection.groups, selection.chosen)
+                                  : "which of";
+    words.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {:.4g}{}",
+                                selection.name, which, selection.candidates, selection.epsilon,
                                 run.is_private ? "" : ", seeded"));
   }
   words.push_back("model, scores and predictions are computed from these numbers alone, and cost nothing more");
@@ -125,6 +139,7 @@ std::vector<std::string> group_words(const ReportedRun& run, const Consequences&
 }
 
 std::vector<std::string> delta_words(const ReportedGuarantee& guarantee) {
+  if (guarantee.delta == 0.0) return {"0: the guarantee holds for every outcome, whatever the number of records"};
   return {
       fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of records; {:g} suits up to "
                   "{:.6g} records (the exact number is private, and not in the report)",
@@ -153,7 +168,7 @@ std::vector<Section> sections_of(const ReportedRun& run, const std::optional<Con
   }
   sections.emplace_back("holds_for", std::vector<std::string>{"whoever reads the model, the report and the ledger"});
   sections.emplace_back("not_for", std::vector<std::string>{"the coordinator, which holds the exact sums and adds the "
-                                                            "noise, and the other ranks, which hold rows"});
+                                                            "noise or draws, and the other ranks, which hold rows"});
   sections.emplace_back("not_covered", uncovered_words());
   sections.emplace_back("groups", group_words(run, *consequences));
   sections.emplace_back("delta", delta_words(*run.guarantee));

@@ -13,12 +13,15 @@
 #include "dpreduce/commands/cost_report.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/fit_report.hpp"
+#include "dpreduce/commands/fit_rows.hpp"
+#include "dpreduce/commands/fitted_classifier.hpp"
 #include "dpreduce/commands/progress.hpp"
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/paths.hpp"
 #include "dpreduce/methods/checkpoint_binding.hpp"
+#include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/machine_memory.hpp"
 #include "dpreduce/methods/machine_speed.hpp"
 #include "dpreduce/methods/release_log.hpp"
@@ -59,29 +62,6 @@ void check_ledger(const FitOptions& options, const FitPlan& plan) {
   }
 }
 
-// The bound on a row's labels is what their noise is made for: it is public, and the user's word.
-void check_labels(WorkerRows& rows, const FitOptions& options) {
-  const std::string& files = options.train.y.front();
-  const std::size_t columns = rows.labels().columns();
-  if (columns == 1 && options.max_labels) {
-    throw UsageError(fmt::format(
-        "--max-labels {}: --train-y {} has one class index a row; leave the option out, or give zeros and ones, n x K",
-        *options.max_labels, files));
-  }
-  if (columns > 1 && columns != options.classes) {
-    throw BadInput(
-        fmt::format("--train-y {}: labels have {} columns of zeros and ones for --classes {}; give one column "
-                    "a class",
-                    files, columns, options.classes));
-  }
-  if (columns > 1 && !options.max_labels) {
-    throw UsageError(
-        fmt::format("--train-y {}: rows may have several labels; say with --max-labels how many at most (1 "
-                    "to {}): noise is made for so many",
-                    files, options.classes));
-  }
-}
-
 // Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
 // release: the noise is made for one.
 void check_silos(const FitOptions& options, const Communicator& ranks) {
@@ -90,17 +70,6 @@ void check_silos(const FitOptions& options, const Communicator& ranks) {
       fmt::format("--method fedavg on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
                   "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition makes such files)",
                   ranks.size()));
-}
-
-std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
-  if (options.public_x.empty()) return std::nullopt;
-  std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks);
-  ranks.together([&] {
-    if (rows->dim() == dim) return;
-    throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
-                               options.public_x.front(), rows->dim(), dim));
-  });
-  return rows;
 }
 
 // What the run will cost, at the coordinator. Collective.
@@ -161,8 +130,8 @@ Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communica
                     .run_id = log != nullptr ? log->run_id() : std::string()};
   LedgerContext context{.method = std::string(make_method(options)->name()),
                         .accountant = options.budget.accountant,
-                        .epsilon = options.budget.epsilon,
-                        .delta = options.budget.epsilon ? options.budget.delta : std::nullopt,
+                        .epsilon = plan.prototypes ? std::nullopt : options.budget.epsilon,
+                        .delta = plan.prototypes || !options.budget.epsilon ? std::nullopt : options.budget.delta,
                         .config_digest = plan.config_digest,
                         .version = version()};
   return Releaser(ranks, *plan.noise, std::move(key), std::move(charging), std::move(context));
@@ -179,24 +148,6 @@ ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
   };
 }
 
-Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
-                           const FitOptions& options, const FitPlan& plan) {
-  preprocessing.intercept = 0.0;  // folded into the bias
-  ClassifierParts parts{.method = std::string(method.name()),
-                        .privacy = std::nullopt,
-                        .preprocessing = std::move(preprocessing),
-                        .classes = options.classes,
-                        .weights = std::move(scores.weights),
-                        .bias = std::move(scores.bias),
-                        .prototypes = std::move(scores.prototypes),
-                        .threshold = options.most_labels() > 1 ? method.threshold() : std::nullopt};
-  if (plan.is_private) {
-    const Guarantee& g = *plan.guarantee;
-    parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};
-  }
-  return Classifier(std::move(parts));
-}
-
 }  // namespace
 
 void run_command(const FitOptions& stated, Communicator& ranks) {
@@ -205,16 +156,20 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   ranks.together([&] { check_silos(stated, ranks); });
   WorkerRows rows = open_ranked_rows(stated.train, ranks);
   ranks.together([&] { check_labels(rows, stated); });
-  std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
+  if (const auto tail = long_tail_of(stated); tail && !stated.dry_run) {
+    ranks.together([&] { keep_long_tail(rows, stated.classes, *tail); });
+  }
+  std::optional<WorkerRows> candidates = open_candidates(stated, rows.dim(), ranks);
+  const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
   FitOptions options;
-  FitPlan plan;
   const auto ranks_on_machine = static_cast<std::uint64_t>(ranks.ranks_on_machine());
+  const std::optional<std::uint64_t> available = available_memory();
+  const std::uint64_t bytes_for_rank = available.value_or(std::numeric_limits<std::uint64_t>::max()) / ranks_on_machine;
+  ranks.together([&] { options = resolved(stated, rows.dim(), to_choose_from, bytes_for_rank); });
+  std::optional<WorkerRows> public_rows = open_public_rows(options, rows.dim(), ranks);
+  FitPlan plan;
   ranks.together([&] {
-    const auto available = available_memory();
-    const std::uint64_t bytes_for_rank =
-        available.value_or(std::numeric_limits<std::uint64_t>::max()) / ranks_on_machine;
-    options = resolved(stated, rows.dim(), bytes_for_rank);
-    plan = plan_fit(options, rows.dim());
+    plan = plan_fit(options, rows.dim(), to_choose_from);
     if (available) {
       require_memory(memory_of_rank(options, plan, rows.range().count), static_cast<int>(ranks_on_machine), *available);
     }
@@ -259,20 +214,21 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads,
                           options.most_labels()};
   const std::unique_ptr<TrainingMethod> method = make_method(options);
-  TrainingRun run(
-      ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
-      {.features = public_rows ? &*public_rows : nullptr, .validation = validation_rows ? &*validation_rows : nullptr});
+  TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
+                  {.features = public_rows ? &*public_rows : nullptr,
+                   .validation = validation_rows ? &*validation_rows : nullptr,
+                   .candidates = candidates ? &*candidates : nullptr});
   if (!options.checkpoint.empty()) record_releases(run, log.get(), options, plan, *releaser, key_id);
   const std::size_t taken = log ? log->release_labels().size() : 0;
   prepare_rows(run, options);
-  LinearScores scores = method->train(run);
+  LinearScores scores = trained_scores(*method, run, options);
   ranks.together([&] {
     if (log) log->flush();
   });
   timings.end_phase("solve");
   std::optional<Classifier> trained;
   ranks.together(
-      [&] { trained.emplace(make_classifier(*method, std::move(scores), run.preprocessing(), options, plan)); });
+      [&] { trained.emplace(fitted_classifier(*method, std::move(scores), run.preprocessing(), options, plan)); });
   const Classifier& classifier = *trained;
 
   // What has been paid for is kept, whatever becomes of the test.
@@ -292,6 +248,8 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
+    if (run.prototypes() != nullptr) report["prototypes"] = prototypes_json(*run.prototypes());
+    if (stated.method == Method::kPrototypes) report["adaptive"] = adaptive_json(options);
     if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
     if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
     if (outputs->report) {

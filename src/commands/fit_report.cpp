@@ -1,5 +1,11 @@
 #include "dpreduce/commands/fit_report.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +14,34 @@
 #include "dpreduce/methods/training_method.hpp"
 
 namespace dpreduce {
+namespace {
+
+// Of shares that are the experimenter's word: in falling order, as a plot over class sizes has it.
+nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const double> shares) {
+  const std::vector<std::size_t> minority = minority_classes(shares);
+  nlohmann::json by_class = nlohmann::json::array();
+  for (std::size_t c = 0; c < shares.size(); ++c) {  // shares fall
+    const std::optional<double> of_class = recall(matrix, c);
+    by_class.push_back({{"class", c},
+                        {"training_share", shares[c]},
+                        {"recall", of_class ? nlohmann::json(*of_class) : nlohmann::json()},
+                        {"support", matrix.support(c)},
+                        {"minority", std::binary_search(minority.begin(), minority.end(), c)}});
+  }
+  return by_class;
+}
+
+nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) {
+  const std::optional<LongTail> tail = long_tail_of(options);
+  const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
+  if (!tail || matrix == nullptr) return to_json(figures);
+  const std::vector<double> shares = long_tail_shares(options.classes, tail->ratio);
+  nlohmann::json json = to_json(*matrix, shares);
+  json["by_class"] = by_class_json(*matrix, shares);
+  return json;
+}
+
+}  // namespace
 
 nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const Classifier& classifier,
                           const std::optional<TestFigures>& test, const Timings& timings, int ranks, unsigned threads) {
@@ -27,7 +61,9 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"model", options.out},
       {"ranks", ranks},
       {"threads", threads}};
+  if (const std::string note = delta_note(options, plan); !note.empty()) report["privacy"]["note"] = note;
   if (options.max_labels) report["max_labels"] = *options.max_labels;
+  if (options.objective == Objective::kBalanced) report["objective"] = to_string(options.objective);
   if (options.pca > 0) report["pca"] = options.pca;
   if (options.select > 0) report["select"] = options.select;
   report.update(make_method(options)->settings());
@@ -35,8 +71,16 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
     report["note"] = "seeded noise can be computed by anyone: this run is NOT private";
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
   if (test) {
-    report["test"] = to_json(*test);
+    report["test"] = test_json(*test, options);
     report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
+  }
+  if (const auto tail = long_tail_of(options)) {
+    report["imbalance"] = {
+        {"ratio", tail->ratio},
+        {"seed", tail->seed},
+        {"note",
+         "an experiment: trained on a part of the rows; order and shares of classes are public design, and which "
+         "rows are kept is no part of the mechanism"}};
   }
   for (const auto& [phase, seconds] : timings.phases()) report["timings"][phase] = seconds;
   return report;
@@ -52,6 +96,21 @@ nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const
   return json;
 }
 
+nlohmann::json adaptive_json(const FitOptions& options) {
+  return {{"method", to_string(Method::kPrototypes)},
+          {"chosen", to_string(options.method)},
+          {"by", "budget, classes, features and --expected-rows: public knowledge"}};
+}
+
+nlohmann::json prototypes_json(const Selection& chosen) {
+  nlohmann::json of_classes = nlohmann::json::array();
+  for (std::size_t c = 0; c < chosen.groups(); ++c) {
+    const auto rows = chosen.of_group(c);
+    of_classes.push_back(std::vector<std::uint64_t>(rows.begin(), rows.end()));
+  }
+  return of_classes;
+}
+
 void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings) {
   if (options.format == OutputFormat::kJson) {
     fmt::print("{}\n", report.dump(2));
@@ -59,9 +118,9 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
   }
   if (plan.guarantee) {
     const Guarantee& g = *plan.guarantee;
-    fmt::print("privacy    epsilon {:g} at delta {:g} ({}), {}{}\n", g.epsilon, g.delta,
-               g.mu ? fmt::format("mu {:.6g}", *g.mu) : fmt::format("by {}", to_string(options.budget.accountant)),
-               to_string(options.adjacency), plan.is_private ? "" : "; seeded, so NOT private");
+    fmt::print("privacy    {}, {}{}\n", guarantee_words(g, options.budget), to_string(options.adjacency),
+               plan.is_private ? "" : "; seeded, so NOT private");
+    if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}\n", options.ledger);
   } else {
     fmt::print("privacy    none: this run is NOT private\n");
@@ -69,6 +128,13 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
   if (report.contains("choice")) {
     fmt::print("choice     {}, by {}\n", report["choice"]["setting"].get<std::string>(),
                report["choice"]["by"].get<std::string>());
+  }
+  if (report.contains("imbalance")) {
+    fmt::print("imbalance  ratio {}, seed {}: an experiment on a long tail of the rows\n", options.imbalance_ratio,
+               report["imbalance"]["seed"].get<std::uint64_t>());
+  }
+  if (report.contains("adaptive")) {
+    fmt::print("prototypes {}, by public knowledge\n", report["adaptive"]["chosen"].get<std::string>());
   }
   fmt::print("model      {}\n", options.out);
   if (report.contains("checkpoint")) {
@@ -85,8 +151,10 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
                figure("mean_average_precision"), figure("hit_rate"));
   } else if (report.contains("test") && report["test"]["accuracy"].is_number()) {
     const nlohmann::json& test = report["test"];
-    fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f} (about the test rows, outside the guarantee)\n",
-               test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>());
+    const bool has_minority = test.contains("minority_accuracy") && test["minority_accuracy"].is_number();
+    fmt::print("test       accuracy {:.4f}, balanced accuracy {:.4f}{} (about the test rows, outside the guarantee)\n",
+               test["accuracy"].get<double>(), test["balanced_accuracy"].get<double>(),
+               has_minority ? fmt::format(", minority accuracy {:.4f}", test["minority_accuracy"].get<double>()) : "");
   }
   std::string phases;
   for (const auto& [phase, seconds] : timings.phases()) {

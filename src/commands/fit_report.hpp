@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "dpreduce/aggregator/release.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/plan_report.hpp"
 #include "dpreduce/methods/timings.hpp"
@@ -23,5 +24,11 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
 
 /// {"setting", "candidates", "by"}: what --choose chose.
 nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const std::string& setting);
+
+/// {"method", "chosen", "by"}: what --method prototypes --auto stands for, of resolved options.
+nlohmann::json adaptive_json(const FitOptions& options);
+
+/// For each class the public rows that stand for it, counted from 0 over --public-x.
+nlohmann::json prototypes_json(const Selection& chosen);
 
 }  // namespace dpreduce

@@ -16,7 +16,7 @@ namespace {
 constexpr double kClassSizesToTell[] = {10, 100, 1000, 10000};
 
 bool has_class_means(const FitPlan& plan) {
-  return plan.requests.back().name == "class_means";
+  return !plan.requests.empty() && plan.requests.back().name == "class_means";
 }
 
 // sigma of the class sums in feature units, over the clip norm: how many rows of norm C one coordinate's noise is.
@@ -57,9 +57,27 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
                                   {"sensitivity", selection.terms.sensitivity},
                                   {"epsilon", selection.terms.epsilon},
                                   {"mu", selection_mu(selection.terms.epsilon)},
-                                  {"candidates", selection.terms.candidates}});
+                                  {"candidates", selection.terms.candidates},
+                                  {"chosen", selection.terms.chosen},
+                                  {"groups", selection.terms.groups}});
   }
   return json;
+}
+
+std::string guarantee_words(const Guarantee& guarantee, const BudgetOptions& budget) {
+  if (guarantee.is_pure()) {
+    return fmt::format("epsilon {:g}, pure (delta 0); mu {:.6g}, rho {:.6g}; epsilon {:.6g} at delta {:g}",
+                       guarantee.epsilon, *guarantee.mu, *guarantee.rho, guarantee.bounded_range->epsilon,
+                       guarantee.bounded_range->delta);
+  }
+  const std::string figures = guarantee.mu ? fmt::format("mu {:.6g}, rho {:.6g}", *guarantee.mu, *guarantee.rho)
+                                           : fmt::format("by {}", to_string(budget.accountant));
+  return fmt::format("epsilon {:g} at delta {:g} ({})", guarantee.epsilon, guarantee.delta, figures);
+}
+
+std::string delta_note(const FitOptions& options, const FitPlan& plan) {
+  if (!plan.guarantee || !plan.guarantee->is_pure() || !options.budget.epsilon || !options.budget.delta) return {};
+  return fmt::format("--delta {:g} is not spent: the mechanism is pure, and delta stays 0", *options.budget.delta);
 }
 
 nlohmann::json expected_error_json(const FitPlan& plan) {
@@ -81,10 +99,8 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
     return;
   }
   const Guarantee& g = *plan.guarantee;
-  fmt::print("budget     epsilon {:g} at delta {:g}, {}, {}\n", g.epsilon, g.delta,
-             g.mu ? fmt::format("mu {:.6g}, rho {:.6g}", *g.mu, *g.rho)
-                  : fmt::format("by {}", to_string(options.budget.accountant)),
-             to_string(options.adjacency));
+  fmt::print("budget     {}, {}\n", guarantee_words(g, options.budget), to_string(options.adjacency));
+  if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {
       fmt::print(
@@ -96,8 +112,11 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
     }
   }
   for (const PlannedSelection& selection : plan.noise->selections) {
-    fmt::print("selection  {:<14} of {} candidates by correct rows, epsilon {:.6g}, mu {:.6g}\n", selection.name,
-               selection.terms.candidates, selection.terms.epsilon, selection_mu(selection.terms.epsilon));
+    const SelectionTerms& terms = selection.terms;
+    fmt::print("selection  {:<14} {}of {} candidates by {}, sensitivity {}, epsilon {:.6g}, mu {:.6g}\n",
+               selection.name, terms.groups > 1 ? fmt::format("{} a class ", terms.chosen) : "", terms.candidates,
+               plan.prototypes ? "summed cosines" : "correct rows", terms.sensitivity, terms.epsilon,
+               selection_mu(terms.epsilon));
   }
   if (!has_class_means(plan)) return;
   fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));

@@ -1,6 +1,8 @@
 // What a fit's plan says of itself: to --dry-run and to the report.
 #pragma once
 
+#include <string>
+
 #include <nlohmann/json_fwd.hpp>
 
 #include "dpreduce/commands/cost_report.hpp"
@@ -18,6 +20,12 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
 /// (scale C rows_per_class) is the expected distance of a class's released mean from its exact one, in units of the
 /// clip norm.
 nlohmann::json expected_error_json(const FitPlan& plan);
+
+/// The guarantee in one line, without the adjacency.
+std::string guarantee_words(const Guarantee& guarantee, const BudgetOptions& budget);
+
+/// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.
+std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
 /// What --dry-run prints: the plan, and what it costs.
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);

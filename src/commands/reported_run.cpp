@@ -1,5 +1,6 @@
 #include "dpreduce/commands/reported_run.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -8,6 +9,8 @@
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/mapped_file.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/mechanism.hpp"
+#include "dpreduce/privacy/selection_charge.hpp"
 
 namespace dpreduce {
 namespace {
@@ -108,23 +111,53 @@ std::vector<ReportedSelection> selections_of(const ReportFields& report, const j
   for (const json& selection : listed) {
     if (!selection.is_object()) report.refuse("'selections' must hold objects");
     selections.push_back({.name = report.text(selection, "name"),
-                          .epsilon = report.number(selection, "epsilon", kSmallestFigure, kLargestFigure),
-                          .candidates = report.count(selection, "candidates")});
+                          .epsilon = report.number(selection, "epsilon", kSmallestFigure, kLargestPureEpsilon),
+                          .candidates = report.count(selection, "candidates"),
+                          .chosen = selection.contains("chosen") ? report.count(selection, "chosen") : 1,
+                          .groups = selection.contains("groups") ? report.count(selection, "groups") : 1});
   }
   return selections;
 }
 
+// epsilon-DP adds up, and holds for selections alone; mu^2 adds up as well.
+void check_pure(const ReportFields& report, const ReportedGuarantee& guarantee,
+                const std::vector<ReportedBlock>& blocks, const std::vector<ReportedSelection>& selections) {
+  if (!blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
+  double sum = 0.0;
+  double squared_mu = 0.0;
+  for (const ReportedSelection& selection : selections) {
+    sum += selection.epsilon;
+    squared_mu += std::pow(selection_mu(selection.epsilon), 2);
+  }
+  if (sum > guarantee.epsilon * (1.0 + kRounding)) {
+    report.refuse(fmt::format("contradicts itself: selections of epsilon {:g} together, the whole run {:g}", sum,
+                              guarantee.epsilon));
+  }
+  if (std::sqrt(squared_mu) > *guarantee.mu * (1.0 + kRounding)) {
+    report.refuse(fmt::format("contradicts itself: selections of mu {:g} together, the whole run {:g}",
+                              std::sqrt(squared_mu), *guarantee.mu));
+  }
+}
+
 ReportedGuarantee guarantee_of(const ReportFields& report, const json& privacy,
-                               const std::vector<ReportedBlock>& blocks) {
+                               const std::vector<ReportedBlock>& blocks,
+                               const std::vector<ReportedSelection>& selections) {
   ReportedGuarantee guarantee{
       .epsilon = report.number(privacy, "epsilon", 0.0, kLargestFigure),
-      .delta = report.number(privacy, "delta", kSmallestFigure, 1.0 - std::numeric_limits<double>::epsilon()),
+      .delta = report.number(privacy, "delta", 0.0, 1.0 - std::numeric_limits<double>::epsilon()),
       .mu = std::nullopt,
       .adjacency = report.choice<Adjacency>(privacy, "adjacency"),
       .accountant = report.choice<Accountant>(privacy, "accountant")};
-  if (report.field(privacy, "mu").is_null()) return guarantee;
+  if (report.field(privacy, "mu").is_null()) {
+    if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
+    return guarantee;
+  }
   const double mu = report.number(privacy, "mu", kSmallestMu, kLargestMu);
   guarantee.mu = mu;
+  if (guarantee.delta == 0.0) {
+    check_pure(report, guarantee, blocks, selections);
+    return guarantee;
+  }
   const double epsilon_of_mu = gdp_epsilon(mu, guarantee.delta);
   if (epsilon_of_mu > guarantee.epsilon * (1.0 + kRounding) + kRounding) {
     report.refuse(fmt::format("contradicts itself: mu {:g} gives epsilon {:g} at delta {:g}, not {:g}", mu,
@@ -156,10 +189,10 @@ ReportedRun parse_report(std::string_view text, const std::string& path) {
                   .guarantee = std::nullopt,
                   .blocks = blocks_of(report, privacy),
                   .selections = selections_of(report, privacy)};
-  run.has_noise = !run.blocks.empty();
+  run.has_noise = !run.blocks.empty() || !run.selections.empty();
   if (!run.is_private) return run;
   if (!run.has_noise) report.refuse("contradicts itself: private, but without a release");
-  run.guarantee = guarantee_of(report, privacy, run.blocks);
+  run.guarantee = guarantee_of(report, privacy, run.blocks, run.selections);
   return run;
 }
 

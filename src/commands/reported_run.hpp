@@ -25,12 +25,14 @@ struct ReportedSelection {
   std::string name;  ///< printable ASCII, other bytes escaped
   double epsilon = 0.0;
   std::uint64_t candidates = 0;
+  std::uint64_t chosen = 1;  ///< by each group
+  std::uint64_t groups = 1;
 };
 
 struct ReportedGuarantee {
   double epsilon = 0.0;
   double delta = 0.0;
-  std::optional<double> mu;  ///< absent where not all releases are Gaussian
+  std::optional<double> mu;  ///< absent where there are sampled rounds
   Adjacency adjacency = Adjacency::kAddRemove;
   Accountant accountant = Accountant::kGdp;
 };
@@ -50,8 +52,9 @@ inline constexpr std::size_t kLargestReport = std::size_t{64} << 20;
 
 /// The run that the text reports.
 /// @throws BadInput naming path and reason, unless the text is JSON with the fields of a report, each in its range, and
-///         not in contradiction: a private run has releases, each with sigma and sensitivity; mu covers every block's
-///         own; epsilon is at least what mu gives at delta.
+///         not in contradiction: a private run has releases, each with sigma and sensitivity, or selections; mu covers
+///         every block's own; epsilon is at least what mu gives at delta, or, where delta is 0, all selections
+///         together, and then there is nothing but selections.
 ReportedRun parse_report(std::string_view text, const std::string& path);
 
 /// The same of a file.  @throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.

@@ -12,6 +12,10 @@ namespace {
 // come close to 0 and 1, and turn back in some tens of rounds.
 constexpr double kScoreReach = 20.0;
 
+constexpr double kAimedShare = 0.1;
+constexpr double kSmallestNorm = 1e-3;
+constexpr double kLargestNorm = 2.0;
+
 }  // namespace
 
 DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm)
@@ -20,7 +24,15 @@ DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, 
       clip_norm_(clip_norm),
       reach_(kScoreReach * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
 
+void DescentStep::adapt(std::span<const std::int64_t> sides) {
+  const double within = std::max(static_cast<double>(sides[0]), 0.0);
+  const double beyond = std::max(static_cast<double>(sides[1]), 0.0);
+  const double share = beyond / std::max(within + beyond, 1.0);
+  residual_norm_ = std::clamp(residual_norm_ * std::exp(share - kAimedShare), kSmallestNorm, kLargestNorm);
+}
+
 void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
+  if (settings_.bound == Bound::kAdaptive) adapt(round.release.block("sides").values());
   const double noise = static_cast<double>(round.gradient.size()) * round.sigma * round.sigma;
   squares_ += std::max(squared_norm(round.gradient) - noise, 0.0);
   const double averaged_sigma = round.sigma / std::sqrt(static_cast<double>(settings_.averaged));

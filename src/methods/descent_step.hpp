@@ -7,6 +7,15 @@
 // noise that will come (gradient_rounds.hpp) in place of its epsilon. Where noise rules, steps are equal and T rounds
 // add up to one release of class means with the whole budget; where the signal rules, a first step is as long as D.
 // Where the weights of P descents are averaged, so is their noise: h is that of s / sqrt(P).
+//
+// With an adaptive bound (`global-adapt`) residuals are scaled by 1 / Z instead of clipped to 1, and only what is
+// longer than Z is clipped, so that errors on small classes keep their weight beside those on large ones:
+//
+//     Z_1 = 1,  Z_(t+1) = Z_t exp(b - 0.1)    b: the released share of rows whose residual was longer than Z_t
+//
+// Source of it: Esipova et al. 2023, DPSGD-Global-Adapt. Departures: all rows in every round, as in gd; the share is of
+// the released counts of rows on both sides, where theirs has a public batch size; 0.001 <= Z <= 2 (no residual of a
+// softmax is longer than sqrt(2)); steps are gd's.
 // Source: Ward, Wu and Bottou 2019 for the step.
 #pragma once
 
@@ -19,7 +28,11 @@
 
 namespace dpreduce {
 
+/// What a round clips residuals to.
+enum class Bound { kOne, kAdaptive };
+
 struct DescentSettings {
+  Bound bound = Bound::kOne;
   std::optional<double> learning_rate;
   std::optional<double> radius;
   std::size_t averaged = 1;  ///< P
@@ -30,10 +43,15 @@ class DescentStep : public StepRule {
   /// For T = `rounds` steps on K x d weights of rows of norm C.
   DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm);
 
+  double residual_norm() const override { return residual_norm_; }
+
   void step(const NoisedRound& round, std::span<double> weights) override;
 
  private:
+  void adapt(std::span<const std::int64_t> sides);
+
   DescentSettings settings_;
+  double residual_norm_ = 1.0;  // Z
   std::uint64_t rounds_;
   double clip_norm_;
   double reach_;          // D

@@ -10,6 +10,7 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
+#include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
@@ -17,6 +18,7 @@
 #include "dpreduce/privacy/sampled_plan.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"
 #include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/worker/prototype_utilities.hpp"
 #include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
@@ -28,22 +30,26 @@ constexpr double kChooseShare = 0.02;
 constexpr double kBelowOne = 1.0 - 1e-15;
 
 std::string config_of(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
-  const nlohmann::json config{{"version", version()},
-                              {"method", method.name()},
-                              {"settings", method.settings()},
-                              {"classes", options.classes},
-                              {"max_labels", options.most_labels()},
-                              {"input_dim", preprocessing.input_dim},
-                              {"pool", preprocessing.pool},
-                              {"normalize", to_string(preprocessing.normalize)},
-                              {"clip_norm", preprocessing.clip_norm},
-                              {"center", to_string(options.center.value())},
-                              {"center_share", options.center_share},
-                              {"pca", options.pca},
-                              {"select", options.select},
-                              {"choose", options.choose},
-                              {"adjacency", to_string(options.adjacency)},
-                              {"bad_rows", to_string(options.train.bad_rows)}};
+  nlohmann::json config{{"version", version()},
+                        {"method", method.name()},
+                        {"settings", method.settings()},
+                        {"classes", options.classes},
+                        {"max_labels", options.most_labels()},
+                        {"input_dim", preprocessing.input_dim},
+                        {"pool", preprocessing.pool},
+                        {"normalize", to_string(preprocessing.normalize)},
+                        {"clip_norm", preprocessing.clip_norm},
+                        {"center", to_string(options.center.value())},
+                        {"center_share", options.center_share},
+                        {"pca", options.pca},
+                        {"select", options.select},
+                        {"choose", options.choose},
+                        {"adjacency", to_string(options.adjacency)},
+                        {"bad_rows", to_string(options.train.bad_rows)}};
+  if (const auto tail = long_tail_of(options)) {
+    config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
+  }
+  if (options.objective == Objective::kBalanced) config["objective"] = to_string(options.objective);
   return config.dump();
 }
 
@@ -74,6 +80,55 @@ PlannedSelection planned_choice(double mu, std::size_t candidates) {
   return {"choice", {.epsilon = selection_epsilon(mu), .sensitivity = 1, .candidates = candidates}};
 }
 
+// Utilities of all public rows are summed as one vector; a set of prototypes is drawn from one class's in falling order
+// (selection_sampler.hpp), with a big integer for each.
+constexpr std::size_t kBytesOfRankedCandidate = 88;
+
+// Class sums of less than 2^48 rows have so many digits (prototype_utilities.hpp).
+constexpr std::size_t kMostDigits = 4;
+
+std::size_t bytes_of(const PlannedSelection& selection) {
+  const SelectionTerms& terms = selection.terms;
+  const std::size_t products = kMostRowsPerChunk * std::max<std::size_t>(kRowsOfPairs, kMostDigits * terms.groups);
+  return (terms.groups * terms.candidates + products) * sizeof(std::int64_t) +
+         (terms.chosen > 1 ? terms.candidates * kBytesOfRankedCandidate : 0);
+}
+
+// The whole budget for one selection.
+void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions& options) {
+  DPREDUCE_ASSERT(plan.requests.empty());
+  if (!options.budget.non_private) {
+    selection.terms.epsilon = selection_epsilon_of(options.budget);
+    plan.noise = with_selections({.adjacency = options.adjacency}, {selection});
+    plan.guarantee = selection_guarantee_of(options.budget, selection.terms.epsilon);
+  }
+  plan.prototypes = std::move(selection);
+}
+
+// Noise for all releases, and a share of mu^2 for a choice by training rows.
+void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMethod& method) {
+  const BudgetOptions& budget = options.budget;
+  if (options.batch) {
+    plan.noise = make_sampled_noise_plan(budget_from(budget), budget.accountant, options.adjacency, plan.requests);
+    plan.guarantee = sampled_guarantee_of(budget);
+    return;
+  }
+  const double mu = budget_from(budget).mu(budget.accountant);
+  double mu_of_releases = mu;
+  double mu_of_choice = 0.0;
+  if (options.choose && options.validation.x.empty()) {
+    const double share = options.choose_share.value_or(kChooseShare);
+    plan.choice = planned_choice(mu * std::sqrt(share), method.candidates());
+    mu_of_choice = selection_mu(plan.choice->terms.epsilon);
+    mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
+  }
+  plan.noise = make_noise_plan(mu_of_releases, options.adjacency, plan.requests);
+  if (plan.choice) plan.noise = with_selections(std::move(*plan.noise), {*plan.choice});
+  const std::array mus{plan.noise->mu, mu_of_choice};
+  plan.guarantee = guarantee_of(budget, gdp_compose(mus));
+  DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
+}
+
 DataSetBudget data_set_budget(double epsilon, double delta) {
   if (!(epsilon > 0.0)) throw UsageError(fmt::format("--budget-epsilon {}: must be greater than 0", epsilon));
   if (!(delta > 0.0 && delta < 1.0))
@@ -90,7 +145,12 @@ const ReleaseRequest& FitPlan::request(std::string_view name) const {
   return *found;
 }
 
-FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
+std::optional<LongTail> long_tail_of(const FitOptions& options) {
+  if (options.imbalance_ratio == 1.0) return std::nullopt;
+  return LongTail{options.imbalance_ratio, options.imbalance_seed.value_or(LongTail{}.seed)};
+}
+
+FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {
   FitPlan plan;
   plan.preprocessing = {.input_dim = input_dim,
                         .pool = options.pool,
@@ -105,6 +165,9 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
   terms.adjacency = options.adjacency;
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
+  if (adjusts_scores(options)) {
+    plan.requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
+  }
   for (const ReleaseRequest& request : plan.requests) rest -= request.share;
   plan.dim = terms.dim;
   const std::unique_ptr<TrainingMethod> method = make_method(options);
@@ -118,26 +181,13 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
     if (budget.epsilon || budget.delta || budget.rho || budget.mu) {
       throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
     }
-  } else {
-    if (options.batch) {
-      plan.noise = make_sampled_noise_plan(budget_from(budget), budget.accountant, options.adjacency, plan.requests);
-      plan.guarantee = sampled_guarantee_of(budget);
-    } else {
-      const double mu = budget_from(budget).mu(budget.accountant);
-      double mu_of_releases = mu;
-      double mu_of_choice = 0.0;
-      if (options.choose && options.validation.x.empty()) {
-        const double share = options.choose_share.value_or(kChooseShare);
-        plan.choice = planned_choice(mu * std::sqrt(share), method->candidates());
-        mu_of_choice = selection_mu(plan.choice->terms.epsilon);
-        mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
-      }
-      plan.noise = make_noise_plan(mu_of_releases, options.adjacency, plan.requests);
-      if (plan.choice) plan.noise = with_selections(std::move(*plan.noise), {*plan.choice});
-      const std::array mus{plan.noise->mu, mu_of_choice};
-      plan.guarantee = guarantee_of(budget, gdp_compose(mus));
-      DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
-    }
+  }
+  if (auto selection = method->selection(terms, public_rows)) {
+    plan_selection(plan, std::move(*selection), options);
+  } else if (!budget.non_private) {
+    plan_releases(plan, options, *method);
+  }
+  if (!budget.non_private) {
     plan.is_private = !options.seed.has_value();
     if (options.limit_epsilon || options.limit_delta) {
       if (!options.limit_epsilon || !options.limit_delta) {
@@ -151,6 +201,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim) {
 
   std::size_t largest_release = 0;
   for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));
+  if (plan.prototypes) largest_release = bytes_of(*plan.prototypes);
   const std::size_t pooled_dim = plan.preprocessing.dim();
   if (options.pca > 0) {
     largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));

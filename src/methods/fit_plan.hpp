@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dpreduce/config/options.hpp"
+#include "dpreduce/data/long_tail.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
@@ -16,24 +18,28 @@
 namespace dpreduce {
 
 struct FitPlan {
-  Preprocessing preprocessing;             ///< without centre, projection and selection, which come on the way
-  std::size_t dim = 0;                     ///< of prepared rows, and so of the model; without an intercept
-  std::size_t projection_elements = 0;     ///< of the matrix that rows are projected or whitened by; 0 for none
-  std::vector<ReleaseRequest> requests;    ///< in the order in which they are made
-  std::optional<PlannedSelection> choice;  ///< among candidates, by training rows; also in `noise`
-  std::optional<NoisePlan> noise;          ///< none in a non-private run
-  std::optional<Guarantee> guarantee;      ///< as above
-  bool is_private = false;                 ///< false also under a seed
-  std::optional<DataSetBudget> limit;      ///< of the data set, over all runs, where the user sets one
-  std::string config;                      ///< everything public that decides what is released, as JSON
-  std::string config_digest;               ///< of that
-  std::size_t memory_bytes = 0;            ///< of a rank: row buffers and statistic, whatever the number of rows
+  Preprocessing preprocessing;                 ///< without centre, projection and selection, which come on the way
+  std::size_t dim = 0;                         ///< of prepared rows, and so of the model; without an intercept
+  std::size_t projection_elements = 0;         ///< of the matrix that rows are projected or whitened by; 0 for none
+  std::vector<ReleaseRequest> requests;        ///< in the order in which they are made
+  std::optional<PlannedSelection> choice;      ///< among candidates, by training rows; also in `noise`
+  std::optional<PlannedSelection> prototypes;  ///< among public rows; also in `noise`, or with epsilon 0
+  std::optional<NoisePlan> noise;              ///< none in a non-private run
+  std::optional<Guarantee> guarantee;          ///< as above
+  bool is_private = false;                     ///< false also under a seed
+  std::optional<DataSetBudget> limit;          ///< of the data set, over all runs, where the user sets one
+  std::string config;                          ///< everything public that decides what is released, as JSON
+  std::string config_digest;                   ///< of that
+  std::size_t memory_bytes = 0;                ///< of a rank: row buffers and statistic, whatever the number of rows
 
   const ReleaseRequest& request(std::string_view name) const;
 };
 
-/// The plan for rows of `input_dim` features; `options` are resolved. Throws UsageError where options and features do
-/// not fit.
-FitPlan plan_fit(const FitOptions& options, std::size_t input_dim);
+/// The part of the training rows that is trained on, where it is not all of them. `options` are validated.
+std::optional<LongTail> long_tail_of(const FitOptions& options);
+
+/// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws
+/// UsageError where options and features do not fit.
+FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
 }  // namespace dpreduce

@@ -13,15 +13,17 @@ constexpr std::uint64_t kRounds = 300;
 
 class GradientDescentMethod : public TrainingMethod {
  public:
-  explicit GradientDescentMethod(const FitOptions& options)
-      : settings_(round_settings(options, kRounds)), descent_{options.learning_rate, options.radius} {}
+  GradientDescentMethod(const FitOptions& options, Bound bound)
+      : settings_(round_settings(options, kRounds)), descent_{bound, options.learning_rate, options.radius} {
+    if (bound == Bound::kAdaptive) settings_.release = "adaptive_gradient";
+  }
 
-  std::string_view name() const override { return "gd"; }
+  std::string_view name() const override { return descent_.bound == Bound::kOne ? "gd" : "global-adapt"; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     ++terms.dim;
     terms.rounds = settings_.rounds;
-    return with_warm_start(settings_, terms, {registered_statistic("gradient").request(terms, 1.0)});
+    return with_warm_start(settings_, terms, {registered_statistic(settings_.release).request(terms, 1.0)});
   }
 
   std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
@@ -49,7 +51,11 @@ class GradientDescentMethod : public TrainingMethod {
 }  // namespace
 
 std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options) {
-  return std::make_unique<GradientDescentMethod>(options);
+  return std::make_unique<GradientDescentMethod>(options, Bound::kOne);
+}
+
+std::unique_ptr<TrainingMethod> make_global_adapt_method(const FitOptions& options) {
+  return std::make_unique<GradientDescentMethod>(options, Bound::kAdaptive);
 }
 
 }  // namespace dpreduce

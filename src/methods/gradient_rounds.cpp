@@ -171,7 +171,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
   run.keep_rows();
   const Lattice lattice = run.lattice();
-  const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale() * settings.sampling_rate;
+  const double unit_at_one = Lattice{1.0, run.classes()}.scale() * lattice.scale() * settings.sampling_rate;
   std::vector<double> directions;
   std::optional<LatticeWeights> lattice_directions;
   std::optional<Prior> prior;
@@ -180,17 +180,21 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     lattice_directions.emplace(directions, lattice);
     prior.emplace(Prior{*lattice_directions, run.preprocessing().dim()});
   }
+  std::vector<double> residual_norm{1.0};
   LinearScores scores = iterate_rounds(run, settings, [&](std::uint64_t round, std::vector<double>& weights) {
     const LatticeWeights point(weights, lattice);
-    const GradientPoint at{point, settings.loss, prior ? &*prior : nullptr};
+    const GradientPoint at{point, settings.loss, prior ? &*prior : nullptr, residual_norm.front()};
+    const double unit = unit_at_one / residual_norm.front();
     const Release release = run.release(settings.release, &at);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       const ReleasedBlock& block = release.block("gradient");
       const std::vector<double> gradient = in_units(block, unit);
       rule->step({round, gradient, block.sigma() / unit, release}, weights);
+      residual_norm.front() = rule->residual_norm();
     });
     run.ranks().broadcast(weights);
+    run.ranks().broadcast(residual_norm);
   });
   scores.prototypes = without_intercept(directions, lattice.dim, run.preprocessing().dim());
   return scores;

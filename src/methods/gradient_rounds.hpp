@@ -50,6 +50,9 @@ class StepRule {
 
   /// `weights` (K x d): W_(t-1) comes in, W_t goes out. Called on the coordinator only, for t = 1, ..., T.
   virtual void step(const NoisedRound& round, std::span<double> weights) = 0;
+
+  /// Z, what the next round's residuals are clipped to, above 0. Asked on the coordinator only.
+  virtual double residual_norm() const { return 1.0; }
 };
 
 struct RoundSettings {

@@ -1,7 +1,10 @@
 #include "dpreduce/methods/run_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "dpreduce/lattice/cosine_clip.hpp"
+#include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
@@ -11,17 +14,22 @@ namespace {
 constexpr double kEigenFlops = 9.0;      // d^3 times so many for eigenvalues and eigenvectors (gram_spectrum.hpp)
 constexpr double kWhiteningFlops = 4.0;  // more for G^(-1/2)
 constexpr double kDigestLanes = 8.0;     // multiply-adds a feature (row_digest.hpp)
+constexpr double kCentringMacs = 4.0;    // a feature (centred_sums.hpp)
 constexpr double kPassesOfClassGrams = 2.0;
 constexpr double kLanczosSteps = 48.0;  // a usual number; cleaned_ridge.hpp takes at most 128
-constexpr std::uint64_t kMostRowsOfChunk = 4096;
 constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
 constexpr std::uint64_t kBytesOfPrior = sizeof(std::int64_t) + sizeof(double);        // likewise
 constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
                                         << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
 
 bool is_round(const ReleaseRequest& request) {
-  return std::any_of(request.blocks.begin(), request.blocks.end(),
-                     [](const BlockRequest& block) { return block.name == "gradient"; });
+  return std::any_of(request.blocks.begin(), request.blocks.end(), [](const BlockRequest& block) {
+    return block.name == "gradient" || block.name == "centred_sums";
+  });
+}
+
+bool trains_in_rounds(const FitPlan& plan) {
+  return !plan.requests.empty() && is_round(plan.requests.back());
 }
 
 // Of rows in rounds, which have an intercept.
@@ -69,6 +77,10 @@ PhaseWork work_of(const ReleaseRequest& request, const FitOptions& options, cons
       work.round_macs += rounds * (options.warm_start ? 3.0 : 2.0) * rows_used * elements;
       work.words_down += sums * elements;  // the weights
     }
+    if (block.name == "centred_sums") {
+      work.round_macs += rounds * kCentringMacs * rows * static_cast<double>(plan.dim);
+      work.words_down += rounds * elements;  // the centres
+    }
     work.serial_flops += rounds * flops_of(block, request, is_whitened);
     work.words_up += sums * elements;
     // Owners of class Gram matrices draw their noise at the same time.
@@ -101,7 +113,7 @@ PhaseWork choice_work(const FitOptions& options, const FitPlan& plan, const JobS
   const auto rows = static_cast<double>(job.rows);
   const auto candidates = static_cast<double>(make_method(options)->candidates());
   const double weights = candidates * static_cast<double>(options.classes * dim_in_rounds(plan));
-  const bool kept = is_round(plan.requests.back()) && keeps_rows(options, plan, job.rows_here);
+  const bool kept = trains_in_rounds(plan) && keeps_rows(options, plan, job.rows_here);
   return {.name = "choose",
           .rows_prepared = kept ? 0.0 : rows,
           .product_macs = kept ? 0.0 : rows * projection,
@@ -110,16 +122,63 @@ PhaseWork choice_work(const FitOptions& options, const FitPlan& plan, const JobS
           .words_down = weights};
 }
 
+bool compares_all_pairs(const FitOptions& options) {
+  return cosine_clip(options.d_min.value_or(0.0), options.d_max.value_or(2.0)).is_active();
+}
+
+// Bytes of a private row while it is paired with public ones, and how many are (prototype_utilities.hpp).
+std::uint64_t bytes_of_paired_row(const FitPlan& plan) {
+  return sizeof(std::int16_t) * plan.dim + sizeof(std::int32_t);
+}
+
+std::uint64_t rows_paired_at_once(const FitOptions& options, const FitPlan& plan) {
+  return std::max<std::uint64_t>(1, (std::uint64_t{options.memory_mib.value()} << 19) / bytes_of_paired_row(plan));
+}
+
+// Digits of a class sum of so many rows: the least L with 65535^L > 2 n 32767.
+double digits_of_sums(std::uint64_t rows) {
+  const double base = 2.0 * kLatticeNorm + 1.0;
+  return std::max(1.0, std::ceil(std::log(2.0 * kLatticeNorm * static_cast<double>(rows) + 1.0) / std::log(base)));
+}
+
+// Every rank goes through all public rows, for its own rows.
+PhaseWork prototypes_work(const FitOptions& options, const FitPlan& plan, const JobShape& job, double projection) {
+  const SelectionTerms& terms = plan.prototypes->terms;
+  const auto candidates = static_cast<double>(terms.candidates);
+  const auto dim = static_cast<double>(plan.dim);
+  const auto rows = static_cast<double>(job.rows);
+  PhaseWork work{.name = plan.prototypes->name};
+  double passes = 1.0;
+  if (compares_all_pairs(options)) {
+    work.product_macs = rows * candidates * dim;
+    const auto at_once = static_cast<double>(rows_paired_at_once(options, plan));
+    passes = std::max(1.0, std::ceil(static_cast<double>(job.rows_here) / at_once));
+  } else {
+    work.product_macs =
+        job.ranks * digits_of_sums(job.rows_here) * static_cast<double>(terms.groups) * candidates * dim;
+  }
+  work.rows_prepared = rows + job.ranks * passes * candidates;
+  work.product_macs += work.rows_prepared * projection;
+  work.words_up = static_cast<double>(terms.groups) * candidates;
+  return work;
+}
+
 std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   const std::size_t labels = options.most_labels();
   const std::size_t dim = dim_in_rounds(plan);
   const std::uint64_t allowed = std::uint64_t{options.memory_mib.value()} << 20;
   std::uint64_t row = bytes_per_row(plan.preprocessing.input_dim, dim, labels);
   const std::uint64_t chunk = std::min<std::uint64_t>(rows_here, rows_of_chunk(allowed, row)) * row;
+  if (plan.prototypes) {
+    const std::uint64_t widest = std::max<std::uint64_t>(rows_here, plan.prototypes->terms.candidates);
+    if (!compares_all_pairs(options)) return std::min<std::uint64_t>(widest, rows_of_chunk(allowed, row)) * row;
+    const std::uint64_t streams = 2 * std::min<std::uint64_t>(widest, rows_of_chunk(allowed / 4, row)) * row;
+    return streams + std::min(rows_here, rows_paired_at_once(options, plan)) * bytes_of_paired_row(plan);
+  }
   if (makes_class_grams(options)) {
     return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
   }
-  if (!is_round(plan.requests.back()) || !keeps_rows(options, plan, rows_here)) return chunk;
+  if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
   return chunk + rows_here * bytes_per_kept_row(dim, labels);
 }
 
@@ -141,7 +200,11 @@ std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan,
       projection = static_cast<double>(plan.projection_elements);
     }
   }
-  if (!is_round(plan.requests.back())) {
+  if (plan.prototypes) {
+    if (options.pca > 0) projection = components;
+    phases.push_back(prototypes_work(options, plan, job, projection));
+  }
+  if (!trains_in_rounds(plan)) {
     phases.back().words_down += static_cast<double>(options.classes * (plan.dim + 1));  // the model
   }
   const bool chooses = options.choose && options.validation.x.empty();
@@ -152,8 +215,8 @@ std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan,
 std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   const std::uint64_t beside_rows = plan.memory_bytes - (std::uint64_t{options.memory_mib.value()} << 20);
   std::uint64_t residuals = 0;
-  if (is_round(plan.requests.back())) {
-    const std::uint64_t scores = std::min(rows_here, kMostRowsOfChunk) * options.classes;
+  if (trains_in_rounds(plan)) {
+    const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.classes;
     residuals = scores * (kBytesOfScore + (options.warm_start ? kBytesOfPrior : 0));
   }
   return row_bytes_of(options, plan, rows_here) + residuals + beside_rows + kProgramBytes;

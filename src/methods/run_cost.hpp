@@ -5,6 +5,7 @@
 //
 //     Gram matrix          n d (d + 1) / 2          of classes    n k d (d + 1) / 2 and 16 n d for the rows' digests
 //     round                2 n q K d                Hessians      n K d (d + 1) / 2 a round
+//     utilities            L K m d a rank, L digits of class sums and m public rows; clipped, n m d
 //     projected rows       d_kept d a row, each time that rows are prepared
 //
 // n is private, and so is what follows from it: for the data's owner alone.
@@ -39,7 +40,8 @@ struct PhaseWork {
   double solved_bytes = 0.0;   ///< that solvers of class Gram matrices read, spread over their owners
 };
 
-/// The phases of the run, in order. Not counted: public, test and validation rows.
+/// The phases of the run, in order. Not counted: test and validation rows, and public
+/// ones that are only summed.
 std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job);
 
 /// Bytes that one rank needs at most: its chunk or kept rows, residuals, statistic, released copies, and what the

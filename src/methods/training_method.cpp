@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/prototype_choice.hpp"
 
 namespace dpreduce {
 namespace {
@@ -15,7 +16,8 @@ constexpr std::size_t kMemoryMib = 64;
 constexpr std::size_t kMostMemoryMibOfKeptRows = 4096;
 
 bool passes_once(const FitOptions& options) {
-  return options.method == Method::kMean || options.method == Method::kFisher ||
+  const bool has_sums_only = options.method == Method::kPublic && !options.d_min && !options.d_max;
+  return options.method == Method::kMean || options.method == Method::kFisher || has_sums_only ||
          (options.method == Method::kLs && options.shared_gram);
 }
 
@@ -32,7 +34,8 @@ std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
 
 }  // namespace
 
-FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t bytes_for_rank) {
+FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows,
+                    std::uint64_t bytes_for_rank) {
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = kept_features(options, input_dim) <= kMostFeaturesOfGram ? Method::kFc : Method::kAdam;
   if (is_auto && options.method == Method::kAdam && options.gram_share) {
@@ -41,9 +44,14 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t byt
                     "name the method",
                     input_dim));
   }
+  if (options.method == Method::kPrototypes) {
+    options.method =
+        prefers_means(options, kept_features(options, input_dim), public_rows) ? Method::kMean : Method::kPublic;
+    if (!options.center) options.center = Centering::kPublic;
+  }
   const bool in_rounds = options.method == Method::kFc || options.method == Method::kGd ||
                          options.method == Method::kAdam || options.method == Method::kNewton ||
-                         options.method == Method::kFedavg;
+                         options.method == Method::kGlobalAdapt || options.method == Method::kFedavg;
   if (in_rounds && !options.loss && options.most_labels() > 1) options.loss = Loss::kSigmoid;
   if (options.method == Method::kFedavg && !options.local_steps) options.local_steps = kLocalSteps;
   if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
@@ -62,6 +70,10 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
   switch (options.method) {
     case Method::kMean:
       return make_mean_method(options);
+    case Method::kPublic:
+      return make_public_prototypes_method(options);
+    case Method::kCoinPress:
+      return make_coinpress_method(options);
     case Method::kLs:
       return options.shared_gram ? make_least_squares_method(options) : make_class_least_squares_method(options);
     case Method::kFc:
@@ -70,6 +82,8 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
       return make_fisher_method(options);
     case Method::kGd:
       return make_gradient_descent_method(options);
+    case Method::kGlobalAdapt:
+      return make_global_adapt_method(options);
     case Method::kAdam:
       return make_adam_method(options);
     case Method::kNewton:
@@ -77,6 +91,7 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options) {
     case Method::kFedavg:
       return make_federated_averaging_method(options);
     case Method::kAuto:
+    case Method::kPrototypes:
       break;
   }
   DPREDUCE_ASSERT(false);

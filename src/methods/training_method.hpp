@@ -24,8 +24,14 @@ class TrainingMethod {
   virtual std::string_view name() const = 0;
 
   /// What is released of prepared rows (terms.dim features; a method may add an intercept), in order. Their shares of
-  /// mu^2 add up to 1.
+  /// mu^2 add up to 1. None with a selection.
   virtual std::vector<ReleaseRequest> requests(ReleaseTerms terms) const = 0;
+
+  /// The private selection that stands in the place of releases, among so many public rows; none where there are
+  /// releases. Its epsilon is 0: the plan has it.
+  virtual std::optional<PlannedSelection> selection(const ReleaseTerms&, std::uint64_t /*public_rows*/) const {
+    return std::nullopt;
+  }
 
   /// How many classifiers train() has to choose among, all from the same releases (TrainingRun::choose).
   virtual std::size_t candidates() const { return 1; }
@@ -44,22 +50,26 @@ class TrainingMethod {
 std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 
 /// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone: for rows of
-/// `input_dim` features. --method auto is `fc`, which was best on every data set tried; where rows keep more than 4096
-/// features, whose Gram matrix takes the coordinator minutes (9 d^3 flops), it is `adam`. --memory is 64 MiB where rows
-/// are passed over once; else 4096 MiB, or half of `bytes_for_rank` where that is less: results do not depend on it.
-/// Throws UsageError where an option is for the other of the two methods.
-FitOptions resolved(FitOptions options, std::size_t input_dim,
+/// `input_dim` features, with so many public rows to choose from. --method auto is `fc`, which was best on every data
+/// set tried; where rows keep more than 4096 features, whose Gram matrix takes the coordinator minutes (9 d^3 flops),
+/// it is `adam`. --method prototypes is `mean` or `public`, as prefers_means (prototype_choice.hpp) says, both centred
+/// by public rows. --memory is 64 MiB where rows are passed over once; else 4096 MiB, or half of `bytes_for_rank` where
+/// that is less: results do not depend on it. Throws UsageError where an option is for the other of two methods.
+FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows = 0,
                     std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
 
 /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
 bool makes_class_grams(const FitOptions& options);
 
 std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_public_prototypes_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_coinpress_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_whitened_descent_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_global_adapt_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
 std::unique_ptr<TrainingMethod> make_federated_averaging_method(const FitOptions& options);

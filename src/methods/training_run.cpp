@@ -9,6 +9,7 @@
 #include "dpreduce/aggregator/selection_sampler.hpp"
 #include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/worker/correct_counts.hpp"
+#include "dpreduce/worker/prototype_utilities.hpp"
 #include "dpreduce/worker/row_digest.hpp"
 
 namespace dpreduce {
@@ -25,7 +26,7 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       transform_(plan.preprocessing),
       public_rows_(public_rows) {}
 
-Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
+Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
                                        const RowSample* sample,
                                        const std::function<Statistic(const StatisticInputs&)>& compute) {
   if (keeps_rows_ && &rows == &rows_) keep_rows_now();
@@ -37,19 +38,19 @@ Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, 
       show(share);
     };
     const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
-    local.emplace(compute({rows, transform_, stream_, on_chunk, point, kept, sample}));
+    local.emplace(compute({rows, transform_, stream_, on_chunk, point.gradient, kept, sample, point.balls}));
   });
   return std::move(*local);
 }
 
-Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                                        const RowSample* sample) {
   return local_statistic(request.name, rows, point, sample, [&](const StatisticInputs& inputs) {
     return registered_statistic(request.name).compute(request, inputs);
   });
 }
 
-Release TrainingRun::release_of_rows(const ReleaseRequest& request, const GradientPoint* point) {
+Release TrainingRun::release_of_rows(const ReleaseRequest& request, const PublicPoint& point) {
   if (request.sampling_rate == 1.0) return releaser_.release(request.name, local_statistic(request, rows_, point));
   return releaser_.release_of_sample(request.name, [&](const SecretVector<std::byte>& secret) {
     const RowSample sample{secret, request.sampling_rate, first_row()};
@@ -58,6 +59,14 @@ Release TrainingRun::release_of_rows(const ReleaseRequest& request, const Gradie
 }
 
 Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
+  return release_at(name, {.gradient = point});
+}
+
+Release TrainingRun::release(std::string_view name, const ClassBalls& balls) {
+  return release_at(name, {.balls = &balls});
+}
+
+Release TrainingRun::release_at(std::string_view name, const PublicPoint& point) {
   std::optional<Release> release;
   if (takes_recorded()) {
     releaser_.pass_over(name);
@@ -74,7 +83,8 @@ Release TrainingRun::release(std::string_view name, const GradientPoint* point) 
 
 Release TrainingRun::release_of_own_rows(std::string_view name, const GradientPoint& point) {
   DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0 && (!watcher_ || ranks_.size() == 1));
-  Release release = releaser_.release_of_each_rank(name, local_statistic(plan_.request(name), rows_, &point));
+  Release release =
+      releaser_.release_of_each_rank(name, local_statistic(plan_.request(name), rows_, {.gradient = &point}));
   if (watcher_) watcher_(release);
   return release;
 }
@@ -103,7 +113,7 @@ Release TrainingRun::sum_public(std::string_view name) {
   terms.classes = classes();
   terms.dim = lattice().dim;
   const ReleaseRequest request = registered_statistic(name).request(terms, 1.0);
-  Release sum = Releaser(ranks_).release(name, local_statistic(request, *public_rows_.features, nullptr));
+  Release sum = Releaser(ranks_).release(name, local_statistic(request, *public_rows_.features, {}));
   takes_recorded();
   ranks_.together([&] {
     if (log_) log_->public_sum(name, sum);
@@ -113,7 +123,7 @@ Release TrainingRun::sum_public(std::string_view name) {
 
 std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates) {
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
-  Statistic counts = local_statistic("choice", rows, nullptr, nullptr,
+  Statistic counts = local_statistic("choice", rows, {}, nullptr,
                                      [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs); });
   if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
   ranks_.sum_everywhere(counts.words());
@@ -134,6 +144,27 @@ std::vector<double> TrainingRun::choose(std::vector<Candidate> candidates) {
     end_phase("choose");
   }
   return std::move(candidates[index].weights);
+}
+
+const Selection& TrainingRun::select_prototypes(const CosineClip& clip) {
+  DPREDUCE_ASSERT(plan_.prototypes && public_rows_.candidates != nullptr);
+  const PlannedSelection& planned = *plan_.prototypes;
+  Statistic utilities = local_statistic(planned.name, rows_, {}, nullptr, [&](const StatisticInputs& inputs) {
+    const StatisticInputs candidates{*public_rows_.candidates, transform_, stream_, inputs.on_chunk};
+    return prototype_utilities(planned, clip, inputs, candidates);
+  });
+  end_phase("utilities");
+  prototypes_.emplace(releaser_.select(planned, std::move(utilities)));
+  end_phase("select");
+  return *prototypes_;
+}
+
+std::vector<double> TrainingRun::candidate_row(std::uint64_t index) const {
+  std::vector<float> features(transform_.input_dim());
+  public_rows_.candidates->features().read_features(index, 1, features);
+  std::vector<double> row(transform_.output_dim());
+  transform_(features, row);
+  return row;
 }
 
 std::string TrainingRun::sealed_rows() {

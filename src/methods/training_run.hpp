@@ -3,6 +3,7 @@
 //     release(name)    = this rank's statistic of its rows  ->  noise, ledger, reduction over ranks
 //     (aggregator/release) sum_public(name) = this rank's statistic of its public rows  ->  reduction over ranks
 //     choose(candidates)   = correct rows of each  ->  the best on public rows, or a private choice
+//     select_prototypes()  = utilities of all public rows  ->  a private choice for each class
 //
 // The only way from rows to a method, so that a method cannot look at anything that has no noise; and the reason why a
 // log of the releases is all that a run needs to go on (release_log.hpp).
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/lattice/cosine_clip.hpp"
 #include "dpreduce/methods/fit_plan.hpp"
 #include "dpreduce/methods/timings.hpp"
 #include "dpreduce/worker/registered_statistics.hpp"
@@ -38,6 +40,7 @@ inline constexpr std::size_t kGramsAtOnce = 8;
 struct PublicRows {
   WorkerRows* features = nullptr;    ///< without labels
   WorkerRows* validation = nullptr;  ///< with labels
+  WorkerRows* candidates = nullptr;  ///< without labels; all of them on every rank
 };
 
 /// One of several classifiers that the same releases give.
@@ -56,6 +59,8 @@ class TrainingRun {
   /// get one without blocks. Collective: all ranks stop soon after one fails. Gradients need their `point`, the same on
   /// every rank. Errors: as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const GradientPoint* point = nullptr);
+  /// The same of sums in balls, the same on every rank.
+  Release release(std::string_view name, const ClassBalls& balls);
 
   /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
   /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
@@ -85,6 +90,17 @@ class TrainingRun {
   std::vector<double> choose(std::vector<Candidate> candidates);
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
+
+  /// Which public rows stand for each class, by the sum over all rows, prepared as they are now, of their utilities
+  /// (prototype_utilities.hpp): drawn with the exact exponential mechanism, charged; without noise the best. The same
+  /// on every rank. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and
+  /// there are candidates. Errors: as for_each_lattice_chunk and Releaser::select.
+  const Selection& select_prototypes(const CosineClip& clip);
+  /// What that chose; null before.
+  const Selection* prototypes() const { return prototypes_ ? &*prototypes_ : nullptr; }
+  /// A public row as rows are prepared now; zeros where it has a NaN or an infinity. Throws BadInput where it cannot be
+  /// read.
+  std::vector<double> candidate_row(std::uint64_t index) const;
 
   /// From their next pass on every rank's rows, as they are now, are kept in memory, where they fit into --memory on
   /// that rank, until they change. For methods that pass over them many times; results are the same.
@@ -122,15 +138,22 @@ class TrainingRun {
   void end_phase(const std::string& phase) { timings_.end_phase(phase); }
 
  private:
+  /// What a statistic is taken at, beside the rows.
+  struct PublicPoint {
+    const GradientPoint* gradient = nullptr;
+    const ClassBalls* balls = nullptr;
+  };
+
   void prepare(Preprocessing changed);
   /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
-  Statistic local_statistic(std::string_view name, WorkerRows& rows, const GradientPoint* point,
-                            const RowSample* sample, const std::function<Statistic(const StatisticInputs&)>& compute);
+  Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
+                            const std::function<Statistic(const StatisticInputs&)>& compute);
   void keep_rows_now();
   bool takes_recorded();
-  Release release_of_rows(const ReleaseRequest& request, const GradientPoint* point);
+  Release release_at(std::string_view name, const PublicPoint& point);
+  Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
   std::size_t index_to_go_with(std::span<const LatticeWeights> candidates);
-  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const GradientPoint* point,
+  Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                             const RowSample* sample = nullptr);
   std::uint64_t first_row();
 
@@ -146,6 +169,7 @@ class TrainingRun {
   std::optional<KeptChunks> kept_;  // of rows_, by transform_
   PublicRows public_rows_;
   std::string chosen_setting_;
+  std::optional<Selection> prototypes_;
   std::function<void(const Release&)> watcher_;
   ReleaseLog* log_ = nullptr;               // at the coordinator
   std::uint64_t recorded_ = 0;              // releases that the log holds and that are still to be taken; on every rank

@@ -53,14 +53,16 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
   if (point_.prior != nullptr) assign_priors(chunk);
   clear_products();
   residuals_.resize(rows_ * classes);
+  norms_.resize(rows_);
   select_kernel().accumulate_row_products(
       view_of(chunk), {point_.weights.values(), classes, point_.weights.dim(), point_.weights.dim()},
       {products_.data(), rows_, classes, classes}, threads_);
   const std::size_t row_priors = priors_.empty() ? 0 : classes;
   for_each_row([&](std::size_t row, std::span<double> scratch) {
-    lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
-                     {residuals_.data() + row * classes, classes},
-                     std::span<const double>(priors_).subspan(row * row_priors, row_priors));
+    norms_[row] =
+        lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
+                         {residuals_.data() + row * classes, classes},
+                         std::span<const double>(priors_).subspan(row * row_priors, row_priors), point_.residual_norm);
   });
 }
 

@@ -24,6 +24,8 @@ class ChunkResiduals {
 
   /// rho, n x K, of the rows assigned last.
   Int16View residuals() const;
+  /// |r|_2 of one of those rows, before it was clipped.
+  double residual_norm(std::size_t row) const { return norms_[row]; }
   /// The exact products <q, w_c> of one of those rows, K entries.
   std::span<const std::int64_t> products(std::size_t row) const;
   const GradientPoint& point() const { return point_; }
@@ -41,6 +43,7 @@ class ChunkResiduals {
   std::size_t rows_ = 0;
   std::vector<std::int64_t> products_;
   std::vector<std::int16_t> residuals_;
+  std::vector<double> norms_;
   std::vector<double> direction_lengths_;  // K, none without a prior
   std::vector<double> priors_;             // n x K, likewise
 };

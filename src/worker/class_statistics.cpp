@@ -51,6 +51,17 @@ Statistic class_means_statistic(const ReleaseRequest& request, const StatisticIn
   return statistic;
 }
 
+Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> counts = statistic.block(statistic.index_of("class_counts"));
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    for (const std::int32_t label : chunk.labels()) {
+      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
+    }
+  });
+  return statistic;
+}
+
 Statistic fisher_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> moments = statistic.block(statistic.index_of("second_moments"));

@@ -18,4 +18,7 @@ Statistic class_means_statistic(const ReleaseRequest& request, const StatisticIn
 /// Errors: as for_each_lattice_chunk. Cost: 2 n d additions.
 Statistic fisher_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
+/// The block of class_sizes_release. Cost: the pass. Errors: as for_each_lattice_chunk.
+Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
+
 }  // namespace dpreduce

@@ -27,4 +27,19 @@ Statistic gradient_statistic(const ReleaseRequest& request, const StatisticInput
   return statistic;
 }
 
+Statistic adaptive_gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  DPREDUCE_ASSERT(inputs.point != nullptr && inputs.point->weights.dim() == inputs.transform.output_dim());
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
+  const std::span<std::int64_t> sides = statistic.block(statistic.index_of("sides"));
+  ChunkResiduals residuals(*inputs.point, inputs.plan.threads);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    accumulate_gradient(chunk, residuals, gradient, inputs.plan.threads);
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      if (!chunk.classes_of(row).empty()) ++sides[residuals.residual_norm(row) > inputs.point->residual_norm ? 1 : 0];
+    }
+  });
+  return statistic;
+}
+
 }  // namespace dpreduce

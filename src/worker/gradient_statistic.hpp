@@ -23,4 +23,8 @@ void accumulate_gradient(const LatticeRows& chunk, ChunkResiduals& residuals, st
 /// is there, its weights are K x d. Errors: as for_each_lattice_chunk.
 Statistic gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
+/// The blocks of adaptive_gradient_release at inputs.point: the gradient of residuals clipped to its residual_norm Z,
+/// in units of 1 / Z, and sides = (rows with |r| <= Z, rows with more), of rows that have a class. Otherwise as above.
+Statistic adaptive_gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
+
 }  // namespace dpreduce

@@ -12,9 +12,6 @@
 namespace dpreduce {
 namespace {
 
-// Small enough that a chunk's integers are still in the second-level cache when they are summed.
-constexpr std::size_t kMostRowsPerChunk = 4096;
-
 Lattice lattice_of(const RowTransform& transform) {
   return {transform.preprocessing().clip_norm, transform.output_dim()};
 }

@@ -22,6 +22,9 @@ struct StreamPlan {
   std::size_t labels_per_row = 1;  ///< k, the most classes of a row
 };
 
+/// Small enough that a chunk's integers are still in the second-level cache when they are summed.
+inline constexpr std::size_t kMostRowsPerChunk = 4096;
+
 /// Called after each chunk with the share of rows done, in [0, 1]. May throw to end the pass.
 using OnChunk = std::function<void(double)>;
 

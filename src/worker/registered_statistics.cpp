@@ -4,6 +4,7 @@
 #include <array>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/worker/centred_sums.hpp"
 #include "dpreduce/worker/class_grams.hpp"
 #include "dpreduce/worker/class_statistics.hpp"
 #include "dpreduce/worker/gradient_statistic.hpp"
@@ -56,6 +57,20 @@ ReleaseRequest request_newton(const ReleaseTerms& terms, double share) {
                         share);
 }
 
+ReleaseRequest request_centred_sums(const ReleaseTerms& terms, double share) {
+  DPREDUCE_ASSERT(terms.most_labels == 1);
+  return centred_sums_release(terms.classes, terms.dim, terms.rounds, terms.adjacency, share);
+}
+
+ReleaseRequest request_class_sizes(const ReleaseTerms& terms, double share) {
+  DPREDUCE_ASSERT(terms.most_labels == 1);
+  return class_sizes_release(terms.classes, terms.adjacency, share);
+}
+
+ReleaseRequest request_adaptive_gradient(const ReleaseTerms& terms, double share) {
+  return adaptive_gradient_release(terms.classes, terms.dim, terms.rounds, terms.adjacency, share);
+}
+
 constexpr std::array kStatistics{
     RegisteredStatistic{"center", request_center, center_statistic},
     RegisteredStatistic{"class_means", request_class_means, class_means_statistic},
@@ -66,7 +81,10 @@ constexpr std::array kStatistics{
     RegisteredStatistic{"pca", request_pca, gram_statistic},
     RegisteredStatistic{"feature_sums", request_feature_sums, class_means_statistic},
     RegisteredStatistic{"fisher", request_fisher, fisher_statistic},
-    RegisteredStatistic{"newton", request_newton, newton_statistic}};
+    RegisteredStatistic{"newton", request_newton, newton_statistic},
+    RegisteredStatistic{"centred_sums", request_centred_sums, centred_sums_statistic},
+    RegisteredStatistic{"adaptive_gradient", request_adaptive_gradient, adaptive_gradient_statistic},
+    RegisteredStatistic{"class_sizes", request_class_sizes, class_sizes_statistic}};
 
 }  // namespace
 

@@ -85,13 +85,13 @@ void prior_probabilities(std::span<const std::int64_t> products, double row_leng
   softmax(u);
 }
 
-void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
-                      std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
-                      std::span<std::int16_t> rho, std::span<const double> prior) {
+double lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
+                        std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
+                        std::span<std::int16_t> rho, std::span<const double> prior, double residual_norm) {
   DPREDUCE_ASSERT(loss != Loss::kSoftmax || classes.size() <= 1);
   if (loss == Loss::kSoftmax && classes.empty()) {
     std::fill(rho.begin(), rho.end(), std::int16_t{0});
-    return;
+    return 0.0;
   }
   class_probabilities(products, factors, loss, scratch);
   double share = 1.0;
@@ -105,10 +105,12 @@ void lattice_residual(std::span<const std::int64_t> products, std::span<const do
   }
 
   const double norm = std::sqrt(squared_norm(scratch));
-  if (norm > 1.0) {
-    for (double& entry : scratch) entry /= norm;
+  const double divisor = std::max(norm, residual_norm);
+  if (divisor != 1.0) {
+    for (double& entry : scratch) entry /= divisor;
   }
   quantize_row(scratch, Lattice{1.0, scratch.size()}, rho);
+  return norm;
 }
 
 }  // namespace dpreduce

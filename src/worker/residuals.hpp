@@ -2,7 +2,9 @@
 //
 //     z_c = factor_c <q, w_c>      p = softmax(z), 1 / (1 + exp(-z)) or z      r = p - sum_{c in Y} onehot(c)
 //     with a prior u (K probabilities), of the loss -log((p_y + u_y) / 2):  r = (p - onehot(y)) p_y / (p_y + u_y)
-//     r <- r min(1, 1 / |r|_2)     rho = round(r (S - ceil(sqrt(K)/2))),  sum_c rho_c^2 <= S^2 checked in integers
+//     r <- r / max(Z, |r|_2)       rho = round(r (S - ceil(sqrt(K)/2))),  sum_c rho_c^2 <= S^2 checked in integers
+//
+// Z is public, and 1 where nothing is said of it.
 //
 // Every step is one fixed sequence of IEEE double operations, with an exponential of our own: a row's residual has the
 // same bits whatever rows stand beside it, in a vector's body and in its tail.
@@ -27,13 +29,13 @@ void class_probabilities(std::span<const std::int64_t> products, std::span<const
 void prior_probabilities(std::span<const std::int64_t> products, double row_length,
                          std::span<const double> direction_lengths, std::span<double> u);
 
-/// Writes rho (K entries) of a row with exact products <q, w_c> and the classes Y. Softmax is a choice of one: the loss
-/// -log p_y of a row of no class is 0, and so is its residual; with other losses such a row is one of all other
-/// classes. `scratch` has K entries; `prior` none or, with Loss::kSoftmax, K. Preconditions: all other spans have K >=
-/// 2 entries; classes are distinct and < K; (asserted) at most one with Loss::kSoftmax. Source of the loss with a
-/// prior: paper 000, Definition 2.4.
-void lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
-                      std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
-                      std::span<std::int16_t> rho, std::span<const double> prior = {});
+/// Returns |r|_2 before it was divided, and writes rho (K entries) of a row with exact products <q, w_c> and the
+/// classes Y. Softmax is a choice of one: the loss -log p_y of a row of no class is 0, and so is its residual; with
+/// other losses such a row is one of all other classes. `scratch` has K entries; `prior` none or, with Loss::kSoftmax,
+/// K. Preconditions: residual_norm > 0; all other spans have K >= 2 entries; classes are distinct and < K; (asserted)
+/// at most one with Loss::kSoftmax. Source of the loss with a prior: paper 000, Definition 2.4.
+double lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
+                        std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
+                        std::span<std::int16_t> rho, std::span<const double> prior = {}, double residual_norm = 1.0);
 
 }  // namespace dpreduce

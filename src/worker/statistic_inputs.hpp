@@ -1,6 +1,8 @@
 // What a statistic is computed from.
 #pragma once
 
+#include <vector>
+
 #include "dpreduce/lattice/lattice_weights.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/randomness/row_coins.hpp"
@@ -19,6 +21,13 @@ struct GradientPoint {
   const LatticeWeights& weights;
   Loss loss = Loss::kSoftmax;
   const Prior* prior = nullptr;  ///< with kSoftmax only
+  double residual_norm = 1.0;    ///< Z: what residuals are clipped to, and their lattice's unit
+};
+
+/// The public ball of each class that rows are clipped to (centred_sums.hpp), in feature units.
+struct ClassBalls {
+  std::vector<double> centers;  ///< K x d
+  std::vector<double> radii;    ///< K, above 0
 };
 
 struct StatisticInputs {
@@ -29,6 +38,7 @@ struct StatisticInputs {
   const GradientPoint* point = nullptr;  ///< for gradients
   const KeptChunks* kept = nullptr;   ///< of these rows and this transform; none: they are read and transformed again
   const RowSample* sample = nullptr;  ///< the rows to count; none: all of them
+  const ClassBalls* balls = nullptr;  ///< for centred sums
 };
 
 /// Rows of a sample that are gathered before they are summed.

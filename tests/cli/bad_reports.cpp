@@ -32,6 +32,14 @@ void huge_file(const Folder& folder) {
   fs::resize_file(folder / "bad.json", (std::uintmax_t{64} << 20) + 1);
 }
 
+// Of a run that makes one selection and no sums.
+json pure_privacy(double epsilon, double epsilon_of_selection) {
+  json privacy{{"epsilon", epsilon}, {"delta", 0}, {"mu", 1}};
+  privacy["releases"] = json::array();
+  privacy["selections"] = json::array({{{"name", "prototypes"}, {"epsilon", epsilon_of_selection}, {"candidates", 9}}});
+  return privacy;
+}
+
 json& first_release(json& report) {
   return report["privacy"]["releases"][0];
 }
@@ -67,6 +75,20 @@ std::vector<BadCase> bad_reports() {
        report_with([](json& report) { report["privacy"]["epsilon"] = "one"; })},
       {"ReportOfNegativeEpsilon", kExplain, 3, "'epsilon' is -1",
        report_with([](json& report) { report["privacy"]["epsilon"] = -1; })},
+      {"ReportOfDeltaZeroWithNoise", kExplain, 3, "delta 0 with Gaussian noise",
+       report_with([](json& report) { report["privacy"]["delta"] = 0; })},
+      {"ReportOfDeltaZeroWithoutMu", kExplain, 3, "delta 0 without mu", report_with([](json& report) {
+         report["privacy"]["delta"] = 0;
+         report["privacy"]["mu"] = nullptr;
+       })},
+      {"ReportOfMoreSelectionThanEpsilon", kExplain, 3, "selections of epsilon 5 together, the whole run 1",
+       report_with([](json& report) { report["privacy"].update(pure_privacy(1, 5)); })},
+      {"ReportOfMoreSelectionThanMu", kExplain, 3, "selections of mu ", report_with([](json& report) {
+         report["privacy"].update(pure_privacy(1, 1));
+         report["privacy"]["mu"] = 0.1;
+       })},
+      {"ReportOfASelectionWithoutLimit", kExplain, 3, "'epsilon' is 300, and must be",
+       report_with([](json& report) { report["privacy"].update(pure_privacy(1, 300)); })},
       {"ReportOfDeltaOne", kExplain, 3, "'delta' is 1",
        report_with([](json& report) { report["privacy"]["delta"] = 1; })},
       {"ReportOfNoSigma", kExplain, 3, "'sigma' is 0",

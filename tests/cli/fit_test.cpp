@@ -143,6 +143,12 @@ std::vector<Choices> all_choices() {
   all.push_back({"adam_choose", "--method adam --rounds 5 --choose"});
   all.push_back({"fc_choose", "--method fc --rounds 4 --choose --validation-x other_x.npy --validation-y other_y.npy"});
   all.push_back({"center_public", "--method mean --metric euclidean --center public --public-x public.npy"});
+  for (const std::string adjacency : {"add-remove", "replace-one"}) {
+    all.push_back(
+        {"public_" + adjacency.substr(0, 3), "--method public --public-x public.npy --adjacency " + adjacency});
+  }
+  all.push_back({"public_sets", "--method public --public-x public_?.npy --top-k 4 --d-min 0.7 --d-max 1.6"});
+  all.push_back({"public_center_pca", "--method public --public-x public.h5:/x --center public --pca 9 --top-k 2"});
   return all;
 }
 

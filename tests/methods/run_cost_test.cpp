@@ -103,6 +103,41 @@ TEST(RunCost, MeansCostNoProducts) {
   EXPECT_EQ(sum.rows_prepared, static_cast<double>(kRows));
 }
 
+// Prototypes among `candidates` public rows; clipped cosines are compared pair by pair.
+PlannedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t memory_mib = 64) {
+  PlannedFit run = run_of(Method::kMean, kClasses, memory_mib);
+  run.options.method = Method::kPublic;
+  if (clipped) run.options.d_min = 1.0;
+  run.plan = plan_fit(run.options, kDim, candidates);
+  return run;
+}
+
+TEST(RunCost, UtilitiesAreAProductWithTwoDigitsOfClassSumsOnEveryRank) {
+  const PhaseWork alone = total(run_of_prototypes(50, false), job_of(kRows));
+  EXPECT_EQ(alone.product_macs, 2.0 * kClasses * 50 * kDim);
+  EXPECT_EQ(alone.rows_prepared, kRows + 50.0);
+  EXPECT_EQ(alone.words_up, kClasses * 50.0);
+  EXPECT_EQ(total(run_of_prototypes(50, false), job_of(kRows, 2)).product_macs, 2.0 * alone.product_macs);
+}
+
+TEST(RunCost, ClippedUtilitiesMultiplyAllPairsOnceOverAllRanks) {
+  for (const int ranks : {1, 2}) {
+    EXPECT_EQ(total(run_of_prototypes(50, true), job_of(kRows, ranks)).product_macs, kRows * 50.0 * kDim);
+  }
+  // A MiB holds half a MiB of rows of 2 d + 4 bytes: public rows are read again for the others.
+  const std::uint64_t at_once = (std::uint64_t{1} << 19) / (2 * kDim + 4);
+  const PlannedFit small = run_of_prototypes(50, true, 1);
+  EXPECT_EQ(total(small, job_of(at_once)).rows_prepared, static_cast<double>(at_once) + 50.0);
+  EXPECT_EQ(total(small, job_of(at_once + 1)).rows_prepared, static_cast<double>(at_once) + 1.0 + 2.0 * 50.0);
+}
+
+TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {
+  const PlannedFit few = run_of_prototypes(10'000, false);
+  const PlannedFit many = run_of_prototypes(30'000, false);
+  EXPECT_EQ(memory_of_rank(many.options, many.plan, kRows) - memory_of_rank(few.options, few.plan, kRows),
+            20'000 * kClasses * sizeof(std::int64_t));
+}
+
 TEST(RunCost, ARoundSendsAGradientUpAndWeightsDown) {
   const PhaseWork sum = total(run_of(Method::kAdam), job_of(kRows));
   EXPECT_EQ(sum.words_up, 5.0 * kClasses * (kDim + 1));

@@ -103,8 +103,12 @@ Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseReque
   const Prior prior{weights, transform.preprocessing().dim()};
   const GradientPoint point{weights, terms.loss, terms.has_prior ? &prior : nullptr};
   const RowSample sample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0};
-  return registered.compute(request,
-                            {worker, transform, plan, on_chunk, &point, nullptr, terms.is_sampled ? &sample : nullptr});
+  // One ball within reach, one that every row is clipped to, one far away.
+  std::vector<double> centers = some_weights(transform.output_dim());
+  for (double& entry : centers) entry *= 0.01;
+  const ClassBalls balls{centers, {3.0, 1e-3, 0.5}};
+  return registered.compute(
+      request, {worker, transform, plan, on_chunk, &point, nullptr, terms.is_sampled ? &sample : nullptr, &balls});
 }
 
 // Exact squared distance of every block in the norm of its noise: elements beside the diagonal of a symmetric block
@@ -186,7 +190,9 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
     terms.loss = GetParam().loss;
     for (const RegisteredStatistic& registered : registered_statistics()) {
       if (registered.release == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
-      if (registered.release == "fisher" && terms.most_labels > 1) continue;        // is for rows of one class
+      const bool is_of_one_class =
+          registered.release == "fisher" || registered.release == "centred_sums" || registered.release == "class_sizes";
+      if (is_of_one_class && terms.most_labels > 1) continue;  // for rows of one class
       const ReleaseRequest request = registered.request(terms, 1.0);
       std::vector<std::uint64_t> largest(request.blocks.size(), 0);
       for (int trial = 0; trial < (prepared == Prepared::kPlain ? kTrials : kTrials / 3); ++trial) {
@@ -237,7 +243,8 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         // The opposite end of the ball in a gradient needs two rows whose residuals both have full length and opposite
         // sign: its declared bound holds, and random rows come within a half of it.
         // Two rows of full length at a right angle, whose classes' weights are both as large as may be, are as rare.
-        const bool is_of_a_point = registered.release == "gradient" || registered.release == "newton";
+        const bool is_of_a_point = registered.release == "gradient" || registered.release == "newton" ||
+                                   registered.release == "adaptive_gradient";
         // A prior leaves no more than half of a residual.
         const double reach_of_a_point = GetParam().has_prior ? 0.05 : 0.2;
         const double reach = is_of_a_point ? reach_of_a_point : 0.99;

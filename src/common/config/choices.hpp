@@ -9,7 +9,26 @@
 namespace dpreduce {
 
 enum class OutputFormat { kText, kJson };
-enum class Method { kAuto, kMean, kLs, kFc, kGd, kAdam, kNewton, kFisher, kFedavg };
+enum class Method {
+  kAuto,
+  kMean,
+  kPublic,
+  kPrototypes,
+  kCoinPress,
+  kLs,
+  kFc,
+  kGd,
+  kAdam,
+  kNewton,
+  kFisher,
+  kGlobalAdapt,
+  kFedavg
+};
+/// What --method auto is to be best at.
+enum class Objective {
+  kAccuracy,  ///< over rows
+  kBalanced   ///< over classes, however large each is
+};
 /// How a row is compared with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
@@ -82,12 +101,22 @@ template <>
 inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"text"}, OutputFormat::kText},
                                                     std::pair{std::string_view{"json"}, OutputFormat::kJson}};
 template <>
-inline constexpr std::array spellings<Method>{
-    std::pair{std::string_view{"auto"}, Method::kAuto},     std::pair{std::string_view{"mean"}, Method::kMean},
-    std::pair{std::string_view{"ls"}, Method::kLs},         std::pair{std::string_view{"fc"}, Method::kFc},
-    std::pair{std::string_view{"gd"}, Method::kGd},         std::pair{std::string_view{"adam"}, Method::kAdam},
-    std::pair{std::string_view{"newton"}, Method::kNewton}, std::pair{std::string_view{"fisher"}, Method::kFisher},
-    std::pair{std::string_view{"fedavg"}, Method::kFedavg}};
+inline constexpr std::array spellings<Method>{std::pair{std::string_view{"auto"}, Method::kAuto},
+                                              std::pair{std::string_view{"mean"}, Method::kMean},
+                                              std::pair{std::string_view{"public"}, Method::kPublic},
+                                              std::pair{std::string_view{"ls"}, Method::kLs},
+                                              std::pair{std::string_view{"fc"}, Method::kFc},
+                                              std::pair{std::string_view{"gd"}, Method::kGd},
+                                              std::pair{std::string_view{"adam"}, Method::kAdam},
+                                              std::pair{std::string_view{"newton"}, Method::kNewton},
+                                              std::pair{std::string_view{"fisher"}, Method::kFisher},
+                                              std::pair{std::string_view{"prototypes"}, Method::kPrototypes},
+                                              std::pair{std::string_view{"coinpress"}, Method::kCoinPress},
+                                              std::pair{std::string_view{"global-adapt"}, Method::kGlobalAdapt},
+                                              std::pair{std::string_view{"fedavg"}, Method::kFedavg}};
+template <>
+inline constexpr std::array spellings<Objective>{std::pair{std::string_view{"accuracy"}, Objective::kAccuracy},
+                                                 std::pair{std::string_view{"balanced"}, Objective::kBalanced}};
 template <>
 inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
                                               std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};

@@ -10,7 +10,23 @@ namespace {
 // What decides which statistics are released.
 void add_method(CLI::App& app, FitOptions& options) {
   add_choice(app, "--method", options.method, "how to train")->group("Method");
+  add_choice(app, "--objective", options.objective,
+             "auto: accuracy over rows, or balanced over classes: scores adjusted by noised class sizes, or --public-x "
+             "as prototypes where the smallest classes would drown")
+      ->group("Method");
   add_choice(app, "--metric", options.metric, "mean: nearest direction, or nearest centre")->group("Method");
+  app.add_flag("--auto", options.adaptive,
+               "prototypes: mean or public, whichever public knowledge speaks for; both centred by --public-x")
+      ->group("Method");
+  app.add_option("--expected-rows", options.expected_rows,
+                 "prototypes, --objective balanced: about how many training rows there are, where that is public")
+      ->type_name("N")
+      ->group("Method");
+  add_count(app, "--top-k", options.top_k, "public: prototypes of a class, chosen among --public-x; default: 1")
+      ->group("Method");
+  app.add_option("--d-min", options.d_min, "public: 1 + cos of two rows is clipped from below here; default: 0")
+      ->group("Method");
+  app.add_option("--d-max", options.d_max, "public: and from above here; default: 2")->group("Method");
   add_choice(app, "--normalize", options.normalize, "scale every row to norm C, or only clip longer ones")
       ->group("Method");
   app.add_option("--clip", options.clip_norm, "C: the clip norm")->capture_default_str()->group("Method");
@@ -28,8 +44,8 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   add_count(
       app, "--rounds", options.rounds,
-      "fc, gd, adam, newton, fedavg: each releases its gradient with a share of mu^2; default: 20, 300, 150, 6, 60; "
-      "on samples at most 400")
+      "fc, gd, adam, newton, global-adapt, fedavg: each releases its gradient with a share of mu^2; default: 20, 300, "
+      "150, 6, 300, 60; on samples at most 400; coinpress: steps, 2")
       ->group("Method");
   add_count(app, "--local-steps", options.local_steps,
             "fedavg: gradient steps of each silo (rank) on its own rows in a round; default: 5")
@@ -94,6 +110,7 @@ void CommandOptions::declare(CLI::App& app) {
       "Each command has its own --help with examples. Exit codes: 0 done, 2 usage, 3 bad input, 4 budget refused,\n"
       "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted.");
   declare_fit(app);
+  declare_sweep(app);
   declare_predict(app);
   declare_evaluate(app);
   declare_privacy(app);
@@ -117,8 +134,15 @@ void CommandOptions::declare_fit(CLI::App& app) {
   add_files(fit, "--test-y", fit_.test.y, "their labels");
   add_files(fit, "--validation-x", fit_.validation.x, "public features that --choose goes by, at no charge");
   add_files(fit, "--validation-y", fit_.validation.y, "their labels");
-  add_files(fit, "--public-x", fit_.public_x,
-            "features that are no secret, read as --train-x is; used without noise, at no charge");
+  add_files(
+      fit, "--public-x", fit_.public_x,
+      "features that are no secret, read as --train-x is; used without noise, at no charge; with --method public the "
+      "prototypes to choose from");
+  fit.add_option("--imbalance-ratio", fit_.imbalance_ratio,
+                 "for experiments: train on a long tail of the rows, of class c a share R^(-c / (K - 1)); order and "
+                 "shares of classes are the experimenter's word, and public")
+      ->type_name("R");
+  add_count(fit, "--imbalance-seed", fit_.imbalance_seed, "which rows that keeps; default: 1");
   add_count(fit, "--classes", fit_.classes, "K: public knowledge, never taken from the data")->required();
   add_count(fit, "--max-labels", fit_.max_labels,
             "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
@@ -176,7 +200,46 @@ void CommandOptions::declare_fit(CLI::App& app) {
       "r.json\n"
       "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
       "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
+      "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
       "  dpreduce fit --config run.toml --dry-run");
+}
+
+void CommandOptions::declare_sweep(CLI::App& app) {
+  CLI::App& sweep =
+      *app.add_subcommand("sweep", "many fits on the same rows, into one table: an experiment, not private");
+  add_files(sweep, "--train-x", sweep_.train.x, "as in fit")->required();
+  add_files(sweep, "--train-y", sweep_.train.y, "one class index a row")->required();
+  add_files(sweep, "--test-x", sweep_.test.x, "features that every figure is about")->required();
+  add_files(sweep, "--test-y", sweep_.test.y, "their labels")->required();
+  add_files(sweep, "--public-x", sweep_.public_x, "as in fit, for the methods that take them");
+  add_count(sweep, "--classes", sweep_.classes, "K")->required();
+  add_choice(sweep, "--bad-rows", sweep_.train.bad_rows, "as in fit");
+  sweep.add_option("--methods", sweep_.methods, "each what would follow --method of fit, with options of its own")
+      ->delimiter(',')
+      ->required();
+  sweep.add_option("--epsilons", sweep_.epsilons, "budgets, each with --delta")->delimiter(',')->required();
+  sweep.add_option("--delta", sweep_.delta, "of every budget; not spent by methods that are pure")
+      ->capture_default_str();
+  sweep
+      .add_option("--imbalance", sweep_.ratios,
+                  "ratios of long tails to train on, as --imbalance-ratio of fit; 1: all rows")
+      ->delimiter(',')
+      ->capture_default_str();
+  add_count(sweep, "--seeds", sweep_.seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail")
+      ->capture_default_str();
+  add_choice(sweep, "--adjacency", sweep_.adjacency, "which data sets are neighbours");
+  sweep.add_option("--out", sweep_.out, "writes OUT.csv, one line a run, and OUT.json")->capture_default_str();
+  add_count(sweep, "--threads", sweep_.threads, "a rank; default: all cores alone, 1 under mpirun");
+  add_count(sweep, "--memory", sweep_.memory_mib, "for the rows of a rank, as in fit")->type_name("MIB");
+  add_config(sweep);
+  sweep.footer(
+      "Examples:\n"
+      "  dpreduce sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 10 --public-x p.npy "
+      "\\\n"
+      "    --methods 'mean --center public,public --center public,auto' --epsilons 0.1,1,8 --imbalance 1,10,100 "
+      "--seeds 3\n"
+      "  mpirun -n 4 dpreduce sweep ... --methods 'ls --shared-gram --center dp,fc --center dp' --epsilons 1 --out "
+      "flagships");
 }
 
 void CommandOptions::declare_predict(CLI::App& app) {
@@ -405,6 +468,7 @@ Command CommandOptions::chosen(const CLI::App& app) const {
     return options;
   };
   if (got(app, "fit")) return validated(fit_options(*app.get_subcommand("fit"), fit_));
+  if (got(app, "sweep")) return validated(sweep_);
   if (got(app, "predict")) return validated(predict_);
   if (got(app, "evaluate")) return validated(evaluate_);
   if (got(app, "privacy")) return chosen_privacy(*app.get_subcommand("privacy"));

@@ -17,6 +17,7 @@ class CommandOptions {
 
  private:
   void declare_fit(CLI::App& app);
+  void declare_sweep(CLI::App& app);
   void declare_predict(CLI::App& app);
   void declare_evaluate(CLI::App& app);
   void declare_privacy(CLI::App& app);
@@ -37,6 +38,7 @@ class CommandOptions {
   Command chosen_privacy(const CLI::App& privacy) const;
 
   FitOptions fit_;
+  SweepOptions sweep_;
   PredictOptions predict_;
   EvaluateOptions evaluate_;
   CalibrateOptions calibrate_;

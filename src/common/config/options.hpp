@@ -36,12 +36,20 @@ struct RowsOptions {
 struct FitOptions {
   RowsOptions train;
   RowsOptions test;
-  RowsOptions validation;             ///< rows and labels that are no secret, to choose among candidates by
-  std::vector<std::string> public_x;  ///< rows that are no secret
+  RowsOptions validation;                       ///< rows and labels that are no secret, to choose among candidates by
+  std::vector<std::string> public_x;            ///< rows that are no secret
+  double imbalance_ratio = 1.0;                 ///< of a long tail of training rows to train on; 1: all rows
+  std::optional<std::uint64_t> imbalance_seed;  ///< which rows it keeps; empty: 1
   std::size_t classes = 0;
   std::optional<std::size_t> max_labels;  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
   Method method = Method::kAuto;
+  Objective objective = Objective::kAccuracy;  ///< of auto
   Metric metric = Metric::kCosine;
+  bool adaptive = false;                ///< prototypes: mean or public, by public knowledge
+  std::optional<double> expected_rows;  ///< prototypes: about how many training rows there are, where that is public
+  std::optional<std::size_t> top_k;     ///< public: prototypes of a class; empty: one
+  std::optional<double> d_min;          ///< public: 1 + cos counts from here on; empty: 0
+  std::optional<double> d_max;          ///< public: and up to here; empty: 2
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
   std::optional<Centering> center;      ///< empty: as the method likes it
@@ -86,6 +94,22 @@ struct FitOptions {
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
+};
+
+struct SweepOptions {
+  RowsOptions train;
+  RowsOptions test;
+  std::vector<std::string> public_x;
+  std::size_t classes = 0;
+  std::vector<std::string> methods;  ///< each as it follows --method of fit, with options of its own
+  std::vector<double> epsilons;
+  double delta = 1e-5;
+  std::vector<double> ratios{1.0};  ///< of imbalance
+  std::uint64_t seeds = 5;          ///< 1, ..., seeds, of noise and of long tails
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::string out = "sweep";  ///< .csv and .json
+  unsigned threads = 0;       ///< as of fit
+  std::optional<std::size_t> memory_mib;
 };
 
 struct PredictOptions {
@@ -258,7 +282,7 @@ struct PrintText {
 };
 
 using Command =
-    std::variant<PrintText, FitOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
+    std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
                  ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions, SynthOptions,
                  SanitizeOptions, PartitionOptions, InspectOptions, AuditOptions, BenchOptions>;
 

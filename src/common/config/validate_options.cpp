@@ -1,5 +1,6 @@
 #include "dpreduce/config/validate_options.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -29,6 +30,8 @@ constexpr std::size_t kMostMemoryMib = std::size_t{1} << 20;
 constexpr double kMostSeconds = 1e6;
 constexpr std::size_t kMostSilos = std::size_t{1} << 20;
 constexpr double kHalfTurn = 180.0;  // degrees
+constexpr double kMostSeeds = 1e6;
+constexpr double kMostExpectedRows = 1e15;
 
 void check_range(const char* option, double value, double smallest, double largest) {
   if (!(value >= smallest && value <= largest)) {
@@ -68,11 +71,11 @@ void check_both_or_none(const char* x, bool has_x, const char* y, bool has_y) {
   if (has_x != has_y) throw UsageError(fmt::format("{} and {} go together: {} is missing", x, y, has_x ? y : x));
 }
 
-constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton, fedavg";
+constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton, global-adapt or fedavg";
 
 bool trains_in_rounds(Method method) {
   return method == Method::kAuto || method == Method::kFc || method == Method::kGd || method == Method::kAdam ||
-         method == Method::kNewton || method == Method::kFedavg;
+         method == Method::kNewton || method == Method::kGlobalAdapt || method == Method::kFedavg;
 }
 
 // An option that the method would not look at is a misunderstanding.
@@ -89,7 +92,8 @@ void check_local_steps(const FitOptions& options) {
 void check_training_rounds(const FitOptions& options) {
   const Method method = options.method;
   const bool in_rounds = trains_in_rounds(method);
-  check_used("--rounds", options.rounds.has_value(), in_rounds, kMethodsOfRounds);
+  check_used("--rounds", options.rounds.has_value(), in_rounds || method == Method::kCoinPress,
+             "fc, gd, adam, newton, global-adapt or coinpress");
   check_used("--loss", options.loss.has_value(), in_rounds, kMethodsOfRounds);
   check_used("--iterate", options.iterate.has_value(), in_rounds, kMethodsOfRounds);
   const bool has_rate = method == Method::kGd || method == Method::kAdam || method == Method::kFedavg;
@@ -99,8 +103,9 @@ void check_training_rounds(const FitOptions& options) {
   const bool has_gram = method == Method::kAuto || method == Method::kLs || method == Method::kFc;
   check_used("--gram-share", options.gram_share.has_value(), has_gram, "ls or fc");
   check_share("--gram-share", options.gram_share);
-  check_used("--warm-start", options.warm_start, in_rounds && method != Method::kNewton && method != Method::kFedavg,
-             "fc, gd or adam");
+  const bool has_heads =
+      in_rounds && method != Method::kNewton && method != Method::kGlobalAdapt && method != Method::kFedavg;
+  check_used("--warm-start", options.warm_start, has_heads, "fc, gd or adam");
   check_local_steps(options);
   if (options.warm_start && options.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
     throw UsageError(fmt::format("--warm-start with --loss {}: the residual loss is one of probabilities; use softmax",
@@ -181,6 +186,23 @@ void check_batch(FitOptions& options) {
   }
 }
 
+// Beyond, the last class of any data set keeps no row.
+constexpr double kLargestImbalance = 1e6;
+
+void check_imbalance(const FitOptions& options) {
+  const double ratio = options.imbalance_ratio;
+  if (!(ratio >= 1.0 && ratio <= kLargestImbalance)) {
+    throw UsageError(fmt::format("--imbalance-ratio {}: must be from 1 to {}", ratio, kLargestImbalance));
+  }
+  if (options.imbalance_seed && ratio == 1.0) {
+    throw UsageError("--imbalance-seed goes with --imbalance-ratio above 1");
+  }
+  if (ratio > 1.0 && options.max_labels) {
+    throw UsageError(
+        fmt::format("--imbalance-ratio {} with --max-labels: shares are of rows of one class; leave one out", ratio));
+  }
+}
+
 // What chooses one class a row has nothing to say of rows of several.
 void check_label_sets(const FitOptions& options) {
   if (!options.max_labels) return;
@@ -198,10 +220,81 @@ void check_label_sets(const FitOptions& options) {
     throw UsageError(fmt::format(
         "--loss softmax with --max-labels {}: softmax chooses one class a row; use sigmoid or square", most));
   }
+  if (options.method == Method::kCoinPress) {
+    throw UsageError(fmt::format(
+        "--method coinpress with --max-labels {}: a row is clipped about the centre of one class; use mean", most));
+  }
   if (options.method == Method::kFisher) {
     throw UsageError(fmt::format(
         "--method fisher with --max-labels {}: variances within classes need rows of one class; use ls, mean or fc",
         most));
+  }
+}
+
+void check_objective(const FitOptions& options) {
+  if (options.objective == Objective::kAccuracy) return;
+  check_used("--objective balanced", true, options.method == Method::kAuto, "auto; others are what they are named");
+  if (options.most_labels() > 1) {
+    throw UsageError(
+        "--objective balanced with --max-labels above 1: scores are adjusted for one class a row; leave it out");
+  }
+  if (options.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
+    throw UsageError(fmt::format("--objective balanced with --loss {}: scores must be log probabilities; use softmax",
+                                 to_string(*options.loss)));
+  }
+  if (options.warm_start || options.choose) {
+    throw UsageError(
+        fmt::format("--objective balanced with {}: scores of one head and one candidate are adjusted; leave it out",
+                    options.warm_start ? "--warm-start" : "--choose"));
+  }
+}
+
+void check_prototypes(const FitOptions& options) {
+  const bool is_used = options.method == Method::kPublic;
+  check_used("--top-k", options.top_k.has_value(), is_used, "public");
+  check_used("--d-min", options.d_min.has_value(), is_used, "public");
+  check_used("--d-max", options.d_max.has_value(), is_used, "public");
+  const bool is_adaptive = options.method == Method::kPrototypes;
+  check_used("--auto", options.adaptive, is_adaptive, "prototypes");
+  const bool is_balanced = options.objective == Objective::kBalanced;
+  check_used("--expected-rows", options.expected_rows.has_value(), is_adaptive || is_balanced,
+             "prototypes --auto, or --objective balanced");
+  if (options.expected_rows) check_range("--expected-rows", *options.expected_rows, 1, kMostExpectedRows);
+  if (is_adaptive && !options.adaptive) {
+    throw UsageError("--method prototypes: say --auto, or name --method mean or public");
+  }
+  if (!is_used && !is_adaptive) return;
+  if (options.public_x.empty()) {
+    throw UsageError(fmt::format("--method {}: prototypes are chosen among public rows; name them with --public-x",
+                                 to_string(options.method)));
+  }
+  if (options.top_k == 0) throw UsageError("--top-k 0: must be at least 1");
+  const double d_min = options.d_min.value_or(0.0);
+  const double d_max = options.d_max.value_or(2.0);
+  check_range("--d-min", d_min, 0.0, 2.0);
+  check_range("--d-max", d_max, 0.0, 2.0);
+  if (!(d_min < d_max)) {
+    throw UsageError(fmt::format("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max));
+  }
+  if (options.normalize != Normalize::kL2) {
+    throw UsageError(fmt::format("--method {} with --normalize none: rows are compared by their cosine; use l2",
+                                 to_string(options.method)));
+  }
+  if (options.center == Centering::kDp) {
+    throw UsageError(
+        fmt::format("--method {} with --center dp: a noised mean would end the pure guarantee; use --center public",
+                    to_string(options.method)));
+  }
+  if (options.select > 0) {
+    throw UsageError(fmt::format(
+        "--method {} with --select: features are ranked by noised sums, which would end the pure guarantee; use "
+        "--pca, which takes --public-x",
+        to_string(options.method)));
+  }
+  if (options.most_labels() > 1) {
+    throw UsageError(fmt::format(
+        "--method {} with --max-labels {}: a row counts for the prototypes of one class; use mean, ls or fc",
+        to_string(options.method), options.most_labels()));
   }
 }
 
@@ -240,6 +333,10 @@ void check_checkpoint(const FitOptions& options) {
   if (options.budget.non_private) {
     throw UsageError("--checkpoint with --non-private: it keeps what was released, which without noise are exact sums");
   }
+  if (options.method == Method::kPublic || options.method == Method::kPrototypes) {
+    throw UsageError(
+        "--checkpoint with --method public: it has no noised sums to keep; --resume alone repeats a choice");
+  }
   if (options.method == Method::kLs && !options.shared_gram) {
     throw UsageError(
         "--checkpoint with --method ls: its one release is made in parts, which nobody holds together; "
@@ -260,8 +357,12 @@ FitOptions validated(FitOptions options) {
   if (options.center == Centering::kPublic && options.public_x.empty()) {
     throw UsageError("--center public: name the public rows with --public-x");
   }
-  if (!options.public_x.empty() && options.center != Centering::kPublic && options.pca == 0) {
-    throw UsageError("--public-x: nothing uses public rows here; add --center public or --pca, or leave them out");
+  const bool uses_public_rows = options.center == Centering::kPublic || options.pca > 0 ||
+                                options.method == Method::kPublic || options.method == Method::kPrototypes ||
+                                options.objective == Objective::kBalanced;
+  if (!options.public_x.empty() && !uses_public_rows) {
+    throw UsageError(
+        "--public-x: nothing uses public rows here; add --center public, --pca or --method public, or leave them out");
   }
   check_used("--center moments", options.center == Centering::kMoments, options.method == Method::kLs,
              "ls; rounds have an intercept anyway, and others no second moments");
@@ -285,9 +386,12 @@ FitOptions validated(FitOptions options) {
   if (options.metric != Metric::kCosine && options.method != Method::kMean) {
     throw UsageError("--metric goes with --method mean");
   }
+  check_objective(options);
+  check_prototypes(options);
   check_class_grams(options);
   check_choice(options);
   check_label_sets(options);
+  check_imbalance(options);
   if (options.shared_gram && options.method != Method::kLs) throw UsageError("--shared-gram goes with --method ls");
   if (options.pool == 0) throw UsageError("--pool 0: must be at least 1");
   check_range("--threads", options.threads, 0, kMostThreads);
@@ -311,6 +415,28 @@ FitOptions validated(FitOptions options) {
   }
   check_checkpoint(options);
   options.test.bad_rows = options.train.bad_rows;
+  return options;
+}
+
+SweepOptions validated(SweepOptions options) {
+  check_classes(options.classes);
+  check_range("--seeds", static_cast<double>(options.seeds), 1, kMostSeeds);
+  const auto check_once = [](const char* option, const auto& values) {
+    auto sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice != sorted.end()) throw UsageError(fmt::format("{} {}: occurs twice", option, *twice));
+  };
+  check_once("--methods", options.methods);
+  check_once("--epsilons", options.epsilons);
+  check_once("--imbalance", options.ratios);
+  for (const double epsilon : options.epsilons) check_positive("--epsilons", epsilon);
+  for (const double ratio : options.ratios) check_range("--imbalance", ratio, 1, kLargestImbalance);
+  if (options.out.empty()) throw UsageError("--out: a file name is needed");
+  check_range("--threads", options.threads, 0, kMostThreads);
+  if (options.memory_mib) {
+    check_range("--memory", static_cast<double>(*options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+  }
   return options;
 }
 
@@ -439,6 +565,20 @@ InspectOptions validated(InspectOptions options) {
 }
 
 AuditOptions validated(AuditOptions options) {
+  if (options.fit.method == Method::kPublic || options.fit.method == Method::kPrototypes) {
+    throw UsageError(fmt::format("audit --method {}: attacks are on noised sums, and it has none; name another method",
+                                 to_string(options.fit.method)));
+  }
+  if (options.fit.objective == Objective::kBalanced) {
+    throw UsageError("audit --objective balanced: leave it out; class sizes are a release of their own");
+  }
+  if (options.fit.method == Method::kGlobalAdapt) {
+    throw UsageError(
+        "audit --method global-adapt: attacks are on residuals of one bound; use gd, whose rounds it scales");
+  }
+  if (options.fit.method == Method::kCoinPress) {
+    throw UsageError("audit --method coinpress: attacks are on sums about one centre; use mean, whose sums it refines");
+  }
   check_both_or_none("--train-x", !options.fit.train.x.empty(), "--train-y", !options.fit.train.y.empty());
   if (!options.fit.train.x.empty() && options.kind != AuditKind::kOneRun) {
     throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");

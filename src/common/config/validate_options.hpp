@@ -8,6 +8,7 @@
 namespace dpreduce {
 
 FitOptions validated(FitOptions options);
+SweepOptions validated(SweepOptions options);
 PredictOptions validated(PredictOptions options);
 EvaluateOptions validated(EvaluateOptions options);
 CalibrateOptions validated(CalibrateOptions options);

@@ -1,7 +1,9 @@
 #include "dpreduce/data/sharded_array.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,9 +45,31 @@ DType ShardedArray::dtype() const {
   return first.dtype;
 }
 
-std::size_t ShardedArray::shard_of(std::uint64_t row) const {
-  DPREDUCE_ASSERT(row < rows());
-  const auto shard = std::upper_bound(shards_.begin(), shards_.end(), row,
+void ShardedArray::keep(std::vector<std::uint64_t> places) {
+  DPREDUCE_ASSERT(!kept_ && std::is_sorted(places.begin(), places.end(), std::less_equal<>()));
+  DPREDUCE_ASSERT(places.empty() || places.back() < rows());
+  kept_ = std::move(places);
+}
+
+// The rows of the files that row `row` and those after it are, up to a gap, and at most `most`.
+ShardedArray::Run ShardedArray::run_from(std::uint64_t row, std::uint64_t most) const {
+  if (!kept_) return {row, most};
+  const std::uint64_t first = (*kept_)[row];
+  std::uint64_t count = 1;
+  while (count < most && (*kept_)[row + count] == first + count) ++count;
+  return {first, count};
+}
+
+// All rows of the files from the first to the last of these; count >= 1.
+ShardedArray::Run ShardedArray::hull_of(std::uint64_t first_row, std::uint64_t count) const {
+  if (!kept_) return {first_row, count};
+  const std::uint64_t first = (*kept_)[first_row];
+  return {first, (*kept_)[first_row + count - 1] - first + 1};
+}
+
+std::size_t ShardedArray::shard_of(std::uint64_t place) const {
+  DPREDUCE_ASSERT(place < shards_.back().end);
+  const auto shard = std::upper_bound(shards_.begin(), shards_.end(), place,
                                       [](std::uint64_t wanted, const Shard& one) { return wanted < one.end; });
   return static_cast<std::size_t>(shard - shards_.begin());
 }
@@ -72,9 +96,10 @@ template <typename Visit>
 void ShardedArray::for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit) {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   for (std::uint64_t done = 0; done < count;) {
-    const std::size_t shard = shard_of(first_row + done);
-    const std::uint64_t in_file = first_row + done - shards_[shard].first;
-    const std::uint64_t part = std::min(count - done, shards_[shard].end - first_row - done);
+    const Run run = run_from(first_row + done, count - done);
+    const std::size_t shard = shard_of(run.first);
+    const std::uint64_t in_file = run.first - shards_[shard].first;
+    const std::uint64_t part = std::min(run.count, shards_[shard].end - run.first);
     visit(opened(shard), in_file, part, done);
     done += part;
   }
@@ -112,34 +137,41 @@ StoredFloats ShardedArray::features_in_place(std::uint64_t first_row, std::uint6
   DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures);
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   if (count == 0) return {};
-  const std::size_t shard = shard_of(first_row);
-  if (first_row + count > shards_[shard].end) return {};
-  return opened(shard).features_in_place(first_row - shards_[shard].first, count);
+  const Run run = hull_of(first_row, count);
+  if (run.count != count) return {};
+  const std::size_t shard = shard_of(run.first);
+  if (run.first + count > shards_[shard].end) return {};
+  return opened(shard).features_in_place(run.first - shards_[shard].first, count);
 }
 
 void ShardedArray::expect_rows(std::uint64_t first_row, std::uint64_t count) {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  for (std::uint64_t done = 0; done < count;) {
-    const Shard& shard = shards_[shard_of(first_row + done)];
-    const std::uint64_t part = std::min(count - done, shard.end - first_row - done);
-    if (shard.file != nullptr) shard.file->expect_rows(first_row + done - shard.first, part);
+  if (count == 0) return;
+  const Run run = hull_of(first_row, count);
+  for (std::uint64_t done = 0; done < run.count;) {
+    const Shard& shard = shards_[shard_of(run.first + done)];
+    const std::uint64_t part = std::min(run.count - done, shard.end - run.first - done);
+    if (shard.file != nullptr) shard.file->expect_rows(run.first + done - shard.first, part);
     done += part;
   }
 }
 
 void ShardedArray::release_rows(std::uint64_t first_row, std::uint64_t count) {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  for (std::uint64_t done = 0; done < count;) {
-    const Shard& shard = shards_[shard_of(first_row + done)];
-    const std::uint64_t part = std::min(count - done, shard.end - first_row - done);
-    if (shard.file != nullptr) shard.file->release_rows(first_row + done - shard.first, part);
+  if (count == 0) return;
+  const Run run = hull_of(first_row, count);
+  for (std::uint64_t done = 0; done < run.count;) {
+    const Shard& shard = shards_[shard_of(run.first + done)];
+    const std::uint64_t part = std::min(run.count - done, shard.end - run.first - done);
+    if (shard.file != nullptr) shard.file->release_rows(run.first + done - shard.first, part);
     done += part;
   }
 }
 
 RowLocation ShardedArray::locate(std::uint64_t row) const {
-  const Shard& shard = shards_[shard_of(row)];
-  return {shard.path, row - shard.first};
+  const std::uint64_t place = run_from(row, 1).first;
+  const Shard& shard = shards_[shard_of(place)];
+  return {shard.path, place - shard.first};
 }
 
 }  // namespace dpreduce

@@ -8,6 +8,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/class_means.hpp"
+#include "dpreduce/data/long_tail.hpp"
 
 namespace dpreduce {
 namespace {
@@ -63,10 +64,7 @@ std::vector<double> class_weights(const SyntheticSpec& spec) {
     weights.assign(classes, (1.0 - *spec.first_class_share) / static_cast<double>(classes - 1));
     weights[0] = *spec.first_class_share;
   } else {
-    const double log_smallest = portable_log(1.0 / spec.imbalance_ratio);
-    for (std::size_t c = 0; c < classes; ++c) {
-      weights[c] = portable_exp(log_smallest * (static_cast<double>(c) / static_cast<double>(classes - 1)));
-    }
+    weights = long_tail_shares(classes, spec.imbalance_ratio);
   }
   double total = 0.0;
   for (const double weight : weights) total += weight;

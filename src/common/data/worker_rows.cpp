@@ -36,6 +36,9 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
                                  kForOwnerOnly));
     }
   }
+  if (!per_worker && features.rows() == 0) {
+    throw BadInput(fmt::format("{}: no rows; give files that hold some", x_patterns.front()));
+  }
   if (!per_worker && features.rows() < workers) {
     throw BadInput(fmt::format("{} rows ({}) for {} workers; start at most as many workers as there are rows{}",
                                features.rows(), x_patterns.front(), workers, kForOwnerOnly));
@@ -45,7 +48,20 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
 }
 
 WorkerRows::WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range)
-    : features_(std::move(features)), labels_(std::move(labels)), range_(range) {}
+    : features_(std::move(features)), labels_(std::move(labels)), all_(range), range_(range) {}
+
+void WorkerRows::keep(std::vector<std::uint64_t> places) {
+  DPREDUCE_ASSERT(places.empty() || (places.front() >= range_.first && places.back() < range_.end()));
+  range_ = {0, places.size()};
+  if (labels_) labels_->keep(places);
+  features_.keep(std::move(places));
+}
+
+void WorkerRows::keep_all() {
+  range_ = all_;
+  if (labels_) labels_->keep_all();
+  features_.keep_all();
+}
 
 ShardedArray& WorkerRows::labels() {
   DPREDUCE_ASSERT(labels_.has_value());

@@ -29,7 +29,7 @@ class WorkerRows {
   /// with it a worker owns every row of its own files (none is allowed).
   /// `y_patterns` may be empty: rows without labels.
   /// Throws UsageError where {rank} is used in some patterns only; BadInput as expand_paths and ShardedArray do, where
-  /// features and labels differ in number of rows, and where there are fewer shared rows than workers.
+  /// features and labels differ in number of rows, and where there are no shared rows, or fewer than workers.
   /// Preconditions (asserted): x_patterns is not empty; worker < workers.
   static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
                          std::size_t worker, std::size_t workers);
@@ -40,6 +40,13 @@ class WorkerRows {
   bool has_label_sets() const { return labels_ && labels_->columns() > 1; }
   /// This worker's rows among those of `features()`.
   RowRange range() const { return range_; }
+
+  /// From here on this worker has those of its rows that lie at `places` of features() and labels(), which become these
+  /// rows alone. Preconditions (asserted): places rise, and lie in range(); nothing was left out before.
+  void keep(std::vector<std::uint64_t> places);
+
+  /// From here on this worker has all its rows again.
+  void keep_all();
 
   ShardedArray& features() { return features_; }
   /// Precondition (asserted): has_labels().
@@ -55,7 +62,8 @@ class WorkerRows {
 
   ShardedArray features_;
   std::optional<ShardedArray> labels_;
-  RowRange range_;
+  RowRange all_;    ///< of the files
+  RowRange range_;  ///< of what is kept of them
 };
 
 }  // namespace dpreduce

@@ -32,7 +32,7 @@ double gdp_attack_power(double mu, double alpha) {
 
 double attack_power(double epsilon, double delta, double alpha) {
   require_between("epsilon", epsilon, 0.0, std::numeric_limits<double>::max());
-  require_probability("delta", delta);
+  if (delta != 0.0) require_probability("delta", delta);
   require_probability("false-positive rate", alpha);
   return raised(std::min(std::exp(epsilon) * alpha + delta, 1.0 - std::exp(-epsilon) * (1.0 - delta - alpha)));
 }

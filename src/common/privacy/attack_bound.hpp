@@ -17,7 +17,7 @@ double gdp_attack_power(double mu, double alpha);
 
 /// The best power at alpha against any (epsilon, delta)-DP release:
 ///   min(e^epsilon alpha + delta, 1 - e^-epsilon (1 - delta - alpha), 1), raised likewise.
-/// @pre epsilon >= 0; 0 < delta < 1; 0 < alpha < 1.  @throws UsageError naming the argument.
+/// @pre epsilon >= 0; 0 <= delta < 1; 0 < alpha < 1.  @throws UsageError naming the argument.
 double attack_power(double epsilon, double delta, double alpha);
 
 /// How often an attacker is right at best who is shown either of two equally likely neighbours: Phi(mu / 2), raised

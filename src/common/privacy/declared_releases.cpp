@@ -82,6 +82,24 @@ ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric 
   return request;
 }
 
+ReleaseRequest class_sizes_release(std::size_t classes, Adjacency adjacency, double share) {
+  DPREDUCE_ASSERT(classes >= 2 && share > 0.0);
+  const bool is_add_remove = adjacency == Adjacency::kAddRemove;
+  const SensitivityProfile profile =
+      is_add_remove ? SensitivityProfile{"one row more or less", {1}} : SensitivityProfile{"another class", {2}};
+  return {.name = "class_sizes", .share = share, .blocks = {{"class_counts", classes, 1.0}}, .profiles = {profile}};
+}
+
+ReleaseRequest centred_sums_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
+                                    double share) {
+  DPREDUCE_ASSERT(rounds >= 1);
+  ReleaseRequest request = class_means_release(classes, dim, Metric::kEuclidean, adjacency, share);
+  request.name = "centred_sums";
+  request.rounds = rounds;
+  request.blocks.front().name = "centred_sums";
+  return request;
+}
+
 ReleaseRequest gram_release(std::size_t dim, Adjacency adjacency, double share) {
   DPREDUCE_ASSERT(dim >= 1 && share > 0.0);
   const bool is_add_remove = adjacency == Adjacency::kAddRemove;
@@ -198,6 +216,17 @@ ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint6
           .profiles = {profile}};
 }
 
+ReleaseRequest adaptive_gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds,
+                                         Adjacency adjacency, double share) {
+  constexpr double kSidesShare = 0.02;
+  ReleaseRequest request = gradient_release(classes, dim, rounds, adjacency, share);
+  request.name = "adaptive_gradient";
+  request.blocks = {{"gradient", classes * dim, weight_of_share(1.0 - kSidesShare, static_cast<double>(kSquaredNorm))},
+                    {"sides", 2, weight_of_share(kSidesShare, 1.0)}};
+  request.profiles.front().squared_l2.push_back(adjacency == Adjacency::kAddRemove ? 1 : 2);
+  return request;
+}
+
 std::uint64_t hessian_bound(Loss loss, std::size_t classes) {
   DPREDUCE_ASSERT(classes >= 2 && loss != Loss::kSquare);
   if (classes == 2) return kFourthNorm / 8;
@@ -230,6 +259,17 @@ ReleaseRequest sanitised_row_release(std::size_t dim) {
           .share = 1.0,
           .blocks = {{"features", dim, 1.0}},
           .profiles = {{"other features", {4 * kSquaredNorm}}}};
+}
+
+PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
+                                     const CosineClip& clip, double epsilon) {
+  return {"prototypes",
+          {.mechanism = SelectionMechanism::kExponential,
+           .epsilon = epsilon,
+           .sensitivity = clip.range(),
+           .candidates = candidates,
+           .groups = classes,
+           .chosen = chosen}};
 }
 
 Statistic empty_statistic(const ReleaseRequest& request) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "dpreduce/config/choices.hpp"
+#include "dpreduce/lattice/cosine_clip.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/privacy/statistic.hpp"
 
@@ -38,6 +39,19 @@ ReleaseRequest center_release(std::size_t dim, Adjacency adjacency, double share
 /// Preconditions: classes >= 2; dim >= 1; 0 < share; 1 <= most_labels <= classes.
 ReleaseRequest class_means_release(std::size_t classes, std::size_t dim, Metric metric, Adjacency adjacency,
                                    double share, std::size_t most_labels = 1);
+
+/// Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class. Sensitivity, squared:
+/// add-remove 1, replace-one 2. Preconditions: classes >= 2; 0 < share.
+ReleaseRequest class_sizes_release(std::size_t classes, Adjacency adjacency, double share);
+
+/// Release "centred_sums", `rounds` times: sums of rows about a public centre of their class, clipped to a public ball
+/// and scaled to norm S at most (centred_sums.hpp), and class_counts, for rows of at most one class.
+///
+/// Sensitivity, squared, whatever the centres and radii: that of class_means_release with counts and one class a row,
+/// since a row adds to its own class a vector of norm at most S, and 1. Source: Biswas et al. 2020.
+/// Preconditions: classes >= 2; dim >= 1; rounds >= 1; 0 < share.
+ReleaseRequest centred_sums_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
+                                    double share);
 
 /// Release "gram": the upper triangle of G = sum_i q_i q_i^T, with symmetric noise.
 ///
@@ -110,6 +124,15 @@ std::size_t most_labels_of_class_grams(Adjacency adjacency);
 ReleaseRequest gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds, Adjacency adjacency,
                                 double share);
 
+/// Release "adaptive_gradient", `rounds` times: gradient as above, of residuals scaled by a public bound, and sides
+/// (2): how many rows' residuals were within that bound, and how many beyond. 2 % of the release's mu^2 goes to the
+/// counts.
+///
+/// Sensitivity, squared: add-remove {S^4, 1}; replace-one {4 S^4, 2}. Source: Esipova et al. 2023, whose batch size is
+/// public where ours is counted. Preconditions: as gradient_release.
+ReleaseRequest adaptive_gradient_release(std::size_t classes, std::size_t dim, std::uint64_t rounds,
+                                         Adjacency adjacency, double share);
+
 /// B: one row's sum_c |v_c|^4 <= B in a "newton" release, v_c = round(sqrt(w_c) q), w_c the curvature of its loss in
 /// its score of class c. Checked in integers, row by row.
 ///
@@ -137,6 +160,17 @@ ReleaseRequest newton_release(std::size_t classes, std::size_t dim, Loss loss, d
 /// equation 4, corrected: a public clip norm, the L2 norm, and noise that is calibrated exactly. Preconditions: dim
 /// >= 1.
 ReleaseRequest sanitised_row_release(std::size_t dim);
+
+/// Selection "prototypes": for every class `chosen` of `candidates` public rows, by u_cz = sum_{i : y_i = c} u(q_i, z),
+/// u as cosine_clip.hpp has it.
+///
+/// Sensitivity: a row adds to the utilities of its own class alone, and between 0 and upper - lower to each candidate:
+/// what it adds differs between two candidates by at most clip.range(). (Without n_c S^2, as prototype_utilities.hpp
+/// leaves it out, it adds <q, z> in [-S^2, S^2], which is as wide.) With `chosen` > 1 a set is as good as its worst
+/// member, and moves no further. Source: paper 003, DPPL-Public and C.3, with the number of sets of PRIVACY section 4.6
+/// and without its factor 2. `epsilon` 0 stands for a run without noise. Preconditions: none beyond fault_of.
+PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
+                                     const CosineClip& clip, double epsilon);
 
 /// An all-zero statistic with the blocks of `request`.
 Statistic empty_statistic(const ReleaseRequest& request);

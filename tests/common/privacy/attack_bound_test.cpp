@@ -23,6 +23,7 @@ TEST(AttackBound, IsBlindGuessingWithoutALeakAndCertaintyWithAGreatOne) {
   EXPECT_EQ(gdp_even_odds_accuracy(1000), 1);
   EXPECT_NEAR(attack_power(0, 1e-9, 0.01), 0.01, 1e-8);
   EXPECT_EQ(attack_power(1e5, 1e-9, 0.01), 1);
+  EXPECT_NEAR(attack_power(1, 0, 0.01), 0.01 * std::exp(1.0), 1e-12);  // pure
   EXPECT_EQ(attack_power(1, 0.99, 0.9), 1);
 }
 
@@ -48,11 +49,10 @@ TEST(AttackBound, ArgumentsOutsideTheirRangeAreRefused) {
     EXPECT_THROW(gdp_attack_power(bad, 0.01), UsageError);
     EXPECT_THROW(gdp_even_odds_accuracy(bad), UsageError);
     EXPECT_THROW(gdp_attack_power(1, bad), UsageError);
-    EXPECT_THROW(attack_power(1, bad, 0.01), UsageError);
     EXPECT_THROW(attack_power(1, 1e-5, bad), UsageError);
   }
   EXPECT_THROW(attack_power(-1, 1e-5, 0.01), UsageError);
-  EXPECT_THROW(attack_power(1, 1, 0.01), UsageError);
+  for (const double bad : {-1.0, 1.0, std::nan("")}) EXPECT_THROW(attack_power(1, bad, 0.01), UsageError);
   EXPECT_THROW(gdp_attack_power(1, 1), UsageError);
 }
 

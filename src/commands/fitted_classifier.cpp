@@ -1,0 +1,27 @@
+#include "dpreduce/commands/fitted_classifier.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace dpreduce {
+
+Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
+                             const FitOptions& options, const FitPlan& plan) {
+  preprocessing.intercept = 0.0;  // folded into the bias
+  ClassifierParts parts{.method = std::string(method.name()),
+                        .privacy = std::nullopt,
+                        .preprocessing = std::move(preprocessing),
+                        .classes = options.classes,
+                        .weights = std::move(scores.weights),
+                        .bias = std::move(scores.bias),
+                        .prototypes = std::move(scores.prototypes),
+                        .threshold = options.most_labels() > 1 ? method.threshold() : std::nullopt};
+  if (plan.is_private) {
+    const Guarantee& g = *plan.guarantee;
+    parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};
+  }
+  return Classifier(std::move(parts));
+}
+
+}  // namespace dpreduce

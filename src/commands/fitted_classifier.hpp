@@ -1,0 +1,15 @@
+// What a training method returns, as a classifier that says what it promises.
+#pragma once
+
+#include "dpreduce/aggregator/linear_scores.hpp"
+#include "dpreduce/methods/fit_plan.hpp"
+#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/model/classifier.hpp"
+
+namespace dpreduce {
+
+/// `scores` of rows prepared as `preprocessing` says, with the plan's guarantee where the run is private.
+Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, Preprocessing preprocessing,
+                             const FitOptions& options, const FitPlan& plan);
+
+}  // namespace dpreduce

@@ -1,0 +1,315 @@
+// Many fits on the same rows, in one job: methods x budgets x imbalances x seeds.
+//
+//     words of a fit, each parsed and planned first  ->  rows opened once  ->  run, test, forget  ->  table
+//
+// An experiment: noise is seeded, so that none of its runs is private, and no ledger is kept.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/audit/private_folder.hpp"
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/commands/fit_rows.hpp"
+#include "dpreduce/commands/fitted_classifier.hpp"
+#include "dpreduce/commands/ranked_rows.hpp"
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/data/atomic_file.hpp"
+#include "dpreduce/methods/class_balance.hpp"
+#include "dpreduce/methods/row_preparation.hpp"
+
+namespace dpreduce {
+namespace {
+
+/// One run, and what came of it.
+struct SweptRun {
+  std::string method;  // as in --methods
+  double epsilon;
+  double ratio;
+  std::uint64_t seed;
+  FitOptions options;
+  FitPlan plan;
+  std::optional<ConfusionMatrix> test;
+  double seconds = 0.0;
+};
+
+bool uses_public_rows(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word == "public" || word == "prototypes" || word == "balanced" || word == "--pca";
+  });
+}
+
+// The words after `dpreduce` that would make the run.
+std::vector<std::string> words_of(const SweepOptions& sweep, const SweptRun& run) {
+  std::istringstream entry(run.method);
+  std::vector<std::string> method;
+  for (std::string word; entry >> word;) method.push_back(word);
+  std::vector<std::string> words{"fit"};
+  const auto add_files = [&](const char* option, const std::vector<std::string>& files) {
+    words.emplace_back(option);
+    words.insert(words.end(), files.begin(), files.end());
+  };
+  add_files("--train-x", sweep.train.x);
+  add_files("--train-y", sweep.train.y);
+  if (!sweep.public_x.empty() && uses_public_rows(method)) add_files("--public-x", sweep.public_x);
+  words.insert(words.end(), {"--method"});
+  words.insert(words.end(), method.begin(), method.end());
+  for (const auto& [option, value] :
+       std::vector<std::pair<std::string, std::string>>{{"--classes", fmt::format("{}", sweep.classes)},
+                                                        {"--epsilon", fmt::format("{}", run.epsilon)},
+                                                        {"--delta", fmt::format("{}", sweep.delta)},
+                                                        {"--adjacency", std::string(to_string(sweep.adjacency))},
+                                                        {"--seed", fmt::format("{}", run.seed)}}) {
+    words.insert(words.end(), {option, value});
+  }
+  if (run.ratio > 1.0) {
+    words.insert(words.end(),
+                 {"--imbalance-ratio", fmt::format("{}", run.ratio), "--imbalance-seed", fmt::format("{}", run.seed)});
+  }
+  return words;
+}
+
+FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
+  const Command command = parse_command_line(words_of(sweep, run));
+  const FitOptions* options = std::get_if<FitOptions>(&command);
+  if (options == nullptr || options->dry_run || options->resume || !options->checkpoint.empty() ||
+      options->budget.non_private || !options->validation.x.empty()) {
+    throw UsageError(fmt::format("--methods '{}': only what says how to train may follow a method", run.method));
+  }
+  FitOptions used = *options;
+  used.train.bad_rows = sweep.train.bad_rows;
+  return used;
+}
+
+// In the order in which they are made: runs on the same rows follow one another.
+std::vector<SweptRun> runs_of(const SweepOptions& sweep) {
+  std::vector<SweptRun> runs;
+  for (const double ratio : sweep.ratios) {
+    for (std::uint64_t seed = 1; seed <= sweep.seeds; ++seed) {
+      for (const std::string& method : sweep.methods) {
+        for (const double epsilon : sweep.epsilons) {
+          runs.push_back({method, epsilon, ratio, seed, {}, {}, {}});
+          runs.back().options = options_of(sweep, runs.back());
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+class Sweep {
+ public:
+  Sweep(const SweepOptions& options, Communicator& ranks)
+      : options_(options),
+        ranks_(ranks),
+        threads_(options.threads == 0 ? default_threads() : options.threads),
+        train_(open_ranked_rows(options.train, ranks)) {
+    ranks.together([&] {
+      if (train_.has_label_sets()) throw UsageError("sweep: rows of one class each are needed; use fit");
+      test_.emplace(open_rows_for(train_.dim(), options.test, ranks.rank(), ranks.size()));
+      if (test_->has_label_sets()) throw UsageError("sweep: test rows of one class each are needed; use fit");
+      label_counts(test_->labels(), test_->range(), options.classes, ranks);
+      runs_ = runs_of(options);
+    });
+    FitOptions any_public;
+    for (const SweptRun& run : runs_) {
+      const bool chooses = run.options.method == Method::kPublic || run.options.method == Method::kPrototypes ||
+                           (run.options.objective == Objective::kBalanced && !run.options.public_x.empty());
+      if (chooses) any_public = run.options;
+      if (chooses && run.options.top_k.value_or(1) >= any_public.top_k.value_or(1)) any_public = run.options;
+    }
+    if (!any_public.public_x.empty()) candidates_ = open_candidates(any_public, train_.dim(), ranks);
+    if (!options.public_x.empty()) {
+      FitOptions sums = any_public;
+      sums.public_x = options.public_x;
+      sums.center = Centering::kPublic;
+      public_rows_ = open_public_rows(sums, train_.dim(), ranks);
+    }
+    const std::uint64_t count = candidates_ ? candidates_->range().count : 0;
+    ranks.together([&] {
+      for (SweptRun& run : runs_) {
+        run.options = resolved(run.options, train_.dim(), count);
+        if (options_.memory_mib) run.options.memory_mib = options_.memory_mib;
+        run.plan = plan_fit(run.options, train_.dim(), count);
+      }
+    });
+  }
+
+  void make_runs() {
+    const SweptRun* last = nullptr;
+    for (SweptRun& run : runs_) {
+      if (last == nullptr || std::tie(last->ratio, last->seed) != std::tie(run.ratio, run.seed)) take_rows(run);
+      make_run(run);
+      last = &run;
+    }
+  }
+
+  const std::vector<SweptRun>& runs() const { return runs_; }
+
+ private:
+  void take_rows(const SweptRun& run) {
+    ranks_.together([&] {
+      train_.keep_all();
+      if (const auto tail = long_tail_of(run.options)) keep_long_tail(train_, options_.classes, *tail);
+    });
+  }
+
+  void make_run(SweptRun& run) {
+    const auto started = std::chrono::steady_clock::now();
+    const std::unique_ptr<TrainingMethod> method = make_method(run.options);
+    const std::string ledger = folder_ / "ledger";
+    Releaser releaser(ranks_, *run.plan.noise, NoiseKey::from_seed(run.seed), {.ledger_path = ledger},
+                      {.method = std::string(method->name()),
+                       .accountant = run.options.budget.accountant,
+                       .epsilon = {},
+                       .delta = {},
+                       .config_digest = run.plan.config_digest,
+                       .version = version()});
+    Timings timings;
+    const StreamPlan stream{options_.classes, run.options.train.bad_rows, run.options.memory_mib.value() << 20,
+                            threads_, 1};
+    TrainingRun training(ranks_, train_, releaser, run.plan, stream,
+                         [](std::string_view) -> OnChunk { return [](double) {}; }, timings,
+                         {.features = public_rows_ ? &*public_rows_ : nullptr,
+                          .validation = nullptr,
+                          .candidates = candidates_ ? &*candidates_ : nullptr});
+    prepare_rows(training, run.options);
+    LinearScores scores = trained_scores(*method, training, run.options);
+    std::optional<Classifier> classifier;
+    ranks_.together([&] {
+      classifier.emplace(
+          fitted_classifier(*method, std::move(scores), training.preprocessing(), run.options, run.plan));
+    });
+    const TestFigures figures = evaluate_on_ranks(ranks_, *classifier, *test_, run.options.train.bad_rows, threads_);
+    run.test = std::get<ConfusionMatrix>(figures);
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    std::filesystem::remove(ledger);
+  }
+
+  const SweepOptions& options_;
+  Communicator& ranks_;
+  unsigned threads_;
+  PrivateFolder folder_;
+  WorkerRows train_;
+  std::optional<WorkerRows> test_;
+  std::optional<WorkerRows> public_rows_;
+  std::optional<WorkerRows> candidates_;
+  std::vector<SweptRun> runs_;
+};
+
+// Of a long tail; where all rows are trained on, nobody says which classes are small.
+std::vector<double> shares_of(const SweptRun& run) {
+  if (run.ratio == 1.0) return {};
+  return long_tail_shares(run.options.classes, run.ratio);
+}
+
+std::optional<double> minority_of(const SweptRun& run) {
+  const std::vector<double> shares = shares_of(run);
+  return shares.empty() ? std::nullopt : minority_accuracy(*run.test, shares);
+}
+
+std::string figure(const std::optional<double>& value) {
+  return value ? fmt::format("{:.6f}", *value) : std::string();
+}
+
+// One line a run; a figure without test rows is empty.
+std::string csv_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
+  std::string csv =
+      "method,trained_by,epsilon,delta,imbalance_ratio,seed,accuracy,balanced_accuracy,minority_accuracy,seconds\n";
+  for (const SweptRun& run : runs) {
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{:.3f}\n", run.method, make_method(run.options)->name(), run.epsilon,
+                       sweep.delta, run.ratio, run.seed, figure(accuracy(*run.test)),
+                       figure(balanced_accuracy(*run.test)), figure(minority_of(run)), run.seconds);
+  }
+  return csv;
+}
+
+nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs, int ranks) {
+  nlohmann::json json{{"version", version()},
+                      {"private", false},
+                      {"note",
+                       "an experiment: seeded noise can be computed by anyone, none of these runs is private; "
+                       "figures are about the test rows"},
+                      {"methods", sweep.methods},
+                      {"epsilons", sweep.epsilons},
+                      {"delta", sweep.delta},
+                      {"adjacency", to_string(sweep.adjacency)},
+                      {"imbalance_ratios", sweep.ratios},
+                      {"seeds", sweep.seeds},
+                      {"classes", sweep.classes},
+                      {"ranks", ranks},
+                      {"runs", nlohmann::json::array()}};
+  for (const SweptRun& run : runs) {
+    json["runs"].push_back({{"method", run.method},
+                            {"trained_by", make_method(run.options)->name()},
+                            {"settings", make_method(run.options)->settings()},
+                            {"epsilon", run.epsilon},
+                            {"imbalance_ratio", run.ratio},
+                            {"seed", run.seed},
+                            {"seconds", run.seconds},
+                            {"test", to_json(*run.test, shares_of(run))}});
+  }
+  return json;
+}
+
+// Medians over seeds.
+void print_table(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
+  std::map<std::tuple<double, std::string, double>, std::vector<std::pair<double, double>>> groups;
+  for (const SweptRun& run : runs) {
+    groups[{run.ratio, run.method, run.epsilon}].emplace_back(balanced_accuracy(*run.test).value_or(0.0),
+                                                              minority_of(run).value_or(std::nan("")));
+  }
+  const auto median = [](std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+  };
+  fmt::print("imbalance  epsilon  balanced  minority  method (medians over {} seeds)\n", sweep.seeds);
+  for (const auto& [key, figures] : groups) {
+    std::vector<double> balanced;
+    std::vector<double> minority;
+    for (const auto& [one, other] : figures) {
+      balanced.push_back(one);
+      minority.push_back(other);
+    }
+    const double of_minority = median(minority);
+    fmt::print("{:>9}  {:>7}  {:>8.4f}  {:>8}  {}\n", std::get<0>(key), std::get<2>(key), median(balanced),
+               std::isnan(of_minority) ? "-" : fmt::format("{:.4f}", of_minority), std::get<1>(key));
+  }
+}
+
+}  // namespace
+
+void run_command(const SweepOptions& options, Communicator& ranks) {
+  Sweep sweep(options, ranks);
+  std::optional<AtomicFile> csv;
+  std::optional<AtomicFile> json;
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    csv.emplace(options.out + ".csv");
+    json.emplace(options.out + ".json");
+  });
+  sweep.make_runs();
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    csv->write(csv_of(options, sweep.runs()));
+    json->write(json_of(options, sweep.runs(), ranks.size()).dump(2) + "\n");
+    csv->commit();
+    json->commit();
+    print_table(options, sweep.runs());
+    fmt::print("wrote {0}.csv and {0}.json: {1} runs, none of them private\n", options.out, sweep.runs().size());
+  });
+}
+
+}  // namespace dpreduce

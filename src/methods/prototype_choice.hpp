@@ -1,0 +1,34 @@
+// Which prototypes serve better, class means or chosen public rows: told from public knowledge alone.
+//
+//     means  <=>  mu n_s >= sqrt(d)   or   epsilon n_m < 7 log m
+//
+// Legend: N about how many rows the files hold (--expected-rows; without it as many as public rows), K classes, n_s = N
+// p_(K-1) / K the size of the smallest under the law of --imbalance-ratio, n_m = N sum_c p_c / K^2 that of the mean
+// class (both N / K without it), d features of prepared rows, m public rows; mu and epsilon what the budget buys either
+// way.
+//
+// The noise of a class sum is sqrt(d) / mu long, a sum of n_s unit rows at most n_s: below the first bound directions
+// of small classes are mostly noise, and such classes are never predicted. A choice among m rows needs utilities that
+// differ by some log m / epsilon: below the second bound it is mostly chance, and means lose less.
+// Source: the suggestion that closes section 5.1 of "differentially private prototypes for imbalanced transfer
+// learning"; the rule is ours, and docs/methods.md says what it was measured on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dpreduce/config/options.hpp"
+
+namespace dpreduce {
+
+/// Whether `options` (--method prototypes) are served better by means; always where there is no noise, never where the
+/// budget is an epsilon without delta, which only a choice keeps to. Precondition (asserted): public_rows >= 1. Throws
+/// UsageError where the budget is none.
+bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
+
+/// Whether --objective balanced (`options` of --method auto) is served better by chosen public rows than by adjusted
+/// rounds: mu n_s < 0.2 sqrt(d) and epsilon n_m >= 7 log m, where there are public rows; always where the budget is
+/// an epsilon without delta. Errors: as prefers_means.
+bool prefers_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
+
+}  // namespace dpreduce

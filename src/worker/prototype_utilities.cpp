@@ -1,0 +1,209 @@
+#include "dpreduce/worker/prototype_utilities.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/class_sums.hpp"
+#include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/kernels/thread_team.hpp"
+#include "dpreduce/worker/chunk_view.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::int64_t kDigitBase = 2 * kLatticeNorm + 1;
+constexpr std::int64_t kSquaredNorm = kLatticeNorm * kLatticeNorm;
+/// Candidates that a thread sums up at a time: their sums stay in the first-level cache.
+constexpr std::size_t kCandidatesOfStep = 1024;
+
+/// K x m utilities, of which a chunk of public rows takes some columns.
+struct UtilityTable {
+  std::span<std::int64_t> values;
+  std::size_t candidates;  // m
+
+  std::int64_t* at(std::size_t label, std::size_t candidate) const {
+    return values.data() + label * candidates + candidate;
+  }
+};
+
+// Balanced digits of `numbers`, digit 0 of all of them, then digit 1, ...; as many as the longest has.
+SecretVector<std::int16_t> balanced_digits(SecretVector<std::int64_t> numbers) {
+  SecretVector<std::int16_t> digits;
+  while (std::any_of(numbers.begin(), numbers.end(), [](std::int64_t number) { return number != 0; })) {
+    digits.reserve(digits.size() + numbers.size());
+    for (std::int64_t& number : numbers) {
+      std::int64_t digit = number % kDigitBase;
+      if (digit > kLatticeNorm) digit -= kDigitBase;
+      if (digit < -kLatticeNorm) digit += kDigitBase;
+      digits.push_back(static_cast<std::int16_t>(digit));
+      number = (number - digit) / kDigitBase;
+    }
+  }
+  return digits;
+}
+
+// Calls visit(chunk, index of its first row) for all public rows.
+template <typename Visit>
+void for_each_candidate_chunk(const StatisticInputs& candidates, const Visit& visit) {
+  std::size_t first = 0;
+  for_each_chunk(candidates, [&](const LatticeRows& chunk) {
+    visit(chunk, first);
+    first += chunk.rows();
+  });
+}
+
+void add_products_with_sums(const UtilityTable& utilities, const StatisticInputs& inputs,
+                            const StatisticInputs& candidates) {
+  const std::size_t classes = inputs.plan.classes;
+  const std::size_t dim = inputs.transform.output_dim();
+  SecretVector<std::int64_t> sums(classes * dim, 0);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), classes, dim, dim}, inputs.plan.threads);
+  });
+  const SecretVector<std::int16_t> digits = balanced_digits(std::move(sums));
+  if (digits.empty()) return;
+  const Int16View factors{digits.data(), digits.size() / dim, dim, dim};
+
+  SecretVector<std::int64_t> products;
+  for_each_candidate_chunk(candidates, [&](const LatticeRows& chunk, std::size_t first) {
+    const std::size_t count = chunk.rows();
+    products.assign(factors.rows * count, 0);
+    select_kernel().accumulate_row_products(factors, view_of(chunk), {products.data(), factors.rows, count, count},
+                                            inputs.plan.threads);
+    // u_cz += sum_l 65535^l <b_cl, z>, mod 2^64
+    std::uint64_t power = 1;
+    for (std::size_t row = 0; row < factors.rows; ++row) {
+      const std::size_t label = row % classes;
+      if (row > 0 && label == 0) power *= static_cast<std::uint64_t>(kDigitBase);
+      std::int64_t* const out = utilities.at(label, first);
+      const std::int64_t* const product = products.data() + row * count;
+      for (std::size_t z = 0; z < count; ++z) {
+        out[z] = static_cast<std::int64_t>(static_cast<std::uint64_t>(out[z]) +
+                                           power * static_cast<std::uint64_t>(product[z]));
+      }
+    }
+  });
+}
+
+/// Some rows of the worker, and their clipped products with all public rows.
+class RowsOfPairs {
+ public:
+  RowsOfPairs(const UtilityTable& utilities, const CosineClip& clip, const StatisticInputs& inputs,
+              const StatisticInputs& candidates, std::size_t capacity)
+      : utilities_(utilities),
+        least_(clip.lower - kSquaredNorm),
+        most_(clip.upper - kSquaredNorm),
+        candidates_(candidates),
+        dim_(inputs.transform.output_dim()),
+        capacity_(capacity),
+        threads_(inputs.plan.threads),
+        team_(threads_) {
+    rows_.reserve(capacity * dim_);
+    labels_.reserve(capacity);
+  }
+
+  /// Takes the rows of the chunk that have a class; adds up pairs whenever memory is full.
+  void append(const LatticeRows& chunk) {
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      const std::span<const std::int32_t> classes = chunk.classes_of(row);
+      if (classes.empty()) continue;
+      rows_.insert(rows_.end(), chunk.row(row).begin(), chunk.row(row).end());
+      labels_.push_back(classes.front());
+      if (labels_.size() == capacity_) add_up();
+    }
+  }
+
+  /// u_cz += sum over the rows taken; drops them. A pass over the public rows.
+  void add_up() {
+    if (labels_.empty()) return;
+    std::vector<std::size_t> by_class(labels_.size());
+    std::iota(by_class.begin(), by_class.end(), std::size_t{0});
+    std::stable_sort(by_class.begin(), by_class.end(),
+                     [&](std::size_t one, std::size_t other) { return labels_[one] < labels_[other]; });
+    for_each_candidate_chunk(candidates_, [&](const LatticeRows& chunk, std::size_t first) {
+      for (std::size_t begin = 0; begin < by_class.size(); begin += kRowsOfPairs) {
+        const std::size_t count = std::min(kRowsOfPairs, by_class.size() - begin);
+        add_block(std::span(by_class).subspan(begin, count), chunk, first);
+      }
+    });
+    rows_.clear();
+    labels_.clear();
+  }
+
+ private:
+  void add_block(std::span<const std::size_t> rows, const LatticeRows& chunk, std::size_t first) {
+    block_.resize(rows.size() * dim_);
+    for (std::size_t place = 0; place < rows.size(); ++place) {
+      std::copy_n(rows_.data() + rows[place] * dim_, dim_, block_.data() + place * dim_);
+    }
+    const std::size_t count = chunk.rows();
+    products_.assign(rows.size() * count, 0);
+    select_kernel().accumulate_row_products({block_.data(), rows.size(), dim_, dim_}, view_of(chunk),
+                                            {products_.data(), rows.size(), count, count}, threads_);
+    const std::size_t steps = (count + kCandidatesOfStep - 1) / kCandidatesOfStep;
+    team_.for_each(steps, [&](std::size_t step) {
+      const std::size_t begin = step * kCandidatesOfStep;
+      const std::size_t width = std::min(kCandidatesOfStep, count - begin);
+      for (std::size_t place = 0; place < rows.size(); ++place) {
+        const auto label = static_cast<std::size_t>(labels_[rows[place]]);
+        add_clipped({products_.data() + place * count + begin, width}, utilities_.at(label, first + begin));
+      }
+    });
+  }
+
+  // clip(S^2 + p, lower, upper) - lower = clip(p, lower - S^2, upper - S^2) - (lower - S^2)
+  void add_clipped(std::span<const std::int64_t> products, std::int64_t* utilities) const {
+    for (std::size_t z = 0; z < products.size(); ++z) {
+      utilities[z] += std::min(std::max(products[z], least_), most_) - least_;
+    }
+  }
+
+  UtilityTable utilities_;
+  std::int64_t least_;
+  std::int64_t most_;
+  const StatisticInputs& candidates_;
+  std::size_t dim_;
+  std::size_t capacity_;
+  unsigned threads_;
+  ThreadTeam team_;
+  SecretVector<std::int16_t> rows_;
+  std::vector<std::int32_t> labels_;
+  SecretVector<std::int16_t> block_;
+  SecretVector<std::int64_t> products_;
+};
+
+// Half of the memory for rows, a quarter each for the two streams.
+void add_pairs(const UtilityTable& utilities, const CosineClip& clip, const StatisticInputs& inputs,
+               const StatisticInputs& candidates) {
+  StreamPlan plan = inputs.plan;
+  plan.memory_bytes /= 4;
+  const StatisticInputs stream{inputs.rows, inputs.transform, plan, inputs.on_chunk};
+  const StatisticInputs candidate_stream{candidates.rows, candidates.transform, plan, candidates.on_chunk};
+  const std::size_t row_bytes = sizeof(std::int16_t) * inputs.transform.output_dim() + sizeof(std::int32_t);
+  const std::size_t capacity =
+      std::clamp<std::size_t>(inputs.rows.range().count, 1, 1 + 2 * plan.memory_bytes / row_bytes);
+  RowsOfPairs pairs(utilities, clip, stream, candidate_stream, capacity);
+  for_each_chunk(stream, [&](const LatticeRows& chunk) { pairs.append(chunk); });
+  pairs.add_up();
+}
+
+}  // namespace
+
+Statistic prototype_utilities(const PlannedSelection& selection, const CosineClip& clip, const StatisticInputs& inputs,
+                              const StatisticInputs& candidates) {
+  DPREDUCE_ASSERT(inputs.plan.labels_per_row == 1 && &inputs.transform == &candidates.transform);
+  DPREDUCE_ASSERT(selection.terms.groups == inputs.plan.classes);
+  DPREDUCE_ASSERT(selection.terms.candidates == candidates.rows.range().count);
+  Statistic statistic = empty_utilities(selection);
+  const UtilityTable utilities{statistic.block(0), selection.terms.candidates};
+  if (!clip.is_active()) {
+    add_products_with_sums(utilities, inputs, candidates);
+    return statistic;
+  }
+  add_pairs(utilities, clip, inputs, candidates);
+  return statistic;
+}
+
+}  // namespace dpreduce

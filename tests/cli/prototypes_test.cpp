@@ -1,0 +1,259 @@
+// --method public: what is chosen, what it costs, and what is told.
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr std::size_t kDim = 16;
+
+// Training, public and test rows are of one mixture; the first 900 rows made of it are public.
+class PrototypesTest : public testing::Test {
+ protected:
+  PrototypesTest() {
+    const TrainingRows all = make_rows({3300, 2400, 2100}, kDim);
+    public_ = all.part(0, 900);
+    write_npy(public_, folder_ / "public.npy", folder_ / "public_y.npy");
+    write_npy(all.part(900, 5000), folder_ / "x.npy", folder_ / "y.npy");
+    write_npy(all.part(5900, 1900), folder_ / "test_x.npy", folder_ / "test_y.npy");
+  }
+
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    return run_program(words("fit --method public --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy "
+                             "--report report.json --ledger ledger " +
+                             options),
+                       {.folder = folder_.path(), .ranks = ranks});
+  }
+
+  json report(const std::string& options, int ranks = 0) const {
+    const ProgramRun run = fit(options, ranks);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  }
+
+  std::string text(const std::string& command) const {
+    const ProgramRun run = run_program(words(command), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.out;
+  }
+
+  double accuracy(const std::string& options) const {
+    return report(options + " --test-x test_x.npy --test-y test_y.npy")["test"]["accuracy"].get<double>();
+  }
+
+  const TemporaryFolder folder_;
+  TrainingRows public_;
+};
+
+TEST_F(PrototypesTest, ThePureChargeIsStatedEverywhere) {
+  const json report = this->report("--epsilon 1", 2);
+  EXPECT_TRUE(report["private"]);
+  const json& privacy = report["privacy"];
+  EXPECT_EQ(privacy["epsilon"], 1.0);
+  EXPECT_EQ(privacy["delta"], 0.0);
+  EXPECT_EQ(privacy["rho"], 0.125);
+  EXPECT_EQ(privacy["bounded_range"]["delta"], 1e-5);
+  EXPECT_LT(privacy["bounded_range"]["epsilon"], 1.0);
+  EXPECT_FALSE(privacy.contains("note"));
+  EXPECT_TRUE(privacy["releases"].empty());
+  ASSERT_EQ(privacy["selections"].size(), 1u);
+  const json& selection = privacy["selections"][0];
+  EXPECT_EQ(selection["name"], "prototypes");
+  EXPECT_EQ(selection["epsilon"], 1.0);
+  EXPECT_EQ(selection["candidates"], 900);
+  EXPECT_EQ(selection["groups"], 3);
+  EXPECT_EQ(selection["chosen"], 1);
+  EXPECT_EQ(selection["sensitivity"], 2 * 32767 * 32767);
+  EXPECT_EQ(selection["mu"], privacy["mu"]);
+  ASSERT_EQ(report["prototypes"].size(), 3u);
+
+  EXPECT_THAT(text("ledger show --ledger ledger"), HasSubstr("selection by exponential: 1 of 900 candidates"));
+  const std::string explained = text("privacy explain report.json");
+  EXPECT_THAT(explained, HasSubstr("epsilon 1, pure"));
+  EXPECT_THAT(explained, HasSubstr("prototypes: for each of 3 classes 1 of 900 candidates"));
+  EXPECT_THAT(explained, HasSubstr("2 records: epsilon 2 at delta 0"));
+  EXPECT_THAT(text("privacy explain report.json --format json"), HasSubstr("\"delta\": 0.0"));
+}
+
+TEST_F(PrototypesTest, ADeltaIsAcceptedAndStaysZero) {
+  const ProgramRun run = fit("--epsilon 1 --delta 1e-3");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("epsilon 1, pure (delta 0)"));
+  EXPECT_THAT(run.out, HasSubstr("--delta 0.001 is not spent"));
+  const json privacy = json::parse(read_bytes(folder_ / "report.json"))["privacy"];
+  EXPECT_EQ(privacy["delta"], 0.0);
+  EXPECT_EQ(privacy["bounded_range"]["delta"], 1e-3);
+  EXPECT_THAT(privacy["note"].get<std::string>(), HasSubstr("delta stays 0"));
+  EXPECT_THAT(text("predict --model model.safetensors --x test_x.npy"), HasSubstr("\n"));
+}
+
+TEST_F(PrototypesTest, AMuOrRhoIsUsedUpAndNotPassed) {
+  const double epsilon_of_rho = report("--rho 0.5")["privacy"]["epsilon"];
+  EXPECT_NEAR(epsilon_of_rho, 2.0, 1e-12);
+  EXPECT_LE(report("--rho 0.5")["privacy"]["rho"], 0.5);
+  const json of_mu = report("--mu 0.3")["privacy"];
+  EXPECT_LE(of_mu["mu"], 0.3);
+  EXPECT_NEAR(of_mu["mu"].get<double>(), 0.3, 1e-9);
+}
+
+TEST_F(PrototypesTest, ADryRunTellsThePlanAndReadsNoRow) {
+  const std::string said = text(
+      "fit --method public --public-x public.npy --train-x x.npy --train-y y.npy --classes 3 --epsilon 2 --delta 1e-6 "
+      "--top-k 4 --d-min 1 --dry-run");
+  EXPECT_THAT(said, HasSubstr("epsilon 2, pure (delta 0)"));
+  EXPECT_THAT(said, HasSubstr("selection  prototypes     4 a class of 900 candidates by summed cosines"));
+  EXPECT_THAT(said, HasSubstr("--delta 1e-06 is not spent"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger.jsonl"));
+}
+
+TEST_F(PrototypesTest, AreGoodWherePublicRowsAreOfTheSameMixture) {
+  const double exact_means = [&] {
+    const ProgramRun run = run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --test-x "
+                                             "test_x.npy --test-y test_y.npy --non-private --format json"),
+                                       {.folder = folder_.path()});
+    return run.json()["test"]["accuracy"].get<double>();
+  }();
+  EXPECT_GT(exact_means, 0.95);
+  for (const std::string options : {"", " --top-k 5", " --d-min 1 --d-max 1.9", " --center public", " --pca 5"}) {
+    EXPECT_GT(accuracy("--epsilon 1 --seed 5" + options), exact_means - 0.1) << options;
+  }
+  EXPECT_GT(accuracy("--non-private --top-k 10"), exact_means - 0.05);
+}
+
+// Without noise the choice is the best, and the best are rows of their classes.
+TEST_F(PrototypesTest, WithoutNoiseTheBestAreChosen) {
+  const json report = this->report("--non-private --top-k 7");
+  EXPECT_FALSE(report["private"]);
+  for (std::size_t c = 0; c < 3; ++c) {
+    const auto chosen = report["prototypes"][c].get<std::vector<std::size_t>>();
+    ASSERT_EQ(chosen.size(), 7u);
+    EXPECT_EQ(std::set<std::size_t>(chosen.begin(), chosen.end()).size(), 7u);
+    for (const std::size_t row : chosen) EXPECT_EQ(public_.labels[row], static_cast<std::int64_t>(c));
+  }
+  EXPECT_EQ(this->report("--non-private --top-k 7 --d-min 0 --d-max 2", 3)["prototypes"], report["prototypes"]);
+}
+
+TEST_F(PrototypesTest, AreTheSameOnAnyNumberOfRanks) {
+  for (const std::string options : {"--epsilon 0.3 --seed 4", "--epsilon 0.3 --seed 4 --top-k 3 --d-min 1.1",
+                                    "--epsilon 0.3 --seed 4 --adjacency replace-one --center public"}) {
+    const json expected = report(options)["prototypes"];
+    for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(report(options, ranks)["prototypes"], expected) << ranks;
+  }
+}
+
+TEST_F(PrototypesTest, ARunThatIsResumedChoosesTheSameAndPaysOnce) {
+  const json first = report("--epsilon 0.2");
+  const std::string ledger = read_bytes(folder_ / "ledger");
+  EXPECT_EQ(report("--epsilon 0.2 --resume", 2)["prototypes"], first["prototypes"]);
+  EXPECT_EQ(read_bytes(folder_ / "ledger"), ledger);
+  EXPECT_NE(report("--epsilon 0.2")["prototypes"], first["prototypes"]);  // alike with probability below 1e-6
+}
+
+TEST_F(PrototypesTest, CountTowardsTheBudgetOfTheDataSet) {
+  const std::string limit = " --budget-epsilon 1.5 --budget-delta 1e-6";
+  EXPECT_EQ(fit("--epsilon 1" + limit).exit_code, 0);
+  const ProgramRun refused = fit("--epsilon 1" + limit);
+  EXPECT_EQ(refused.exit_code, 4) << refused.err;
+}
+
+TEST_F(PrototypesTest, PublicRowsThatCannotServeAreRefused) {
+  const auto refusal = [&](const std::string& options, int code) {
+    for (const int ranks : {0, 2}) {
+      const ProgramRun run = fit(options, ranks);
+      EXPECT_EQ(run.exit_code, code) << run.err;
+      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+      if (ranks == 2) return run.err;
+    }
+    return std::string();
+  };
+  write_npy(make_rows({3, 3, 3}, kDim - 1), folder_ / "narrow.npy", folder_ / "unused.npy");
+  write_npy(public_.part(0, 0), folder_ / "none.npy", folder_ / "unused.npy");
+  write_npy(public_.part(0, 4), folder_ / "four.npy", folder_ / "unused.npy");
+  write_npy(public_.part(0, 4), folder_ / "silo0.npy", folder_ / "unused.npy");
+  write_npy(public_.part(0, 4), folder_ / "silo1.npy", folder_ / "unused.npy");
+  const auto only = [&](const std::string& file, const std::string& options, int code) {
+    for (const int ranks : {0, 2}) {
+      const ProgramRun run =
+          run_program(words("fit --method public --train-x x.npy --train-y y.npy --classes 3 --epsilon "
+                            "1 --public-x " +
+                            file + " " + options),
+                      {.folder = folder_.path(), .ranks = ranks});
+      EXPECT_EQ(run.exit_code, code) << run.err;
+      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+      EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger.jsonl"));
+      if (ranks == 2) return run.err;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(only("narrow.npy", "", 3), HasSubstr("rows have 15 features, but training rows have 16"));
+  EXPECT_THAT(only("none.npy", "", 3), HasSubstr("none.npy: no rows"));
+  EXPECT_THAT(only("four.npy", "--top-k 5", 3), HasSubstr("4 rows to choose from, fewer than the 5 prototypes"));
+  EXPECT_THAT(only("silo{rank}.npy", "", 2), HasSubstr("without {rank}"));
+  EXPECT_THAT(refusal("--epsilon 300", 2), HasSubstr("epsilon = 300"));
+}
+
+// Which of the two a stated budget stands for, and the same model from any number of ranks.
+TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
+  const auto adaptive = [&](const std::string& options, int ranks = 0) {
+    const ProgramRun run =
+        run_program(words("fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 "
+                          "--public-x public.npy --report report.json --out model " +
+                          options),
+                    {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  };
+  const json means = adaptive("--epsilon 1 --delta 1e-5 --seed 3");
+  EXPECT_EQ(means["method"], "mean");
+  EXPECT_EQ(means["center"], "public");
+  EXPECT_EQ(means["adaptive"]["method"], "prototypes");
+  EXPECT_EQ(means["adaptive"]["chosen"], "mean");
+  const std::string alone = read_bytes(folder_ / "model");
+  adaptive("--epsilon 1 --delta 1e-5 --seed 3", 3);
+  EXPECT_EQ(read_bytes(folder_ / "model"), alone);
+  const json chosen = adaptive("--epsilon 1");
+  EXPECT_EQ(chosen["method"], "public");
+  EXPECT_EQ(chosen["adaptive"]["chosen"], "public");
+  EXPECT_EQ(chosen["privacy"]["delta"], 0.0);
+  // Three classes of which the last is a thousand times smaller: at 0.2 its sum is noise.
+  EXPECT_EQ(adaptive("--epsilon 0.2 --delta 1e-5 --imbalance-ratio 1000 --expected-rows 3000")["method"], "public");
+}
+
+TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
+  const auto coinpress = [&](const std::string& options, int ranks) {
+    const ProgramRun run = run_program(words("fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 "
+                                             "--test-x test_x.npy --test-y test_y.npy "
+                                             "--report report.json --out model " +
+                                             options),
+                                       {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  };
+  const json report = coinpress("--mu 1 --seed 3 --adjacency replace-one", 0);
+  EXPECT_EQ(report["method"], "coinpress");
+  EXPECT_EQ(report["rounds"], 2);
+  EXPECT_EQ(report["privacy"]["adjacency"], "replace-one");
+  ASSERT_EQ(report["privacy"]["releases"].size(), 4u);
+  EXPECT_EQ(report["privacy"]["releases"][0]["sensitivity"], 2.0 * 32767.0);
+  const std::string alone = read_bytes(folder_ / "model");
+  for (const int ranks : {2, 3}) {
+    coinpress("--mu 1 --seed 3 --adjacency replace-one", ranks);
+    EXPECT_EQ(read_bytes(folder_ / "model"), alone) << ranks;
+  }
+  const double exact = coinpress("--non-private", 0)["test"]["accuracy"].get<double>();
+  EXPECT_GE(report["test"]["accuracy"].get<double>(), exact - 0.05);
+  EXPECT_GE(exact, 0.6);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,87 @@
+#include "dpreduce/methods/prototype_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+namespace {
+
+FitOptions options_of(double epsilon, double ratio, double expected_rows, std::size_t classes = 10) {
+  FitOptions options;
+  options.method = Method::kPrototypes;
+  options.adaptive = true;
+  options.classes = classes;
+  options.budget.epsilon = epsilon;
+  options.budget.delta = 1e-5;
+  options.imbalance_ratio = ratio;
+  options.expected_rows = expected_rows;
+  return options;
+}
+
+// Where the two were measured (docs/methods.md): ten classes of 768 features, 20,000 public rows.
+TEST(PrototypeChoice, IsTheBetterOneWhereBothWereMeasured) {
+  constexpr std::size_t kDim = 768;
+  constexpr std::uint64_t kPublic = 20'000;
+  EXPECT_TRUE(prefers_means(options_of(0.05, 1, 40'000), kDim, kPublic));
+  EXPECT_TRUE(prefers_means(options_of(8, 1, 40'000), kDim, kPublic));
+  for (const double epsilon : {0.05, 0.1, 0.2}) {
+    EXPECT_FALSE(prefers_means(options_of(epsilon, 10, 40'000), kDim, kPublic)) << epsilon;
+  }
+  for (const double epsilon : {0.5, 1.0, 8.0}) {
+    EXPECT_TRUE(prefers_means(options_of(epsilon, 10, 40'000), kDim, kPublic)) << epsilon;
+  }
+  for (const double epsilon : {0.2, 0.5, 1.0, 2.0}) {
+    EXPECT_FALSE(prefers_means(options_of(epsilon, 100, 40'000), kDim, kPublic)) << epsilon;
+  }
+  for (const double epsilon : {4.0, 8.0}) {
+    EXPECT_TRUE(prefers_means(options_of(epsilon, 100, 40'000), kDim, kPublic)) << epsilon;
+  }
+  // 51 classes of 512 features, 15,000 public rows, too little budget to choose by.
+  for (const double epsilon : {0.05, 0.1, 1.0, 8.0}) {
+    EXPECT_TRUE(prefers_means(options_of(epsilon, 1, 33'400, 51), 512, 15'000)) << epsilon;
+  }
+}
+
+TEST(PrototypeChoice, WithoutDeltaIsAChoiceAndWithoutNoiseMeans) {
+  FitOptions options = options_of(8, 1, 1e6);
+  EXPECT_TRUE(prefers_means(options, 10, 100));
+  options.budget.delta.reset();
+  EXPECT_FALSE(prefers_means(options, 10, 100));
+  options.budget.epsilon.reset();
+  options.budget.non_private = true;
+  EXPECT_TRUE(prefers_means(options, 10, 100));
+}
+
+TEST(PrototypeChoice, TakesAsManyRowsAsThereArePublicOnesWhereNoneAreExpected) {
+  FitOptions options = options_of(0.2, 10, 0);
+  options.expected_rows.reset();
+  for (const std::uint64_t rows : {1'000u, 16'300u, 1'000'000u}) {
+    FitOptions stated = options;
+    stated.expected_rows = static_cast<double>(rows);
+    EXPECT_EQ(prefers_means(options, 768, rows), prefers_means(stated, 768, rows)) << rows;
+  }
+}
+
+TEST(PrototypeChoice, ResolvesToOneOfTheTwoCentredByPublicRows) {
+  const FitOptions means = resolved(options_of(8, 1, 40'000), 768, 20'000);
+  EXPECT_EQ(means.method, Method::kMean);
+  EXPECT_EQ(means.center, Centering::kPublic);
+  FitOptions options = options_of(0.2, 10, 40'000);
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
+  options.pool = 4;  // d = 192: sums have less noise
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kMean);
+  options.center = Centering::kNone;
+  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kNone);
+}
+
+TEST(PrototypeChoice, PreconditionsAreChecked) {
+  EXPECT_THROW(prefers_means(options_of(1, 1, 100), 10, 0), std::logic_error);
+  FitOptions options = options_of(1, 1, 100);
+  options.budget.epsilon.reset();
+  EXPECT_THROW(prefers_means(options, 10, 100), UsageError);
+}
+
+}  // namespace
+}  // namespace dpreduce

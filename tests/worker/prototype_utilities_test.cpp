@@ -1,0 +1,214 @@
+#include "dpreduce/worker/prototype_utilities.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 4;  // class 2 has no rows
+constexpr std::size_t kDim = 12;
+constexpr std::size_t kRows = 150;
+constexpr std::size_t kCandidates = 61;
+constexpr std::size_t kAmple = std::size_t{1} << 22;
+constexpr std::int64_t kSquaredNorm = kLatticeNorm * kLatticeNorm;
+
+struct Row {
+  std::vector<float> x;
+  std::int32_t y = 0;
+};
+using Rows = std::vector<Row>;
+
+const std::vector<CosineClip>& some_clips() {
+  static const std::vector<CosineClip> clips{CosineClip{}, cosine_clip(0.9, 1.1), cosine_clip(1.2, 2),
+                                             cosine_clip(0, 0.5)};
+  return clips;
+}
+
+class PrototypeUtilities : public testing::Test {
+ protected:
+  PrototypeUtilities() {
+    for (std::size_t row = 0; row < kRows; ++row) rows_.push_back(random_row());
+    std::vector<float> features;
+    for (std::size_t row = 0; row < kCandidates; ++row) {
+      const Row made = random_row();
+      features.insert(features.end(), made.x.begin(), made.x.end());
+    }
+    candidates_ = features;
+    write(folder_ / "p.npy", features, kCandidates);
+  }
+
+  Row random_row() {
+    std::normal_distribution<float> normal;
+    Row row{std::vector<float>(kDim), static_cast<std::int32_t>(engine_() % (kClasses - 1))};
+    if (row.y == 2) row.y = 3;
+    for (float& entry : row.x) entry = normal(engine_);
+    const unsigned kind = engine_() % 5;  // some zero, some along an axis, so that products come near to -S^2 and S^2
+    if (kind == 0) std::fill(row.x.begin(), row.x.end(), 0.0F);
+    if (kind == 1) {
+      std::fill(row.x.begin(), row.x.end(), 0.0F);
+      row.x[0] = engine_() % 2 == 0 ? 3.0F : -0.1F;
+    }
+    return row;
+  }
+
+  static void write(const std::string& path, const std::vector<float>& features, std::size_t rows) {
+    const std::string shape = fmt::format("({}, {})", rows, kDim);
+    write_bytes(path, npy_header_bytes(npy_text("<f4", shape)) + element_bytes(features));
+  }
+
+  Statistic utilities(const Rows& rows, const CosineClip& clip, std::size_t memory = kAmple, unsigned threads = 1,
+                      BadRows bad_rows = BadRows::kFail) const {
+    std::vector<float> x;
+    std::vector<std::int64_t> y;
+    for (const Row& row : rows) {
+      x.insert(x.end(), row.x.begin(), row.x.end());
+      y.push_back(row.y);
+    }
+    write(folder_ / "x.npy", x, rows.size());
+    write_bytes(folder_ / "y.npy",
+                npy_header_bytes(npy_text("<i8", fmt::format("({},)", y.size()))) + element_bytes(y));
+    WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
+    const StreamPlan plan{kClasses, bad_rows, memory, threads};
+    return prototype_utilities(prototype_selection(kClasses, kCandidates, 1, clip, 1.0), clip,
+                               {worker, transform_, plan, nothing_}, {candidates, transform_, plan, nothing_});
+  }
+
+  std::vector<std::int16_t> lattice_row(const float* x) const {
+    std::vector<double> u(kDim);
+    EXPECT_TRUE(transform_({x, kDim}, u));
+    std::vector<std::int16_t> q(kDim);
+    EXPECT_TRUE(quantize_row(u, {2.0, kDim}, q));
+    return q;
+  }
+
+  // By the definition, pair by pair; n_c S^2 is left out where nothing is clipped.
+  std::vector<std::int64_t> by_definition(const CosineClip& clip) const {
+    std::vector<std::int64_t> sums(kClasses * kCandidates, 0);
+    for (const Row& row : rows_) {
+      const std::vector<std::int16_t> q = lattice_row(row.x.data());
+      for (std::size_t z = 0; z < kCandidates; ++z) {
+        const std::vector<std::int16_t> p = lattice_row(candidates_.data() + z * kDim);
+        std::int64_t product = 0;
+        for (std::size_t a = 0; a < kDim; ++a) product += std::int64_t{q[a]} * p[a];
+        const std::int64_t clipped = std::clamp(kSquaredNorm + product, clip.lower, clip.upper) - clip.lower;
+        sums[static_cast<std::size_t>(row.y) * kCandidates + z] += clip.is_active() ? clipped : product;
+      }
+    }
+    return sums;
+  }
+
+  static std::vector<std::int64_t> values(const Statistic& statistic) {
+    const auto block = statistic.block(statistic.index_of("utilities"));
+    return {block.begin(), block.end()};
+  }
+
+  const TemporaryFolder folder_;
+  std::mt19937 engine_{17};
+  Rows rows_;
+  std::vector<float> candidates_;
+  const RowTransform transform_{{.input_dim = kDim, .clip_norm = 2.0, .center = {}}};
+  const OnChunk nothing_ = [](double) {};
+};
+
+TEST_F(PrototypeUtilities, AreTheSumsOverPairsOfRows) {
+  for (const CosineClip& clip : some_clips()) EXPECT_EQ(values(utilities(rows_, clip)), by_definition(clip));
+}
+
+TEST_F(PrototypeUtilities, DoNotDependOnMemoryOrThreads) {
+  const std::size_t row_bytes = bytes_per_row(transform_.preprocessing());
+  for (const CosineClip& clip : some_clips()) {
+    const std::vector<std::int64_t> expected = values(utilities(rows_, clip));
+    for (const std::size_t memory : {4 * row_bytes, 40 * row_bytes, kAmple}) {
+      for (const unsigned threads : {1U, 3U}) EXPECT_EQ(values(utilities(rows_, clip, memory, threads)), expected);
+    }
+  }
+}
+
+// The longest class sums: equal rows along one axis, with digits beyond the first.
+TEST_F(PrototypeUtilities, AreExactWhereClassSumsPassSixteenBits) {
+  Row axis{std::vector<float>(kDim, 0.0F), 1};
+  axis.x[0] = -1.0F;
+  const std::size_t many = 70000;  // 70000 S > 65535^2 / 2: three digits
+  const Statistic sums = utilities(Rows(many, axis), CosineClip{});
+  const std::vector<std::int16_t> q = lattice_row(axis.x.data());
+  for (std::size_t z = 0; z < kCandidates; ++z) {
+    const std::int64_t product = std::int64_t{q[0]} * lattice_row(candidates_.data() + z * kDim)[0];
+    EXPECT_EQ(sums.block(0)[kCandidates + z], static_cast<std::int64_t>(many) * product);
+  }
+}
+
+// One row more: nothing moves in other classes; in its own what it adds to any two candidates differs by at most the
+// declared sensitivity, and comes near to it. Where pairs are clipped no utility falls.
+TEST_F(PrototypeUtilities, AnotherRowMovesItsClassAloneAndNoFurtherThanDeclared) {
+  for (const CosineClip& clip : some_clips()) {
+    const Statistic fewer = utilities(rows_, clip);
+    std::uint64_t widest = 0;
+    for (int trial = 0; trial < 40; ++trial) {
+      Rows neighbour = rows_;
+      const Row row = random_row();
+      neighbour.insert(neighbour.begin() + trial % 5, row);
+      const Statistic more = utilities(neighbour, clip);
+      std::vector<std::int64_t> rises;
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        for (std::size_t z = 0; z < kCandidates; ++z) {
+          const std::int64_t rise = more.block(0)[c * kCandidates + z] - fewer.block(0)[c * kCandidates + z];
+          if (static_cast<std::int32_t>(c) == row.y) {
+            rises.push_back(rise);
+          } else {
+            ASSERT_EQ(rise, 0);
+          }
+        }
+      }
+      const auto [least, most] = std::minmax_element(rises.begin(), rises.end());
+      if (clip.is_active()) {
+        EXPECT_GE(*least, 0);
+      }
+      const auto width = static_cast<std::uint64_t>(*most - *least);
+      EXPECT_LE(width, prototype_selection(kClasses, kCandidates, 1, clip, 1.0).terms.sensitivity);
+      widest = std::max(widest, width);
+    }
+    EXPECT_GE(static_cast<double>(widest), 0.99 * static_cast<double>(clip.range()));
+  }
+}
+
+TEST_F(PrototypeUtilities, ARowThatCountsNowhereAddsNothing) {
+  Row bad = rows_.front();
+  bad.x[3] = std::numeric_limits<float>::quiet_NaN();
+  Rows rows = rows_;
+  rows.push_back(bad);
+  for (const CosineClip& clip : some_clips()) {
+    EXPECT_EQ(values(utilities(rows, clip, kAmple, 1, BadRows::kZero)), values(utilities(rows_, clip)));
+    expect_bad_input([&] { utilities(rows, clip); }, {"x.npy: row 150", "not a finite number"});
+  }
+}
+
+TEST_F(PrototypeUtilities, APublicRowThatIsNoneIsNamed) {
+  std::vector<float> features = candidates_;
+  features[5 * kDim] = std::numeric_limits<float>::infinity();
+  write(folder_ / "p.npy", features, kCandidates);
+  for (const CosineClip& clip : some_clips()) {
+    expect_bad_input([&] { utilities(rows_, clip); }, {"p.npy: row 5", "not a finite number"});
+  }
+}
+
+TEST_F(PrototypeUtilities, AreZeroWhereNoRowCounts) {
+  Row bad = rows_.front();
+  bad.x[0] = std::numeric_limits<float>::infinity();
+  for (const CosineClip& clip : some_clips()) {
+    for (const std::int64_t utility : values(utilities({bad}, clip, kAmple, 1, BadRows::kZero))) EXPECT_EQ(utility, 0);
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
