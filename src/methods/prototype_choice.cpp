@@ -12,7 +12,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kLogsOfCandidates = 7.0;
-constexpr double kDrownedSignal = 0.2;
+constexpr double kDrownedSignal = 0.3;
 
 /// What both rules look at.
 struct Outlook {
