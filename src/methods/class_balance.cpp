@@ -13,7 +13,8 @@ constexpr double kAdjustment = 0.75;
 }  // namespace
 
 bool adjusts_scores(const FitOptions& options) {
-  return options.objective == Objective::kBalanced && options.method != Method::kPublic;
+  const bool is_trained_in_rounds = options.method == Method::kFc || options.method == Method::kAdam;
+  return options.objective == Objective::kBalanced && is_trained_in_rounds;
 }
 
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options) {

@@ -12,7 +12,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kLogsOfCandidates = 7.0;
-constexpr double kDrownedSignal = 0.2;
+constexpr double kDrownedSignal = 0.3;
 
 /// What both rules look at.
 struct Outlook {
@@ -48,11 +48,10 @@ bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t pub
   return outlook.signal >= 1.0 || !outlook.choice_can_tell;
 }
 
-bool prefers_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
+bool prefers_prototypes(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
   if (public_rows == 0 || options.budget.non_private) return false;
   if (is_pure(options.budget)) return true;
-  const Outlook outlook = outlook_of(options, dim, public_rows);
-  return outlook.signal < kDrownedSignal && outlook.choice_can_tell;
+  return outlook_of(options, dim, public_rows).signal < kDrownedSignal;
 }
 
 }  // namespace dpreduce

@@ -36,6 +36,9 @@ std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
 
 FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows,
                     std::uint64_t bytes_for_rank) {
+  const bool drowns = options.method == Method::kAuto && options.objective == Objective::kBalanced &&
+                      prefers_prototypes(options, kept_features(options, input_dim), public_rows);
+  if (drowns) options.method = Method::kPrototypes;
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = kept_features(options, input_dim) <= kMostFeaturesOfGram ? Method::kFc : Method::kAdam;
   if (is_auto && options.method == Method::kAdam && options.gram_share) {

@@ -76,6 +76,27 @@ TEST(PrototypeChoice, ResolvesToOneOfTheTwoCentredByPublicRows) {
   EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kNone);
 }
 
+TEST(PrototypeChoice, ABalancedObjectiveTakesPrototypesWhereTheSmallestClassesDrown) {
+  FitOptions options = options_of(0.2, 100, 40'000);
+  options.method = Method::kAuto;
+  options.adaptive = false;
+  options.objective = Objective::kBalanced;
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
+  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kPublic);
+  EXPECT_EQ(resolved(options, 768).method, Method::kFc);  // no public rows
+  options.budget.epsilon = 0.02;                          // too little to choose by
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kMean);
+  options.budget.epsilon = 8;
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
+  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kDp);
+  options.budget.delta.reset();
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
+  options.objective = Objective::kAccuracy;
+  options.budget.delta = 1e-5;
+  options.budget.epsilon = 0.2;
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
+}
+
 TEST(PrototypeChoice, PreconditionsAreChecked) {
   EXPECT_THROW(prefers_means(options_of(1, 1, 100), 10, 0), std::logic_error);
   FitOptions options = options_of(1, 1, 100);

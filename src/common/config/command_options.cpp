@@ -11,8 +11,8 @@ namespace {
 void add_method(CLI::App& app, FitOptions& options) {
   add_choice(app, "--method", options.method, "how to train")->group("Method");
   add_choice(app, "--objective", options.objective,
-             "auto: accuracy over rows, or balanced over classes: scores adjusted by noised class sizes, or --public-x "
-             "as prototypes where the smallest classes would drown")
+             "auto: accuracy over rows, or balanced over classes: scores adjusted by noised class sizes, or prototypes "
+             "of --public-x where the smallest classes would drown")
       ->group("Method");
   add_choice(app, "--metric", options.metric, "mean: nearest direction, or nearest centre")->group("Method");
   app.add_flag("--auto", options.adaptive,

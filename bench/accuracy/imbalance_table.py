@@ -1,0 +1,84 @@
+"""Tables of balanced and minority accuracy from the JSON of `dpreduce sweep`, and a data set's split for it.
+
+    imbalance_table.py split DATA OUT PUBLIC    first rows of DATA/train_x.npy to OUT, the last PUBLIC to OUT/public_x.npy
+    imbalance_table.py print SWEEP.json         medians over seeds, as Markdown
+    imbalance_table.py write SWEEP.json FILE    the same, in the place of @TABLES@ in bench/accuracy/imbalance.md
+"""
+
+import json
+import os
+import statistics
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def split(data, out, public_rows):
+    import numpy
+
+    os.makedirs(out, exist_ok=True)
+    features = numpy.load(os.path.join(data, "train_x.npy"), mmap_mode="r")
+    labels = numpy.load(os.path.join(data, "train_y.npy"))
+    private_rows = len(features) - int(public_rows)
+    numpy.save(os.path.join(out, "train_x.npy"), features[:private_rows])
+    numpy.save(os.path.join(out, "train_y.npy"), labels[:private_rows])
+    numpy.save(os.path.join(out, "public_x.npy"), features[private_rows:])
+
+
+def median(runs, key):
+    values = [run["test"][key] for run in runs if run["test"].get(key) is not None]
+    return f"{statistics.median(values):.3f}" if values else "-"
+
+
+def tables(sweep):
+    """One table a ratio: methods by epsilons, balanced / minority accuracy, the best balanced one bold."""
+    lines = []
+    for ratio in sweep["imbalance_ratios"]:
+        what = "balanced accuracy" if ratio == 1 else "balanced / minority accuracy"
+        lines += [f"### Imbalance ratio {ratio:g}: {what}", ""]
+        lines += ["| method | " + " | ".join(f"eps {epsilon:g}" for epsilon in sweep["epsilons"]) + " |"]
+        lines += ["|---" * (1 + len(sweep["epsilons"])) + "|"]
+        cells = {}
+        for method in sweep["methods"]:
+            for epsilon in sweep["epsilons"]:
+                runs = [r for r in sweep["runs"] if (r["imbalance_ratio"], r["method"], r["epsilon"]) == (ratio, method, epsilon)]
+                cells[method, epsilon] = (median(runs, "balanced_accuracy"), median(runs, "minority_accuracy"))
+        for method in sweep["methods"]:
+            row = [f"`{method}`"]
+            for epsilon in sweep["epsilons"]:
+                balanced, minority = cells[method, epsilon]
+                is_best = balanced == max(cells[other, epsilon][0] for other in sweep["methods"])
+                cell = f"**{balanced}**" if is_best else balanced
+                row.append(cell if ratio == 1 else f"{cell} / {minority}")
+            lines.append("| " + " | ".join(row) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def write(sweep, path):
+    with open(os.path.join(HERE, "imbalance.md"), encoding="utf-8") as file:
+        text = file.read()
+    text = text.replace("@TABLES@", tables(sweep).rstrip()).replace("@SEEDS@", str(sweep["seeds"]))
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
+
+
+def main(words):
+    if len(words) == 4 and words[0] == "split":
+        split(*words[1:])
+    elif len(words) == 2 and words[0] == "print":
+        print(tables(load(words[1])))
+    elif len(words) == 3 and words[0] == "write":
+        write(load(words[1]), words[2])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
