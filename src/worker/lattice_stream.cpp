@@ -12,7 +12,6 @@
 namespace dpreduce {
 namespace {
 
-
 Lattice lattice_of(const RowTransform& transform) {
   return {transform.preprocessing().clip_norm, transform.output_dim()};
 }

@@ -20,7 +20,8 @@ constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;
 // Every word passes through a bijection, so that rows that differ in one entry have different states there.
 std::uint64_t hash_of(std::uint64_t key, std::span<const float> row) {
   std::uint64_t state = key;
-  for (const float entry : row) state = mix_bits(state + kStep * (std::bit_cast<std::uint32_t>(entry) + std::uint64_t{1}));
+  for (const float entry : row)
+    state = mix_bits(state + kStep * (std::bit_cast<std::uint32_t>(entry) + std::uint64_t{1}));
   return state;
 }
 
