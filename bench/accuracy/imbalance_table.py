@@ -2,7 +2,7 @@
 
     imbalance_table.py split DATA OUT PUBLIC    first rows of DATA/train_x.npy to OUT, the last PUBLIC to OUT/public_x.npy
     imbalance_table.py print SWEEP.json         medians over seeds, as Markdown
-    imbalance_table.py write SWEEP.json FILE    the same, in the place of @TABLES@ in bench/accuracy/imbalance.md
+    imbalance_table.py write SWEEP.json FILE WHAT    the same, in the place of @TABLES@ in bench/accuracy/imbalance.md; WHAT rows
 """
 
 import json
@@ -60,10 +60,10 @@ def load(path):
         return json.load(file)
 
 
-def write(sweep, path):
+def write(sweep, path, what):
     with open(os.path.join(HERE, "imbalance.md"), encoding="utf-8") as file:
         text = file.read()
-    text = text.replace("@TABLES@", tables(sweep).rstrip()).replace("@SEEDS@", str(sweep["seeds"]))
+    text = text.replace("@TABLES@", tables(sweep).rstrip()).replace("@SEEDS@", str(sweep["seeds"])).replace("@WHAT@", what)
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".new", path)
@@ -74,8 +74,8 @@ def main(words):
         split(*words[1:])
     elif len(words) == 2 and words[0] == "print":
         print(tables(load(words[1])))
-    elif len(words) == 3 and words[0] == "write":
-        write(load(words[1]), words[2])
+    elif len(words) == 4 and words[0] == "write":
+        write(load(words[1]), words[2], words[3])
     else:
         sys.exit(__doc__)
 

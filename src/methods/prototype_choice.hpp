@@ -26,8 +26,8 @@ namespace dpreduce {
 /// UsageError where the budget is none.
 bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
-/// Whether --objective balanced (`options` of --method auto) is served better by prototypes, means or chosen rows, than by
-/// adjusted rounds: mu n_s < 0.3 sqrt(d), where there are public rows; always where the budget is an epsilon without
+/// Whether --objective balanced (`options` of --method auto) is served better by prototypes, means or chosen rows, than
+/// by adjusted rounds: mu n_s < 0.3 sqrt(d), where there are public rows; always where the budget is an epsilon without
 /// delta. Errors: as prefers_means.
 bool prefers_prototypes(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 

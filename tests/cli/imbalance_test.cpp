@@ -126,7 +126,7 @@ TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItRel
 }
 
 // What was found on a synthetic tail of 100 to 1 (ten Gaussian classes, 128 features, 6,000 rows, as many public ones),
-// medians of three seeds; margins are half of what was seen. Paper 003 has public rows ahead at every small epsilon:
+// medians of three seeds; margins are half of what was seen. The paper has public rows ahead at every small epsilon:
 // here choices at 0.1 are chance, and means lose less.
 TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   ASSERT_EQ(
