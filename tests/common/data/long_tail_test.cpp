@@ -44,10 +44,11 @@ class LongTailRows : public testing::Test {
     for (std::size_t worker = 0; worker < workers; ++worker) {
       WorkerRows rows = open(worker, workers);
       keep_long_tail(rows, kClasses, tail);
+      std::vector<float> scratch;
       RowStream stream(rows, kClasses, chunk_rows);
       while (const auto chunk = stream.next()) {
         for (std::size_t row = 0; row < chunk->rows; ++row) {
-          firsts.push_back(chunk->features[row * kDim]);
+          firsts.push_back(chunk->features.decoded(row * kDim, 1, scratch).front());
           const auto place = static_cast<std::size_t>(firsts.back());
           EXPECT_EQ(chunk->labels[row], static_cast<std::int32_t>(place % kClasses));
         }
