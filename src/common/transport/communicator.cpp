@@ -29,9 +29,6 @@ void check_mpi(int status, const char* routine) {
 
 }  // namespace
 
-PeerFailed::PeerFailed(ExitCode code, int failed_rank)
-    : Error(code, fmt::format("rank {} failed", failed_rank)), rank(failed_rank) {}
-
 struct Communicator::Job {
   MPI_Comm sums = MPI_COMM_NULL;    // collectives
   MPI_Comm alarms = MPI_COMM_NULL;  // failure announcements, point to point

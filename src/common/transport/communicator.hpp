@@ -20,12 +20,6 @@
 
 namespace dpreduce {
 
-/// Another rank failed and prints the reason; this one ends with the same code and says nothing.
-struct PeerFailed : Error {
-  PeerFailed(ExitCode code, int rank);
-  int rank;
-};
-
 /// Most elements of one MPI message; longer sums go in several.
 inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
 
