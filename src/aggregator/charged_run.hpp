@@ -90,6 +90,9 @@ class ChargedRun {
   /// they do is nobody's business.
   std::string charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint);
 
+  /// What names the round that was begun last in this run: "gradient/3". The same on every rank.
+  std::string label_of_begun(const PlannedRelease& planned) const;
+
   /// The key's stream of that purpose and context.
   RandomStream stream(std::string_view purpose, const std::string& context) const;
 
@@ -98,7 +101,6 @@ class ChargedRun {
   std::uint64_t rounds_left(const std::string& name, std::uint64_t planned_rounds) const;
   LedgerEntry entry_of(const std::string& label, const std::string& fingerprint) const;
   LedgerEntry entry_of(const PlannedRelease& planned, const std::string& fingerprint) const;
-  std::string label_of_begun(const PlannedRelease& planned) const;
   std::string append(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
   std::string charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
   Spending remaining() const;

@@ -22,5 +22,6 @@ void run_command(const SanitizeOptions& options, Communicator& ranks);
 void run_command(const InspectOptions& options, Communicator& ranks);
 void run_command(const AuditOptions& options, Communicator& ranks);
 void run_command(const BenchOptions& options, Communicator& ranks);
+void run_command(const KeygenOptions& options, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -14,6 +14,7 @@
 #include "dpreduce/commands/fit_report.hpp"
 #include "dpreduce/commands/progress.hpp"
 #include "dpreduce/commands/ranked_rows.hpp"
+#include "dpreduce/commands/silo_report.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/methods/checkpoint_binding.hpp"
@@ -59,6 +60,7 @@ void check_ledger(const FitOptions& options, const FitPlan& plan) {
 
 // The bound on a row's labels is what their noise is made for: it is public, and the user's word.
 void check_labels(WorkerRows& rows, const FitOptions& options) {
+  if (rows.is_none()) return;
   const std::string& files = options.train.y.front();
   const std::size_t columns = rows.labels().columns();
   if (columns == 1 && options.max_labels) {
@@ -82,7 +84,8 @@ void check_labels(WorkerRows& rows, const FitOptions& options) {
 
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
   if (options.public_x.empty()) return std::nullopt;
-  std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks);
+  std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks,
+                                                    RowsOfSilos::kCoordinator);
   ranks.together([&] {
     if (rows->dim() == dim) return;
     throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
@@ -199,8 +202,12 @@ Classifier make_classifier(const TrainingMethod& method, LinearScores scores, Pr
 void run_command(const FitOptions& stated, Communicator& ranks) {
   Timings timings;
 
+  ranks.together([&] { require_silos(stated, ranks); });
   WorkerRows rows = open_ranked_rows(stated.train, ranks);
-  ranks.together([&] { check_labels(rows, stated); });
+  ranks.together([&] {
+    check_labels(rows, stated);
+    check_against_roster(stated, rows.dim());
+  });
   std::optional<WorkerRows> public_rows = open_public_rows(stated, rows.dim(), ranks);
   FitOptions options;
   FitPlan plan;
@@ -222,7 +229,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::unique_ptr<ReleaseLog> log;
   std::string key_id;
   ranks.together([&] {
-    const auto open = [&](const RowsOptions& of) { return open_rows_for(rows.dim(), of, ranks.rank(), ranks.size()); };
+    const auto open = [&](const RowsOptions& of) { return open_rows_of_rank(of, rows.dim(), ranks); };
     if (!options.test.x.empty()) test_rows.emplace(open(options.test));
     if (!options.validation.x.empty()) {
       validation_rows.emplace(open(options.validation));
@@ -243,6 +250,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     NoiseKey key = noise_key(options, ranks);
     key_id = key.id();
     releaser.emplace(make_releaser(options, plan, ranks, std::move(key), log.get()));
+    if (options.silos.is_distributed()) releaser->share_noise({honest_shares(ranks)});
   });
   timings.end_phase("open");
 
@@ -274,14 +282,19 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   timings.end_phase("write");
 
   std::optional<TestFigures> test;
-  if (test_rows) {
+  if (test_rows && ranks.silos() == nullptr) {
     test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.test.bad_rows, threads));
+    timings.end_phase("test");
+  } else if (test_rows && ranks.is_coordinator()) {
+    Communicator coordinator = Communicator::alone();
+    test.emplace(evaluate_on_ranks(coordinator, classifier, *test_rows, options.test.bad_rows, threads));
     timings.end_phase("test");
   }
 
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
+    if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
     if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
     if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
     if (outputs->report) {

@@ -28,8 +28,11 @@ class ShardedArray {
   /// `paths` must not be empty (asserted).
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
 
+  /// No rows, of that many columns.
+  static ShardedArray none(std::size_t columns, ArrayRole role) { return ShardedArray(columns, role); }
+
   std::size_t files() const { return shards_.size(); }
-  std::uint64_t rows() const { return shards_.back().end; }
+  std::uint64_t rows() const { return shards_.empty() ? 0 : shards_.back().end; }
   /// d for features; 1 for class indices, K for zeros and ones.
   std::size_t columns() const { return columns_; }
   /// Number of rows in each file, for messages and plans.
@@ -59,6 +62,7 @@ class ShardedArray {
     std::unique_ptr<ArrayFile> file;  ///< null while closed
   };
 
+  ShardedArray(std::size_t columns, ArrayRole role) : role_(role), columns_(columns) {}
   std::size_t shard_of(std::uint64_t row) const;
   ArrayFile& opened(std::size_t shard);
   template <typename Visit>

@@ -21,8 +21,8 @@ class Channel {
 
   std::vector<std::byte> seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload);
 
-  /// The next message of the peer. @throws AggregationAborted naming the fault: a replay, a reflection, another order or
-  /// length, a foreign key, another round. The channel is then of no more use.
+  /// The next message of the peer. @throws AggregationAborted naming the fault: a replay, a reflection, another order
+  /// or length, a foreign key, another round. The channel is then of no more use.
   Message open(std::uint64_t round, std::span<const std::byte> frame);
 
  private:

@@ -33,7 +33,8 @@ constexpr std::array<std::pair<FrameKind, std::string_view>, 17> kNames{{{FrameK
                                                                          {FrameKind::kDropped, "dropped"}}};
 
 void put(std::span<std::byte> bytes, std::uint64_t number) {
-  for (std::size_t place = 0; place < bytes.size(); ++place) bytes[place] = static_cast<std::byte>(number >> (8 * place));
+  for (std::size_t place = 0; place < bytes.size(); ++place)
+    bytes[place] = static_cast<std::byte>(number >> (8 * place));
 }
 
 std::uint64_t number_in(std::span<const std::byte> bytes) {
@@ -57,7 +58,7 @@ HeaderBytes bytes_of(const FrameHeader& header) {
 }
 
 std::array<std::byte, kHeaderBytes + sizeof(RunId)> associated_data(std::span<const std::byte> header,
-                                                                   const RunId& run) {
+                                                                    const RunId& run) {
   std::array<std::byte, kHeaderBytes + sizeof(RunId)> data{};
   std::copy(header.begin(), header.end(), data.begin());
   std::copy(run.begin(), run.end(), data.begin() + kHeaderBytes);
@@ -65,10 +66,9 @@ std::array<std::byte, kHeaderBytes + sizeof(RunId)> associated_data(std::span<co
 }
 
 [[noreturn]] void refuse(const FrameHeader& expected, const std::string& fault) {
-  throw AggregationAborted(fmt::format("a message from {} was refused: {}",
-                                       expected.sender == 0 ? "the coordinator"
-                                                            : fmt::format("silo {}", expected.sender),
-                                       fault));
+  throw AggregationAborted(
+      fmt::format("a message from {} was refused: {}",
+                  expected.sender == 0 ? "the coordinator" : fmt::format("silo {}", expected.sender), fault));
 }
 
 }  // namespace
@@ -79,7 +79,8 @@ std::string_view to_string(FrameKind kind) {
 }
 
 std::optional<FrameKind> frame_kind_of(std::string_view name) {
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.second == name; });
+  const auto found =
+      std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.second == name; });
   return found == kNames.end() ? std::nullopt : std::optional(found->first);
 }
 
@@ -129,7 +130,8 @@ std::string fault_of_claim(const FrameHeader& claimed, const FrameHeader& expect
 std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, FrameHeader& expected,
                                   std::span<const std::byte> frame) {
   const std::optional<FrameHeader> claimed = claimed_header(frame);
-  if (!claimed) refuse(expected, fmt::format("{} bytes that are no frame: truncated, or of another version", frame.size()));
+  if (!claimed)
+    refuse(expected, fmt::format("{} bytes that are no frame: truncated, or of another version", frame.size()));
   const std::string fault = fault_of_claim(*claimed, expected);
   if (!fault.empty()) refuse(expected, fault);
   std::vector<std::byte> payload(frame.size() - kHeaderBytes - kTagBytes);

@@ -10,7 +10,8 @@
 //   29+n tag          16   over payload, header and run
 //
 // Numbers are little-endian. Key and nonce belong to one direction of one pair of parties in one run (channel.hpp). A
-// frame is opened only where its header is exactly the one expected and its tag fits; nothing looks at a payload before.
+// frame is opened only where its header is exactly the one expected and its tag fits; nothing looks at a payload
+// before.
 #pragma once
 
 #include <cstddef>
@@ -27,23 +28,23 @@
 namespace dpreduce {
 
 enum class FrameKind : std::uint8_t {
-  kOffer = 1,   ///< coordinator: run, its key of the run, signed; not sealed
-  kHello,       ///< silo: its key of the run, signed; not sealed
-  kMembers,     ///< coordinator: everyone's hello
-  kStatus,      ///< silo: how a phase of its own work ended
-  kVerdict,     ///< coordinator: how it ended for all
-  kNumber,      ///< a public number for the largest of all, and that back
-  kBroadcast,   ///< coordinator: public bytes
-  kBegin,       ///< coordinator: an attempt at a sum
-  kAdvertise,   ///< silo: its mask key of this attempt, signed
-  kKeys,        ///< coordinator: the neighbours' mask keys
-  kShares,      ///< silo: shares of its two secrets, sealed for each holder
-  kDelivery,    ///< coordinator: shares for this holder, and who has given any
-  kMasked,      ///< silo: a piece of its masked statistic
-  kUnmask,      ///< coordinator: whose masked statistics are all there
-  kReveal,      ///< silo: one share of one secret of each whose shares it holds
-  kDone,        ///< coordinator: the sum is made
-  kDropped      ///< coordinator: the run goes on without this silo, and why
+  kOffer = 1,  ///< coordinator: run, its key of the run, signed; not sealed
+  kHello,      ///< silo: its key of the run, signed; not sealed
+  kMembers,    ///< coordinator: everyone's hello
+  kStatus,     ///< silo: how a phase of its own work ended
+  kVerdict,    ///< coordinator: how it ended for all
+  kNumber,     ///< a public number for the largest of all, and that back
+  kBroadcast,  ///< coordinator: public bytes
+  kBegin,      ///< coordinator: an attempt at a sum
+  kAdvertise,  ///< silo: its mask key of this attempt, signed
+  kKeys,       ///< coordinator: the neighbours' mask keys
+  kShares,     ///< silo: shares of its two secrets, sealed for each holder
+  kDelivery,   ///< coordinator: shares for this holder, and who has given any
+  kMasked,     ///< silo: a piece of its masked statistic
+  kUnmask,     ///< coordinator: whose masked statistics are all there
+  kReveal,     ///< silo: one share of one secret of each whose shares it holds
+  kDone,       ///< coordinator: the sum is made
+  kDropped     ///< coordinator: the run goes on without this silo, and why
 };
 
 /// "masked"; "unknown" for other numbers.

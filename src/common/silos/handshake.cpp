@@ -44,8 +44,8 @@ std::span<const std::byte> payload_of(FrameKind kind, std::uint32_t from, std::u
                                       std::span<const std::byte> frame) {
   const std::optional<FrameHeader> claimed = claimed_header(frame);
   if (!claimed || *claimed != FrameHeader{kind, from, to, 0, 0}) {
-    throw AggregationAborted(fmt::format("{} bytes that are no \"{}\" from party {} to {}", frame.size(),
-                                         to_string(kind), from, to));
+    throw AggregationAborted(
+        fmt::format("{} bytes that are no \"{}\" from party {} to {}", frame.size(), to_string(kind), from, to));
   }
   return frame.subspan(kHeaderBytes, frame.size() - kHeaderBytes - kTagBytes);
 }
@@ -98,10 +98,10 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
     throw AggregationAborted("the coordinator has another --roster than this silo; all need the same file");
   }
   if (offer.terms != terms) {
-    throw AggregationAborted(fmt::format(
-        "the coordinator offers {} silos, threshold {}, {} colluding; this silo was told {}, {} and {}",
-        offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
-        terms.colluding));
+    throw AggregationAborted(
+        fmt::format("the coordinator offers {} silos, threshold {}, {} colluding; this silo was told {}, {} and {}",
+                    offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
+                    terms.colluding));
   }
   return offer;
 }

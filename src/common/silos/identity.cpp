@@ -110,9 +110,9 @@ Identity Identity::load(const std::filesystem::path& path, std::string_view opti
 
 void Identity::save_new(const std::filesystem::path& path, std::string_view option) const {
   const OpenSslPtr<BIO> bio(BIO_new(BIO_s_secmem()));
-  require_openssl(bio != nullptr &&
-                      PEM_write_bio_PrivateKey(bio.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1,
-                  "an identity cannot be written as PEM");
+  require_openssl(
+      bio != nullptr && PEM_write_bio_PrivateKey(bio.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1,
+      "an identity cannot be written as PEM");
   char* text = nullptr;
   const long length = BIO_get_mem_data(bio.get(), &text);
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -137,8 +137,7 @@ Signature Identity::sign(std::span<const std::byte> message) const {
   const OpenSslPtr<EVP_MD_CTX> context(EVP_MD_CTX_new());
   Signature signature{};
   std::size_t length = signature.size();
-  require_openssl(context != nullptr &&
-                      EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
+  require_openssl(context != nullptr && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
                       EVP_DigestSign(context.get(), openssl_bytes(signature.data()), &length,
                                      openssl_bytes(message.data()), message.size()) == 1 &&
                       length == signature.size(),

@@ -114,9 +114,8 @@ void MaskingSilo::take_delivery(PayloadReader& delivery) {
     const Share of_mask_key = read_share(reader, self_.number);
     cleanse(plain.data(), plain.size());
     held_.emplace(neighbour, HeldShares{of_self_mask, of_mask_key});
-    masks_.emplace_back(
-        pair_mask_key(attempt_, self_.number, neighbour, mask_key_, neighbour_keys_.at(neighbour)),
-        self_.number < neighbour ? MaskSign::kAdd : MaskSign::kSubtract);
+    masks_.emplace_back(pair_mask_key(attempt_, self_.number, neighbour, mask_key_, neighbour_keys_.at(neighbour)),
+                        self_.number < neighbour ? MaskSign::kAdd : MaskSign::kSubtract);
   }
   delivery.end();
   masks_.emplace_back(self_mask_key(attempt_, self_.number, self_secret_), MaskSign::kAdd);

@@ -42,7 +42,8 @@ std::span<const std::byte> PayloadReader::bytes(std::size_t length) {
 std::uint64_t PayloadReader::number(std::size_t width) {
   const auto read = bytes(width);
   std::uint64_t number = 0;
-  for (std::size_t place = 0; place < width; ++place) number |= std::to_integer<std::uint64_t>(read[place]) << (8 * place);
+  for (std::size_t place = 0; place < width; ++place)
+    number |= std::to_integer<std::uint64_t>(read[place]) << (8 * place);
   return number;
 }
 

@@ -73,9 +73,9 @@ PublicKey Roster::digest() const {
   for (const Member& member : members) text += fmt::format("{} {}\n", member.name, to_hex(member.key));
   PublicKey digest{};
   unsigned int written = 0;
-  require_openssl(EVP_Digest(text.data(), text.size(), openssl_bytes(digest.data()), &written, EVP_sha256(), nullptr) ==
-                      1,
-                  "no SHA-256");
+  require_openssl(
+      EVP_Digest(text.data(), text.size(), openssl_bytes(digest.data()), &written, EVP_sha256(), nullptr) == 1,
+      "no SHA-256");
   return digest;
 }
 

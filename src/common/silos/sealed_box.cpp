@@ -28,7 +28,8 @@ void SealingKey::FreeCipher::operator()(evp_cipher_ctx_st* context) const noexce
 
 SealingKey::~SealingKey() = default;
 
-SealingKey::SealingKey(std::span<const std::byte> key) : encryption_(EVP_CIPHER_CTX_new()), decryption_(EVP_CIPHER_CTX_new()) {
+SealingKey::SealingKey(std::span<const std::byte> key)
+    : encryption_(EVP_CIPHER_CTX_new()), decryption_(EVP_CIPHER_CTX_new()) {
   DPREDUCE_ASSERT(key.size() == kKeyBytes);
   require_openssl(
       encryption_ != nullptr && decryption_ != nullptr &&
@@ -45,15 +46,14 @@ void SealingKey::seal(std::uint64_t number, std::span<const std::byte> associate
   int rest = 0;
   unsigned char none = 0;
   const unsigned char* from = plain.empty() ? &none : openssl_bytes(plain.data());
-  require_openssl(
-      EVP_EncryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
-          EVP_EncryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
-                            static_cast<int>(associated.size())) == 1 &&
-          EVP_EncryptUpdate(cipher, openssl_bytes(sealed.data()), &written, from, static_cast<int>(plain.size())) ==
-              1 &&
-          EVP_EncryptFinal_ex(cipher, openssl_bytes(sealed.data()) + plain.size(), &rest) == 1 &&
-          EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, kTagBytes, sealed.data() + plain.size()) == 1,
-      "AES-256-GCM");
+  require_openssl(EVP_EncryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
+                      EVP_EncryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
+                                        static_cast<int>(associated.size())) == 1 &&
+                      EVP_EncryptUpdate(cipher, openssl_bytes(sealed.data()), &written, from,
+                                        static_cast<int>(plain.size())) == 1 &&
+                      EVP_EncryptFinal_ex(cipher, openssl_bytes(sealed.data()) + plain.size(), &rest) == 1 &&
+                      EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, kTagBytes, sealed.data() + plain.size()) == 1,
+                  "AES-256-GCM");
 }
 
 bool SealingKey::open(std::uint64_t number, std::span<const std::byte> associated, std::span<const std::byte> sealed,
@@ -67,13 +67,13 @@ bool SealingKey::open(std::uint64_t number, std::span<const std::byte> associate
   int rest = 0;
   unsigned char none[kTagBytes] = {};
   unsigned char* to = plain.empty() ? none : openssl_bytes(plain.data());
-  require_openssl(EVP_DecryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
-                      EVP_DecryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
-                                        static_cast<int>(associated.size())) == 1 &&
-                      EVP_DecryptUpdate(cipher, to, &written, openssl_bytes(sealed.data()),
-                                        static_cast<int>(plain.size())) == 1 &&
-                      EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1,
-                  "AES-256-GCM");
+  require_openssl(
+      EVP_DecryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
+          EVP_DecryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
+                            static_cast<int>(associated.size())) == 1 &&
+          EVP_DecryptUpdate(cipher, to, &written, openssl_bytes(sealed.data()), static_cast<int>(plain.size())) == 1 &&
+          EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1,
+      "AES-256-GCM");
   if (EVP_DecryptFinal_ex(cipher, to + plain.size(), &rest) == 1) return true;
   cleanse(plain.data(), plain.size());
   return false;

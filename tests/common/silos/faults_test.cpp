@@ -19,8 +19,8 @@ SiloRunPlan plan_with(Fault fault) {
   return plan;
 }
 
-constexpr FaultKind kAllKinds[] = {FaultKind::kKill,     FaultKind::kHang,   FaultKind::kCorrupt, FaultKind::kTruncate,
-                                   FaultKind::kReplay,   FaultKind::kReflect, FaultKind::kWrongKey};
+constexpr FaultKind kAllKinds[] = {FaultKind::kKill,   FaultKind::kHang,    FaultKind::kCorrupt, FaultKind::kTruncate,
+                                   FaultKind::kReplay, FaultKind::kReflect, FaultKind::kWrongKey};
 
 class FaultsTest : public testing::TestWithParam<FaultKind> {};
 
@@ -49,9 +49,9 @@ TEST_P(FaultsTest, OfASiloLeaveTheSumOfTheOthers) {
 
 TEST_P(FaultsTest, OfTheCoordinatorAreRefusedByTheSiloThatMeetsThem) {
   if (GetParam() == FaultKind::kKill || GetParam() == FaultKind::kHang) GTEST_SKIP() << "the run is then over";
-  for (const FrameKind at : {FrameKind::kOffer, FrameKind::kMembers, FrameKind::kVerdict, FrameKind::kBegin,
-                             FrameKind::kKeys, FrameKind::kDelivery, FrameKind::kUnmask, FrameKind::kDone,
-                             FrameKind::kBroadcast}) {
+  for (const FrameKind at :
+       {FrameKind::kOffer, FrameKind::kMembers, FrameKind::kVerdict, FrameKind::kBegin, FrameKind::kKeys,
+        FrameKind::kDelivery, FrameKind::kUnmask, FrameKind::kDone, FrameKind::kBroadcast}) {
     SCOPED_TRACE(std::string(to_string(at)));
     const SiloRunPlan plan = plan_with({0, GetParam(), at, 3});
     const SiloRunResult result = run_silos(plan);
@@ -119,9 +119,9 @@ TEST(FaultText, IsReadBack) {
 }
 
 TEST(FaultText, WrongFormsAreRefused) {
-  for (const char* text : {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked",
-                           "1:slow@masked", "1:slow=-1@masked", "1:kill=3@masked", "1:kill@masked#0", "1:kill@masked#x",
-                           "@:kill"}) {
+  for (const char* text :
+       {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked", "1:slow@masked",
+        "1:slow=-1@masked", "1:kill=3@masked", "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
     EXPECT_THROW(parse_fault(text), UsageError) << text;
   }
 }

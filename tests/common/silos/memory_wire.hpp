@@ -3,8 +3,8 @@
 
 #include <condition_variable>
 #include <deque>
-#include <limits>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,7 +48,9 @@ class PostOffice {
 class MemoryWire final : public Wire {
  public:
   MemoryWire(PostOffice& office, std::uint32_t own) : office_(office), own_(own) {}
-  void send(std::uint32_t to, std::vector<std::byte> bytes) override { office_.post(to, {own_, std::move(bytes), false}); }
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override {
+    office_.post(to, {own_, std::move(bytes), false});
+  }
   std::optional<Letter> receive(WireClock::time_point until) override { return office_.take(own_, until); }
 
  private:

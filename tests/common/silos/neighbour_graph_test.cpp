@@ -80,7 +80,8 @@ TEST(NeighbourGraph, IsSymmetricAndRegularWhoeverTakesPart) {
   ASSERT_LT(graph.degree(), some.size() - 1);
   for (const std::uint32_t one : some) {
     EXPECT_EQ(graph.neighbours(one).size(), graph.degree());
-    for (const std::uint32_t other : some) EXPECT_EQ(graph.are_neighbours(one, other), graph.are_neighbours(other, one));
+    for (const std::uint32_t other : some)
+      EXPECT_EQ(graph.are_neighbours(one, other), graph.are_neighbours(other, one));
   }
 }
 

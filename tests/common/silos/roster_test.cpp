@@ -19,7 +19,8 @@ std::string member(const std::string& section, const std::string& name, char dig
 }
 
 const std::string kHead = "dim = 768\nclasses = 10\n";
-const std::string kParties = member("coordinator", "hub", '0') + member("silo.1", "north", '1') + member("silo.2", "s-2", '2');
+const std::string kParties =
+    member("coordinator", "hub", '0') + member("silo.1", "north", '1') + member("silo.2", "s-2", '2');
 
 std::string refusal(const std::string& text) {
   try {
@@ -65,7 +66,8 @@ TEST(Roster, FaultsAreNamed) {
   EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '1')), HasSubstr("key of \"d\" is there twice"));
   EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "a b", '4')), HasSubstr("a name is"));
   EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", 'X')), HasSubstr("64 hex digits"));
-  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '4') + "mail = \"x\"\n"), HasSubstr("'mail' is unknown"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '4') + "mail = \"x\"\n"),
+              HasSubstr("'mail' is unknown"));
   EXPECT_THAT(refusal(kHead + member("coordinator", "hub", '0') + member("silo.1", "a", '1')), HasSubstr("at least 2"));
   EXPECT_THAT(refusal("dim = [1, 2]\n"), HasSubstr("one value"));
 }
