@@ -31,7 +31,7 @@ constexpr int kEndTag = 2;   // the sender's party has ended
 constexpr int kBeatTag = 3;  // the coordinator's postman is there
 constexpr auto kBeat = std::chrono::seconds(5);
 constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's postman is taken for lost
-constexpr auto kGrace = std::chrono::seconds(3);     // for a party to end when the coordinator has
+constexpr auto kGrace = std::chrono::seconds(1);     // for a party to end when the coordinator has
 constexpr auto kFarewellTime = std::chrono::seconds(10);
 // What waits for a party, or for a postman that does not take it.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;

