@@ -93,6 +93,9 @@ class ChargedRun {
   /// What names the round that was begun last in this run: "gradient/3". The same on every rank.
   std::string label_of_begun(const PlannedRelease& planned) const;
 
+  /// From here on charges say who makes the noise.
+  void set_silos(const LedgerSilos& silos) { silos_ = silos; }
+
   /// The key's stream of that purpose and context.
   RandomStream stream(std::string_view purpose, const std::string& context) const;
 
@@ -113,6 +116,7 @@ class ChargedRun {
   LedgerContext context_;
   std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;
   std::string current_;          // what was begun last: its round is not yet charged
+  std::optional<LedgerSilos> silos_;
   bool has_new_sample_ = false;  // some round took a sample that no run had drawn before
 };
 

@@ -9,6 +9,7 @@
 #include "dpreduce/aggregator/selection_sampler.hpp"
 #include "dpreduce/aggregator/utility_range.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/transport/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,6 +65,14 @@ void Releaser::share_noise(NoiseShares shares) {
   shares_ = shares;
 }
 
+// Who is left to make the next release, for its charge. On the coordinator.
+void Releaser::note_silos() {
+  if (ranks_.silos() == nullptr || !ranks_.is_coordinator()) return;
+  const SiloTerms& terms = ranks_.silos()->terms();
+  run_->set_silos({shares_ ? NoiseSource::kDistributed : NoiseSource::kCentral,
+                   ranks_.silos()->coordinator()->left().size(), terms.threshold, terms.colluding});
+}
+
 std::string Releaser::fingerprint(std::string_view name, const Statistic& local) {
   return shares_ ? nothing_of_the_data() : run_->fingerprint(ranks_, name, local);
 }
@@ -76,6 +85,7 @@ Release Releaser::release(std::string_view name, Statistic local) {
   const std::string whole = fingerprint(name, local);
   std::string id;
   ranks_.together([&] {
+    note_silos();
     if (ranks_.is_coordinator()) id = run_->charge(planned, whole);
   });
   return noised_sum(&planned, id, std::move(local));
@@ -172,6 +182,7 @@ PartRelease Releaser::release_in_parts(std::string_view name, std::span<std::uin
   std::string id;
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
+    note_silos();
     id = run_->charge(planned, shares_ ? nothing_of_the_data() : hex_words(digest));
   });
   if (shares_) {
@@ -228,7 +239,9 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
                       "and sensitivity down",
                       selection.name));
     }
-    if (run_) id = run_->charge(selection, whole);
+    if (!run_) return;
+    note_silos();
+    id = run_->charge(selection, whole);
   });
 
   ranks_.sum_to_coordinator(local.words());

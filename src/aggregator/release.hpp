@@ -122,6 +122,7 @@ class Releaser {
   Selection select(const PlannedSelection& selection, Statistic local);
 
  private:
+  void note_silos();
   std::string fingerprint(std::string_view name, const Statistic& local);
   Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
   std::vector<std::uint64_t> choose(const PlannedSelection& selection, const std::string& id,

@@ -84,8 +84,8 @@ void check_labels(WorkerRows& rows, const FitOptions& options) {
 
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
   if (options.public_x.empty()) return std::nullopt;
-  std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks,
-                                                    RowsOfSilos::kCoordinator);
+  std::optional<WorkerRows> rows =
+      open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
   ranks.together([&] {
     if (rows->dim() == dim) return;
     throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",

@@ -56,8 +56,8 @@ class SilosTest : public testing::Test {
     std::string x = " --train-x";
     std::string y = " --train-y";
     for (const std::size_t silo : silos) {
-      x += " " + (*data_ / numbered("x", silo));
-      y += " " + (*data_ / numbered("y", silo));
+      x += fmt::format(" {}", *data_ / numbered("x", silo));
+      y += fmt::format(" {}", *data_ / numbered("y", silo));
     }
     const ProgramRun run =
         run_program(words("fit --classes 3 --out plain.safetensors --ledger plain.jsonl " + options + x + y),
@@ -310,7 +310,11 @@ TEST_F(SilosTest, DistributedNoiseIsReleasedAndToldWithItsShares) {
   EXPECT_EQ(noise["shares_at_least"], 2);
   EXPECT_EQ(noise["shares_in_last_sum"], 3);
   EXPECT_TRUE(report()["private"]);
-  EXPECT_EQ(lines_of(read_bytes(folder_ / "ledger.jsonl")).size(), 1u);
+  const std::vector<std::string> ledger = lines_of(read_bytes(folder_ / "ledger.jsonl"));
+  ASSERT_EQ(ledger.size(), 1u);
+  EXPECT_THAT(ledger[0], HasSubstr(R"("silos":{"noise":"distributed","left":4,"threshold":3,"colluding":1})"));
+  const ProgramRun shown = run_program(words("ledger show --ledger ledger.jsonl"), {.folder = folder_.path()});
+  EXPECT_THAT(shown.out, HasSubstr("among silos: noise distributed, 4 left when charged, at least 3"));
 }
 
 }  // namespace
