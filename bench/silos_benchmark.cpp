@@ -17,16 +17,13 @@ void set_rate(benchmark::State& state) {
 
 // One piece under the masks of so many neighbours and its own.
 void masks(benchmark::State& state) {
-  std::vector<MaskStream> streams;
+  MaskStreams streams;
   for (std::int64_t mask = 0; mask <= state.range(0); ++mask) {
-    streams.emplace_back(SecretVector<std::byte>(32, static_cast<std::byte>(mask)), MaskSign::kAdd);
+    streams.add(SecretVector<std::byte>(32, static_cast<std::byte>(mask)), MaskSign::kAdd);
   }
   std::vector<std::uint64_t> piece(kWordsPerPiece, 1);
-  constexpr std::size_t kPart = std::size_t{1} << 14;
   for (auto _ : state) {
-    for (std::size_t first = 0; first < piece.size(); first += kPart) {
-      for (MaskStream& stream : streams) stream.apply(first, std::span(piece).subspan(first, kPart));
-    }
+    streams.apply(0, piece);
     benchmark::DoNotOptimize(piece.data());
   }
   set_rate(state);

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "dpreduce/randomness/block_source.hpp"
 #include "dpreduce/randomness/secure_bytes.hpp"
@@ -16,17 +18,31 @@ namespace dpreduce {
 
 enum class MaskSign { kAdd, kSubtract };
 
-class MaskStream {
+/// All masks that one party has on one statistic. The streams of OpenSSL's AES are the reference; where the processor
+/// has vector AES (kernels/counter_streams.hpp) the same bits come from there.
+class MaskStreams {
  public:
-  /// Precondition (asserted): |key| = 32. Errors: EntropyFailure.
-  MaskStream(std::span<const std::byte> key, MaskSign sign);
+  MaskStreams();
+  MaskStreams(MaskStreams&&) noexcept;
+  MaskStreams& operator=(MaskStreams&&) noexcept;
+  ~MaskStreams();
 
-  /// words +-= the stream's words first_word, first_word + 1, ...  Cost: AES-256-CTR at about 5 GB/s a core.
+  /// One more. Precondition (asserted): |key| = 32. Errors: EntropyFailure.
+  void add(std::span<const std::byte> key, MaskSign sign);
+
+  /// words +-= every stream's words first_word, first_word + 1, ...
   void apply(std::uint64_t first_word, std::span<std::uint64_t> words);
+  /// The same, by the reference alone.
+  void apply_reference(std::uint64_t first_word, std::span<std::uint64_t> words);
 
  private:
-  AesBlockSource blocks_;
-  MaskSign sign_;
+  struct Stream {
+    AesBlockSource blocks;
+    MaskSign sign;
+  };
+  struct Schedules;  // of the vector kernel; overwritten when they go
+  std::vector<Stream> streams_;
+  std::unique_ptr<Schedules> schedules_;  // none without the instructions
 };
 
 }  // namespace dpreduce

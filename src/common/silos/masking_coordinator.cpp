@@ -169,27 +169,23 @@ SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const 
 
 void MaskingCoordinator::add_sum_to(std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(can_unmask() && values.size() == sum_.size());
-  std::vector<MaskStream> masks;
+  MaskStreams masks;
   for (const std::uint32_t silo : sharing_) {
     const SecretVector<std::byte> secret = secret_of(silo);
     if (is_summed(silo)) {
-      masks.emplace_back(self_mask_key(attempt_, silo, secret), MaskSign::kSubtract);
+      masks.add(self_mask_key(attempt_, silo, secret), MaskSign::kSubtract);
       continue;
     }
     const AgreementKey lost = AgreementKey::of_secret(std::span<const std::byte, 32>(secret));
     for (const std::uint32_t neighbour : graph_->neighbours(silo)) {
       if (!is_summed(neighbour)) continue;
       // The neighbour added it where its own number is the smaller one.
-      masks.emplace_back(pair_mask_key(attempt_, silo, neighbour, lost, advertisements_.at(neighbour).mask_key),
-                         neighbour < silo ? MaskSign::kSubtract : MaskSign::kAdd);
+      masks.add(pair_mask_key(attempt_, silo, neighbour, lost, advertisements_.at(neighbour).mask_key),
+                neighbour < silo ? MaskSign::kSubtract : MaskSign::kAdd);
     }
   }
-  constexpr std::size_t kPart = std::size_t{1} << 14;
-  for (std::size_t first = 0; first < sum_.size(); first += kPart) {
-    const auto part = std::span(sum_).subspan(first, std::min(kPart, sum_.size() - first));
-    for (MaskStream& mask : masks) mask.apply(first, part);
-    for (std::size_t w = 0; w < part.size(); ++w) values[first + w] += part[w];
-  }
+  masks.apply(0, sum_);
+  for (std::size_t w = 0; w < sum_.size(); ++w) values[w] += sum_[w];
   cleanse(sum_.data(), sum_.size() * sizeof(std::uint64_t));
 }
 

@@ -114,23 +114,16 @@ void MaskingSilo::take_delivery(PayloadReader& delivery) {
     const Share of_mask_key = read_share(reader, self_.number);
     cleanse(plain.data(), plain.size());
     held_.emplace(neighbour, HeldShares{of_self_mask, of_mask_key});
-    masks_.emplace_back(pair_mask_key(attempt_, self_.number, neighbour, mask_key_, neighbour_keys_.at(neighbour)),
-                        self_.number < neighbour ? MaskSign::kAdd : MaskSign::kSubtract);
+    masks_.add(pair_mask_key(attempt_, self_.number, neighbour, mask_key_, neighbour_keys_.at(neighbour)),
+               self_.number < neighbour ? MaskSign::kAdd : MaskSign::kSubtract);
   }
   delivery.end();
-  masks_.emplace_back(self_mask_key(attempt_, self_.number, self_secret_), MaskSign::kAdd);
+  masks_.add(self_mask_key(attempt_, self_.number, self_secret_), MaskSign::kAdd);
 }
 
 void MaskingSilo::mask(std::uint64_t first_word, std::span<std::uint64_t> words) {
   DPREDUCE_ASSERT(state_ == State::kMasking);
-  // In parts that stay in the second-level cache while all masks go over them.
-  constexpr std::size_t kPart = std::size_t{1} << 14;
-  while (!words.empty()) {
-    const auto part = words.first(std::min(kPart, words.size()));
-    for (MaskStream& mask : masks_) mask.apply(first_word, part);
-    first_word += part.size();
-    words = words.subspan(part.size());
-  }
+  masks_.apply(first_word, words);
 }
 
 std::vector<std::byte> MaskingSilo::take_unmask(PayloadReader& unmask) {
@@ -151,7 +144,7 @@ std::vector<std::byte> MaskingSilo::take_unmask(PayloadReader& unmask) {
     reveal.u32(silo).u32(static_cast<std::uint32_t>(is_summed ? SecretKind::kSelfMask : SecretKind::kMaskKey));
     write(reveal, is_summed ? shares.self_mask : shares.mask_key);
   }
-  masks_.clear();
+  masks_ = MaskStreams();
   held_.clear();
   return reveal.take();
 }

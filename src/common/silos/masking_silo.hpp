@@ -63,7 +63,7 @@ class MaskingSilo {
   std::map<std::uint32_t, PublicKey> neighbour_keys_;
   std::map<std::uint32_t, HeldShares> held_;
   std::vector<std::uint32_t> sharing_;  // U2
-  std::vector<MaskStream> masks_;
+  MaskStreams masks_;
 };
 
 }  // namespace dpreduce

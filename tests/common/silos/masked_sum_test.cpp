@@ -14,16 +14,43 @@
 namespace dpreduce {
 namespace {
 
-TEST(MaskStream, IsTheSameAtAnyPlaceAndInAnyParts) {
-  const SecretVector<std::byte> key(32, std::byte{9});
-  std::vector<std::uint64_t> whole(5000, 0);
-  MaskStream(key, MaskSign::kAdd).apply(0, whole);
-  std::vector<std::uint64_t> parts(5000, 0);
-  MaskStream stream(key, MaskSign::kSubtract);
-  for (std::size_t first = 0; first < parts.size(); first += 777) {
-    stream.apply(first, std::span(parts).subspan(first, std::min<std::size_t>(777, parts.size() - first)));
+// Whole, in parts of odd lengths, and by the reference: the same words. Counters pass 2^8 and 2^16 on the way.
+TEST(MaskStreams, AreTheSameAtAnyPlaceInAnyPartsAndByAnyInstructions) {
+  constexpr std::size_t kWords = 140000;
+  MaskStreams masks;
+  masks.add(SecretVector<std::byte>(32, std::byte{9}), MaskSign::kAdd);
+  masks.add(SecretVector<std::byte>(32, std::byte{1}), MaskSign::kSubtract);
+  masks.add(SecretVector<std::byte>(32, std::byte{200}), MaskSign::kAdd);
+  std::vector<std::uint64_t> reference(kWords, 5);
+  masks.apply_reference(0, reference);
+  std::vector<std::uint64_t> whole(kWords, 5);
+  masks.apply(0, whole);
+  EXPECT_EQ(whole, reference);
+  for (const std::size_t length : {777UL, 1UL << 14}) {
+    std::vector<std::uint64_t> parts(kWords, 5);
+    for (std::size_t first = 0; first < parts.size(); first += length) {
+      masks.apply(first, std::span(parts).subspan(first, std::min(length, parts.size() - first)));
+    }
+    EXPECT_EQ(parts, reference);
   }
-  for (std::size_t w = 0; w < whole.size(); ++w) EXPECT_EQ(whole[w] + parts[w], 0U);
+  std::vector<std::uint64_t> far(200, 0);
+  std::vector<std::uint64_t> far_reference(200, 0);
+  masks.apply(std::uint64_t{1} << 39, far);
+  masks.apply_reference(std::uint64_t{1} << 39, far_reference);
+  EXPECT_EQ(far, far_reference);
+}
+
+TEST(MaskStreams, CancelWithTheOtherSign) {
+  MaskStreams here;
+  MaskStreams there;
+  here.add(SecretVector<std::byte>(32, std::byte{9}), MaskSign::kAdd);
+  there.add(SecretVector<std::byte>(32, std::byte{9}), MaskSign::kSubtract);
+  std::vector<std::uint64_t> words(1000, 3);
+  here.apply(128, words);
+  EXPECT_NE(words, std::vector<std::uint64_t>(1000, 3));
+  there.apply(128, words);
+  EXPECT_EQ(words, std::vector<std::uint64_t>(1000, 3));
+  EXPECT_THROW(here.add(SecretVector<std::byte>(31), MaskSign::kAdd), std::logic_error);
 }
 
 TEST(MaskedSum, IsTheSumForAnyNumberOfSilos) {
