@@ -313,7 +313,7 @@ TEST_F(CommandsTest, EveryHelpHasAnExample) {
   EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
   for (const std::string command :
        {"fit", "predict", "evaluate", "privacy calibrate", "privacy convert", "privacy compose", "privacy split",
-        "privacy explain", "ledger show", "ledger verify", "synth", "synth sanitize", "inspect", "bench gram",
+        "privacy explain", "ledger show", "ledger verify", "synth", "synth sanitize", "inspect", "keygen", "bench gram",
         "bench noise", "bench reduce", "bench round"}) {
     const ProgramRun help = succeed(command + " --help");
     EXPECT_THAT(help.out, HasSubstr("Examples:"));
