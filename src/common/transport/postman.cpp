@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <optional>
 #include <vector>
 
@@ -33,9 +34,10 @@ constexpr auto kBeat = std::chrono::seconds(5);
 constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's postman is taken for lost
 constexpr auto kGrace = std::chrono::seconds(1);     // for a party to end when the coordinator has
 constexpr auto kFarewellTime = std::chrono::seconds(10);
-// What waits for a party, or for a postman that does not take it.
+// What waits for a party, and for all other postmen: then nothing more is taken in, until a peer that takes nothing for
+// kSilence is taken for lost.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;
-constexpr std::size_t kMostForPeer = std::size_t{256} << 20;
+constexpr std::size_t kMostForPeers = std::size_t{256} << 20;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 18;
 constexpr int kLongestNapMicroseconds = 1000;
 
@@ -48,7 +50,6 @@ class Postman {
     MPI_Comm_set_errhandler(job_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(job_, &rank_);
     MPI_Comm_size(job_, &size_);
-    waiting_for_.resize(static_cast<std::size_t>(size_), 0);
     has_ended_.resize(static_cast<std::size_t>(size_), false);
     const EnvelopeHeader greeting{static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(size_), 0};
     queue_bytes(&greeting, sizeof(greeting));
@@ -61,6 +62,7 @@ class Postman {
     int nap = 1;
     while (!is_over()) {
       bool moved = test_sends();
+      give_up_on_the_stuck();
       if (is_party_there_) moved |= read_from_party();
       moved |= receive_from_peers(heard);
       moved |= write_to_party();
@@ -87,6 +89,7 @@ class Postman {
   struct Outgoing {
     int to;
     std::vector<std::byte> bytes;
+    Clock::time_point posted;
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
@@ -100,11 +103,12 @@ class Postman {
   void wait_a_moment(int microseconds) {
     pollfd ready{socket_, static_cast<short>(POLLIN | (for_party_.empty() ? 0 : POLLOUT)), 0};
     const timespec time{0, microseconds * 1000L};
-    const nfds_t watched = is_party_there_ && !is_socket_closed_ && outgoing_bytes_ < kMostForPeer ? 1 : 0;
+    const nfds_t watched = is_party_there_ && !is_socket_closed_ && outgoing_bytes_ < kMostForPeers ? 1 : 0;
     ::ppoll(&ready, watched, &time, nullptr);
   }
 
   void queue_bytes(const void* bytes, std::size_t length) {
+    if (!is_party_there_) return;
     const std::byte* from = static_cast<const std::byte*>(bytes);
     for_party_.emplace_back(from, from + length);
     for_party_bytes_ += length;
@@ -133,7 +137,7 @@ class Postman {
   }
 
   bool read_from_party() {
-    if (outgoing_bytes_ >= kMostForPeer || is_socket_closed_) return false;
+    if (outgoing_bytes_ >= kMostForPeers || is_socket_closed_) return false;
     const std::size_t had = come_.size();
     come_.resize(had + kReadAtOnce);
     const ssize_t got = ::recv(socket_, come_.data() + had, kReadAtOnce, MSG_DONTWAIT);
@@ -159,19 +163,11 @@ class Postman {
 
   void send_to_peer(int to, std::vector<std::byte> bytes) {
     if (to < 0 || to >= size_ || to == rank_ || has_ended_[static_cast<std::size_t>(to)]) return;
-    std::size_t& waiting = waiting_for_[static_cast<std::size_t>(to)];
-    if (waiting + bytes.size() > kMostForPeer / 2) {  // it takes nothing any more
-      has_ended_[static_cast<std::size_t>(to)] = true;
-      tell_farewell(to);
-      return;
-    }
-    waiting += bytes.size();
     outgoing_bytes_ += bytes.size();
-    outgoing_.push_back({to, std::move(bytes)});
+    outgoing_.push_back({to, std::move(bytes), Clock::now()});
     Outgoing& message = outgoing_.back();
     if (MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, to, kMessageTag, job_,
                   &message.request) != MPI_SUCCESS) {
-      waiting -= message.bytes.size();
       outgoing_bytes_ -= message.bytes.size();
       outgoing_.pop_back();
     }
@@ -190,12 +186,27 @@ class Postman {
         ++message;
         continue;
       }
-      waiting_for_[static_cast<std::size_t>(message->to)] -= message->bytes.size();
       outgoing_bytes_ -= message->bytes.size();
       message = outgoing_.erase(message);
       moved = true;
     }
     return moved;
+  }
+
+  // Whoever takes nothing must not keep the others from getting anything.
+  void give_up_on_the_stuck() {
+    if (outgoing_bytes_ < kMostForPeers || Clock::now() - outgoing_.front().posted < kSilence) return;
+    const int peer = outgoing_.front().to;
+    has_ended_[static_cast<std::size_t>(peer)] = true;
+    tell_farewell(peer);
+    for (auto message = outgoing_.begin(); message != outgoing_.end();) {
+      const auto next = std::next(message);
+      if (message->to == peer) {
+        outgoing_bytes_ -= message->bytes.size();
+        abandoned_.splice(abandoned_.end(), outgoing_, message);
+      }
+      message = next;
+    }
   }
 
   // Whether something came. `heard`: when the coordinator's postman was there last.
@@ -216,7 +227,7 @@ class Postman {
         has_ended_[static_cast<std::size_t>(from)] = true;
         tell_farewell(from);
         if (from == 0) coordinator_has_ended_ = true;
-      } else if (status.MPI_TAG == kMessageTag && bytes.size() <= kLargestFrame) {
+      } else if (status.MPI_TAG == kMessageTag && bytes.size() <= kLargestFrame && is_party_there_) {
         const EnvelopeHeader header{static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(bytes.size()), 0};
         queue_bytes(&header, sizeof(header));
         for_party_bytes_ += bytes.size();
@@ -265,7 +276,7 @@ class Postman {
     const auto until = Clock::now() + kFarewellTime;
     Clock::time_point heard;
     int is_done = 0;
-    if (outgoing_.empty() && MPI_Ibarrier(job_, &all) == MPI_SUCCESS) {
+    if (outgoing_.empty() && abandoned_.empty() && MPI_Ibarrier(job_, &all) == MPI_SUCCESS) {
       while (is_done == 0 && Clock::now() < until) {
         if (MPI_Test(&all, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
         receive_from_peers(heard);
@@ -289,10 +300,10 @@ class Postman {
   std::deque<std::vector<std::byte>> for_party_;  // what waits for it
   std::size_t for_party_bytes_ = 0;
   std::size_t written_ = 0;  // of the first
-  std::deque<Outgoing> outgoing_;
+  std::list<Outgoing> outgoing_;
   std::size_t outgoing_bytes_ = 0;
-  std::vector<std::size_t> waiting_for_;  // bytes, of each peer
-  std::vector<bool> has_ended_;           // peers whose party has
+  std::list<Outgoing> abandoned_;  // to lost peers: MPI may still read them
+  std::vector<bool> has_ended_;    // peers whose party has
   bool is_party_there_ = true;
   bool has_exited_ = false;
   bool is_socket_closed_ = false;
