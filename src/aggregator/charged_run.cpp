@@ -136,6 +136,7 @@ LedgerEntry ChargedRun::entry_of(const std::string& label, const std::string& fi
   entry.config_digest = context_.config_digest;
   entry.data_digest = hex(data_digest);
   entry.version = context_.version;
+  entry.silos = silos_;
   return entry;
 }
 

@@ -96,6 +96,12 @@ class ChargedRun {
   /// they do is nobody's business.
   std::string charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint);
 
+  /// What names the round that was begun last in this run: "gradient/3". The same on every rank.
+  std::string label_of_begun(const PlannedRelease& planned) const;
+
+  /// From here on charges say who makes the noise.
+  void set_silos(const LedgerSilos& silos) { silos_ = silos; }
+
   /// The key's stream of that purpose and context.
   RandomStream stream(std::string_view purpose, const std::string& context) const;
 
@@ -104,7 +110,6 @@ class ChargedRun {
   std::uint64_t rounds_left(const std::string& name, std::uint64_t planned_rounds) const;
   LedgerEntry entry_of(const std::string& label, const std::string& fingerprint) const;
   LedgerEntry entry_of(const PlannedRelease& planned, const std::string& fingerprint) const;
-  std::string label_of_begun(const PlannedRelease& planned) const;
   std::string append(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
   std::string charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
   Spending remaining() const;
@@ -117,6 +122,7 @@ class ChargedRun {
   LedgerContext context_;
   std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;
   std::string current_;          // what was begun last: its round is not yet charged
+  std::optional<LedgerSilos> silos_;
   bool has_new_sample_ = false;  // some round took a sample that no run had drawn before
 };
 

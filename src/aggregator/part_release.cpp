@@ -20,6 +20,11 @@ PartRelease::PartRelease(Communicator& ranks) : ranks_(ranks) {}
 PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret)
     : ranks_(ranks), planned_(std::move(planned)), secret_(std::move(secret)) {}
 
+PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret, NoiseShares shares)
+    : PartRelease(ranks, std::move(planned), std::move(secret)) {
+  shares_ = shares;
+}
+
 std::vector<std::pair<std::size_t, ReleasedBlock>> PartRelease::sum(std::string_view block,
                                                                     std::span<const Part> parts) {
   const std::string name(block);
@@ -34,9 +39,10 @@ std::vector<std::pair<std::size_t, ReleasedBlock>> PartRelease::sum(std::string_
     const auto stream_of = [&](const std::string& context) {
       return secret_->stream("noise", std::as_bytes(std::span(context)));
     };
+    const PlannedBlock drawn = shares_ ? shares_->share_of(*planned) : *planned;
     for (const Part& part : parts) {
-      if (part.owner != ranks_.rank()) continue;
-      add_noise(stream_of, *planned, name, fmt::format("{}", part.number), part.local);
+      if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
+      add_noise(stream_of, drawn, name, fmt::format("{}", part.number), part.local);
     }
   });
   std::vector<std::pair<std::size_t, ReleasedBlock>> owned;

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "dpreduce/aggregator/noise_shares.hpp"
 #include "dpreduce/aggregator/released_block.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
@@ -32,8 +33,10 @@ class PartRelease {
  public:
   /// Without noise: for comparison only.
   explicit PartRelease(Communicator& ranks);
-  /// Of a release that has been charged, with the noise of its `secret`, the same on every rank.
+  /// Of a release that has been charged, with the noise of its `secret`, the same on every rank that owns parts.
   PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret);
+  /// The same where each silo adds its share (noise_shares.hpp), drawn from the stream of its own `secret`.
+  PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret, NoiseShares shares);
 
   /// The standard deviation of that block's noise; 0 without noise.
   double sigma(std::string_view block) const { return planned_ ? planned_->block(block).sigma : 0.0; }
@@ -54,6 +57,7 @@ class PartRelease {
   Communicator& ranks_;
   std::optional<PlannedRelease> planned_;
   std::optional<NoiseKey> secret_;
+  std::optional<NoiseShares> shares_;
   std::set<std::pair<std::string, std::size_t>> made_;
   std::map<std::string, std::uint64_t> elements_made_;
 };

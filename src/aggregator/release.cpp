@@ -9,6 +9,7 @@
 #include "dpreduce/aggregator/selection_sampler.hpp"
 #include "dpreduce/aggregator/utility_range.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/transport/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
@@ -33,6 +34,18 @@ std::string hex_words(std::span<const std::uint64_t> words) {
   return text;
 }
 
+// In the place of a fingerprint where there may be none.
+std::string nothing_of_the_data() {
+  std::array<std::uint64_t, 2> words{};
+  secure_bytes(std::as_writable_bytes(std::span(words)));
+  return hex_words(words);
+}
+
+// Silos that share a seed still draw shares of their own, another in every round.
+std::string share_id(int silo, const std::string& round) {
+  return fmt::format("silo {}/{}", silo, round);
+}
+
 }  // namespace
 
 std::span<const std::uint64_t> Selection::of_group(std::size_t group) const {
@@ -47,14 +60,32 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging c
   run_.emplace(std::move(plan), std::move(key), std::move(charging), std::move(context));
 }
 
+void Releaser::share_noise(NoiseShares shares) {
+  DPREDUCE_ASSERT(ranks_.silos() != nullptr && shares.honest >= 1);
+  shares_ = shares;
+}
+
+// Who is left to make the next release, for its charge. On the coordinator.
+void Releaser::note_silos() {
+  if (ranks_.silos() == nullptr || !ranks_.is_coordinator()) return;
+  const SiloTerms& terms = ranks_.silos()->terms();
+  run_->set_silos({shares_ ? NoiseSource::kDistributed : NoiseSource::kCentral,
+                   ranks_.silos()->coordinator()->left().size(), terms.threshold, terms.colluding});
+}
+
+std::string Releaser::fingerprint(std::string_view name, const Statistic& local) {
+  return shares_ ? nothing_of_the_data() : run_->fingerprint(ranks_, name, local);
+}
+
 Release Releaser::release(std::string_view name, Statistic local) {
   if (!run_) return noised_sum(nullptr, {}, std::move(local));
   const PlannedRelease& planned = run_->plan().release(name);
   DPREDUCE_ASSERT(!planned.is_sampled());
   run_->begin(planned);
-  const std::string whole = run_->fingerprint(ranks_, name, local);
+  const std::string whole = fingerprint(name, local);
   std::string id;
   ranks_.together([&] {
+    note_silos();
     if (ranks_.is_coordinator()) id = run_->charge(planned, whole);
   });
   return noised_sum(&planned, id, std::move(local));
@@ -93,9 +124,11 @@ Release Releaser::release_of_sample(std::string_view name, const StatisticOfSamp
 Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local) {
   if (planned != nullptr) {
     ranks_.together([&] {
-      if (!ranks_.is_coordinator()) return;
+      if (ranks_.is_coordinator() == shares_.has_value()) return;
+      const std::string noise_id = shares_ ? share_id(ranks_.rank(), run_->label_of_begun(*planned)) : id;
       for (const PlannedBlock& block : planned->blocks) {
-        add_noise([&](const std::string& context) { return run_->stream("noise", context); }, block, id, block.name,
+        add_noise([&](const std::string& context) { return run_->stream("noise", context); },
+                  shares_ ? shares_->share_of(block) : block, noise_id, block.name,
                   local.block(local.index_of(block.name)));
       }
     });
@@ -178,13 +211,25 @@ PartRelease Releaser::release_in_parts(std::string_view name, std::span<std::uin
   if (!run_) return PartRelease(ranks_);
   const PlannedRelease& planned = run_->plan().release(name);
   run_->begin(planned);
-  ranks_.sum_to_coordinator(digest);
+  if (!shares_) ranks_.sum_to_coordinator(digest);
   std::string id;
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
-    id = run_->charge(planned, hex_words(digest));
+    note_silos();
+    id = run_->charge(planned, shares_ ? nothing_of_the_data() : hex_words(digest));
   });
-  const SecretVector<std::byte> secret = run_->shared_secret(ranks_, "noise of parts", id);
+  if (shares_) {
+    SecretVector<std::byte> own(32);
+    run_->stream("noise of parts", share_id(ranks_.rank(), run_->label_of_begun(planned))).fill(own);
+    return PartRelease(ranks_, planned, NoiseKey::from_bytes(std::span<const std::byte, 32>(own)), *shares_);
+  }
+  // Who owns no part draws no noise, and has no business with its secret.
+  SecretVector<std::byte> secret(32);
+  if (ranks_.owners() > 1) {
+    secret = run_->shared_secret(ranks_, "noise of parts", id);
+  } else if (ranks_.is_coordinator()) {
+    run_->stream("noise of parts", id).fill(secret);
+  }
   return PartRelease(ranks_, planned, NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)));
 }
 
@@ -227,7 +272,9 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
                       "and sensitivity down",
                       selection.name));
     }
-    if (run_) id = run_->charge(selection, whole);
+    if (!run_) return;
+    note_silos();
+    id = run_->charge(selection, whole);
   });
 
   ranks_.sum_to_coordinator(local.words());

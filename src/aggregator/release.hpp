@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "dpreduce/aggregator/charged_run.hpp"
+#include "dpreduce/aggregator/noise_shares.hpp"
 #include "dpreduce/aggregator/part_release.hpp"
 #include "dpreduce/aggregator/released_block.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
@@ -52,6 +53,11 @@ class Releaser {
 
   /// With the noise of `plan`, drawn from `key`, each release charged as `charging` says.
   Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context);
+
+  /// From here on noise is each silo's share of it, none the coordinator's, which never sees a sum without. Before the
+  /// first release, on every rank of a run among silos. Each draws from a key of its own; no statistic has a fingerprint
+  /// then, for it would tell the coordinator something of the exact sum: replay is out of the question.
+  void share_noise(NoiseShares shares);
 
   /// The noised sum over ranks of every rank's statistic `local`, at the coordinator:
   ///
@@ -128,12 +134,15 @@ class Releaser {
   Selection select(const PlannedSelection& selection, Statistic local);
 
  private:
+  void note_silos();
+  std::string fingerprint(std::string_view name, const Statistic& local);
   Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
   std::vector<std::uint64_t> choose(const PlannedSelection& selection, const std::string& id,
                                     std::span<const std::int64_t> utilities) const;
 
   Communicator& ranks_;
   std::optional<ChargedRun> run_;
+  std::optional<NoiseShares> shares_;
 };
 
 }  // namespace dpreduce

@@ -24,5 +24,6 @@ void run_command(const PartitionOptions& options, Communicator& ranks);
 void run_command(const InspectOptions& options, Communicator& ranks);
 void run_command(const AuditOptions& options, Communicator& ranks);
 void run_command(const BenchOptions& options, Communicator& ranks);
+void run_command(const KeygenOptions& options, Communicator& ranks);
 
 }  // namespace dpreduce

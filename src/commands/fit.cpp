@@ -17,6 +17,7 @@
 #include "dpreduce/commands/fitted_classifier.hpp"
 #include "dpreduce/commands/progress.hpp"
 #include "dpreduce/commands/ranked_rows.hpp"
+#include "dpreduce/commands/silo_report.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/paths.hpp"
@@ -64,7 +65,7 @@ void check_ledger(const FitOptions& options, const FitPlan& plan) {
 
 // Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
 // release: the noise is made for one.
-void check_silos(const FitOptions& options, const Communicator& ranks) {
+void check_own_rows(const FitOptions& options, const Communicator& ranks) {
   if (options.method != Method::kFedavg || ranks.size() == 1 || paths_are_per_worker(options.train.x)) return;
   throw UsageError(
       fmt::format("--method fedavg on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
@@ -153,11 +154,19 @@ ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
 void run_command(const FitOptions& stated, Communicator& ranks) {
   Timings timings;
 
-  ranks.together([&] { check_silos(stated, ranks); });
+  ranks.together([&] {
+    check_own_rows(stated, ranks);
+    require_silos(stated, ranks);
+  });
   WorkerRows rows = open_ranked_rows(stated.train, ranks);
-  ranks.together([&] { check_labels(rows, stated); });
+  ranks.together([&] {
+    check_labels(rows, stated);
+    check_against_roster(stated, rows.dim());
+  });
   if (const auto tail = long_tail_of(stated); tail && !stated.dry_run) {
-    ranks.together([&] { keep_long_tail(rows, stated.classes, *tail); });
+    ranks.together([&] {
+      if (!rows.is_none()) keep_long_tail(rows, stated.classes, *tail);
+    });
   }
   std::optional<WorkerRows> candidates = open_candidates(stated, rows.dim(), ranks);
   const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
@@ -187,7 +196,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::unique_ptr<ReleaseLog> log;
   std::string key_id;
   ranks.together([&] {
-    const auto open = [&](const RowsOptions& of) { return open_rows_for(rows.dim(), of, ranks.rank(), ranks.size()); };
+    const auto open = [&](const RowsOptions& of) { return open_rows_of_rank(of, rows.dim(), ranks); };
     if (!options.test.x.empty()) test_rows.emplace(open(options.test));
     if (!options.validation.x.empty()) {
       validation_rows.emplace(open(options.validation));
@@ -208,6 +217,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     NoiseKey key = noise_key(options, ranks);
     key_id = key.id();
     releaser.emplace(make_releaser(options, plan, ranks, std::move(key), log.get()));
+    if (options.silos.is_distributed()) releaser->share_noise({honest_shares(ranks)});
   });
   timings.end_phase("open");
 
@@ -240,8 +250,12 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   timings.end_phase("write");
 
   std::optional<TestFigures> test;
-  if (test_rows) {
+  if (test_rows && ranks.silos() == nullptr) {
     test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.test.bad_rows, threads));
+    timings.end_phase("test");
+  } else if (test_rows && ranks.is_coordinator()) {
+    Communicator coordinator = Communicator::alone();
+    test.emplace(evaluate_on_ranks(coordinator, classifier, *test_rows, options.test.bad_rows, threads));
     timings.end_phase("test");
   }
 
@@ -250,6 +264,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
     if (run.prototypes() != nullptr) report["prototypes"] = prototypes_json(*run.prototypes());
     if (stated.method == Method::kPrototypes) report["adaptive"] = adaptive_json(options);
+    if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
     if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
     if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
     if (outputs->report) {

@@ -20,6 +20,7 @@ void check_public_dim(const WorkerRows& rows, const FitOptions& options, std::si
 }  // namespace
 
 void check_labels(WorkerRows& rows, const FitOptions& options) {
+  if (rows.is_none()) return;
   const std::string& files = options.train.y.front();
   const std::size_t columns = rows.labels().columns();
   if (columns == 1 && options.max_labels) {
@@ -43,7 +44,8 @@ void check_labels(WorkerRows& rows, const FitOptions& options) {
 
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks) {
   if (options.center != Centering::kPublic && (options.pca == 0 || options.public_x.empty())) return std::nullopt;
-  std::optional<WorkerRows> rows = open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks);
+  std::optional<WorkerRows> rows =
+      open_ranked_rows({options.public_x, {}, options.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
   ranks.together([&] { check_public_dim(*rows, options, dim); });
   return rows;
 }

@@ -41,6 +41,10 @@ void print_text(const std::vector<LedgerRecord>& records) {
         "{}  {}  {}  mu {:.6g}{}{}\n", record.utc_time, entry.release_id, entry.method, entry.mu,
         entry.sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", entry.sampling_rate) : "",
         seeded);
+    if (entry.silos) {
+      fmt::print("    among silos: noise {}, {} left when charged, at least {} to the end, {} colluding\n",
+                 to_string(entry.silos->noise), entry.silos->left, entry.silos->threshold, entry.silos->colluding);
+    }
     for (const LedgerBlock& block : entry.blocks) {
       fmt::print("    {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
                  block.sensitivity, block.sigma);

@@ -4,24 +4,41 @@
 
 #include <fmt/format.h>
 
+#include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
+namespace {
 
-WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks) {
+bool has_rows(const Communicator& ranks, RowsOfSilos whose) {
+  return ranks.silos() == nullptr || ranks.is_coordinator() == (whose == RowsOfSilos::kCoordinator);
+}
+
+}  // namespace
+
+WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const Communicator& ranks) {
+  if (!has_rows(ranks, RowsOfSilos::kCoordinator)) return WorkerRows::none(dim);
+  return ranks.silos() != nullptr ? open_rows_for(dim, options, 0, 1)
+                                  : open_rows_for(dim, options, ranks.rank(), ranks.size());
+}
+
+WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, RowsOfSilos whose) {
+  const bool is_shared = ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn;
+  const bool has_some = has_rows(ranks, whose);
   std::optional<WorkerRows> rows;
   ranks.together([&] {
-    rows.emplace(WorkerRows::open(options.x, options.y, static_cast<std::size_t>(ranks.rank()),
-                                  static_cast<std::size_t>(ranks.size())));
+    if (!has_some) return;
+    rows.emplace(WorkerRows::open(options.x, options.y, is_shared ? static_cast<std::size_t>(ranks.rank()) : 0,
+                                  is_shared ? static_cast<std::size_t>(ranks.size()) : 1));
   });
-  const double dim = static_cast<double>(rows->dim());
+  const double dim = rows ? static_cast<double>(rows->dim()) : 0.0;
   const double largest = ranks.max_everywhere(dim);
   ranks.together([&] {
-    if (dim == largest) return;
+    if (!has_some || dim == largest) return;
     throw BadInput(fmt::format("{}: rows have {} features, but those of another rank have {}; all files must agree",
                                options.x.front(), dim, largest));
   });
-  return std::move(*rows);
+  return rows ? std::move(*rows) : WorkerRows::none(static_cast<std::size_t>(largest));
 }
 
 }  // namespace dpreduce

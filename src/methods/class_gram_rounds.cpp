@@ -74,7 +74,7 @@ class WatchedParts {
 void TrainingRun::release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
                                       const OnClassGram& on_gram) {
   const ReleaseRequest& request = plan_.request(name);
-  const std::size_t owners = static_cast<std::size_t>(ranks_.size());
+  const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
   const std::size_t elements = triangle_elements(lattice().dim);
   DPREDUCE_ASSERT(!watcher_ || owners == 1);
   DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0);

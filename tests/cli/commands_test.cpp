@@ -314,7 +314,7 @@ TEST_F(CommandsTest, EveryHelpHasAnExample) {
   for (const std::string command :
        {"fit", "predict", "evaluate", "privacy calibrate", "privacy convert", "privacy compose", "privacy split",
         "privacy explain", "ledger show", "ledger verify", "synth", "synth sanitize", "synth partition", "inspect",
-        "bench gram", "bench noise", "bench reduce", "bench round"}) {
+        "keygen", "bench gram", "bench noise", "bench reduce", "bench round"}) {
     const ProgramRun help = succeed(command + " --help");
     EXPECT_THAT(help.out, HasSubstr("Examples:"));
     EXPECT_THAT(help.out, HasSubstr("dpreduce " + command));

@@ -77,6 +77,11 @@ enum class Adjacency {
 /// GDP one. kZcdp: the tight zCDP conversion. kRdp: the same, since Gaussian releases have Renyi divergence alpha rho
 /// at every real order alpha, and the best order is the tight conversion's.
 enum class Accountant { kGdp, kZcdp, kRdp, kPld };
+/// Who adds noise to a sum.
+enum class NoiseSource {
+  kCentral,     ///< the coordinator, all of it
+  kDistributed  ///< each silo its share
+};
 /// How one of several candidates is chosen privately. Ledger lines name it.
 enum class SelectionMechanism { kExponential, kPermuteAndFlip };
 /// What `privacy compose` composes; each has an option of its name.
@@ -148,6 +153,10 @@ template <>
 inline constexpr std::array spellings<Accountant>{
     std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
     std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
+template <>
+inline constexpr std::array spellings<NoiseSource>{
+    std::pair{std::string_view{"central"}, NoiseSource::kCentral},
+    std::pair{std::string_view{"distributed"}, NoiseSource::kDistributed}};
 template <>
 inline constexpr std::array spellings<SelectionMechanism>{
     std::pair{std::string_view{"exponential"}, SelectionMechanism::kExponential},

@@ -92,6 +92,36 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
 }
 
+// A run among silos.
+void add_silos(CLI::App& app, SiloOptions& silos) {
+  app.add_flag("--secure-aggregation", silos.secure_aggregation,
+               "masked sums: rank 0 is a coordinator without rows, every other rank a silo with files of its own")
+      ->group("Silos");
+  add_count(app, "--threshold", silos.threshold, "silos that must stay to the end; default: more than two thirds")
+      ->group("Silos");
+  add_choice(app, "--noise", silos.noise,
+             "who adds it: the coordinator, which then could look at the exact sum, or every silo a share")
+      ->group("Silos");
+  add_count(app, "--colluding", silos.colluding,
+            "silos that may show the coordinator what they know, without its learning more of the others")
+      ->capture_default_str()
+      ->group("Silos");
+  app.add_option("--silo-timeout", silos.timeout_seconds, "a silo that is silent for so long is lost")
+      ->capture_default_str()
+      ->type_name("SECONDS")
+      ->group("Silos");
+  app.add_option("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")
+      ->type_name("FILE")
+      ->group("Silos");
+  app.add_option("--identity", silos.identity, "this party's, from dpreduce keygen; {rank} is replaced")
+      ->type_name("FILE")
+      ->group("Silos");
+  app.add_option("--fault", silos.fault,
+                 "in simulations: one party does something wrong, e.g. 3:kill@masked (docs/silos.md)")
+      ->type_name("SILO:KIND@MESSAGE")
+      ->group("Silos");
+}
+
 // `--epsilon 1 ... --epsilon 2`: scripts append what they change. Lists of files still add up.
 void let_the_last_word_win(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
@@ -119,6 +149,7 @@ void CommandOptions::declare(CLI::App& app) {
   declare_inspect(app);
   declare_audit(app);
   declare_bench(app);
+  declare_keygen(app);
   let_the_last_word_win(app);
 }
 
@@ -184,6 +215,7 @@ void CommandOptions::declare_fit(CLI::App& app) {
 
   fit.add_option("--out", fit_.out, "the model")->capture_default_str()->group("Output");
   fit.add_option("--report", fit_.report, "JSON report")->group("Output");
+  add_silos(fit, fit_.silos);
   add_format(fit, fit_.format);
   fit.add_flag("--dry-run", fit_.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
       ->group("Output");
@@ -199,6 +231,8 @@ void CommandOptions::declare_fit(CLI::App& app) {
       "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 1000 --center dp --mu 0.5 --report "
       "r.json\n"
       "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
+      "  mpirun -n 6 dpreduce fit --secure-aggregation --threshold 4 --train-x 'silo{rank}/x.npy' --train-y "
+      "'silo{rank}/y.npy' --classes 10 --mu 1\n"
       "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
       "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
       "  dpreduce fit --config run.toml --dry-run");
@@ -459,6 +493,17 @@ void CommandOptions::declare_bench(CLI::App& app) {
       "  mpirun -n 2 dpreduce bench round --rows 8192 --dim 1664 --classes 1000");
 }
 
+void CommandOptions::declare_keygen(CLI::App& app) {
+  CLI::App& keygen = *app.add_subcommand("keygen", "make the identity of a silo or coordinator, for --roster");
+  keygen.add_option("--out", keygen_.out, "file for the private half, 0600; never overwritten")
+      ->required()
+      ->type_name("FILE");
+  keygen.add_option("--name", keygen_.name, "for the roster")->capture_default_str();
+  add_format(keygen, keygen_.format);
+  add_config(keygen);
+  keygen.footer("Examples:\n  dpreduce keygen --out north.key --name north");
+}
+
 Command CommandOptions::chosen(const CLI::App& app) const {
   const auto got = [](const CLI::App& parent, const char* name) { return parent.got_subcommand(name); };
   const auto fit_options = [](const CLI::App& command, FitOptions options) {
@@ -488,6 +533,7 @@ Command CommandOptions::chosen(const CLI::App& app) const {
     if (got(ledger, "verify")) return ledger_verify_;
     return ledger_show_;
   }
+  if (got(app, "keygen")) return keygen_;
   const CLI::App& bench = *app.get_subcommand("bench");
   BenchOptions options = bench_;
   options.kind = *choice_of<BenchKind>(bench.get_subcommands().front()->get_name());

@@ -28,6 +28,7 @@ class CommandOptions {
   void declare_inspect(CLI::App& app);
   void declare_audit(CLI::App& app);
   void declare_bench(CLI::App& app);
+  void declare_keygen(CLI::App& app);
 
   // `privacy` has commands of its own.
   void declare_calibrate(CLI::App& privacy);
@@ -54,6 +55,7 @@ class CommandOptions {
   InspectOptions inspect_;
   AuditOptions audit_;
   BenchOptions bench_;
+  KeygenOptions keygen_;
 };
 
 }  // namespace dpreduce

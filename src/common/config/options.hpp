@@ -33,6 +33,20 @@ struct RowsOptions {
   BadRows bad_rows = BadRows::kFail;
 };
 
+/// A run among silos that do not show each other their rows or sums.
+struct SiloOptions {
+  bool secure_aggregation = false;         ///< masked sums; rank 0 is a coordinator without rows
+  std::optional<std::uint32_t> threshold;  ///< silos that must stay; empty: more than two thirds
+  std::uint32_t colluding = 0;             ///< silos that may show the coordinator what they know
+  NoiseSource noise = NoiseSource::kCentral;
+  std::string roster;            ///< who takes part; empty: identities as they come
+  std::string identity;          ///< this party's; {rank} is replaced
+  double timeout_seconds = 300;  ///< then a silent silo is lost
+  std::string fault;             ///< on purpose, in simulations; empty: none
+
+  bool is_distributed() const { return noise == NoiseSource::kDistributed; }
+};
+
 struct FitOptions {
   RowsOptions train;
   RowsOptions test;
@@ -91,6 +105,7 @@ struct FitOptions {
   std::optional<std::size_t> memory_mib;  ///< for the row buffers of a rank; empty: as the method likes it
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
+  SiloOptions silos;
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
@@ -276,6 +291,12 @@ struct BenchOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
+struct KeygenOptions {
+  std::string out;  ///< of the private half
+  std::string name = "silo";
+  OutputFormat format = OutputFormat::kText;
+};
+
 /// What to print and stop: --help or --version.
 struct PrintText {
   std::string text;
@@ -284,6 +305,6 @@ struct PrintText {
 using Command =
     std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
                  ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions, SynthOptions,
-                 SanitizeOptions, PartitionOptions, InspectOptions, AuditOptions, BenchOptions>;
+                 SanitizeOptions, PartitionOptions, InspectOptions, AuditOptions, BenchOptions, KeygenOptions>;
 
 }  // namespace dpreduce

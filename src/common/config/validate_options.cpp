@@ -32,6 +32,7 @@ constexpr std::size_t kMostSilos = std::size_t{1} << 20;
 constexpr double kHalfTurn = 180.0;  // degrees
 constexpr double kMostSeeds = 1e6;
 constexpr double kMostExpectedRows = 1e15;
+constexpr double kShortestTimeout = 0.05;
 
 void check_range(const char* option, double value, double smallest, double largest) {
   if (!(value >= smallest && value <= largest)) {
@@ -349,6 +350,60 @@ void check_checkpoint(const FitOptions& options) {
   }
 }
 
+bool has_rank(const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [](const std::string& pattern) { return pattern.find("{rank}") != std::string::npos; });
+}
+
+// What would bring one silo's rows, or the exact number of all, to the coordinator has no place among silos.
+void check_silos(const FitOptions& options) {
+  const SiloOptions& silos = options.silos;
+  if (!silos.secure_aggregation) {
+    const std::pair<const char*, bool> given[] = {
+        {"--threshold", silos.threshold.has_value()},
+        {"--roster", !silos.roster.empty()},
+        {"--identity", !silos.identity.empty()},
+        {"--fault", !silos.fault.empty()},
+        {"--noise distributed", silos.is_distributed()},
+        {"--colluding", silos.colluding > 0},
+        {"--silo-timeout", silos.timeout_seconds != SiloOptions().timeout_seconds}};
+    for (const auto& [option, is_given] : given) {
+      if (is_given) throw UsageError(fmt::format("{} goes with --secure-aggregation", option));
+    }
+    return;
+  }
+  if (!has_rank(options.train.x) || !has_rank(options.train.y)) {
+    throw UsageError(
+        "--secure-aggregation: each silo has files of its own; write {rank} in --train-x and --train-y, e.g. "
+        "'silo{rank}/x.npy'");
+  }
+  if (has_rank(options.test.x) || has_rank(options.validation.x) || has_rank(options.public_x)) {
+    throw UsageError(
+        "--secure-aggregation: the coordinator alone reads test, validation and public rows; name them without {rank}");
+  }
+  check_both_or_none("--roster", !silos.roster.empty(), "--identity", !silos.identity.empty());
+  if (!(silos.timeout_seconds >= kShortestTimeout && silos.timeout_seconds <= kMostSeconds)) {
+    throw UsageError(fmt::format("--silo-timeout {}: must be from {} to {} seconds", silos.timeout_seconds,
+                                 kShortestTimeout, kMostSeconds));
+  }
+  const auto refuse = [](bool is_given, const char* option, const char* reason) {
+    if (is_given) throw UsageError(fmt::format("{} with --secure-aggregation: {}", option, reason));
+  };
+  refuse(options.method == Method::kFedavg, "--method fedavg",
+         "its silos noise gradients of their own, which nobody adds up; leave the option out");
+  const bool may_choose_rows = options.method == Method::kPublic || options.method == Method::kPrototypes ||
+                               (options.objective == Objective::kBalanced && !options.public_x.empty());
+  refuse(silos.is_distributed() && may_choose_rows, "choosing public rows by --noise distributed",
+         "the coordinator would see the utilities of all rows; use central noise, or --method mean");
+  refuse(options.batch.has_value(), "--batch", "the coins of a sample would have to be known to every party");
+  refuse(options.resume, "--resume", "a run that has ended is begun anew, and charged anew");
+  refuse(!options.checkpoint.empty(), "--checkpoint", "a run that has ended is begun anew, and charged anew");
+  refuse(silos.is_distributed() && options.choose && options.validation.x.empty(), "--choose and --noise distributed",
+         "the coordinator would see how many rows each candidate gets right; choose by --validation-x");
+  refuse(options.dry_run, "--dry-run",
+         "its figures need the number of rows; plan without silos, the noise is the same");
+}
+
 }  // namespace
 
 FitOptions validated(FitOptions options) {
@@ -414,6 +469,7 @@ FitOptions validated(FitOptions options) {
     }
   }
   check_checkpoint(options);
+  check_silos(options);
   options.test.bad_rows = options.train.bad_rows;
   return options;
 }

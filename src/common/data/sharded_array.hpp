@@ -29,8 +29,11 @@ class ShardedArray {
   /// `paths` must not be empty (asserted).
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
 
+  /// No rows, of that many columns.
+  static ShardedArray none(std::size_t columns, ArrayRole role) { return ShardedArray(columns, role); }
+
   std::size_t files() const { return shards_.size(); }
-  std::uint64_t rows() const { return kept_ ? kept_->size() : shards_.back().end; }
+  std::uint64_t rows() const { return kept_ ? kept_->size() : shards_.empty() ? 0 : shards_.back().end; }
   /// d for features; 1 for class indices, K for zeros and ones.
   std::size_t columns() const { return columns_; }
   /// Number of rows in each file, for messages and plans.
@@ -72,6 +75,8 @@ class ShardedArray {
     DType dtype = DType::kFloat32;
     std::unique_ptr<ArrayFile> file;  ///< null while closed
   };
+
+  ShardedArray(std::size_t columns, ArrayRole role) : role_(role), columns_(columns) {}
 
   /// Consecutive rows of the files.
   struct Run {

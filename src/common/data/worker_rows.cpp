@@ -47,6 +47,10 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   return WorkerRows(std::move(features), std::move(labels), range);
 }
 
+WorkerRows WorkerRows::none(std::size_t dim) {
+  return WorkerRows(ShardedArray::none(dim, ArrayRole::kFeatures), ShardedArray::none(1, ArrayRole::kLabels), {0, 0});
+}
+
 WorkerRows::WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range)
     : features_(std::move(features)), labels_(std::move(labels)), all_(range), range_(range) {}
 

@@ -34,6 +34,10 @@ class WorkerRows {
   static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
                          std::size_t worker, std::size_t workers);
 
+  /// No rows, with labels, for a party that has none: a worker to which nothing is due.
+  static WorkerRows none(std::size_t dim);
+  bool is_none() const { return features_.files() == 0; }
+
   std::size_t dim() const { return features_.columns(); }
   bool has_labels() const { return labels_.has_value(); }
   /// Whether labels are n x K zeros and ones, so that a row may be of several classes, or of none.

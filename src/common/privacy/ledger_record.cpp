@@ -143,6 +143,26 @@ Json selection_json(const SelectionTerms& terms) {
   return json;
 }
 
+std::string fault_of_silos(const LedgerSilos& silos) {
+  if (silos.threshold >= 1 && silos.colluding < silos.threshold && silos.threshold <= silos.left) return {};
+  return "silos: " + std::to_string(silos.left) + " left, threshold " + std::to_string(silos.threshold) + ", " +
+         std::to_string(silos.colluding) + " colluding cannot be";
+}
+
+LedgerSilos read_silos(const Json& json) {
+  return {read_choice<NoiseSource>(json.at("noise")), read_count(json.at("left")), read_count(json.at("threshold")),
+          read_count(json.at("colluding"))};
+}
+
+Json silos_json(const LedgerSilos& silos) {
+  Json json;
+  json["noise"] = to_string(silos.noise);
+  json["left"] = silos.left;
+  json["threshold"] = silos.threshold;
+  json["colluding"] = silos.colluding;
+  return json;
+}
+
 LedgerRecord read_record(const Json& json) {
   if (read_count(json.at("schema")) != kLedgerSchema) {
     throw std::invalid_argument("its schema is not " + std::to_string(kLedgerSchema) + ", the one this version reads");
@@ -156,6 +176,7 @@ LedgerRecord read_record(const Json& json) {
   entry.adjacency = read_choice<Adjacency>(json.at("adjacency"));
   entry.accountant = read_choice<Accountant>(json.at("accountant"));
   entry.is_private = json.at("private").get<bool>();
+  if (json.contains("silos")) entry.silos = read_silos(json.at("silos"));
   entry.rounds = read_count(json.at("rounds"));
   if (json.contains("selection")) {
     entry.selection = read_selection(json.at("selection"));  // that its mu is null shows when it is printed again
@@ -208,6 +229,7 @@ std::string fault_of(const LedgerEntry& entry) {
   if (fault.empty() && entry.delta && !(*entry.delta > 0 && *entry.delta < 1)) {
     fault = "delta = " + print_number(*entry.delta) + " must be between 0 and 1";
   }
+  if (fault.empty() && entry.silos) fault = fault_of_silos(*entry.silos);
   if (fault.empty()) fault = fault_of_digest("config digest", entry.config_digest);
   if (fault.empty()) fault = fault_of_digest("data digest", entry.data_digest);
   return fault;
@@ -224,6 +246,7 @@ std::string print_record(const LedgerRecord& record) {
   json["adjacency"] = to_string(entry.adjacency);
   json["accountant"] = to_string(entry.accountant);
   json["private"] = entry.is_private;
+  if (entry.silos) json["silos"] = silos_json(*entry.silos);
   json["rounds"] = entry.rounds;
   json["blocks"] = Json::array();
   for (const LedgerBlock& block : entry.blocks) {

@@ -11,6 +11,11 @@
 // The line of a round on a Poisson sample has "sampling_rate":q behind its blocks, 0 < q < 1. Its mu and rho are those
 // of a row that is drawn: true without the gain from sampling, which composition knows (spending.hpp).
 //
+// The line of a run among silos has, behind "private",
+// "silos":{"noise":"central"|"distributed","left":...,"threshold":..., "colluding":...}: how many were left when it was
+// charged, and how many stay at least. With distributed noise the release has a share of each silo that stayed, and
+// sigma is what threshold - colluding shares make.
+//
 // "previous" is the SHA-256 of the previous line without its newline, 64 zeros on the first line. Canonical: a line is
 // read only if printing what was read gives the same bytes, so keys, order, spelling of numbers and spaces are fixed.
 // A line holds public constants only: nothing in it may depend on the records.
@@ -40,6 +45,16 @@ struct LedgerBlock {
   bool operator==(const LedgerBlock&) const = default;
 };
 
+/// Who made the noise of a release among silos.
+struct LedgerSilos {
+  NoiseSource noise = NoiseSource::kCentral;
+  std::uint64_t left = 0;       ///< when it was charged
+  std::uint64_t threshold = 0;  ///< with fewer nothing is released
+  std::uint64_t colluding = 0;  ///< of them, as the noise allows for
+
+  bool operator==(const LedgerSilos&) const = default;
+};
+
 /// A charge, as its caller states it. Names are 1 to 128 of A-Z a-z 0-9 . _ : + / @ - and space.
 struct LedgerEntry {
   std::string release_id;
@@ -57,6 +72,7 @@ struct LedgerEntry {
   std::string config_digest;  ///< lower-case hex, 16 to 128 digits
   std::string data_digest;    ///< of the data manifest; lower-case hex, 16 to 128 digits
   std::string version;        ///< of this library
+  std::optional<LedgerSilos> silos{};
 
   bool operator==(const LedgerEntry&) const = default;
 };

@@ -1,4 +1,4 @@
-// The ranks of one job, and how they fail together. The only door to MPI.
+// The ranks of one job, and how they fail together.
 //
 // Legend: P ranks, numbered from 0; rank 0 is the coordinator. Without a launcher the job is this process alone, P = 1,
 // and MPI is not started at all.
@@ -7,6 +7,9 @@
 // notice at their next `check_peers`, between two chunks, or when they reach the end of the phase. All ranks then agree
 // on the failing rank with the lowest number and its exit code: that rank's error goes on to be printed, the others end
 // silently with the same code.
+//
+// Two kinds of jobs (job.hpp): MPI's collectives among ranks that trust each other, and a run of silos (silo_job.hpp),
+// in which the coordinator has no rows, sums go masked, and silos may be lost on the way.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +20,12 @@
 #include <vector>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/peer_failed.hpp"
 
 namespace dpreduce {
 
-/// Another rank failed and prints the reason; this one ends with the same code and says nothing.
-struct PeerFailed : Error {
-  PeerFailed(ExitCode code, int rank);
-  int rank;
-};
+class Job;
+class SiloJob;
 
 /// Most elements of one MPI message; longer sums go in several.
 inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
@@ -34,6 +35,10 @@ class Communicator {
   /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Once a process.
   /// Throws AggregationAborted where MPI does not start.
   static Communicator join();
+  /// A job of this process alone.
+  static Communicator alone();
+  /// The coordinator (rank 0) or a silo of a run that has begun.
+  static Communicator among_silos(std::unique_ptr<SiloJob> job, int rank, int size);
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -42,6 +47,10 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_coordinator() const { return rank_ == 0; }
+  /// How many ranks, from 0 on, may own sums: all, but only the coordinator among silos.
+  int owners() const;
+  /// The run of silos that this job is; null in others.
+  const SiloJob* silos() const { return silos_; }
 
   /// Runs `work` on every rank and returns when all have succeeded. Collective. Where any failed, throws on every rank:
   /// its own error on the lowest failing rank, PeerFailed on the others. `work` must not call a collective.
@@ -52,8 +61,8 @@ class Communicator {
 
   /// values <- sum over ranks, at rank `owner`; in Z mod 2^64, so no order of ranks can change a bit. Elsewhere
   /// `values` is zeroed, so that no rank keeps its part. Any length, in messages of `elements_per_message`. Collective;
-  /// every rank's length and owner must be the same. Precondition (asserted): 0 <= owner < P. Throws AggregationAborted
-  /// where a message fails.
+  /// every rank's length and owner must be the same. Precondition (asserted): 0 <= owner < owners(). Throws
+  /// AggregationAborted where a message fails. Among silos the sum is over those that have not been lost.
   void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
 
   /// sum_to the coordinator.
@@ -88,12 +97,10 @@ class Communicator {
   [[noreturn]] void abort(ExitCode code);
 
  private:
-  struct Job;  // the MPI communicators; none in a job of one
   Communicator(std::unique_ptr<Job> job, int rank, int size);
 
-  void announce_failure();
-
-  std::unique_ptr<Job> job_;
+  std::unique_ptr<Job> job_;  // none in a job of one
+  SiloJob* silos_ = nullptr;  // the same, where it is one of silos
   int rank_ = 0;
   int size_ = 1;
   bool failure_agreed_ = false;

@@ -69,30 +69,39 @@ bool launched_by_mpi() {
   return launcher_rank() != nullptr;
 }
 
-int run_guarded(const std::function<int()>& job, void (*before_the_end)() noexcept) {
+std::optional<pid_t> fork_worker(void (*before_the_end)() noexcept) {
   last_act = before_the_end;
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  if (!launched_by_mpi()) {
-    on_signals(end_at_once);
-    return job();
-  }
   const pid_t guard = getpid();
   on_signals(forward_to_child);
   const pid_t child = fork();
   if (child < 0) {
     std::perror("dpreduce: fork");
-    return static_cast<int>(ExitCode::kInternal);
+    return std::nullopt;
   }
   if (child > 0) {
     guarded_child = child;
     prctl(PR_SET_NAME, "dpreduce-guard");
-    return wait_for_child(child);
+    return child;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guard) _exit(static_cast<int>(ExitCode::kAggregationAborted));
   on_signals(end_at_once);
-  return job();
+  return 0;
+}
+
+int run_guarded(const std::function<int()>& job, void (*before_the_end)() noexcept) {
+  if (!launched_by_mpi()) {
+    last_act = before_the_end;
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+    on_signals(end_at_once);
+    return job();
+  }
+  const std::optional<pid_t> child = fork_worker(before_the_end);
+  if (!child) return static_cast<int>(ExitCode::kInternal);
+  return *child == 0 ? job() : wait_for_child(*child);
 }
 
 }  // namespace dpreduce

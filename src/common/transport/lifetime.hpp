@@ -7,11 +7,19 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+
+#include <sys/types.h>
 
 namespace dpreduce {
 
 /// Whether mpirun, srun or another PMI launcher started this process.
 bool launched_by_mpi();
+
+/// Returns 0 in a new child, the worker, and its process number in this process, which becomes its guard: signals are
+/// passed on to the worker, which dies with its guard and ends on a signal as run_guarded says. Nothing where there is
+/// no child, with a line on standard error.
+std::optional<pid_t> fork_worker(void (*before_the_end)() noexcept);
 
 /// Runs `job` to its exit code: in this process without a launcher, in a guarded child under one. Call it before MPI,
 /// threads or files. Also sets what SIGINT and SIGTERM do: the process ends at once with ExitCode::kInterrupted (alone)

@@ -150,6 +150,19 @@ TEST(LedgerRecord, SelectionLinesOfAnotherFormAreRefused) {
   }
 }
 
+TEST(LedgerRecord, ALineOfARunAmongSilosTellsWhoMadeTheNoise) {
+  LedgerRecord record = sample_record();
+  record.entry.silos = LedgerSilos{NoiseSource::kDistributed, 5, 4, 1};
+  const std::string line = print_record(record);
+  EXPECT_THAT(line,
+              HasSubstr(R"("private":true,"silos":{"noise":"distributed","left":5,"threshold":4,"colluding":1},)"));
+  EXPECT_EQ(parse_record(line, "ledger"), record);
+  expect_corrupt(replaced(line, R"("left":5)", R"("left":3)") + "\n", "silos: 3 left, threshold 4, 1 colluding");
+  expect_corrupt(replaced(line, R"("colluding":1)", R"("colluding":4)") + "\n", "4 colluding cannot be");
+  expect_corrupt(replaced(line, R"("distributed")", R"("nobody")") + "\n", "not a choice");
+  expect_corrupt(replaced(line, R"("left":5,)", "") + "\n", "a field is missing");
+}
+
 TEST(LedgerRecord, RoundTripKeepsEveryBitOfEveryField) {
   LedgerRecord record = sample_record();
   record.entry.adjacency = Adjacency::kReplaceOne;

@@ -1,0 +1,26 @@
+// dpreduce keygen: an identity for a silo or a coordinator.
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/commands/commands.hpp"
+#include "dpreduce/silos/identity.hpp"
+
+namespace dpreduce {
+
+void run_command(const KeygenOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const Identity identity = Identity::generate();
+    identity.save_new(options.out, "--out");
+    const std::string key = to_hex(identity.public_key());
+    if (options.format == OutputFormat::kJson) {
+      fmt::print("{}\n", nlohmann::json{{"name", options.name}, {"key", key}, {"private", options.out}}.dump(
+                             2, ' ', false, nlohmann::json::error_handler_t::replace));
+      return;
+    }
+    fmt::print("# {}: keep it, it is the silo's alone; the lines below go into every party's roster\n", options.out);
+    fmt::print("name = \"{}\"\nkey = \"{}\"\n", options.name, key);
+  });
+}
+
+}  // namespace dpreduce

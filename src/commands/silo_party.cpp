@@ -1,0 +1,110 @@
+#include "dpreduce/commands/silo_party.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/faulty_wire.hpp"
+#include "dpreduce/silos/neighbour_graph.hpp"
+#include "dpreduce/transport/silo_job.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string with_rank(std::string path, int rank) {
+  for (std::size_t at = path.find("{rank}"); at != std::string::npos; at = path.find("{rank}")) {
+    path.replace(at, std::string_view("{rank}").size(), std::to_string(rank));
+  }
+  return path;
+}
+
+SiloTerms terms_of(const SiloOptions& options, int size) {
+  const int silos = size - 1;
+  if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
+    throw UsageError(
+        fmt::format("--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start "
+                    "3 ranks or more with mpirun -n",
+                    size, kMostSilos));
+  }
+  const auto k = static_cast<std::uint32_t>(silos);
+  if (options.threshold && *options.threshold > k) {
+    throw UsageError(fmt::format("--threshold {}: must be from 2 to the {} silos", *options.threshold, k));
+  }
+  const std::optional<std::uint32_t>& stated = options.threshold;
+  const SiloTerms terms{k, stated.value_or(std::min(k, default_threshold(k + options.colluding))), options.colluding};
+  if (terms.threshold < 2) throw UsageError(fmt::format("--threshold {}: must be at least 2", terms.threshold));
+  if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
+    throw UsageError(fmt::format(
+        "--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or a coordinator that "
+        "tells silos different stories could open one of them; use at least {}",
+        terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1));
+  }
+  return terms;
+}
+
+// "A foreign key": this party has an identity that nobody expects.
+bool has_foreign_identity(const std::optional<Fault>& fault) {
+  return fault && fault->kind == FaultKind::kWrongKey &&
+         (fault->at == FrameKind::kHello || fault->at == FrameKind::kOffer);
+}
+
+SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::optional<Fault>& fault) {
+  std::optional<Roster> roster;
+  const SiloTerms terms = terms_of(options, size);
+  if (!options.roster.empty()) {
+    roster = read_roster(options.roster);
+    if (roster->silos() != terms.silos) {
+      throw UsageError(fmt::format("--roster {}: names {} silos, but {} ranks make {}", options.roster, roster->silos(),
+                                   size, terms.silos));
+    }
+  }
+  Identity identity = roster && !has_foreign_identity(fault)
+                          ? Identity::load(with_rank(options.identity, rank), "--identity")
+                          : Identity::generate();
+  if (roster && !has_foreign_identity(fault) &&
+      identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
+    throw BadInput(fmt::format("--identity {}: is not that of \"{}\", rank {} of the roster",
+                               with_rank(options.identity, rank), roster->members[static_cast<std::size_t>(rank)].name,
+                               rank));
+  }
+  const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
+  return {terms, std::move(roster), std::move(identity), timeout};
+}
+
+void tell_of_lost(const LostSilo& lost, std::size_t left) {
+  fmt::print(stderr, "dpreduce: {} is lost, waiting for \"{}\": {}; {} left\n", lost.name, lost.phase, lost.reason,
+             left);
+}
+
+}  // namespace
+
+std::optional<FitOptions> asked_for_silos(const std::vector<std::string>& words) {
+  try {
+    const Command command = parse_command_line(words);
+    const FitOptions* fit = std::get_if<FitOptions>(&command);
+    if (fit != nullptr && fit->silos.secure_aggregation) return *fit;
+  } catch (const std::exception&) {
+    // Told in its place.
+  }
+  return std::nullopt;
+}
+
+SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options) {
+  std::optional<Fault> fault;
+  if (!options.silos.fault.empty()) fault = parse_fault(options.silos.fault);
+  if (fault && fault->party != static_cast<std::uint32_t>(rank)) fault.reset();
+  SiloEntry entry = entry_of(options.silos, rank, size, fault);
+  if (fault) faulty_ = std::make_unique<FaultyWire>(wire, *fault, harm_of_this_process());
+  ranks_.emplace(Communicator::among_silos(
+      std::make_unique<SiloJob>(faulty_ ? *faulty_ : wire, rank, std::move(entry), tell_of_lost), rank, size));
+}
+
+SiloParty::~SiloParty() = default;
+
+}  // namespace dpreduce

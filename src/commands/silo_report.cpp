@@ -1,0 +1,59 @@
+#include "dpreduce/commands/silo_report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/roster.hpp"
+#include "dpreduce/transport/silo_job.hpp"
+
+namespace dpreduce {
+
+void require_silos(const FitOptions& options, const Communicator& ranks) {
+  if (!options.silos.secure_aggregation || ranks.silos() != nullptr) return;
+  throw UsageError(
+      "--secure-aggregation: start it with mpirun -n, one rank for the coordinator and one for each of at least 2 "
+      "silos");
+}
+
+void check_against_roster(const FitOptions& options, std::size_t dim) {
+  if (options.silos.roster.empty()) return;
+  const Roster roster = read_roster(options.silos.roster);
+  if (roster.dim != dim || roster.classes != options.classes) {
+    throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and --classes is {}",
+                               options.silos.roster, roster.dim, roster.classes, dim, options.classes));
+  }
+}
+
+std::uint32_t honest_shares(const Communicator& ranks) {
+  const SiloTerms& terms = ranks.silos()->terms();
+  return terms.threshold - terms.colluding;
+}
+
+nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
+  const SiloJob& job = *ranks.silos();
+  const CoordinatorSession& session = *job.coordinator();
+  nlohmann::json json{
+      {"count", job.terms().silos},         {"threshold", job.terms().threshold},
+      {"colluding", job.terms().colluding}, {"identities", job.has_roster() ? "roster" : "ephemeral: a simulation"},
+      {"left", session.left().size()},      {"summed", session.last_summed().size()},
+      {"lost", nlohmann::json::array()},    {"messages", nlohmann::json::object()}};
+  json["noise"] = {{"source", to_string(noise)}};
+  if (noise == NoiseSource::kDistributed) {
+    json["noise"]["shares_at_least"] = honest_shares(ranks);
+    json["noise"]["shares_in_last_sum"] = session.last_summed().size();
+  }
+  for (const LostSilo& lost : session.lost()) {
+    json["lost"].push_back({{"silo", lost.silo},
+                            {"name", lost.name},
+                            {"phase", lost.phase},
+                            {"round", lost.round},
+                            {"reason", lost.reason}});
+  }
+  for (const auto& [kind, cost] : session.costs()) {
+    json["messages"][kind] = {{"count", cost.messages}, {"bytes", cost.bytes}, {"seconds", cost.seconds}};
+  }
+  return json;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,26 @@
+// What a fit checks, and its report says, of a run among silos.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "dpreduce/config/options.hpp"
+#include "dpreduce/transport/communicator.hpp"
+
+namespace dpreduce {
+
+/// Throws UsageError where the options want a run among silos and this is none.
+void require_silos(const FitOptions& options, const Communicator& ranks);
+
+/// Throws BadInput where the roster says something else about rows than what they, or --classes, say.
+void check_against_roster(const FitOptions& options, std::size_t dim);
+
+/// Who took part, who was lost when and why, and what each kind of message took. At the coordinator of a run of silos.
+nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
+
+/// How many shares the noise of a sum has at least, those of colluding silos left out.
+std::uint32_t honest_shares(const Communicator& ranks);
+
+}  // namespace dpreduce

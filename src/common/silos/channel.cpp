@@ -1,0 +1,30 @@
+#include "dpreduce/silos/channel.hpp"
+
+namespace dpreduce {
+namespace {
+
+SealingKey key_of(std::span<const std::byte> secret, const RunId& run, std::uint32_t from, std::uint32_t to) {
+  return SealingKey(derive_key(secret, {run, 0, 0, "channel", from, to}));
+}
+
+}  // namespace
+
+Channel::Channel(std::span<const std::byte> secret, const RunId& run, std::uint32_t own, std::uint32_t peer)
+    : run_(run),
+      own_(own),
+      peer_(peer),
+      sending_(key_of(secret, run, own, peer)),
+      receiving_(key_of(secret, run, peer, own)) {}
+
+std::vector<std::byte> Channel::seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload) {
+  return seal_frame(sending_, run_, {kind, own_, peer_, round, sent_++}, payload);
+}
+
+Message Channel::open(std::uint64_t round, std::span<const std::byte> frame) {
+  FrameHeader expected{FrameKind::kOffer, peer_, own_, round, received_};
+  std::vector<std::byte> payload = open_frame(receiving_, run_, expected, frame);
+  ++received_;
+  return {expected.kind, std::move(payload)};
+}
+
+}  // namespace dpreduce

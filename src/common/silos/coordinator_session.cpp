@@ -1,0 +1,255 @@
+#include "dpreduce/silos/coordinator_session.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::int64_t kNobodyFailed = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kBroadcastPiece = std::size_t{1} << 20;
+
+double seconds_of(WireClock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+CoordinatorSession::CoordinatorSession(Wire& wire, SiloEntry entry, OnLost on_lost)
+    : wire_(wire), entry_(std::move(entry)), on_lost_(std::move(on_lost)), left_(entry_.terms.silos) {
+  std::iota(left_.begin(), left_.end(), 1U);
+  roster_ = entry_.roster.value_or(Roster{0, 0, std::vector<Member>(entry_.terms.silos + 1)});
+  DPREDUCE_ASSERT(roster_.silos() == entry_.terms.silos);
+}
+
+void CoordinatorSession::require_enough(std::size_t silos) const {
+  if (silos >= entry_.terms.threshold) return;
+  std::string reasons;
+  for (const LostSilo& lost : lost_) {
+    reasons += fmt::format("{}{} ({}: {})", reasons.empty() ? "" : "; ", lost.name, lost.phase, lost.reason);
+  }
+  throw AggregationAborted(fmt::format("{} of {} silos are left, --threshold {} are needed; lost: {}", silos,
+                                       entry_.terms.silos, entry_.terms.threshold, reasons));
+}
+
+void CoordinatorSession::drop(std::uint32_t silo, FrameKind due, const std::string& reason) {
+  left_.erase(std::remove(left_.begin(), left_.end(), silo), left_.end());
+  const std::string& name = roster_.members[silo].name;
+  lost_.push_back({silo, name.empty() ? fmt::format("silo {}", silo) : fmt::format("silo {} ({})", silo, name),
+                   std::string(to_string(due)), round_, reason});
+  if (const auto channel = channels_.find(silo); channel != channels_.end()) {
+    wire_.send(silo, channel->second.seal(FrameKind::kDropped, round_, std::as_bytes(std::span(reason))));
+    channels_.erase(channel);
+  }
+  if (on_lost_) on_lost_(lost_.back(), left_.size());
+}
+
+void CoordinatorSession::send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload) {
+  std::vector<std::byte> frame = channels_.at(silo).seal(kind, round_, payload);
+  PhaseCost& cost = costs_[std::string(to_string(kind))];
+  ++cost.messages;
+  cost.bytes += frame.size();
+  wire_.send(silo, std::move(frame));
+}
+
+std::vector<std::uint32_t> CoordinatorSession::left_of(const std::vector<std::uint32_t>& silos) const {
+  std::vector<std::uint32_t> both;
+  std::set_intersection(left_.begin(), left_.end(), silos.begin(), silos.end(), std::back_inserter(both));
+  return both;
+}
+
+void CoordinatorSession::take_letter(FrameKind kind, const Letter& letter, std::vector<std::uint32_t>& awaited,
+                                     const Take& take) {
+  const std::uint32_t silo = letter.from;
+  if (!std::binary_search(left_.begin(), left_.end(), silo)) return;  // dropped, or nobody
+  const auto not_awaited = [&] { awaited.erase(std::remove(awaited.begin(), awaited.end(), silo), awaited.end()); };
+  try {
+    if (letter.is_farewell) throw AggregationAborted("its process has ended");
+    const bool is_awaited = std::binary_search(awaited.begin(), awaited.end(), silo);
+    PhaseCost& cost = costs_[std::string(to_string(kind))];
+    ++cost.messages;
+    cost.bytes += letter.bytes.size();
+    if (kind == FrameKind::kHello) {
+      if (!is_awaited) throw AggregationAborted("it says hello twice");
+      PayloadReader whole(letter.bytes);
+      if (take(silo, whole)) not_awaited();
+      return;
+    }
+    const Message message = channels_.at(silo).open(round_, letter.bytes);
+    if (message.kind != kind || !is_awaited) {
+      // Pieces of an attempt that was given up may still be on their way.
+      if (message.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return;
+      throw AggregationAborted(fmt::format("it sends \"{}\" where \"{}\" is due", to_string(message.kind),
+                                           is_awaited ? to_string(kind) : "nothing"));
+    }
+    PayloadReader payload(message.payload);
+    if (take(silo, payload)) not_awaited();
+  } catch (const AggregationAborted& refusal) {
+    not_awaited();
+    drop(silo, kind, refusal.what());
+  }
+}
+
+void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take) {
+  const auto began = WireClock::now();
+  const auto until = began + entry_.timeout;
+  std::vector<std::uint32_t> awaited = left_of(from);
+  while (!awaited.empty()) {
+    const std::optional<Letter> letter = wire_.receive(until);
+    if (!letter) break;
+    take_letter(kind, *letter, awaited, take);
+  }
+  for (const std::uint32_t silo : std::vector<std::uint32_t>(awaited)) {
+    drop(silo, kind, fmt::format("nothing came within --silo-timeout {} s", seconds_of(entry_.timeout)));
+  }
+  costs_[std::string(to_string(kind))].seconds += seconds_of(WireClock::now() - began);
+}
+
+void CoordinatorSession::connect() {
+  const AgreementKey key = AgreementKey::generate();
+  Offer offer{{}, entry_.terms, digest_of(entry_.roster), entry_.identity.public_key(), key.public_key(), {}};
+  secure_bytes(offer.run);
+  run_ = offer.run;
+  roster_.members[0].key = offer.identity;
+  for (const std::uint32_t silo : left_) wire_.send(silo, make_offer(offer, entry_.identity, silo));
+
+  std::map<std::uint32_t, Hello> hellos;
+  gather(FrameKind::kHello, left_, [&](std::uint32_t silo, PayloadReader& whole) {
+    const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster);
+    channels_.emplace(silo, Channel(key.agree(hello.key), run_, 0, silo));
+    roster_.members[silo].key = hello.identity;
+    hellos.emplace(silo, hello);
+    return true;
+  });
+  require_enough(left_.size());
+  PayloadWriter members;
+  members.numbers(left_);
+  for (const std::uint32_t silo : left_) {
+    const Hello& hello = hellos.at(silo);
+    members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+  }
+  const std::vector<std::byte> payload = members.take();
+  for (const std::uint32_t silo : left_) send(silo, FrameKind::kMembers, payload);
+}
+
+std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
+  ++round_;
+  if (verdict == kNobodyFailed) {
+    std::vector<std::uint32_t> awaited = left_;
+    const auto began = WireClock::now();
+    const Take take = [&](std::uint32_t, PayloadReader& payload) {
+      verdict = std::min(verdict, static_cast<std::int64_t>(payload.u64()));
+      payload.end();
+      return true;
+    };
+    // A failure ends the run: nobody else is waited for.
+    while (!awaited.empty() && verdict == kNobodyFailed) {
+      const std::optional<Letter> letter = wire_.receive(began + entry_.timeout);
+      if (!letter) break;
+      take_letter(FrameKind::kStatus, *letter, awaited, take);
+    }
+    if (verdict == kNobodyFailed) {
+      for (const std::uint32_t silo : std::vector<std::uint32_t>(awaited)) {
+        drop(silo, FrameKind::kStatus,
+             fmt::format("nothing came within --silo-timeout {} s", seconds_of(entry_.timeout)));
+      }
+    }
+    costs_[std::string(to_string(FrameKind::kStatus))].seconds += seconds_of(WireClock::now() - began);
+  }
+  const std::vector<std::byte> payload = PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take();
+  for (const std::uint32_t silo : left_) send(silo, FrameKind::kVerdict, payload);
+  if (verdict == kNobodyFailed) require_enough(left_.size());
+  return verdict;
+}
+
+bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values) {
+  MaskingCoordinator masking(roster_, attempt);
+  const auto is_of_attempt = [&](PayloadReader& payload) { return payload.u32() == attempt.attempt; };
+  const auto tell = [&](const std::vector<std::uint32_t>& silos, FrameKind kind, const auto& body_for) {
+    for (const std::uint32_t silo : left_of(silos)) {
+      send(silo, kind, PayloadWriter().u32(attempt.attempt).bytes(body_for(silo)).take());
+    }
+  };
+  const auto gather_all = [&](FrameKind kind, const std::vector<std::uint32_t>& from,
+                              void (MaskingCoordinator::*take)(std::uint32_t, PayloadReader&)) {
+    gather(kind, from, [&](std::uint32_t silo, PayloadReader& payload) {
+      if (!is_of_attempt(payload)) throw AggregationAborted("it mixes up attempts at a sum");
+      (masking.*take)(silo, payload);
+      return true;
+    });
+  };
+
+  tell(left_, FrameKind::kBegin, [&](std::uint32_t) { return PayloadWriter().u64(attempt.words).take(); });
+  gather_all(FrameKind::kAdvertise, left_, &MaskingCoordinator::take_advertisement);
+  const std::vector<std::uint32_t> advertised = masking.close_advertising();
+  require_enough(advertised.size());
+  require_enough(left_.size());
+
+  tell(advertised, FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
+  gather_all(FrameKind::kShares, advertised, &MaskingCoordinator::take_shares);
+  const std::vector<std::uint32_t> sharing = masking.close_sharing();
+  require_enough(sharing.size());
+  require_enough(left_.size());
+
+  tell(sharing, FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+  gather(FrameKind::kMasked, sharing, [&](std::uint32_t silo, PayloadReader& payload) {
+    if (!is_of_attempt(payload)) return false;
+    masking.add_piece(silo, payload);
+    return masking.has_masked_all(silo);
+  });
+  require_enough(left_.size());
+  if (std::any_of(sharing.begin(), sharing.end(), [&](std::uint32_t silo) { return masking.is_partial(silo); })) {
+    return false;
+  }
+  const std::vector<std::uint32_t> summed = masking.close_masking();
+  require_enough(summed.size());
+
+  tell(summed, FrameKind::kUnmask, [&](std::uint32_t) { return masking.unmask(); });
+  gather_all(FrameKind::kReveal, summed, &MaskingCoordinator::take_reveal);
+  require_enough(left_.size());
+  if (!masking.can_unmask()) {
+    throw AggregationAborted("too few neighbours of a silo are left to take its mask off; start the run again");
+  }
+  masking.add_sum_to(values);
+  last_summed_ = summed;
+  tell(left_, FrameKind::kDone, [](std::uint32_t) { return std::vector<std::byte>(); });
+  return true;
+}
+
+void CoordinatorSession::sum(std::span<std::uint64_t> values) {
+  DPREDUCE_ASSERT(!values.empty() && values.size() <= kMostWords);
+  ++round_;
+  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding};
+  do {
+    ++attempt.attempt;
+  } while (!try_sum(attempt, values));
+}
+
+void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
+  ++round_;
+  for (std::size_t first = 0; first < bytes.size(); first += kBroadcastPiece) {
+    const auto piece = bytes.subspan(first, std::min(kBroadcastPiece, bytes.size() - first));
+    for (const std::uint32_t silo : left_) send(silo, FrameKind::kBroadcast, piece);
+  }
+}
+
+double CoordinatorSession::largest(double value) {
+  ++round_;
+  gather(FrameKind::kNumber, left_, [&](std::uint32_t, PayloadReader& payload) {
+    value = std::max(value, std::bit_cast<double>(payload.u64()));
+    payload.end();
+    return true;
+  });
+  require_enough(left_.size());
+  const std::vector<std::byte> payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take();
+  for (const std::uint32_t silo : left_) send(silo, FrameKind::kNumber, payload);
+  return value;
+}
+
+}  // namespace dpreduce

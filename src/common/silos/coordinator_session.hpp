@@ -1,0 +1,87 @@
+// The coordinator's side of a run: it leads the silos through rounds, and goes on without those that are lost.
+//
+// A silo is lost where its process ends, where nothing comes from it for a timeout, or where a message of it is
+// refused. It is told so, and never comes back. With fewer than t left the run ends.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpreduce/silos/channel.hpp"
+#include "dpreduce/silos/masking_coordinator.hpp"
+#include "dpreduce/silos/silo_session.hpp"
+
+namespace dpreduce {
+
+struct LostSilo {
+  std::uint32_t silo = 0;
+  std::string name;   ///< of the roster; else "silo 3"
+  std::string phase;  ///< the kind of message that was due
+  std::uint64_t round = 0;
+  std::string reason;
+};
+
+/// What one kind of message has cost so far.
+struct PhaseCost {
+  double seconds = 0.0;  ///< that the coordinator waited for it
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;  ///< on the wire, in both directions
+};
+
+/// All throw AggregationAborted where fewer than t silos are left, naming the lost ones.
+class CoordinatorSession {
+ public:
+  using OnLost = std::function<void(const LostSilo& lost, std::size_t left)>;
+
+  /// `wire` outlives the session.
+  CoordinatorSession(Wire& wire, SiloEntry entry, OnLost on_lost = nullptr);
+
+  void connect();
+
+  /// What all agree on: the failure of the party with the smallest number, or none. After a failure the run is over.
+  std::int64_t agree(std::int64_t verdict);
+
+  /// values += sum over the silos that stay, mod 2^64.
+  void sum(std::span<std::uint64_t> values);
+  void broadcast(std::span<const std::byte> bytes);
+  double largest(double value);
+
+  const std::vector<std::uint32_t>& left() const { return left_; }
+  const std::vector<LostSilo>& lost() const { return lost_; }
+  /// The silos whose statistics the last sum holds.
+  const std::vector<std::uint32_t>& last_summed() const { return last_summed_; }
+  /// By the name of the message.
+  const std::map<std::string, PhaseCost>& costs() const { return costs_; }
+
+ private:
+  /// A silo's message of the kind that is due; whether that was its last of the phase.
+  using Take = std::function<bool(std::uint32_t silo, PayloadReader& payload)>;
+
+  void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take);
+  void take_letter(FrameKind kind, const Letter& letter, std::vector<std::uint32_t>& awaited, const Take& take);
+  void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
+  void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
+  void require_enough(std::size_t silos) const;
+  bool try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values);
+  std::vector<std::uint32_t> left_of(const std::vector<std::uint32_t>& silos) const;
+
+  Wire& wire_;
+  SiloEntry entry_;
+  OnLost on_lost_;
+  Roster roster_;  // of the run
+  RunId run_{};
+  std::uint64_t round_ = 0;
+  std::map<std::uint32_t, Channel> channels_;
+  std::vector<std::uint32_t> left_;
+  std::vector<LostSilo> lost_;
+  std::vector<std::uint32_t> last_summed_;
+  std::map<std::string, PhaseCost> costs_;
+};
+
+}  // namespace dpreduce

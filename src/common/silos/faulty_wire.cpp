@@ -1,0 +1,122 @@
+#include "dpreduce/silos/faulty_wire.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, FaultKind>, 8> kKinds{{{"kill", FaultKind::kKill},
+                                                                        {"hang", FaultKind::kHang},
+                                                                        {"slow", FaultKind::kSlow},
+                                                                        {"corrupt", FaultKind::kCorrupt},
+                                                                        {"truncate", FaultKind::kTruncate},
+                                                                        {"replay", FaultKind::kReplay},
+                                                                        {"reflect", FaultKind::kReflect},
+                                                                        {"wrong-key", FaultKind::kWrongKey}}};
+constexpr double kMostSeconds = 1e6;
+
+template <typename Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Fault parse_fault(const std::string& text) {
+  const auto refuse = [&]() {
+    std::string kinds;
+    for (const auto& [name, kind] : kKinds) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", name);
+    throw UsageError(
+        fmt::format("--fault {}: must be SILO:KIND@MESSAGE or SILO:KIND@MESSAGE#N; KIND one of {} (slow=SECONDS); "
+                    "MESSAGE as in docs/silos.md",
+                    text, kinds));
+  };
+  const std::string_view all = text;
+  const std::size_t colon = all.find(':');
+  const std::size_t at = all.find('@');
+  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) refuse();
+  const std::size_t hash = std::min(all.find('#', at), all.size());
+  std::string_view kind = all.substr(colon + 1, at - colon - 1);
+  const std::size_t equals = kind.find('=');
+  Fault fault;
+  if (equals != std::string_view::npos) {
+    const auto seconds = number_of<double>(kind.substr(equals + 1));
+    kind = kind.substr(0, equals);
+    if (!seconds || kind != "slow" || !(*seconds >= 0.0 && *seconds <= kMostSeconds)) refuse();
+    fault.seconds = *seconds;
+  } else if (kind == "slow") {
+    refuse();
+  }
+  const auto known = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.first == kind; });
+  const auto party = number_of<std::uint32_t>(all.substr(0, colon));
+  const auto message = frame_kind_of(all.substr(at + 1, hash - at - 1));
+  const auto number = hash == all.size() ? std::optional(1U) : number_of<std::uint32_t>(all.substr(hash + 1));
+  if (known == kKinds.end() || !party || !message || !number || *number == 0) refuse();
+  fault.kind = known->second;
+  fault.party = *party;
+  fault.at = *message;
+  fault.number = *number;
+  return fault;
+}
+
+SelfHarm harm_of_this_process() {
+  return {[] { ::kill(::getpid(), SIGKILL); }, [] { ::kill(::getpid(), SIGSTOP); }};
+}
+
+void FaultyWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
+  const std::optional<FrameHeader> header = claimed_header(bytes);
+  const std::vector<std::byte> proper = bytes;
+  if (header && header->kind == fault_.at && ++seen_ == fault_.number) {
+    switch (fault_.kind) {
+      case FaultKind::kKill:
+        harm_.kill();
+        break;
+      case FaultKind::kHang:
+        harm_.hang();
+        break;
+      case FaultKind::kSlow:
+        std::this_thread::sleep_for(std::chrono::duration<double>(fault_.seconds));
+        break;
+      case FaultKind::kCorrupt:
+        bytes[kHeaderBytes + (bytes.size() - kHeaderBytes) / 2] ^= std::byte{1};
+        break;
+      case FaultKind::kTruncate:
+        bytes.pop_back();
+        break;
+      case FaultKind::kReplay:
+        bytes = last_sent_;
+        break;
+      case FaultKind::kReflect:
+        bytes = last_received_;
+        break;
+      case FaultKind::kWrongKey:
+        for (std::size_t place = kHeaderBytes; place < bytes.size(); ++place) bytes[place] ^= std::byte{0xa5};
+        break;
+    }
+  }
+  last_sent_ = proper;
+  wire_.send(to, std::move(bytes));
+}
+
+std::optional<Letter> FaultyWire::receive(WireClock::time_point until) {
+  std::optional<Letter> letter = wire_.receive(until);
+  if (letter && !letter->is_farewell) last_received_ = letter->bytes;
+  return letter;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,64 @@
+// Faults on purpose, for simulations and tests: one party does one wrong thing at one message.
+//
+//     SILO:KIND@MESSAGE[#N]      e.g. 3:kill@masked, 2:slow=5@shares#2, 0:corrupt@keys#4
+//
+// SILO sends the message (0: the coordinator), MESSAGE is its kind (frame.hpp), N counts them from 1. A fault touches
+// nothing but this process and what it sends: it never helps to open anything.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dpreduce/silos/frame.hpp"
+#include "dpreduce/silos/wire.hpp"
+
+namespace dpreduce {
+
+enum class FaultKind {
+  kKill,      ///< the process is killed, the message is not sent
+  kHang,      ///< it stops, until it is woken or killed
+  kSlow,      ///< it waits for some seconds first
+  kCorrupt,   ///< one bit of the payload is changed
+  kTruncate,  ///< the last byte is missing
+  kReplay,    ///< the message before is sent again instead
+  kReflect,   ///< the last message that came is sent back instead
+  kWrongKey   ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
+};
+
+struct Fault {
+  std::uint32_t party = 0;
+  FaultKind kind = FaultKind::kKill;
+  FrameKind at = FrameKind::kHello;
+  std::uint32_t number = 1;
+  double seconds = 0.0;  ///< kSlow
+};
+
+/// @throws UsageError with the text and the form.
+Fault parse_fault(const std::string& text);
+
+/// How a process kills or stops itself; tests have other ways.
+struct SelfHarm {
+  std::function<void()> kill;
+  std::function<void()> hang;
+};
+SelfHarm harm_of_this_process();
+
+/// A wire whose owner has that fault.
+class FaultyWire final : public Wire {
+ public:
+  FaultyWire(Wire& wire, Fault fault, SelfHarm harm) : wire_(wire), fault_(fault), harm_(std::move(harm)) {}
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override;
+  std::optional<Letter> receive(WireClock::time_point until) override;
+
+ private:
+  Wire& wire_;
+  Fault fault_;
+  SelfHarm harm_;
+  std::uint32_t seen_ = 0;
+  std::vector<std::byte> last_sent_;
+  std::vector<std::byte> last_received_;
+};
+
+}  // namespace dpreduce

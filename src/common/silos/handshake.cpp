@@ -1,0 +1,126 @@
+#include "dpreduce/silos/handshake.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/payload.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::span<const std::byte> text_bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::vector<std::byte> body_of(const Offer& offer) {
+  PayloadWriter writer;
+  writer.bytes(offer.run).u32(offer.terms.silos).u32(offer.terms.threshold).u32(offer.terms.colluding);
+  return writer.bytes(offer.roster_digest).bytes(offer.identity).bytes(offer.key).take();
+}
+
+std::vector<std::byte> signed_part(const Offer& offer) {
+  return PayloadWriter().bytes(text_bytes("dpreduce offer v1")).bytes(body_of(offer)).take();
+}
+
+std::vector<std::byte> signed_part(const Hello& hello, const Offer& offer, std::uint32_t silo) {
+  PayloadWriter writer;
+  writer.bytes(text_bytes("dpreduce hello v1")).bytes(body_of(offer)).u32(silo);
+  return writer.bytes(hello.identity).bytes(hello.key).take();
+}
+
+// In the form of a frame, with zeros in the place of the tag.
+std::vector<std::byte> unsealed(FrameKind kind, std::uint32_t from, std::uint32_t to,
+                                std::span<const std::byte> payload) {
+  PayloadWriter writer;
+  writer.bytes(text_bytes("dpF1"));
+  const std::byte kind_byte{static_cast<std::uint8_t>(kind)};
+  writer.bytes({&kind_byte, 1}).u32(from).u32(to).u64(0).u64(0).bytes(payload);
+  return writer.bytes(std::vector<std::byte>(kTagBytes)).take();
+}
+
+std::span<const std::byte> payload_of(FrameKind kind, std::uint32_t from, std::uint32_t to,
+                                      std::span<const std::byte> frame) {
+  const std::optional<FrameHeader> claimed = claimed_header(frame);
+  if (!claimed || *claimed != FrameHeader{kind, from, to, 0, 0}) {
+    throw AggregationAborted(
+        fmt::format("{} bytes that are no \"{}\" from party {} to {}", frame.size(), to_string(kind), from, to));
+  }
+  return frame.subspan(kHeaderBytes, frame.size() - kHeaderBytes - kTagBytes);
+}
+
+void require_identity(const PublicKey& identity, const std::optional<Roster>& roster, std::uint32_t party) {
+  if (roster && roster->members.at(party).key != identity) {
+    throw AggregationAborted(fmt::format("identity {}... is not that of \"{}\" in --roster: a foreign key",
+                                         to_hex(identity).substr(0, 16), roster->members[party].name));
+  }
+}
+
+}  // namespace
+
+PublicKey digest_of(const std::optional<Roster>& roster) {
+  return roster ? roster->digest() : PublicKey{};
+}
+
+std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo) {
+  offer.signature = identity.sign(signed_part(offer));
+  PayloadWriter writer;
+  writer.bytes(body_of(offer)).bytes(offer.signature);
+  return unsealed(FrameKind::kOffer, 0, silo, writer.take());
+}
+
+std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const Offer& offer, std::uint32_t silo) {
+  hello.signature = identity.sign(signed_part(hello, offer, silo));
+  PayloadWriter writer;
+  writer.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+  return unsealed(FrameKind::kHello, silo, 0, writer.take());
+}
+
+Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
+                 const std::optional<Roster>& roster) {
+  PayloadReader reader(payload_of(FrameKind::kOffer, 0, silo, frame));
+  Offer offer;
+  offer.run = reader.array<32>();
+  offer.terms.silos = reader.u32();
+  offer.terms.threshold = reader.u32();
+  offer.terms.colluding = reader.u32();
+  offer.roster_digest = reader.array<32>();
+  offer.identity = reader.array<32>();
+  offer.key = reader.array<32>();
+  offer.signature = reader.array<64>();
+  reader.end();
+  require_identity(offer.identity, roster, 0);
+  if (!verifies(offer.identity, signed_part(offer), offer.signature)) {
+    throw AggregationAborted("the coordinator's offer is not signed by its identity");
+  }
+  if (offer.roster_digest != digest_of(roster)) {
+    throw AggregationAborted("the coordinator has another --roster than this silo; all need the same file");
+  }
+  if (offer.terms != terms) {
+    throw AggregationAborted(
+        fmt::format("the coordinator offers {} silos, threshold {}, {} colluding; this silo was told {}, {} and {}",
+                    offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
+                    terms.colluding));
+  }
+  return offer;
+}
+
+bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo) {
+  return verifies(hello.identity, signed_part(hello, offer, silo), hello.signature);
+}
+
+Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,
+                 const std::optional<Roster>& roster) {
+  PayloadReader reader(payload_of(FrameKind::kHello, silo, 0, frame));
+  Hello hello;
+  hello.identity = reader.array<32>();
+  hello.key = reader.array<32>();
+  hello.signature = reader.array<64>();
+  reader.end();
+  require_identity(hello.identity, roster, silo);
+  if (!verifies(hello, offer, silo)) throw AggregationAborted("its hello is not signed by its identity");
+  return hello;
+}
+
+}  // namespace dpreduce

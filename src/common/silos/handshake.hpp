@@ -1,0 +1,63 @@
+// How a run begins: keys of the run, signed by identities.
+//
+//     offer    coordinator -> silo   run, terms, roster's digest, its identity, its key of the run; signed
+//     hello    silo -> coordinator   its identity, its key of the run; signed together with the offer
+//     members  coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
+//
+// Offer and hello have a fixed length and are used only after their signature has been verified. With a roster an
+// identity must be the one that stands there. Without one every identity is taken as it comes: parties are then only
+// known to be the same throughout the run, which serves a simulation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dpreduce/silos/frame.hpp"
+#include "dpreduce/silos/roster.hpp"
+
+namespace dpreduce {
+
+/// What all parties of a run must have been told alike.
+struct SiloTerms {
+  std::uint32_t silos = 0;      ///< k
+  std::uint32_t threshold = 0;  ///< t
+  std::uint32_t colluding = 0;  ///< c
+
+  bool operator==(const SiloTerms&) const = default;
+};
+
+struct Offer {
+  RunId run{};
+  SiloTerms terms;
+  PublicKey roster_digest{};  ///< zeros without a roster
+  PublicKey identity{};
+  PublicKey key{};
+  Signature signature{};
+};
+
+struct Hello {
+  PublicKey identity{};
+  PublicKey key{};
+  Signature signature{};
+};
+
+inline constexpr std::size_t kHelloBytes = 32 + 32 + 64;
+
+PublicKey digest_of(const std::optional<Roster>& roster);
+
+/// Both as unsealed frames.
+std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo);
+std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const Offer& offer, std::uint32_t silo);
+
+/// @throws AggregationAborted naming the fault: of form, identity, terms or signature.
+Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
+                 const std::optional<Roster>& roster);
+Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,
+                 const std::optional<Roster>& roster);
+
+/// Whether that silo said hello to that offer.
+bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo);
+
+}  // namespace dpreduce

@@ -1,0 +1,93 @@
+#include "dpreduce/silos/key_agreement.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <openssl/kdf.h>
+
+#include "dpreduce/silos/openssl_handles.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::string_view kDomain = "dpreduce silos v1";
+
+void append(std::vector<std::byte>& bytes, std::uint64_t number) {
+  for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<std::byte>(number >> shift));
+}
+
+void append(std::vector<std::byte>& bytes, std::string_view text) {
+  append(bytes, std::uint64_t{text.size()});
+  for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
+}
+
+}  // namespace
+
+void AgreementKey::FreeKey::operator()(evp_pkey_st* key) const noexcept {
+  EVP_PKEY_free(key);
+}
+
+AgreementKey::AgreementKey(SecretVector<std::byte> secret)
+    : secret_(std::move(secret)),
+      key_(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, openssl_bytes(std::as_const(secret_).data()),
+                                        secret_.size())) {
+  require_openssl(key_ != nullptr, "no X25519 key");
+}
+
+AgreementKey AgreementKey::generate() {
+  SecretVector<std::byte> secret(kKeyBytes);
+  secure_bytes(secret);
+  return AgreementKey(std::move(secret));
+}
+
+AgreementKey AgreementKey::of_secret(std::span<const std::byte, 32> secret) {
+  return AgreementKey(SecretVector<std::byte>(secret.begin(), secret.end()));
+}
+
+PublicKey AgreementKey::public_key() const {
+  PublicKey key{};
+  std::size_t length = key.size();
+  require_openssl(EVP_PKEY_get_raw_public_key(key_.get(), openssl_bytes(key.data()), &length) == 1, "no public key");
+  return key;
+}
+
+SecretVector<std::byte> AgreementKey::agree(const PublicKey& other) const {
+  const OpenSslPtr<EVP_PKEY> theirs(
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, openssl_bytes(other.data()), other.size()));
+  const OpenSslPtr<EVP_PKEY_CTX> context(EVP_PKEY_CTX_new(key_.get(), nullptr));
+  require_openssl(theirs != nullptr && context != nullptr && EVP_PKEY_derive_init(context.get()) == 1, "no X25519");
+  SecretVector<std::byte> secret(kKeyBytes);
+  std::size_t length = secret.size();
+  if (EVP_PKEY_derive_set_peer(context.get(), theirs.get()) != 1 ||
+      EVP_PKEY_derive(context.get(), openssl_bytes(secret.data()), &length) != 1 || length != secret.size()) {
+    throw AggregationAborted("a public key of another party gives no shared secret");
+  }
+  return secret;
+}
+
+SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyContext& context) {
+  std::vector<std::byte> info;
+  append(info, kDomain);
+  append(info, context.round);
+  append(info, context.attempt);
+  append(info, context.purpose);
+  append(info, context.from);
+  append(info, context.to);
+  const OpenSslPtr<EVP_PKEY_CTX> hkdf(EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nullptr));
+  SecretVector<std::byte> key(kKeyBytes);
+  std::size_t length = key.size();
+  require_openssl(
+      hkdf != nullptr && EVP_PKEY_derive_init(hkdf.get()) == 1 &&
+          EVP_PKEY_CTX_set_hkdf_md(hkdf.get(), EVP_sha256()) == 1 &&
+          EVP_PKEY_CTX_set1_hkdf_salt(hkdf.get(), openssl_bytes(context.run.data()),
+                                      static_cast<int>(context.run.size())) == 1 &&
+          EVP_PKEY_CTX_set1_hkdf_key(hkdf.get(), openssl_bytes(secret.data()), static_cast<int>(secret.size())) == 1 &&
+          EVP_PKEY_CTX_add1_hkdf_info(hkdf.get(), openssl_bytes(std::as_const(info).data()),
+                                      static_cast<int>(info.size())) == 1 &&
+          EVP_PKEY_derive(hkdf.get(), openssl_bytes(key.data()), &length) == 1 && length == key.size(),
+      "no HKDF-SHA256");
+  return key;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,71 @@
+#include "dpreduce/silos/masked_sum.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/prime_field.hpp"
+
+namespace dpreduce {
+
+std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement) {
+  constexpr std::string_view kDomain = "dpreduce advertise v1";
+  PayloadWriter writer;
+  writer.bytes(std::as_bytes(std::span(kDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
+  writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).u32(silo);
+  return writer.bytes(advertisement.mask_key).bytes(advertisement.commitment).take();
+}
+
+void write(PayloadWriter& writer, const Advertisement& advertisement) {
+  writer.bytes(advertisement.mask_key).bytes(advertisement.commitment).bytes(advertisement.signature);
+}
+
+Advertisement read_advertisement(PayloadReader& reader) {
+  Advertisement advertisement;
+  advertisement.mask_key = reader.array<32>();
+  advertisement.commitment = reader.array<32>();
+  advertisement.signature = reader.array<64>();
+  return advertisement;
+}
+
+void write(PayloadWriter& writer, const Share& share) {
+  for (const std::uint64_t value : share.values) writer.u64(value);
+}
+
+Share read_share(PayloadReader& reader, std::uint32_t holder) {
+  Share share{holder, {}};
+  for (std::uint64_t& value : share.values) {
+    value = reader.u64();
+    if (value >= FieldElement::kPrime) throw AggregationAborted("a share is no element of its field");
+  }
+  return share;
+}
+
+bool is_rising(const std::vector<std::uint32_t>& parties) {
+  return (parties.empty() || parties.front() > 0) &&
+         std::adjacent_find(parties.begin(), parties.end(), std::greater_equal<>()) == parties.end();
+}
+
+bool is_subset(const std::vector<std::uint32_t>& part, const std::vector<std::uint32_t>& of) {
+  return std::includes(of.begin(), of.end(), part.begin(), part.end());
+}
+
+SecretVector<std::byte> self_mask_key(const SumAttempt& attempt, std::uint32_t silo,
+                                      std::span<const std::byte> self_secret) {
+  return derive_key(self_secret, attempt.context("self mask", silo));
+}
+
+PublicKey self_mask_commitment(const SumAttempt& attempt, std::uint32_t silo, std::span<const std::byte> self_secret) {
+  const SecretVector<std::byte> derived = derive_key(self_secret, attempt.context("self mask commitment", silo));
+  PublicKey commitment{};
+  std::copy(derived.begin(), derived.end(), commitment.begin());
+  return commitment;
+}
+
+SecretVector<std::byte> pair_mask_key(const SumAttempt& attempt, std::uint32_t one, std::uint32_t other,
+                                      const AgreementKey& key_of_one, const PublicKey& key_of_other) {
+  const auto [low, high] = std::minmax(one, other);
+  return derive_key(key_of_one.agree(key_of_other), attempt.context("pair mask", low, high));
+}
+
+}  // namespace dpreduce

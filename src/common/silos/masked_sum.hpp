@@ -1,0 +1,84 @@
+// A sum that nobody sees the addends of: what both sides of it have in common.
+//
+// Legend: silo u of the n invited, x_u its statistic (N words), all in Z mod 2^64; PRG a mask stream (mask_stream.hpp).
+//
+//     advertise   u -> coordinator   mask key s_u^PK and a commitment to b_u, signed       gives  U1
+//     keys        coordinator -> u   U1, and those of its neighbours (neighbour_graph.hpp)
+//     shares      u -> coordinator   shares of s_u^SK and b_u for each holder, sealed       gives  U2
+//     delivery    coordinator -> u   U2, and the shares that it is to hold
+//     masked      u -> coordinator   y_u = x_u + PRG(b_u) + sum_{v > u} PRG(s_uv) - sum_{v < u} PRG(s_uv),
+//                                    v over its neighbours in U2; in pieces                 gives  U3
+//     unmask      coordinator -> u   U3
+//     reveal      u -> coordinator   of each v whose shares it holds one: of b_v where v is in U3, else of s_v^SK
+//     sum_{U3} x = sum_{U3} y - sum_{U3} PRG(b_u) -+ the masks that U3 shares with U2 \ U3
+//
+// (Bonawitz et al. 2017, with the coordinator as their server.) Keys, secrets and shares are new in every attempt, so
+// that what is revealed says nothing about any other. Departures: who has sent a part of its y when it vanishes cannot
+// be taken out again, for pieces are added as they come; the attempt is then given up, none of its secrets being
+// revealed, and begun anew without it. A silo reveals in one attempt at a sum at most.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "dpreduce/silos/key_agreement.hpp"
+#include "dpreduce/silos/payload.hpp"
+#include "dpreduce/silos/shamir.hpp"
+
+namespace dpreduce {
+
+/// Words of one piece: 1 MiB.
+inline constexpr std::size_t kWordsPerPiece = std::size_t{1} << 17;
+inline constexpr std::uint64_t kMostWords = std::uint64_t{1} << 40;
+
+/// One attempt at one sum, as all that take part know it.
+struct SumAttempt {
+  RunId run{};
+  std::uint64_t round = 0;
+  std::uint32_t attempt = 0;
+  std::uint64_t words = 0;      ///< N
+  std::uint32_t threshold = 0;  ///< t: with fewer there is no sum
+  std::uint32_t colluding = 0;  ///< c
+
+  KeyContext context(std::string_view purpose, std::uint32_t from = 0, std::uint32_t to = 0) const {
+    return {run, round, attempt, purpose, from, to};
+  }
+};
+
+/// What a silo advertises.
+struct Advertisement {
+  PublicKey mask_key{};
+  PublicKey commitment{};  ///< HKDF of b_u
+  Signature signature{};   ///< of both, run, round, attempt and silo, by its identity
+};
+
+inline constexpr std::size_t kAdvertisementBytes = 32 + 32 + 64;
+/// Shares of both secrets, sealed.
+inline constexpr std::size_t kSealedSharesBytes = 2 * kShareBytes + 16;
+
+/// Which secret of a silo a share is of.
+enum class SecretKind : std::uint32_t { kSelfMask = 0, kMaskKey = 1 };
+
+/// The bytes under an advertisement's signature.
+std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement);
+
+void write(PayloadWriter& writer, const Advertisement& advertisement);
+Advertisement read_advertisement(PayloadReader& reader);
+void write(PayloadWriter& writer, const Share& share);
+/// The holder is the reader's business. Throws AggregationAborted where a value is no field element.
+Share read_share(PayloadReader& reader, std::uint32_t holder);
+
+/// Parties in rising order, all different, from 1 on.
+bool is_rising(const std::vector<std::uint32_t>& parties);
+bool is_subset(const std::vector<std::uint32_t>& part, const std::vector<std::uint32_t>& of);
+
+/// PRG key of u's own mask, and what commits it to b_u.
+SecretVector<std::byte> self_mask_key(const SumAttempt& attempt, std::uint32_t silo,
+                                      std::span<const std::byte> self_secret);
+PublicKey self_mask_commitment(const SumAttempt& attempt, std::uint32_t silo, std::span<const std::byte> self_secret);
+/// PRG key of the mask that the pair shares; symmetric in both.
+SecretVector<std::byte> pair_mask_key(const SumAttempt& attempt, std::uint32_t one, std::uint32_t other,
+                                      const AgreementKey& key_of_one, const PublicKey& key_of_other);
+
+}  // namespace dpreduce

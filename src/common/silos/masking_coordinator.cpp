@@ -1,0 +1,192 @@
+#include "dpreduce/silos/masking_coordinator.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/mask_stream.hpp"
+
+namespace dpreduce {
+namespace {
+
+template <typename Map>
+std::vector<std::uint32_t> keys_of(const Map& map) {
+  std::vector<std::uint32_t> keys;
+  for (const auto& entry : map) keys.push_back(entry.first);
+  return keys;
+}
+
+void check_turn(bool is_its_turn) {
+  if (!is_its_turn) throw AggregationAborted("a phase comes before its turn, or twice");
+}
+
+bool has(const std::vector<std::uint32_t>& parties, std::uint32_t party) {
+  return std::binary_search(parties.begin(), parties.end(), party);
+}
+
+}  // namespace
+
+MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& attempt)
+    : roster_(roster), attempt_(attempt), sum_(attempt.words, 0) {}
+
+void MaskingCoordinator::take_advertisement(std::uint32_t silo, PayloadReader& payload) {
+  const Advertisement advertisement = read_advertisement(payload);
+  payload.end();
+  if (!verifies(roster_.members.at(silo).key, signed_part(attempt_, silo, advertisement), advertisement.signature)) {
+    throw AggregationAborted("its mask key is not signed by it");
+  }
+  check_turn(!graph_ && advertisements_.emplace(silo, advertisement).second);
+}
+
+std::vector<std::uint32_t> MaskingCoordinator::close_advertising() {
+  std::vector<std::uint32_t> participants = keys_of(advertisements_);
+  if (participants.size() >= std::max<std::size_t>(attempt_.threshold, 2)) {
+    graph_.emplace(participants, attempt_.threshold, attempt_.colluding);
+  }
+  return participants;
+}
+
+std::vector<std::byte> MaskingCoordinator::keys_for(std::uint32_t silo) const {
+  PayloadWriter writer;
+  writer.numbers(graph_->participants());
+  for (const std::uint32_t neighbour : graph_->neighbours(silo)) write(writer, advertisements_.at(neighbour));
+  return writer.take();
+}
+
+void MaskingCoordinator::take_shares(std::uint32_t silo, PayloadReader& shares) {
+  check_turn(graph_ && graph_->contains(silo) && sharing_.empty() && !sealed_.contains(silo));
+  std::map<std::uint32_t, std::vector<std::byte>> sealed;
+  for (const std::uint32_t holder : graph_->neighbours(silo)) {
+    const auto bytes = shares.bytes(kSealedSharesBytes);
+    sealed.emplace(holder, std::vector<std::byte>(bytes.begin(), bytes.end()));
+  }
+  shares.end();
+  sealed_.emplace(silo, std::move(sealed));
+}
+
+std::vector<std::uint32_t> MaskingCoordinator::close_sharing() {
+  sharing_ = keys_of(sealed_);
+  return sharing_;
+}
+
+std::vector<std::byte> MaskingCoordinator::delivery_for(std::uint32_t silo) const {
+  PayloadWriter writer;
+  writer.numbers(sharing_);
+  for (const std::uint32_t from : sharing_) {
+    if (graph_->are_neighbours(silo, from)) writer.bytes(sealed_.at(from).at(silo));
+  }
+  return writer.take();
+}
+
+void MaskingCoordinator::add_piece(std::uint32_t silo, PayloadReader& piece) {
+  check_turn(has(sharing_, silo) && summed_.empty());
+  std::uint64_t& come = words_of_[silo];
+  if (piece.u64() != come) throw AggregationAborted("a piece of its statistic is missing, or there twice");
+  const auto bytes = piece.rest();
+  const std::size_t words = bytes.size() / sizeof(std::uint64_t);
+  if (bytes.size() % sizeof(std::uint64_t) != 0 || words == 0 || words > attempt_.words - come) {
+    throw AggregationAborted("its statistic has another number of words");
+  }
+  const std::span<std::uint64_t> part = std::span(sum_).subspan(come, words);
+  const std::byte* from = bytes.data();
+  for (std::uint64_t& element : part) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from, sizeof(word));
+    element += word;
+    from += sizeof(word);
+  }
+  come += words;
+}
+
+bool MaskingCoordinator::has_masked_all(std::uint32_t silo) const {
+  const auto found = words_of_.find(silo);
+  return found != words_of_.end() && found->second == attempt_.words;
+}
+
+bool MaskingCoordinator::is_partial(std::uint32_t silo) const {
+  const auto found = words_of_.find(silo);
+  return found != words_of_.end() && found->second > 0 && found->second < attempt_.words;
+}
+
+std::vector<std::uint32_t> MaskingCoordinator::close_masking() {
+  for (const std::uint32_t silo : sharing_) {
+    DPREDUCE_ASSERT(!is_partial(silo));
+    if (has_masked_all(silo)) summed_.push_back(silo);
+  }
+  return summed_;
+}
+
+bool MaskingCoordinator::is_summed(std::uint32_t silo) const {
+  return has(summed_, silo);
+}
+
+std::vector<std::byte> MaskingCoordinator::unmask() const {
+  DPREDUCE_ASSERT(summed_.size() >= attempt_.threshold);
+  return PayloadWriter().numbers(summed_).take();
+}
+
+void MaskingCoordinator::take_reveal(std::uint32_t silo, PayloadReader& reveal) {
+  check_turn(is_summed(silo) && !has_revealed_.contains(silo));
+  std::map<std::uint32_t, Share> shares;
+  for (const std::uint32_t of : graph_->holders(silo)) {  // whose shares it holds: the relation is symmetric
+    if (!has(sharing_, of)) continue;
+    const SecretKind asked_for = is_summed(of) ? SecretKind::kSelfMask : SecretKind::kMaskKey;
+    if (reveal.u32() != of || reveal.u32() != static_cast<std::uint32_t>(asked_for)) {
+      throw AggregationAborted("it reveals other secrets than those that were asked for");
+    }
+    shares.emplace(of, read_share(reveal, silo));
+  }
+  reveal.end();
+  has_revealed_.insert(silo);
+  for (const auto& [of, share] : shares) revealed_[of].push_back(share);
+}
+
+bool MaskingCoordinator::can_unmask() const {
+  return std::all_of(sharing_.begin(), sharing_.end(), [&](std::uint32_t silo) {
+    const auto found = revealed_.find(silo);
+    return found != revealed_.end() && found->second.size() >= graph_->share_threshold();
+  });
+}
+
+SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const {
+  const std::span<const Share> shares(revealed_.at(silo));
+  SecretVector<std::byte> secret = reconstruct_secret(shares.first(graph_->share_threshold()));
+  const Advertisement& advertised = advertisements_.at(silo);
+  const bool fits = !secret.empty() &&
+                    (is_summed(silo) ? self_mask_commitment(attempt_, silo, secret) == advertised.commitment
+                                     : AgreementKey::of_secret(std::span<const std::byte, 32>(secret)).public_key() ==
+                                           advertised.mask_key);
+  if (!fits) {
+    throw AggregationAborted(
+        fmt::format("the shares of a secret of silo {} do not give back what it advertised: it shared out, or another "
+                    "silo revealed, something else",
+                    silo));
+  }
+  return secret;
+}
+
+void MaskingCoordinator::add_sum_to(std::span<std::uint64_t> values) {
+  DPREDUCE_ASSERT(can_unmask() && values.size() == sum_.size());
+  MaskStreams masks;
+  for (const std::uint32_t silo : sharing_) {
+    const SecretVector<std::byte> secret = secret_of(silo);
+    if (is_summed(silo)) {
+      masks.add(self_mask_key(attempt_, silo, secret), MaskSign::kSubtract);
+      continue;
+    }
+    const AgreementKey lost = AgreementKey::of_secret(std::span<const std::byte, 32>(secret));
+    for (const std::uint32_t neighbour : graph_->neighbours(silo)) {
+      if (!is_summed(neighbour)) continue;
+      // The neighbour added it where its own number is the smaller one.
+      masks.add(pair_mask_key(attempt_, silo, neighbour, lost, advertisements_.at(neighbour).mask_key),
+                neighbour < silo ? MaskSign::kSubtract : MaskSign::kAdd);
+    }
+  }
+  masks.apply(0, sum_);
+  for (std::size_t w = 0; w < sum_.size(); ++w) values[w] += sum_[w];
+  cleanse(sum_.data(), sum_.size() * sizeof(std::uint64_t));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,67 @@
+// One attempt at a masked sum (masked_sum.hpp) as the coordinator sees it: messages in, messages out.
+//
+//     take_advertisement* -> keys_for* -> take_shares* -> delivery_for* -> add_piece* -> unmask -> take_reveal* -> sum
+//
+// Who has not come by the end of a phase has no part in the next; the caller decides when that is. The coordinator asks
+// for one secret of each silo only, and refuses a reveal that holds another.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "dpreduce/silos/masked_sum.hpp"
+#include "dpreduce/silos/neighbour_graph.hpp"
+#include "dpreduce/silos/roster.hpp"
+
+namespace dpreduce {
+
+class MaskingCoordinator {
+ public:
+  /// `roster` outlives this. Memory: 8 N bytes.
+  MaskingCoordinator(const Roster& roster, const SumAttempt& attempt);
+
+  /// Each throws AggregationAborted naming what is wrong with the message: the silo is then to be dropped.
+  void take_advertisement(std::uint32_t silo, PayloadReader& advertisement);
+  void take_shares(std::uint32_t silo, PayloadReader& shares);
+  void add_piece(std::uint32_t silo, PayloadReader& piece);
+  void take_reveal(std::uint32_t silo, PayloadReader& reveal);
+
+  /// Ends a phase: who has delivered, in rising order. With fewer than t of them there can be no sum.
+  std::vector<std::uint32_t> close_advertising();  ///< U1
+  std::vector<std::uint32_t> close_sharing();      ///< U2
+  std::vector<std::uint32_t> close_masking();      ///< U3; precondition (asserted): nobody is_partial
+
+  std::vector<std::byte> keys_for(std::uint32_t silo) const;
+  std::vector<std::byte> delivery_for(std::uint32_t silo) const;
+  std::vector<std::byte> unmask() const;
+
+  bool has_masked_all(std::uint32_t silo) const;
+  /// Some of its pieces are in the sum, and some are not there: the attempt cannot go on without it.
+  bool is_partial(std::uint32_t silo) const;
+  /// Whether enough has been revealed.
+  bool can_unmask() const;
+
+  /// values += sum over U3, mod 2^64.
+  /// @pre (asserted) can_unmask.  @throws AggregationAborted where shares do not give back what was advertised.
+  void add_sum_to(std::span<std::uint64_t> values);
+
+ private:
+  SecretVector<std::byte> secret_of(std::uint32_t silo) const;
+  bool is_summed(std::uint32_t silo) const;
+
+  const Roster& roster_;
+  SumAttempt attempt_;
+  std::map<std::uint32_t, Advertisement> advertisements_;
+  std::optional<NeighbourGraph> graph_;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> sealed_;  // [from][to]
+  std::vector<std::uint32_t> sharing_;                                               // U2
+  std::map<std::uint32_t, std::uint64_t> words_of_;                                  // that have come, of each silo
+  std::vector<std::uint32_t> summed_;                                                // U3
+  std::vector<std::uint64_t> sum_;
+  std::map<std::uint32_t, std::vector<Share>> revealed_;  // of the one secret that is asked for
+  std::set<std::uint32_t> has_revealed_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,57 @@
+// Who masks with whom, and who holds whose shares (Bonawitz et al. 2017; Bell et al. 2020).
+//
+//     n participants on a ring, in the order of their numbers; each has the m / 2 next ones on either side as its
+//     neighbours (a Harary graph: m-regular, and m-connected). Below 32 participants, or where m would be n - 1 or
+//     more: everybody.
+//     holders of u's shares: u and its neighbours; any t' of them give a secret back
+//
+// What is asked of it, for at least t of the n staying and c of the n colluding with the coordinator:
+//     live      the holders that stay can reconstruct:        m + 1 - (n - t) >= t'
+//     refusing  no lie about who stayed brings both secrets of one silo together, since each honest holder gives one
+//               share of one of them:                          2 t' > m + 1 + c
+//     connected masks of those who stay and are honest do not fall into parts whose sums would show:
+//                                                              n - t + c < m
+// So t' = floor((m + 1 + c) / 2) + 1 and m the smallest even number that fits. Bell et al. draw the graph at random and
+// are content with failing rarely; for silos, of which there are few, these hold for every choice of the lost and the
+// colluding. On the complete graph t' = t, which refuses where 2 t > n + c.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dpreduce {
+
+inline constexpr std::size_t kSilosForAGraph = 32;
+
+class NeighbourGraph {
+ public:
+  /// Preconditions (asserted): participants in rising order, at least 2; threshold <= their number.
+  NeighbourGraph(std::vector<std::uint32_t> participants, std::uint32_t threshold, std::uint32_t colluding);
+
+  const std::vector<std::uint32_t>& participants() const { return participants_; }
+  bool contains(std::uint32_t party) const;
+  /// m.
+  std::uint32_t degree() const { return degree_; }
+  /// t'.
+  std::uint32_t share_threshold() const { return share_threshold_; }
+
+  /// In rising order.  @pre (asserted) party is a participant.
+  std::vector<std::uint32_t> neighbours(std::uint32_t party) const;
+  /// Neighbours and itself, in rising order.
+  std::vector<std::uint32_t> holders(std::uint32_t party) const;
+  bool are_neighbours(std::uint32_t one, std::uint32_t other) const;
+
+ private:
+  std::size_t place_of(std::uint32_t party) const;
+
+  std::vector<std::uint32_t> participants_;
+  std::uint32_t degree_;
+  std::uint32_t share_threshold_;
+};
+
+/// Default for --threshold: more than two thirds of k, so that fewer than a third may vanish.
+inline std::uint32_t default_threshold(std::uint32_t silos) {
+  return 2 * silos / 3 + 1;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,54 @@
+// The inside of a message: numbers and bytes one after the other, little-endian, every length bounded by what is there.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace dpreduce {
+
+class PayloadWriter {
+ public:
+  PayloadWriter& u32(std::uint32_t number);
+  PayloadWriter& u64(std::uint64_t number);
+  PayloadWriter& bytes(std::span<const std::byte> bytes);
+  /// How many, and each.
+  PayloadWriter& numbers(std::span<const std::uint32_t> numbers);
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  PayloadWriter& put(std::uint64_t number, std::size_t width);
+  std::vector<std::byte> bytes_;
+};
+
+/// Every read throws AggregationAborted where the payload ends before it.
+class PayloadReader {
+ public:
+  explicit PayloadReader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
+  std::uint64_t u64() { return number(8); }
+  std::span<const std::byte> bytes(std::size_t length);
+  template <std::size_t N>
+  std::array<std::byte, N> array() {
+    std::array<std::byte, N> result{};
+    const auto read = bytes(N);
+    std::copy(read.begin(), read.end(), result.begin());
+    return result;
+  }
+  /// At most as many as are there.
+  std::vector<std::uint32_t> numbers();
+  std::span<const std::byte> rest() { return bytes(rest_.size()); }
+  std::size_t size_left() const { return rest_.size(); }
+  /// Throws AggregationAborted where something is left.
+  void end() const;
+
+ private:
+  std::uint64_t number(std::size_t width);
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,145 @@
+#include "dpreduce/silos/roster.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/openssl_handles.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+constexpr std::size_t kLargestDim = std::size_t{1} << 24;
+constexpr std::size_t kMostClasses = std::size_t{1} << 20;
+constexpr std::size_t kLongestName = 64;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw BadInput(fmt::format("--roster {}: {}", path, what));
+}
+
+std::size_t number_of(const std::string& text, std::size_t largest, const std::string& what, const std::string& path) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number == 0 || number > largest) {
+    refuse(path, fmt::format("{} = {}: must be a whole number from 1 to {}", what, text, largest));
+  }
+  return number;
+}
+
+bool is_name(const std::string& name) {
+  return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+struct StatedMember {
+  std::map<std::string, std::string> fields;
+};
+
+Member member_of(const StatedMember& stated, const std::string& section, const std::string& path) {
+  for (const auto& [field, value] : stated.fields) {
+    if (field != "name" && field != "key") refuse(path, fmt::format("[{}]: '{}' is unknown", section, field));
+  }
+  const auto field = [&](const std::string& name) {
+    const auto found = stated.fields.find(name);
+    if (found == stated.fields.end()) refuse(path, fmt::format("[{}]: '{}' is missing", section, name));
+    return found->second;
+  };
+  Member member;
+  member.name = field("name");
+  if (!is_name(member.name)) {
+    refuse(path, fmt::format("[{}]: a name is 1 to {} letters, digits, '.', '_' or '-'", section, kLongestName));
+  }
+  const std::optional<PublicKey> key = public_key_of_hex(field("key"));
+  if (!key) refuse(path, fmt::format("[{}]: a key is 64 hex digits in lower case, from dpreduce keygen", section));
+  member.key = *key;
+  return member;
+}
+
+}  // namespace
+
+PublicKey Roster::digest() const {
+  std::string text = fmt::format("dpreduce roster v1\ndim {}\nclasses {}\n", dim, classes);
+  for (const Member& member : members) text += fmt::format("{} {}\n", member.name, to_hex(member.key));
+  PublicKey digest{};
+  unsigned int written = 0;
+  require_openssl(
+      EVP_Digest(text.data(), text.size(), openssl_bytes(digest.data()), &written, EVP_sha256(), nullptr) == 1,
+      "no SHA-256");
+  return digest;
+}
+
+Roster parse_roster(const std::string& text, const std::string& path) {
+  std::vector<CLI::ConfigItem> items;
+  try {
+    std::istringstream stream(text);
+    items = CLI::ConfigTOML().from_config(stream);
+  } catch (const std::exception& error) {
+    refuse(path, fmt::format("not valid TOML: {}", error.what()));
+  }
+  Roster roster;
+  StatedMember coordinator;
+  std::map<std::size_t, StatedMember> silos;
+  for (const CLI::ConfigItem& item : items) {
+    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks for the begin and end of a section
+    if (item.inputs.size() != 1) refuse(path, fmt::format("'{}' must have one value", item.name));
+    const std::string& value = item.inputs.front();
+    const auto put = [&](StatedMember& member) {
+      if (!member.fields.emplace(item.name, value).second) {
+        refuse(path, fmt::format("[{}]: '{}' is there twice", fmt::join(item.parents, "."), item.name));
+      }
+    };
+    if (item.parents.empty() && item.name == "dim" && roster.dim == 0) {
+      roster.dim = number_of(value, kLargestDim, "dim", path);
+    } else if (item.parents.empty() && item.name == "classes" && roster.classes == 0) {
+      roster.classes = number_of(value, kMostClasses, "classes", path);
+    } else if (item.parents == std::vector<std::string>{"coordinator"}) {
+      put(coordinator);
+    } else if (item.parents.size() == 2 && item.parents[0] == "silo") {
+      put(silos[number_of(item.parents[1], kMostSilos, "[silo.N] with N", path)]);
+    } else {
+      refuse(path, fmt::format("'{}{}{}' is unknown or there twice", fmt::join(item.parents, "."),
+                               item.parents.empty() ? "" : ".", item.name));
+    }
+  }
+  if (roster.dim == 0) refuse(path, "'dim' is missing: how many features a row has");
+  if (roster.classes == 0) refuse(path, "'classes' is missing");
+  roster.members.push_back(member_of(coordinator, "coordinator", path));
+  for (const auto& [number, stated] : silos) {
+    if (number != roster.members.size()) {
+      refuse(path, fmt::format("[silo.{}] is missing: silos are numbered from 1 without gaps", roster.members.size()));
+    }
+    roster.members.push_back(member_of(stated, fmt::format("silo.{}", number), path));
+  }
+  if (roster.silos() < 2) refuse(path, fmt::format("{} silos: must be at least 2", roster.silos()));
+  std::set<std::string> names;
+  std::set<PublicKey> keys;
+  for (const Member& member : roster.members) {
+    if (!names.insert(member.name).second) refuse(path, fmt::format("name \"{}\" is there twice", member.name));
+    if (!keys.insert(member.key).second) refuse(path, fmt::format("key of \"{}\" is there twice", member.name));
+  }
+  return roster;
+}
+
+Roster read_roster(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(path, "cannot be read");
+  std::string text(kLargestFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) refuse(path, "cannot be read");
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  if (text.size() > kLargestFile) refuse(path, "larger than 1 MiB");
+  return parse_roster(text, path);
+}
+
+}  // namespace dpreduce

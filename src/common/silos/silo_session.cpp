@@ -1,0 +1,203 @@
+#include "dpreduce/silos/silo_session.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/config/peer_failed.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::int64_t kExitCodes = 256;  // verdict = party * 256 + exit code
+
+[[noreturn]] void throw_gone() {
+  throw PeerFailed(ExitCode::kAggregationAborted, 0);
+}
+
+}  // namespace
+
+SiloSession::SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry) : wire_(wire), entry_(std::move(entry)) {
+  DPREDUCE_ASSERT(number >= 1 && number <= entry_.terms.silos);
+  self_.number = number;
+  self_.identity = &entry_.identity;
+  self_.roster = &roster_;
+}
+
+void SiloSession::connect() {
+  const auto until = WireClock::now() + kPatience * entry_.timeout;
+  const std::optional<Letter> letter = wire_.receive(until);
+  if (!letter) throw AggregationAborted("the coordinator does not begin the run");
+  if (letter->is_farewell) throw_gone();
+  const Offer offer = open_offer(letter->bytes, self_.number, entry_.terms, entry_.roster);
+  run_ = offer.run;
+  const AgreementKey key = AgreementKey::generate();
+  Hello hello{entry_.identity.public_key(), key.public_key(), {}};
+  channel_.emplace(key.agree(offer.key), run_, self_.number, 0);
+  wire_.send(0, make_hello(hello, entry_.identity, offer, self_.number));
+
+  const Message message = wait();
+  PayloadReader reader(message.payload);
+  const std::vector<std::uint32_t> present = reader.numbers();
+  if (message.kind != FrameKind::kMembers || !is_rising(present) || present.empty() ||
+      present.back() > entry_.terms.silos || present.size() < entry_.terms.threshold) {
+    throw AggregationAborted("the coordinator names members that this run cannot have");
+  }
+  roster_ = entry_.roster.value_or(Roster{0, 0, std::vector<Member>(entry_.terms.silos + 1)});
+  roster_.members[0].key = offer.identity;
+  for (const std::uint32_t silo : present) {
+    Hello other;
+    other.identity = reader.array<32>();
+    other.key = reader.array<32>();
+    other.signature = reader.array<64>();
+    if ((entry_.roster && roster_.members[silo].key != other.identity) || !verifies(other, offer, silo)) {
+      throw AggregationAborted(fmt::format("the key of silo {} is not signed by it", silo));
+    }
+    roster_.members[silo].key = other.identity;
+    if (silo != self_.number) self_.pair_secrets.emplace(silo, key.agree(other.key));
+  }
+  reader.end();
+}
+
+void SiloSession::send(FrameKind kind, std::span<const std::byte> payload) {
+  wire_.send(0, channel_->seal(kind, round_, payload));
+}
+
+void SiloSession::refuse_run_end(const Message& message) {
+  PayloadReader reader(message.payload);
+  if (message.kind == FrameKind::kDropped) {
+    failed_ = self_.number * kExitCodes + static_cast<std::int64_t>(ExitCode::kAggregationAborted);
+    const auto reason = reader.rest();
+    std::string text;
+    for (const std::byte byte : reason) {
+      const char c = static_cast<char>(byte);
+      text += c >= ' ' && c <= '~' ? c : '?';
+    }
+    throw AggregationAborted(fmt::format("the run goes on without silo {}: {}", self_.number, text));
+  }
+  if (message.kind != FrameKind::kVerdict) return;
+  const auto verdict = static_cast<std::int64_t>(reader.u64());
+  if (verdict == std::numeric_limits<std::int64_t>::max()) return;
+  failed_ = verdict;
+  throw PeerFailed(static_cast<ExitCode>(verdict % kExitCodes), static_cast<int>(verdict / kExitCodes));
+}
+
+Message SiloSession::wait() {
+  const std::optional<Letter> letter = wire_.receive(WireClock::now() + kPatience * entry_.timeout);
+  if (!letter) throw AggregationAborted(fmt::format("silo {}: the coordinator is silent", self_.number));
+  if (letter->is_farewell) throw_gone();
+  Message message = channel_->open(round_, letter->bytes);
+  refuse_run_end(message);
+  return message;
+}
+
+void SiloSession::check() {
+  const std::optional<Letter> letter = wire_.receive(WireClock::now());
+  if (!letter) return;
+  if (letter->is_farewell) throw_gone();
+  refuse_run_end(channel_->open(round_ + 1, letter->bytes));  // the round that `agree` will be
+  throw AggregationAborted("the coordinator goes ahead of this silo");
+}
+
+std::int64_t SiloSession::agree(std::int64_t verdict) {
+  if (failed_) return *failed_;
+  ++round_;
+  send(FrameKind::kStatus, PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take());
+  try {
+    const Message message = wait();
+    if (message.kind != FrameKind::kVerdict) throw AggregationAborted("the coordinator sends no verdict");
+  } catch (const PeerFailed& failure) {
+    return failure.rank * kExitCodes + static_cast<int>(failure.code());
+  }
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+void SiloSession::send_pieces(MaskingSilo& masking, const SumAttempt& attempt, std::span<const std::uint64_t> values) {
+  constexpr std::size_t kPrefix = sizeof(std::uint32_t) + sizeof(std::uint64_t);
+  std::vector<std::uint64_t> piece;
+  std::vector<std::byte> payload;
+  for (std::size_t first = 0; first < values.size(); first += kWordsPerPiece) {
+    const auto part = values.subspan(first, std::min(kWordsPerPiece, values.size() - first));
+    piece.assign(part.begin(), part.end());
+    masking.mask(first, piece);
+    payload = PayloadWriter().u32(attempt.attempt).u64(first).take();
+    payload.resize(kPrefix + part.size_bytes());
+    std::memcpy(payload.data() + kPrefix, piece.data(), part.size_bytes());
+    send(FrameKind::kMasked, payload);
+  }
+}
+
+void SiloSession::sum(std::span<const std::uint64_t> values) {
+  ++round_;
+  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding};
+  std::optional<MaskingSilo> masking;
+  bool has_revealed = false;
+  const auto answer = [&](FrameKind kind, std::span<const std::byte> body) {
+    send(kind, PayloadWriter().u32(attempt.attempt).bytes(body).take());
+  };
+  for (;;) {
+    const Message message = wait();
+    PayloadReader reader(message.payload);
+    const std::uint32_t number = reader.u32();
+    if (message.kind == FrameKind::kBegin) {
+      const std::uint64_t words = reader.u64();
+      reader.end();
+      if (number <= attempt.attempt || has_revealed) {
+        throw AggregationAborted("the coordinator asks for a sum again that this silo has helped to open");
+      }
+      if (words != values.size()) throw AggregationAborted("the coordinator sums another statistic than this silo");
+      attempt.attempt = number;
+      masking.emplace(self_, attempt);
+      answer(FrameKind::kAdvertise, masking->advertise());
+      continue;
+    }
+    if (!masking || number != attempt.attempt) throw AggregationAborted("the coordinator mixes up attempts at a sum");
+    switch (message.kind) {
+      case FrameKind::kKeys:
+        answer(FrameKind::kShares, masking->take_keys(reader));
+        break;
+      case FrameKind::kDelivery:
+        masking->take_delivery(reader);
+        send_pieces(*masking, attempt, values);
+        break;
+      case FrameKind::kUnmask:
+        answer(FrameKind::kReveal, masking->take_unmask(reader));
+        has_revealed = true;
+        break;
+      case FrameKind::kDone:
+        if (!has_revealed) throw AggregationAborted("the coordinator ends a sum before it can be made");
+        return;
+      default:
+        throw AggregationAborted(fmt::format("the coordinator sends \"{}\" in a sum", to_string(message.kind)));
+    }
+  }
+}
+
+void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
+  ++round_;
+  while (!bytes.empty()) {
+    const Message message = wait();
+    if (message.kind != FrameKind::kBroadcast || message.payload.empty() || message.payload.size() > bytes.size()) {
+      throw AggregationAborted("the coordinator broadcasts something else than this silo waits for");
+    }
+    std::copy(message.payload.begin(), message.payload.end(), bytes.begin());
+    bytes = bytes.subspan(message.payload.size());
+  }
+}
+
+double SiloSession::largest(double value) {
+  ++round_;
+  send(FrameKind::kNumber, PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take());
+  const Message message = wait();
+  PayloadReader reader(message.payload);
+  const std::uint64_t bits = reader.u64();
+  reader.end();
+  if (message.kind != FrameKind::kNumber) throw AggregationAborted("the coordinator sends no number");
+  return std::bit_cast<double>(bits);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,63 @@
+// A silo's side of a run: it answers the coordinator, in rounds that both count.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dpreduce/silos/channel.hpp"
+#include "dpreduce/silos/handshake.hpp"
+#include "dpreduce/silos/masking_silo.hpp"
+#include "dpreduce/silos/wire.hpp"
+
+namespace dpreduce {
+
+/// How a party enters a run.
+struct SiloEntry {
+  SiloTerms terms;
+  std::optional<Roster> roster;  ///< none: identities as they come
+  Identity identity;
+  std::chrono::milliseconds timeout{};  ///< a party that is silent for so long is lost
+};
+
+/// All throw AggregationAborted where the coordinator is gone or silent for kPatience timeouts, where a message is
+/// refused, and where the run goes on without this silo; PeerFailed where it has ended with an error of another's.
+class SiloSession {
+ public:
+  static constexpr int kPatience = 30;
+
+  /// `wire` outlives the session.
+  SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry);
+
+  /// The handshake.
+  void connect();
+
+  /// What is agreed on (Communicator::together), from this silo's own verdict.
+  std::int64_t agree(std::int64_t verdict);
+  /// Throws PeerFailed where the run has failed elsewhere; takes no time.
+  void check();
+
+  /// This silo's part of a masked sum.
+  void sum(std::span<const std::uint64_t> values);
+  void receive_broadcast(std::span<std::byte> bytes);
+  double largest(double value);
+
+ private:
+  Message wait();
+  void refuse_run_end(const Message& message);
+  void send(FrameKind kind, std::span<const std::byte> payload);
+  void send_pieces(MaskingSilo& masking, const SumAttempt& attempt, std::span<const std::uint64_t> values);
+
+  Wire& wire_;
+  SiloEntry entry_;
+  SiloSelf self_;
+  Roster roster_;  // of the run
+  RunId run_{};
+  std::uint64_t round_ = 0;
+  std::optional<Channel> channel_;
+  std::optional<std::int64_t> failed_;  // the verdict that the run has ended with
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,32 @@
+// How messages travel between the parties of a run: whole, but with no promise beyond that.
+//
+// Whatever comes may be late, changed, repeated or somebody else's; frame.hpp finds that out.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace dpreduce {
+
+using WireClock = std::chrono::steady_clock;
+
+struct Letter {
+  std::uint32_t from = 0;
+  std::vector<std::byte> bytes;
+  bool is_farewell = false;  ///< the party's process is gone; nothing more will come
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  /// Hands a message over for delivery. To a party that is gone it is lost. Throws AggregationAborted where this end of
+  /// the wire is broken.
+  virtual void send(std::uint32_t to, std::vector<std::byte> bytes) = 0;
+  /// The next message of anybody; nothing where none has come by then. Throws as send.
+  virtual std::optional<Letter> receive(WireClock::time_point until) = 0;
+};
+
+}  // namespace dpreduce

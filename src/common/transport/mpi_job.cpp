@@ -1,0 +1,162 @@
+#include "dpreduce/transport/mpi_job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include "dpreduce/config/peer_failed.hpp"
+#include "dpreduce/transport/communicator.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr int kFailureTag = 1;
+
+template <typename T, typename Transfer>
+void in_messages(std::span<T> values, std::size_t elements_per_message, const Transfer& transfer) {
+  for (std::size_t first = 0; first < values.size(); first += elements_per_message) {
+    const auto part = values.subspan(first, std::min(elements_per_message, values.size() - first));
+    transfer(part.data(), static_cast<int>(part.size()));
+  }
+}
+
+class MpiJob final : public Job {
+ public:
+  MpiJob() {
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &sums_), "MPI_Comm_dup");
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &alarms_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(sums_, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(alarms_, MPI_ERRORS_RETURN);
+    check_mpi(MPI_Comm_rank(sums_, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(sums_, &size_), "MPI_Comm_size");
+  }
+  MpiJob(const MpiJob&) = delete;
+  MpiJob& operator=(const MpiJob&) = delete;
+  ~MpiJob() override { MPI_Finalize(); }
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  void announce_failure() override {
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (MPI_Isend(nullptr, 0, MPI_BYTE, peer, kFailureTag, alarms_, &request) == MPI_SUCCESS) {
+        MPI_Request_free(&request);
+      }
+    }
+  }
+
+  void check_peers() override {
+    int announced = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, alarms_, &announced, &status), "MPI_Iprobe");
+    // The code is agreed upon at the end of the phase; until then this rank only knows that there is nothing to wait
+    // for.
+    if (announced != 0) throw PeerFailed(ExitCode::kInternal, status.MPI_SOURCE);
+  }
+
+  std::int64_t agree(std::int64_t verdict) override {
+    std::int64_t agreed = verdict;
+    check_mpi(MPI_Allreduce(&verdict, &agreed, 1, MPI_INT64_T, MPI_MIN, sums_), "MPI_Allreduce");
+    return agreed;
+  }
+
+  int owners() const override { return size_; }
+
+  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override {
+    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+      const void* send = rank_ == owner ? MPI_IN_PLACE : part;
+      check_mpi(MPI_Reduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, sums_), "MPI_Reduce");
+    });
+    if (rank_ != owner) std::fill(values.begin(), values.end(), 0);
+  }
+
+  void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override {
+    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_UINT64_T, MPI_SUM, sums_), "MPI_Allreduce");
+    });
+  }
+
+  void sum_everywhere(std::span<double> values) override {
+    in_messages(values, kElementsPerMessage, [&](double* part, int count) {
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_DOUBLE, MPI_SUM, sums_), "MPI_Allreduce");
+    });
+  }
+
+  void broadcast(std::span<std::byte> bytes) override {
+    in_messages(bytes, kElementsPerMessage * sizeof(double), [&](std::byte* part, int count) {
+      check_mpi(MPI_Bcast(part, count, MPI_BYTE, 0, sums_), "MPI_Bcast");
+    });
+  }
+
+  double max_everywhere(double value) override {
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, sums_), "MPI_Allreduce");
+    return value;
+  }
+
+  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override;
+
+  int ranks_on_machine() override {
+    MPI_Comm machine = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(sums_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
+    int ranks = 1;
+    check_mpi(MPI_Comm_size(machine, &ranks), "MPI_Comm_size");
+    check_mpi(MPI_Comm_free(&machine), "MPI_Comm_free");
+    return ranks;
+  }
+
+  void abort(ExitCode code) override { MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)); }
+
+ private:
+  MPI_Comm sums_ = MPI_COMM_NULL;    // collectives
+  MPI_Comm alarms_ = MPI_COMM_NULL;  // failure announcements, point to point
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+std::vector<std::int32_t> MpiJob::gather_to_coordinator(std::span<const std::int32_t> local) {
+  // One rank after the other, in messages of bounded length: the lengths first, then the values.
+  std::int64_t length = static_cast<std::int64_t>(local.size());
+  std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+  check_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
+  if (rank_ != 0) {
+    in_messages(local, kElementsPerMessage, [&](const std::int32_t* part, int count) {
+      check_mpi(MPI_Send(part, count, MPI_INT32_T, 0, 0, sums_), "MPI_Send");
+    });
+    return {};
+  }
+  std::vector<std::int32_t> all(local.begin(), local.end());
+  for (int peer = 1; peer < size_; ++peer) {
+    const std::size_t offset = all.size();
+    all.resize(offset + static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]));
+    in_messages(std::span(all).subspan(offset), kElementsPerMessage, [&](std::int32_t* part, int count) {
+      check_mpi(MPI_Recv(part, count, MPI_INT32_T, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
+    });
+  }
+  return all;
+}
+
+}  // namespace
+
+void check_mpi(int status, const char* routine) {
+  if (status == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  throw AggregationAborted(fmt::format("{} failed: {}; a rank may have been lost", routine, text.data()));
+}
+
+JoinedJob join_mpi_job() {
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  auto job = std::make_unique<MpiJob>();
+  const int rank = job->rank();
+  const int size = job->size();
+  return {std::move(job), rank, size};
+}
+
+}  // namespace dpreduce

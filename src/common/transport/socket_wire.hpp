@@ -1,0 +1,42 @@
+// The wire of a process that has a postman (postman.hpp): a socket between the two.
+//
+//     party (4 bytes), length (4), flags (4: 1 for a farewell), then the message; in the machine's own byte order
+//
+// The postman is this process's own parent, and trusted with what goes through it: sealed frames.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "dpreduce/silos/wire.hpp"
+
+namespace dpreduce {
+
+struct EnvelopeHeader {
+  std::uint32_t party = 0;  ///< to the postman: whom it goes to; from it: who sent it
+  std::uint32_t length = 0;
+  std::uint32_t flags = 0;
+};
+inline constexpr std::uint32_t kFarewellFlag = 1;
+
+class SocketWire final : public Wire {
+ public:
+  /// Takes over an open, connected stream socket.
+  explicit SocketWire(int socket) : socket_(socket) {}
+  SocketWire(const SocketWire&) = delete;
+  SocketWire& operator=(const SocketWire&) = delete;
+  ~SocketWire() override;
+
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override;
+  std::optional<Letter> receive(WireClock::time_point until) override;
+
+ private:
+  bool read_some(WireClock::time_point until);
+  std::optional<Letter> whole_letter();
+
+  int socket_;
+  std::vector<std::byte> come_;  // of which a letter may still lack its end
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,137 @@
+#include "dpreduce/silos/channel.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using Bytes = std::vector<std::byte>;
+
+class ChannelTest : public testing::Test {
+ protected:
+  ChannelTest() {
+    secure_bytes(secret_);
+    run_[0] = std::byte{7};
+  }
+  Channel coordinator(std::uint32_t silo = 3) { return Channel(secret_, run_, 0, silo); }
+  Channel silo(std::uint32_t number = 3) { return Channel(secret_, run_, number, 0); }
+  static std::string refusal(Channel& channel, std::uint64_t round, const Bytes& frame) {
+    try {
+      channel.open(round, frame);
+    } catch (const AggregationAborted& error) {
+      return error.what();
+    }
+    return "";
+  }
+  SecretVector<std::byte> secret_ = SecretVector<std::byte>(32);
+  RunId run_{};
+  Bytes text_{std::byte{'h'}, std::byte{'i'}};
+};
+
+TEST_F(ChannelTest, MessagesArriveInBothDirections) {
+  Channel there = silo();
+  Channel here = coordinator();
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    const Message message = here.open(round, there.seal(FrameKind::kShares, round, text_));
+    EXPECT_EQ(message.kind, FrameKind::kShares);
+    EXPECT_EQ(message.payload, text_);
+    EXPECT_EQ(there.open(round, here.seal(FrameKind::kDone, round, {})).payload, Bytes());
+  }
+}
+
+TEST_F(ChannelTest, WhatIsOnTheWireIsNotThePayload) {
+  Channel there = silo();
+  const Bytes zeros(64);
+  const Bytes first = there.seal(FrameKind::kMasked, 1, zeros);
+  const Bytes second = there.seal(FrameKind::kMasked, 1, zeros);
+  EXPECT_NE(Bytes(first.begin() + kHeaderBytes, first.end()), Bytes(second.begin() + kHeaderBytes, second.end()));
+}
+
+TEST_F(ChannelTest, EveryMisuseIsRefusedByName) {
+  Channel there = silo();
+  const Bytes first = there.seal(FrameKind::kShares, 1, text_);
+  const Bytes second = there.seal(FrameKind::kShares, 1, text_);
+  Channel fresh = coordinator();
+  EXPECT_THAT(refusal(fresh, 1, second), HasSubstr("out of order"));
+  EXPECT_THAT(refusal(fresh, 2, first), HasSubstr("stale"));
+  EXPECT_THAT(refusal(fresh, 0, first), HasSubstr("of round 1, where round 0 is on"));
+  EXPECT_EQ(refusal(fresh, 1, first), "");
+  EXPECT_THAT(refusal(fresh, 1, first), HasSubstr("a replay"));
+  EXPECT_THAT(refusal(fresh, 1, fresh.seal(FrameKind::kShares, 1, text_)), HasSubstr("a reflection"));
+  Channel other = silo(4);
+  EXPECT_THAT(refusal(fresh, 1, other.seal(FrameKind::kShares, 1, text_)), HasSubstr("names party 4"));
+}
+
+TEST_F(ChannelTest, AForeignKeyRunOrPairOpensNothing) {
+  Channel here = coordinator();
+  SecretVector<std::byte> foreign(32);
+  secure_bytes(foreign);
+  EXPECT_THAT(refusal(here, 1, Channel(foreign, run_, 3, 0).seal(FrameKind::kShares, 1, text_)),
+              HasSubstr("authentication"));
+  RunId other_run = run_;
+  other_run[31] = std::byte{1};
+  EXPECT_THAT(refusal(here, 1, Channel(secret_, other_run, 3, 0).seal(FrameKind::kShares, 1, text_)),
+              HasSubstr("authentication"));
+}
+
+TEST_F(ChannelTest, EveryByteAndEveryLengthIsAuthenticated) {
+  Channel there = silo();
+  const Bytes proper = there.seal(FrameKind::kShares, 1, text_);
+  Channel here = coordinator();
+  for (std::size_t place = 0; place < proper.size(); ++place) {
+    Bytes changed = proper;
+    changed[place] ^= std::byte{1};
+    EXPECT_NE(refusal(here, 1, changed), "") << place;
+  }
+  for (std::size_t length = 0; length < proper.size(); ++length) {
+    EXPECT_NE(refusal(here, 1, Bytes(proper.begin(), proper.begin() + static_cast<std::ptrdiff_t>(length))), "");
+  }
+  Bytes longer = proper;
+  longer.push_back(std::byte{0});
+  EXPECT_NE(refusal(here, 1, longer), "");
+  EXPECT_NE(refusal(here, 1, Bytes(kLargestFrame + 1)), "");
+  EXPECT_EQ(refusal(here, 1, proper), "");
+}
+
+TEST_F(ChannelTest, KindsHaveOneNameEach) {
+  for (int number = 1; number <= 17; ++number) {
+    const auto kind = static_cast<FrameKind>(number);
+    EXPECT_EQ(frame_kind_of(to_string(kind)), kind);
+  }
+  EXPECT_EQ(to_string(static_cast<FrameKind>(18)), "unknown");
+  EXPECT_EQ(frame_kind_of("nothing"), std::nullopt);
+}
+
+TEST(KeyDerivation, EveryPartOfTheContextCounts) {
+  const SecretVector<std::byte> secret(32, std::byte{1});
+  const KeyContext context{{}, 1, 2, "purpose", 3, 4};
+  const auto key = derive_key(secret, context);
+  EXPECT_EQ(derive_key(secret, context), key);
+  KeyContext other = context;
+  other.run[5] = std::byte{1};
+  EXPECT_NE(derive_key(secret, other), key);
+  for (int part = 0; part < 5; ++part) {
+    other = context;
+    if (part == 0) other.round = 2;
+    if (part == 1) other.attempt = 1;
+    if (part == 2) other.purpose = "purposes";
+    if (part == 3) other.from = 4;
+    if (part == 4) other.to = 3;
+    EXPECT_NE(derive_key(secret, other), key) << part;
+  }
+}
+
+TEST(AgreementKeys, AgreeInPairsAndAreTheirSecrets) {
+  const AgreementKey one = AgreementKey::generate();
+  const AgreementKey other = AgreementKey::generate();
+  EXPECT_EQ(one.agree(other.public_key()), other.agree(one.public_key()));
+  EXPECT_EQ(AgreementKey::of_secret(std::span<const std::byte, 32>(one.secret())).public_key(), one.public_key());
+  EXPECT_THROW(one.agree(PublicKey{}), AggregationAborted);  // a point of small order
+}
+
+}  // namespace
+}  // namespace dpreduce

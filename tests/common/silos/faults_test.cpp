@@ -1,0 +1,130 @@
+// Every single fault at every message of a run with 5 silos of which 3 must stay, each ends in a right sum over those
+// that stay, or in a refusal that says why; none hangs.
+#include "memory_wire.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+SiloRunPlan plan_with(Fault fault) {
+  SiloRunPlan plan{.terms = {5, 3, 0}, .timeout = std::chrono::milliseconds(2000), .rounds = 2};
+  if (fault.kind == FaultKind::kHang) plan.timeout = std::chrono::milliseconds(1000);
+  plan.fault = fault;
+  return plan;
+}
+
+constexpr FaultKind kAllKinds[] = {FaultKind::kKill,   FaultKind::kHang,    FaultKind::kCorrupt, FaultKind::kTruncate,
+                                   FaultKind::kReplay, FaultKind::kReflect, FaultKind::kWrongKey};
+
+class FaultsTest : public testing::TestWithParam<FaultKind> {};
+
+TEST_P(FaultsTest, OfASiloLeaveTheSumOfTheOthers) {
+  for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
+                             FrameKind::kMasked, FrameKind::kReveal}) {
+    for (const std::uint32_t number : {1U, 2U}) {
+      if (number == 2 && (at == FrameKind::kHello || GetParam() == FaultKind::kHang)) continue;
+      SCOPED_TRACE(std::string(to_string(at)) + "#" + std::to_string(number));
+      const SiloRunPlan plan = plan_with({2, GetParam(), at, number});
+      const SiloRunResult result = run_silos(plan);
+      EXPECT_EQ(result.refusal, "");
+      ASSERT_EQ(result.sums.size(), 2U);
+      EXPECT_TRUE(sums_are_right(result, plan));
+      ASSERT_EQ(result.lost.size(), 1U);
+      EXPECT_EQ(result.lost[0].silo, 2U);
+      EXPECT_EQ(result.lost[0].phase, to_string(at));
+      EXPECT_NE(result.lost[0].reason, "");
+      // What it had sent before it was lost counts only where all of it had.
+      const bool was_summed = at == FrameKind::kReveal || number == 2;
+      EXPECT_EQ(result.summed[0].size(), was_summed ? 5U : 4U);
+      EXPECT_EQ(result.summed[1].size(), at == FrameKind::kReveal && number == 2 ? 5U : 4U);
+    }
+  }
+}
+
+TEST_P(FaultsTest, OfTheCoordinatorAreRefusedByTheSiloThatMeetsThem) {
+  if (GetParam() == FaultKind::kKill || GetParam() == FaultKind::kHang) GTEST_SKIP() << "the run is then over";
+  for (const FrameKind at :
+       {FrameKind::kOffer, FrameKind::kMembers, FrameKind::kVerdict, FrameKind::kBegin, FrameKind::kKeys,
+        FrameKind::kDelivery, FrameKind::kUnmask, FrameKind::kDone, FrameKind::kBroadcast}) {
+    SCOPED_TRACE(std::string(to_string(at)));
+    const SiloRunPlan plan = plan_with({0, GetParam(), at, 3});
+    const SiloRunResult result = run_silos(plan);
+    EXPECT_EQ(result.refusal, "");
+    ASSERT_EQ(result.sums.size(), 2U);
+    EXPECT_TRUE(sums_are_right(result, plan));
+    ASSERT_EQ(result.lost.size(), 1U);
+    ASSERT_EQ(result.silo_refusals.size(), 1U);
+    EXPECT_EQ(result.silo_refusals.begin()->first, result.lost[0].silo);
+    EXPECT_NE(result.silo_refusals.begin()->second, "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, FaultsTest, testing::ValuesIn(kAllKinds));
+
+TEST(Faults, ASlowSiloIsLostOnlyPastTheTimeout) {
+  SiloRunPlan plan{.terms = {3, 2, 0}, .timeout = std::chrono::milliseconds(1500), .rounds = 2};
+  plan.fault = Fault{1, FaultKind::kSlow, FrameKind::kShares, 1, 0.05};
+  SiloRunResult result = run_silos(plan);
+  EXPECT_TRUE(result.lost.empty());
+  plan.timeout = std::chrono::milliseconds(300);
+  plan.fault->seconds = 1.0;
+  result = run_silos(plan);
+  EXPECT_EQ(result.refusal, "");
+  ASSERT_EQ(result.lost.size(), 1U);
+  EXPECT_THAT(result.lost[0].reason, HasSubstr("--silo-timeout 0.3 s"));
+  EXPECT_THAT(result.silo_refusals[1], HasSubstr("the run goes on without silo 1"));
+  EXPECT_TRUE(sums_are_right(result, plan));
+}
+
+TEST(Faults, PartsOfAStatisticAreNotSummed) {
+  for (const FaultKind kind : {FaultKind::kKill, FaultKind::kCorrupt}) {
+    SiloRunPlan plan{.terms = {4, 3, 0}, .words = 3 * kWordsPerPiece};
+    plan.fault = Fault{4, kind, FrameKind::kMasked, 2};
+    const SiloRunResult result = run_silos(plan);
+    EXPECT_EQ(result.refusal, "");
+    ASSERT_EQ(result.summed.size(), 1U);
+    EXPECT_EQ(result.summed[0], (std::vector<std::uint32_t>{1, 2, 3}));
+    EXPECT_TRUE(sums_are_right(result, plan));
+  }
+}
+
+TEST(Faults, WithTooFewLeftTheRunEndsAndSaysWhy) {
+  for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
+                             FrameKind::kMasked, FrameKind::kReveal}) {
+    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::milliseconds(1000), .rounds = 2};
+    plan.fault = Fault{3, at == FrameKind::kMasked ? FaultKind::kHang : FaultKind::kKill, at, 1};
+    const auto began = WireClock::now();
+    const SiloRunResult result = run_silos(plan);
+    EXPECT_LT(WireClock::now() - began, std::chrono::seconds(10));
+    EXPECT_THAT(result.refusal, HasSubstr("2 of 3 silos are left, --threshold 3"));
+    EXPECT_THAT(result.refusal, HasSubstr("silo 3 (" + std::string(to_string(at))));
+    EXPECT_TRUE(result.sums.empty());
+  }
+}
+
+TEST(FaultText, IsReadBack) {
+  const Fault fault = parse_fault("2:slow=1.5@shares#4");
+  EXPECT_EQ(fault.party, 2U);
+  EXPECT_EQ(fault.kind, FaultKind::kSlow);
+  EXPECT_EQ(fault.at, FrameKind::kShares);
+  EXPECT_EQ(fault.number, 4U);
+  EXPECT_EQ(fault.seconds, 1.5);
+  EXPECT_EQ(parse_fault("0:wrong-key@keys").number, 1U);
+}
+
+TEST(FaultText, WrongFormsAreRefused) {
+  for (const char* text :
+       {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked", "1:slow@masked",
+        "1:slow=-1@masked", "1:kill=3@masked", "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
+    EXPECT_THROW(parse_fault(text), UsageError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

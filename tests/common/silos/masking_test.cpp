@@ -1,0 +1,229 @@
+// Both sides of a masked sum, message by message: what each refuses, and that no silo's two secrets come together.
+#include <functional>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/masking_coordinator.hpp"
+#include "dpreduce/silos/masking_silo.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using testing::HasSubstr;
+
+constexpr std::uint32_t kSilos = 4;
+
+// Four silos of which three must stay, at the point where a sum of 100 words begins.
+class MaskingTest : public testing::Test {
+ protected:
+  MaskingTest() : roster_{0, 0, std::vector<Member>(kSilos + 1)}, selves_(kSilos + 1) {
+    for (std::uint32_t party = 0; party <= kSilos; ++party) {
+      identities_.push_back(Identity::generate());
+      keys_.push_back(AgreementKey::generate());
+      roster_.members[party].key = identities_[party].public_key();
+    }
+    for (std::uint32_t silo = 1; silo <= kSilos; ++silo) {
+      selves_[silo].number = silo;
+      selves_[silo].identity = &identities_[silo];
+      selves_[silo].roster = &roster_;
+      for (std::uint32_t other = 1; other <= kSilos; ++other) {
+        if (other != silo) selves_[silo].pair_secrets.emplace(other, keys_[silo].agree(keys_[other].public_key()));
+      }
+      silos_.try_emplace(silo, selves_[silo], attempt_);
+    }
+    coordinator_.emplace(roster_, attempt_);
+  }
+
+  void advertise(const std::vector<std::uint32_t>& who) {
+    for (const std::uint32_t silo : who)
+      give(silos_.at(silo).advertise(), [&](PayloadReader& reader) { coordinator_->take_advertisement(silo, reader); });
+    coordinator_->close_advertising();
+  }
+  void share(const std::vector<std::uint32_t>& who) {
+    for (const std::uint32_t silo : who) {
+      Bytes shares;
+      give(coordinator_->keys_for(silo), [&](PayloadReader& reader) { shares = silos_.at(silo).take_keys(reader); });
+      give(shares, [&](PayloadReader& reader) { coordinator_->take_shares(silo, reader); });
+    }
+    coordinator_->close_sharing();
+  }
+  void deliver(const std::vector<std::uint32_t>& who) {
+    for (const std::uint32_t silo : who) {
+      give(coordinator_->delivery_for(silo), [&](PayloadReader& reader) { silos_.at(silo).take_delivery(reader); });
+    }
+  }
+  void mask(const std::vector<std::uint32_t>& who) {
+    for (const std::uint32_t silo : who) {
+      std::vector<std::uint64_t> words(attempt_.words, silo);
+      silos_.at(silo).mask(0, words);
+      give(PayloadWriter().u64(0).bytes(std::as_bytes(std::span(words))).take(),
+           [&](PayloadReader& reader) { coordinator_->add_piece(silo, reader); });
+    }
+    coordinator_->close_masking();
+  }
+  void up_to_masked(const std::vector<std::uint32_t>& who) {
+    advertise({1, 2, 3, 4});
+    share({1, 2, 3, 4});
+    deliver({1, 2, 3, 4});
+    mask(who);
+  }
+  static void give(const Bytes& message, const std::function<void(PayloadReader&)>& take) {
+    PayloadReader reader(message);
+    take(reader);
+  }
+  static std::string refusal(const Bytes& message, const std::function<void(PayloadReader&)>& take) {
+    try {
+      give(message, take);
+    } catch (const AggregationAborted& error) {
+      return error.what();
+    }
+    return "";
+  }
+  Bytes reveal(std::uint32_t silo, const std::vector<std::uint32_t>& summed) {
+    Bytes bytes;
+    give(PayloadWriter().numbers(summed).take(),
+         [&](PayloadReader& reader) { bytes = silos_.at(silo).take_unmask(reader); });
+    return bytes;
+  }
+  std::string refuses_unmask(std::uint32_t silo, const std::vector<std::uint32_t>& summed) {
+    return refusal(PayloadWriter().numbers(summed).take(),
+                   [&](PayloadReader& reader) { silos_.at(silo).take_unmask(reader); });
+  }
+  // Of each silo the secrets that these bytes hold a share of.
+  static std::map<std::uint32_t, std::vector<std::uint32_t>> kinds_in(const Bytes& reveal) {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> kinds;
+    PayloadReader reader(reveal);
+    while (reader.size_left() > 0) {
+      const std::uint32_t silo = reader.u32();
+      kinds[silo].push_back(reader.u32());
+      reader.bytes(kShareBytes);
+    }
+    return kinds;
+  }
+
+  SumAttempt attempt_{{}, 3, 1, 100, 3, 0};
+  Roster roster_;
+  std::vector<Identity> identities_;
+  std::vector<AgreementKey> keys_;
+  std::vector<SiloSelf> selves_;
+  std::map<std::uint32_t, MaskingSilo> silos_;
+  std::optional<MaskingCoordinator> coordinator_;
+};
+
+TEST_F(MaskingTest, OneSecretOfEachIsRevealedAndNeverTheOther) {
+  up_to_masked({1, 2, 3});
+  for (const std::uint32_t silo : {1U, 2U, 3U}) {
+    const auto kinds = kinds_in(reveal(silo, {1, 2, 3}));
+    ASSERT_EQ(kinds.size(), kSilos);
+    for (const auto& [of, which] : kinds) {
+      const auto due = static_cast<std::uint32_t>(of == 4 ? SecretKind::kMaskKey : SecretKind::kSelfMask);
+      EXPECT_EQ(which, std::vector<std::uint32_t>{due});
+    }
+    EXPECT_THAT(refuses_unmask(silo, {1, 2, 3, 4}), HasSubstr("before its turn, or twice"));
+  }
+}
+
+TEST_F(MaskingTest, TheSumIsOverThoseThatStayed) {
+  up_to_masked({1, 2, 4});
+  for (const std::uint32_t silo : {1U, 2U, 4U}) {
+    EXPECT_FALSE(coordinator_->can_unmask());
+    give(reveal(silo, {1, 2, 4}), [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
+  }
+  ASSERT_TRUE(coordinator_->can_unmask());
+  std::vector<std::uint64_t> sum(attempt_.words, 10);
+  coordinator_->add_sum_to(sum);
+  EXPECT_EQ(sum, std::vector<std::uint64_t>(attempt_.words, 17));
+}
+
+TEST_F(MaskingTest, ASiloRefusesStoriesThatCannotBe) {
+  up_to_masked({1, 2, 3, 4});
+  EXPECT_THAT(refuses_unmask(1, {1, 2}), HasSubstr("2 silos are summed, where 3 must be"));
+  EXPECT_THAT(refuses_unmask(2, {1, 3, 4}), HasSubstr("not those that shared"));
+  EXPECT_THAT(refuses_unmask(3, {1, 2, 3, 9}), HasSubstr("not those that shared"));
+  EXPECT_THAT(refuses_unmask(4, {4, 3, 2}), HasSubstr("not those that shared"));
+}
+
+TEST_F(MaskingTest, AKeyThatItsSiloHasNotSignedIsRefused) {
+  advertise({1, 2, 3, 4});
+  Bytes keys = coordinator_->keys_for(1);
+  keys[4 + 4 * kSilos + 3] ^= std::byte{1};  // in the mask key of silo 2
+  EXPECT_THAT(refusal(keys, [&](PayloadReader& reader) { silos_.at(1).take_keys(reader); }),
+              HasSubstr("the mask key of silo 2 is not signed by it"));
+}
+
+TEST_F(MaskingTest, AnAdvertisementOfAnotherRoundIsRefused) {
+  SumAttempt other = attempt_;
+  other.round = 2;
+  MaskingSilo late(selves_[2], other);
+  EXPECT_THAT(refusal(late.advertise(), [&](PayloadReader& reader) { coordinator_->take_advertisement(2, reader); }),
+              HasSubstr("not signed"));
+}
+
+TEST_F(MaskingTest, FewerThanTheThresholdDoNotShareTheirSecrets) {
+  const Bytes two = PayloadWriter().numbers(std::vector<std::uint32_t>{1, 2}).take();
+  silos_.at(1).advertise();
+  EXPECT_THAT(refusal(two, [&](PayloadReader& reader) { silos_.at(1).take_keys(reader); }),
+              HasSubstr("2 silos take part, where 3 must"));
+}
+
+TEST_F(MaskingTest, SharesThatWereChangedOnTheWayAreRefused) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  Bytes delivery = coordinator_->delivery_for(3);
+  delivery.back() ^= std::byte{1};
+  EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(3).take_delivery(reader); }),
+              HasSubstr("the shares from silo 4 fail their authentication"));
+}
+
+TEST_F(MaskingTest, AWrongShareIsFoundOut) {
+  up_to_masked({1, 2, 3, 4});
+  for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) {
+    Bytes revealed = reveal(silo, {1, 2, 3, 4});
+    if (silo == 2) revealed[8] ^= std::byte{1};  // its share of silo 1's secret
+    give(revealed, [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
+  }
+  std::vector<std::uint64_t> sum(attempt_.words, 0);
+  try {
+    coordinator_->add_sum_to(sum);
+    FAIL() << "a wrong sum";
+  } catch (const AggregationAborted& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a secret of silo 1"));
+  }
+}
+
+TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  const auto piece = [&](std::uint64_t first, std::size_t words) {
+    return refusal(PayloadWriter().u64(first).bytes(Bytes(8 * words)).take(),
+                   [&](PayloadReader& reader) { coordinator_->add_piece(1, reader); });
+  };
+  EXPECT_EQ(piece(0, 60), "");
+  EXPECT_TRUE(coordinator_->is_partial(1));
+  EXPECT_THAT(piece(0, 40), HasSubstr("missing, or there twice"));
+  EXPECT_THAT(piece(60, 41), HasSubstr("another number of words"));
+  EXPECT_THAT(piece(60, 0), HasSubstr("another number of words"));
+  EXPECT_EQ(piece(60, 40), "");
+  EXPECT_TRUE(coordinator_->has_masked_all(1));
+}
+
+TEST(Payload, EndsWhereItEnds) {
+  const Bytes bytes = PayloadWriter().u32(7).u64(9).numbers(std::vector<std::uint32_t>{1, 2}).take();
+  PayloadReader reader(bytes);
+  EXPECT_EQ(reader.u32(), 7U);
+  EXPECT_EQ(reader.u64(), 9U);
+  EXPECT_THROW(reader.end(), AggregationAborted);
+  EXPECT_EQ(reader.numbers(), (std::vector<std::uint32_t>{1, 2}));
+  reader.end();
+  EXPECT_THROW(reader.u32(), AggregationAborted);
+  const Bytes many = PayloadWriter().u32(0xffffffff).take();
+  PayloadReader huge(many);
+  EXPECT_THROW(huge.numbers(), AggregationAborted);
+}
+
+}  // namespace
+}  // namespace dpreduce

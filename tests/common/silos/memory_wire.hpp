@@ -1,0 +1,182 @@
+// A wire between the threads of one process, and a run of a coordinator and its silos on it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/coordinator_session.hpp"
+#include "dpreduce/silos/faulty_wire.hpp"
+
+namespace dpreduce {
+
+class PostOffice {
+ public:
+  explicit PostOffice(std::size_t parties) : boxes_(parties) {}
+
+  void post(std::uint32_t to, Letter letter) {
+    const std::lock_guard lock(mutex_);
+    if (seen_) seen_(to, letter);
+    boxes_.at(to).push_back(std::move(letter));
+    arrived_.notify_all();
+  }
+  std::optional<Letter> take(std::uint32_t of, WireClock::time_point until) {
+    std::unique_lock lock(mutex_);
+    if (!arrived_.wait_until(lock, until, [&] { return !boxes_[of].empty(); })) return std::nullopt;
+    Letter letter = std::move(boxes_[of].front());
+    boxes_[of].pop_front();
+    return letter;
+  }
+  /// Shown every letter, with the party that it goes to.
+  void watch(std::function<void(std::uint32_t, const Letter&)> seen) { seen_ = std::move(seen); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<std::deque<Letter>> boxes_;
+  std::function<void(std::uint32_t, const Letter&)> seen_;
+};
+
+class MemoryWire final : public Wire {
+ public:
+  MemoryWire(PostOffice& office, std::uint32_t own) : office_(office), own_(own) {}
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override {
+    office_.post(to, {own_, std::move(bytes), false});
+  }
+  std::optional<Letter> receive(WireClock::time_point until) override { return office_.take(own_, until); }
+
+ private:
+  PostOffice& office_;
+  std::uint32_t own_;
+};
+
+struct Killed {};
+
+/// What a run came to.
+struct SiloRunResult {
+  std::string refusal;  ///< of the coordinator; empty where it ended well
+  std::vector<std::vector<std::uint64_t>> sums;
+  std::vector<std::vector<std::uint32_t>> summed;  ///< silos in each
+  std::vector<LostSilo> lost;
+  std::map<std::uint32_t, std::string> silo_refusals;
+};
+
+struct SiloRunPlan {
+  SiloTerms terms;
+  std::chrono::milliseconds timeout{5000};
+  std::size_t rounds = 1;
+  std::size_t words = 100;
+  std::optional<Fault> fault = std::nullopt;
+  std::function<void(std::uint32_t, const Letter&)> watcher = nullptr;
+};
+
+/// The word that silo `silo` adds at that place of that round.
+inline std::uint64_t addend(std::uint32_t silo, std::size_t round, std::size_t place) {
+  return (silo + 1) * 0x9e3779b97f4a7c15U * (round + 1) + place * silo;
+}
+
+inline SiloEntry simulated_entry(const SiloRunPlan& plan) {
+  return {plan.terms, std::nullopt, Identity::generate(), plan.timeout};
+}
+
+/// One thread a party. Each round is an agreement, a sum and a broadcast.
+inline SiloRunResult run_silos(const SiloRunPlan& plan) {
+  PostOffice office(plan.terms.silos + 1);
+  if (plan.watcher) office.watch(plan.watcher);
+  SiloRunResult result;
+  std::mutex results;
+  std::mutex hang_mutex;
+  std::condition_variable run_ends;
+  bool has_ended = false;
+  const SelfHarm harm{[] { throw Killed(); },
+                      [&] {
+                        std::unique_lock lock(hang_mutex);
+                        run_ends.wait(lock, [&] { return has_ended; });
+                        throw Killed();
+                      }};
+  const auto wire_of = [&](MemoryWire& wire, std::uint32_t party) -> std::unique_ptr<Wire> {
+    if (!plan.fault || plan.fault->party != party) return nullptr;
+    return std::make_unique<FaultyWire>(wire, *plan.fault, harm);
+  };
+  constexpr std::int64_t kNobodyFailed = std::numeric_limits<std::int64_t>::max();
+
+  std::vector<std::thread> silos;
+  for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) {
+    silos.emplace_back([&, silo] {
+      MemoryWire plain(office, silo);
+      const std::unique_ptr<Wire> faulty = wire_of(plain, silo);
+      try {
+        SiloSession session(faulty ? *faulty : plain, silo, simulated_entry(plan));
+        session.connect();
+        std::vector<std::uint64_t> values(plan.words);
+        for (std::size_t round = 0; round < plan.rounds; ++round) {
+          for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(silo, round, w);
+          if (session.agree(kNobodyFailed) != kNobodyFailed) throw AggregationAborted("failed elsewhere");
+          session.sum(values);
+          std::vector<std::byte> back(plan.words * sizeof(std::uint64_t));
+          session.receive_broadcast(back);
+        }
+        session.agree(kNobodyFailed);
+      } catch (const Killed&) {
+      } catch (const Error& error) {
+        const std::lock_guard lock(results);
+        result.silo_refusals[silo] = error.what();
+      }
+      office.post(0, {silo, {}, true});
+    });
+  }
+  {
+    MemoryWire plain(office, 0);
+    const std::unique_ptr<Wire> faulty = wire_of(plain, 0);
+    CoordinatorSession session(faulty ? *faulty : plain, simulated_entry(plan));
+    try {
+      session.connect();
+      for (std::size_t round = 0; round < plan.rounds; ++round) {
+        std::vector<std::uint64_t> values(plan.words, 0);
+        for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(0, round, w);
+        session.agree(kNobodyFailed);
+        session.sum(values);
+        session.broadcast(std::as_bytes(std::span(values)));
+        const std::lock_guard lock(results);
+        result.sums.push_back(values);
+        result.summed.push_back(session.last_summed());
+      }
+      session.agree(kNobodyFailed);
+    } catch (const Killed&) {
+      result.refusal = "the coordinator was killed";
+    } catch (const Error& error) {
+      result.refusal = error.what();
+    }
+    result.lost = session.lost();
+  }
+  {
+    const std::lock_guard lock(hang_mutex);
+    has_ended = true;
+    run_ends.notify_all();
+  }
+  for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) office.post(silo, {0, {}, true});
+  for (std::thread& silo : silos) silo.join();
+  return result;
+}
+
+/// Whether each sum is that of the silos that it says it holds, and of the coordinator.
+inline bool sums_are_right(const SiloRunResult& result, const SiloRunPlan& plan) {
+  for (std::size_t round = 0; round < result.sums.size(); ++round) {
+    for (std::size_t w = 0; w < plan.words; ++w) {
+      std::uint64_t expected = addend(0, round, w);
+      for (const std::uint32_t silo : result.summed[round]) expected += addend(silo, round, w);
+      if (result.sums[round][w] != expected) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,96 @@
+#include "dpreduce/silos/neighbour_graph.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+std::vector<std::uint32_t> first(std::uint32_t count) {
+  std::vector<std::uint32_t> parties(count);
+  std::iota(parties.begin(), parties.end(), 1U);
+  return parties;
+}
+
+bool is_connected(const NeighbourGraph& graph, const std::set<std::uint32_t>& parties) {
+  std::vector<std::uint32_t> next{*parties.begin()};
+  std::set<std::uint32_t> reached(next.begin(), next.end());
+  while (!next.empty()) {
+    const std::uint32_t party = next.back();
+    next.pop_back();
+    for (const std::uint32_t neighbour : graph.neighbours(party)) {
+      if (parties.contains(neighbour) && reached.insert(neighbour).second) next.push_back(neighbour);
+    }
+  }
+  return reached.size() == parties.size();
+}
+
+TEST(NeighbourGraph, IsCompleteForFewSilos) {
+  for (const std::uint32_t silos : {2U, 3U, 8U, 31U}) {
+    const NeighbourGraph graph(first(silos), default_threshold(silos), 0);
+    EXPECT_EQ(graph.degree(), silos - 1);
+    EXPECT_EQ(graph.share_threshold(), default_threshold(silos));
+    EXPECT_EQ(graph.holders(1), first(silos));
+  }
+}
+
+TEST(NeighbourGraph, HasFewerEdgesFrom32SilosOn) {
+  EXPECT_EQ(NeighbourGraph(first(33), 23, 0).degree(), 20U);
+  EXPECT_EQ(NeighbourGraph(first(33), 23, 0).share_threshold(), 11U);
+  EXPECT_EQ(NeighbourGraph(first(100), 90, 0).degree(), 20U);
+  EXPECT_EQ(NeighbourGraph(first(1000), 990, 5).degree(), 26U);
+}
+
+// Liveness, refusal and connection for what is lost and who colludes in the worst place (consecutive on the ring) and
+// at random.
+TEST(NeighbourGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
+  std::mt19937 draw(3);
+  for (const std::uint32_t silos : {32U, 33U, 64U, 100U}) {
+    for (const std::uint32_t lost : {0U, 1U, 10U}) {
+      for (const std::uint32_t colluding : {0U, 3U}) {
+        const NeighbourGraph graph(first(silos), silos - lost, colluding);
+        for (int trial = 0; trial < 20; ++trial) {
+          std::vector<std::uint32_t> order = first(silos);
+          if (trial > 0) std::shuffle(order.begin(), order.end(), draw);
+          const std::set<std::uint32_t> stays(order.begin() + lost, order.end());
+          const std::set<std::uint32_t> honest(order.begin() + lost + colluding, order.end());
+          for (std::uint32_t silo = 1; silo <= silos; ++silo) {
+            const auto holders = graph.holders(silo);
+            ASSERT_EQ(holders.size(), graph.degree() + 1);
+            const auto live = static_cast<std::uint32_t>(
+                std::count_if(holders.begin(), holders.end(), [&](std::uint32_t h) { return stays.contains(h); }));
+            EXPECT_GE(live, graph.share_threshold());
+          }
+          EXPECT_TRUE(is_connected(graph, honest));
+        }
+        EXPECT_GT(2 * graph.share_threshold(), graph.degree() + 1 + colluding);
+      }
+    }
+  }
+}
+
+TEST(NeighbourGraph, IsSymmetricAndRegularWhoeverTakesPart) {
+  std::vector<std::uint32_t> some;
+  for (std::uint32_t party = 2; party < 90; party += 2) some.push_back(party);
+  const NeighbourGraph graph(some, 40, 1);
+  ASSERT_LT(graph.degree(), some.size() - 1);
+  for (const std::uint32_t one : some) {
+    EXPECT_EQ(graph.neighbours(one).size(), graph.degree());
+    for (const std::uint32_t other : some)
+      EXPECT_EQ(graph.are_neighbours(one, other), graph.are_neighbours(other, one));
+  }
+}
+
+TEST(NeighbourGraph, PreconditionsAreAsserted) {
+  EXPECT_THROW(NeighbourGraph(first(1), 1, 0), std::logic_error);
+  EXPECT_THROW(NeighbourGraph(first(3), 4, 0), std::logic_error);
+  EXPECT_THROW(NeighbourGraph({2, 1}, 2, 0), std::logic_error);
+  EXPECT_THROW(NeighbourGraph(first(3), 2, 0).neighbours(4), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

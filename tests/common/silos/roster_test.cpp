@@ -1,0 +1,80 @@
+#include "dpreduce/silos/roster.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string key(char digit) {
+  return std::string(64, digit);
+}
+
+std::string member(const std::string& section, const std::string& name, char digit) {
+  return "[" + section + "]\nname = \"" + name + "\"\nkey = \"" + key(digit) + "\"\n";
+}
+
+const std::string kHead = "dim = 768\nclasses = 10\n";
+const std::string kParties =
+    member("coordinator", "hub", '0') + member("silo.1", "north", '1') + member("silo.2", "s-2", '2');
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_roster(text, "r.toml");
+  } catch (const BadInput& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Roster, NamesWhoTakesPart) {
+  const Roster roster = parse_roster(kHead + kParties, "r.toml");
+  EXPECT_EQ(roster.dim, 768U);
+  EXPECT_EQ(roster.classes, 10U);
+  ASSERT_EQ(roster.silos(), 2U);
+  EXPECT_EQ(roster.members[0].name, "hub");
+  EXPECT_EQ(roster.members[2].name, "s-2");
+  EXPECT_EQ(roster.members[1].key, *public_key_of_hex(key('1')));
+}
+
+TEST(Roster, ADigestTellsRostersApart) {
+  const Roster roster = parse_roster(kHead + kParties, "r.toml");
+  Roster other = roster;
+  EXPECT_EQ(other.digest(), roster.digest());
+  other.members[2].name = "s-3";
+  EXPECT_NE(other.digest(), roster.digest());
+  other = roster;
+  other.dim = 767;
+  EXPECT_NE(other.digest(), roster.digest());
+}
+
+TEST(Roster, FaultsAreNamed) {
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal(kParties), HasSubstr("'dim' is missing"));
+  EXPECT_THAT(refusal("dim = 3\n" + kParties), HasSubstr("'classes' is missing"));
+  EXPECT_THAT(refusal("dim = -3\nclasses = 2\n" + kParties), HasSubstr("dim = -3"));
+  EXPECT_THAT(refusal("dim = 0\nclasses = 2\n" + kParties), HasSubstr("dim = 0"));
+  EXPECT_THAT(refusal("size = 1\n" + kHead + kParties), HasSubstr("'size' is unknown"));
+  EXPECT_THAT(refusal(kHead + member("silo.1", "a", '1') + member("silo.2", "b", '2')), HasSubstr("[coordinator]"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.4", "d", '4')), HasSubstr("[silo.3] is missing"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.0", "d", '4')), HasSubstr("= 0"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "north", '4')), HasSubstr("\"north\" is there twice"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '1')), HasSubstr("key of \"d\" is there twice"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "a b", '4')), HasSubstr("a name is"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", 'X')), HasSubstr("64 hex digits"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "d", '4') + "mail = \"x\"\n"),
+              HasSubstr("'mail' is unknown"));
+  EXPECT_THAT(refusal(kHead + member("coordinator", "hub", '0') + member("silo.1", "a", '1')), HasSubstr("at least 2"));
+  EXPECT_THAT(refusal("dim = [1, 2]\n"), HasSubstr("one value"));
+}
+
+TEST(Roster, AFileThatIsNotThereIsNamed) {
+  EXPECT_THROW(read_roster("/nonexistent/r.toml"), BadInput);
+}
+
+}  // namespace
+}  // namespace dpreduce
