@@ -287,7 +287,7 @@ std::vector<BadCase> bad_options() {
        "must be one of gdp|zcdp|rdp|pld",
        {},
        Launch::kAloneOnly},
-      {"UnknownMethod", kGoodFit + "--method magic", 2, "must be one of auto|mean|ls|fc|gd|adam|newton|fisher"},
+      {"UnknownMethod", kGoodFit + "--method magic", 2, "must be one of auto|mean|public|ls|fc|gd|adam|newton|fisher"},
       {"MetricWithoutMeans",
        kGoodFit + "--method fc --metric euclidean",
        2,
