@@ -94,5 +94,15 @@ TEST_F(TwoSilos, RankInFeaturesOrLabelsAloneIsRefused) {
   EXPECT_THROW(open("x?.npy", "y{rank}.npy", 0, 2), UsageError);
 }
 
+TEST(WorkerRows, NoneAreRowsOfAWidthAllTheSame) {
+  WorkerRows none = WorkerRows::none(7);
+  EXPECT_TRUE(none.is_none());
+  EXPECT_EQ(none.dim(), 7U);
+  EXPECT_EQ(none.range().count, 0U);
+  EXPECT_TRUE(none.has_labels());
+  EXPECT_FALSE(none.has_label_sets());
+  EXPECT_EQ(none.features().rows(), 0U);
+}
+
 }  // namespace
 }  // namespace dpreduce
