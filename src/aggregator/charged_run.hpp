@@ -121,7 +121,7 @@ class ChargedRun {
   Ledger ledger_;
   LedgerContext context_;
   std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;
-  std::string current_;          // what was begun last: its round is not yet charged
+  std::string current_;  // what was begun last: its round is not yet charged
   std::optional<LedgerSilos> silos_;
   bool has_new_sample_ = false;  // some round took a sample that no run had drawn before
 };

@@ -55,8 +55,8 @@ class Releaser {
   Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context);
 
   /// From here on noise is each silo's share of it, none the coordinator's, which never sees a sum without. Before the
-  /// first release, on every rank of a run among silos. Each draws from a key of its own; no statistic has a fingerprint
-  /// then, for it would tell the coordinator something of the exact sum: replay is out of the question.
+  /// first release, on every rank of a run among silos. Each draws from a key of its own; no statistic has a
+  /// fingerprint then, for it would tell the coordinator something of the exact sum: replay is out of the question.
   void share_noise(NoiseShares shares);
 
   /// The noised sum over ranks of every rank's statistic `local`, at the coordinator:
