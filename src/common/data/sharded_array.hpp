@@ -30,7 +30,7 @@ class ShardedArray {
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
 
   /// No rows, of that many columns.
-  static ShardedArray none(std::size_t columns, ArrayRole role) { return ShardedArray(columns, role); }
+  static ShardedArray none(std::size_t columns, ArrayRole role) { return ShardedArray(role, columns); }
 
   std::size_t files() const { return shards_.size(); }
   std::uint64_t rows() const { return kept_ ? kept_->size() : shards_.empty() ? 0 : shards_.back().end; }
@@ -76,7 +76,7 @@ class ShardedArray {
     std::unique_ptr<ArrayFile> file;  ///< null while closed
   };
 
-  ShardedArray(std::size_t columns, ArrayRole role) : role_(role), columns_(columns) {}
+  ShardedArray(ArrayRole role, std::size_t columns) : role_(role), columns_(columns) {}
 
   /// Consecutive rows of the files.
   struct Run {
