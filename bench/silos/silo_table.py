@@ -26,10 +26,13 @@ METHODS = {  # name: options of `dpreduce fit`
     "fedavg": "--method fedavg --center dp",
 }
 DEPENDS_ON_PARTITION = {"fedavg"}
+REFUSED = 5  # the exit code of a run that too few silos were left for
 
 
 class Failed(Exception):
-    pass
+    def __init__(self, message, code=1):
+        super().__init__(message)
+        self.code = code
 
 
 @dataclass
@@ -41,13 +44,14 @@ class Row:
     bytes_per_silo: float
     network_seconds: float
     phases: dict
-    is_pooled: bool
+    model: str  # beside the pooled one
+    lost: list  # silos
 
 
 def run(command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise Failed(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
+        raise Failed(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}", done.returncode)
     return done.stdout
 
 
@@ -64,7 +68,7 @@ class Federation:
         self.arguments, self.name, self.folder = arguments, name, folder
         self.program = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
         words = ["--x", self.data("train_x"), "--y", self.data("train_y"), "--classes", str(arguments.classes), "--silos",
-                 str(arguments.silos), "--seed", str(arguments.seed), "--out", folder]
+                 str(arguments.silos), "--first-silo", str(int(arguments.secure)), "--seed", str(arguments.seed), "--out", folder]
         run([self.program, "synth", "partition", *words, *partition_options(name, arguments.classes, arguments.silos)])
 
     def data(self, stem):
@@ -81,53 +85,89 @@ class Federation:
             words += ["--rounds", a.rounds, "--local-steps", a.local_steps]
         return [str(word) for word in words]
 
+    def secure_options(self):
+        """Among silos that show nobody their sums, behind a coordinator: rank 0."""
+        a = self.arguments
+        words = ["--secure-aggregation", "--silo-timeout", str(a.silo_timeout), "--noise", a.noise]
+        if a.threshold:
+            words += ["--threshold", str(a.threshold)]
+        for fault in a.fault:
+            words += ["--fault", fault]
+        return words
+
     def over_silos(self, words):
         """A silo a rank, each with files of its own."""
-        return json.loads(run([os.path.join(ROOT, "launch/local"), str(self.arguments.silos), *words]))
+        ranks = self.arguments.silos + int(self.arguments.secure)
+        return json.loads(run([os.path.join(ROOT, "launch/local"), str(ranks), *words]))
 
     def fit(self, method):
+        """The report, and the bytes of a silo: counted among silos that mask, else planned."""
         files = ["--train-x", self.path("silo{rank}/x.npy"), "--train-y", self.path("silo{rank}/y.npy")]
-        plan = self.over_silos(["fit", *files, *self.options(method, "planned"), "--dry-run"])
         test = ["--test-x", self.data("test_x"), "--test-y", self.data("test_y")]
-        report = self.over_silos(["fit", *files, *test, *self.options(method, method)])
-        return plan, report
+        if self.arguments.secure:
+            report = self.over_silos(["fit", *files, *test, *self.options(method, method), *self.secure_options()])
+            return report, sum(kind["bytes"] for kind in report["silos"]["messages"].values()) / self.arguments.silos
+        plan = self.over_silos(["fit", *files, *self.options(method, "planned"), "--dry-run"])
+        return self.over_silos(["fit", *files, *test, *self.options(method, method)]), plan["cost"]["wire_bytes_per_rank"]
 
     def pooled(self, method):
         """The same rows in one place."""
         files = ["--train-x", self.path("silo*/x.npy"), "--train-y", self.path("silo*/y.npy")]
         run([self.program, "fit", *files, *self.options(method, method + "-pooled")])
 
+    def model(self, method, lost):
+        """What the model is beside that of the pooled rows; it must be the same where nothing sets them apart."""
+        if method in DEPENDS_ON_PARTITION:
+            return "other steps"
+        if self.arguments.noise == "distributed":
+            return "other noise"
+        if lost:
+            return "other rows"
+        self.pooled(method)
+        if not self.same_model(method):
+            raise Failed(f"{method} over silos ({self.name}) is not the model of the pooled rows")
+        return "same bits"
+
     def same_model(self, method):
         with open(self.path(method), "rb") as spread, open(self.path(method + "-pooled"), "rb") as pooled:
             return spread.read() == pooled.read()
 
     def row(self, method):
-        plan, report = self.fit(method)
-        is_pooled = method not in DEPENDS_ON_PARTITION
-        if is_pooled:
-            self.pooled(method)
-            if not self.same_model(method):
-                raise Failed(f"{method} over silos ({self.name}) is not the model of the pooled rows")
+        try:
+            report, bytes_per_silo = self.fit(method)
+        except Failed as failure:
+            if failure.code != REFUSED or not self.arguments.fault:
+                raise
+            return Row(self.name, method, None, 0, 0, 0, {}, "refused: too few silos left", [])
+        lost = [silo["silo"] for silo in report.get("silos", {}).get("lost", [])]
         labels = {release["release"] for release in report["privacy"]["releases"]}
         rounds = len(labels)
         if "local_steps" in report:  # those of a round send nothing
             gradients = sum(1 for label in labels if label.startswith("gradient"))
             rounds += gradients // report["local_steps"] - gradients
-        bytes_per_silo = plan["cost"]["wire_bytes_per_rank"]
         a = self.arguments
         network = rounds * a.round_trip / 1e3 + 8 * bytes_per_silo / (a.bandwidth * 1e6)
         phases = {name: seconds for name, seconds in report["timings"].items() if name not in ("open", "write", "test")}
-        return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, network, phases, is_pooled)
+        return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, network, phases,
+                   self.model(method, lost), lost)
+
+
+def accuracy_text(row):
+    return "-" if row.accuracy is None else f"{row.accuracy:.4f}"
 
 
 def table(rows, arguments):
     network = f"network, s ({arguments.round_trip:g} ms, {arguments.bandwidth:g} Mbit/s)"
-    head = ["partition", "method", "accuracy", "as pooled", "rounds", "MB a silo", network, "seconds by phase"]
+    head = ["partition", "method", "accuracy", "model", "rounds", "MB a silo", network, "seconds by phase"]
+    if arguments.secure:
+        head.append("lost")
     lines = [head, ["---"] * len(head)]
     for row in rows:
         phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in row.phases.items() if seconds >= 0.005)
-        lines.append([row.partition, row.method, f"{row.accuracy:.4f}", "same bits" if row.is_pooled else "no", str(row.rounds),
+        lines.append([row.partition, row.method, accuracy_text(row), row.model, str(row.rounds),
                       f"{row.bytes_per_silo / 1e6:.2f}", f"{row.network_seconds:.2f}", phases])
+        if arguments.secure:
+            lines[-1].append(", ".join(f"silo {silo}" for silo in row.lost) or "-")
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -159,9 +199,18 @@ def parse():
     parser.add_argument("--local-steps", type=count, default=5)
     parser.add_argument("--round-trip", type=positive, default=40.0)
     parser.add_argument("--bandwidth", type=positive, default=100.0)
+    parser.add_argument("--secure", action="store_true")
+    parser.add_argument("--threshold", type=count)
+    parser.add_argument("--noise", choices=("central", "distributed"), default="central")
+    parser.add_argument("--fault", action="append", default=[])
+    parser.add_argument("--silo-timeout", type=positive, default=60.0)
     parser.add_argument("--out", default=os.path.join(ROOT, "build/silos"))
     parser.add_argument("--check", action="store_true", help="look at the words alone")
     arguments = parser.parse_args()
+    if not arguments.secure and (arguments.threshold or arguments.fault or arguments.noise != "central"):
+        parser.error("--threshold, --noise and --fault go with --secure")
+    if arguments.secure and "fedavg" in (arguments.method or []):
+        parser.error("--method fedavg: its silos release for themselves; compare it without --secure")
     for stem in ("train_x", "train_y", "test_x", "test_y"):
         if not os.path.isfile(os.path.join(arguments.data, stem + ".npy")):
             parser.error(f"{arguments.data}: has no {stem}.npy")
@@ -180,9 +229,9 @@ def main():
         folder = tempfile.mkdtemp(prefix=name + "-", dir=arguments.out)
         try:
             federation = Federation(arguments, name, folder)
-            for method in arguments.method or METHODS:
+            for method in arguments.method or [m for m in METHODS if not (arguments.secure and m == "fedavg")]:
                 rows.append(federation.row(method))
-                print(f"{name}, {method}: {rows[-1].accuracy:.4f}", file=sys.stderr, flush=True)
+                print(f"{name}, {method}: {accuracy_text(rows[-1])}", file=sys.stderr, flush=True)
         finally:
             shutil.rmtree(folder)
     text = (f"{arguments.silos} silos, epsilon {arguments.epsilon:g}, delta {arguments.delta:g}, seed {arguments.seed}\n\n"

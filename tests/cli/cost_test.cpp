@@ -165,6 +165,8 @@ TEST_F(LauncherTest, WrongWordsAreUsageErrors) {
                                   "launch/simulate-silos absent 3",
                                   "launch/simulate-silos . 3 --silos 0",
                                   "launch/simulate-silos . 3 --partition fair",
+                                  "launch/simulate-silos . 3 --threshold 2",
+                                  "launch/simulate-silos . 3 --secure --method fedavg",
                                   "launch/scale-imagenet --rows 10",
                                   "launch/scale-imagenet out --rows ten",
                                   "launch/scale-imagenet out --rows 1x",
@@ -206,12 +208,31 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   const auto rows = lines_of(read_bytes(folder_ / "table/silos.md"));
   ASSERT_EQ(rows.size(), 7u) << "a line, a blank, a head of two lines, three methods";
   EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*"));
-  EXPECT_THAT(rows[6], testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| no \\| 7 \\|.*"));
+  EXPECT_THAT(rows[6],
+              testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| other steps \\| 7 \\|.*"));
   const json told = json::parse(read_bytes(folder_ / "table/silos.json"));
   ASSERT_EQ(told.size(), 3u);
   // The centre: d + 1 words up, d down. A round: K (d + 1) words up and down.
   EXPECT_EQ(told[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "table"), {}), 2);  // no silo's files
+}
+
+TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
+  ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);
+  const std::string words = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
+  const ScriptRun whole = script(words + "--out whole");
+  ASSERT_EQ(whole.exit_code, 0) << whole.out;
+  const auto rows = lines_of(read_bytes(folder_ / "whole/silos.md"));
+  EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*\\| - \\|"));
+  EXPECT_GT(json::parse(read_bytes(folder_ / "whole/silos.json"))[0]["bytes_per_silo"], 8 * (45 + 24));
+
+  const ScriptRun lost = script(words + "--threshold 2 --fault 2:kill@masked --noise distributed --out lost");
+  ASSERT_EQ(lost.exit_code, 0) << lost.out;
+  const json told = json::parse(read_bytes(folder_ / "lost/silos.json"));
+  EXPECT_EQ(told[0]["lost"], json::array({2}));
+  const ScriptRun refused = script(words + "--threshold 3 --fault 2:kill@masked --out refused");
+  ASSERT_EQ(refused.exit_code, 0) << refused.out;
+  EXPECT_THAT(read_bytes(folder_ / "refused/silos.md"), HasSubstr("refused: too few silos left"));
 }
 
 TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {
