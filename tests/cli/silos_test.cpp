@@ -81,9 +81,11 @@ TEST_F(SilosTest, EveryMethodGivesTheBitsOfThePlainRun) {
        {std::string("mean"), std::string("ls --shared-gram"), std::string("ls"), std::string("fisher"),
         "mean --center public --public-x " + public_rows, std::string("ls --shared-gram --center dp --pca 6"),
         std::string("ls --shared-gram --choose"), std::string("gd --rounds 3"), std::string("adam --rounds 3"),
-        std::string("fc --rounds 3"), std::string("newton --rounds 2")}) {
+        std::string("fc --rounds 3"), std::string("newton --rounds 2"), std::string("global-adapt --rounds 3"),
+        std::string("coinpress"), "public --public-x " + public_rows,
+        "auto --rounds 3 --objective balanced --imbalance-ratio 10 --public-x " + public_rows}) {
     SCOPED_TRACE(method);
-    const std::string options = "--mu 2 --seed 7 --method " + method;
+    const std::string options = "--epsilon 4 --delta 1e-5 --seed 7 --method " + method;
     const ProgramRun run = run_silos(3, options);
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(model(), plain_model({1, 2, 3}, options));
