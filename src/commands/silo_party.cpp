@@ -10,19 +10,13 @@
 
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/data/paths.hpp"
 #include "dpreduce/silos/faulty_wire.hpp"
 #include "dpreduce/silos/neighbour_graph.hpp"
 #include "dpreduce/transport/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
-
-std::string with_rank(std::string path, int rank) {
-  for (std::size_t at = path.find("{rank}"); at != std::string::npos; at = path.find("{rank}")) {
-    path.replace(at, std::string_view("{rank}").size(), std::to_string(rank));
-  }
-  return path;
-}
 
 SiloTerms terms_of(const SiloOptions& options, int size) {
   const int silos = size - 1;
@@ -65,13 +59,13 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
     }
   }
   Identity identity = roster && !has_foreign_identity(fault)
-                          ? Identity::load(with_rank(options.identity, rank), "--identity")
+                          ? Identity::load(with_rank(options.identity, static_cast<std::size_t>(rank)), "--identity")
                           : Identity::generate();
   if (roster && !has_foreign_identity(fault) &&
       identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
     throw BadInput(fmt::format("--identity {}: is not that of \"{}\", rank {} of the roster",
-                               with_rank(options.identity, rank), roster->members[static_cast<std::size_t>(rank)].name,
-                               rank));
+                               with_rank(options.identity, static_cast<std::size_t>(rank)),
+                               roster->members[static_cast<std::size_t>(rank)].name, rank));
   }
   const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
   return {terms, std::move(roster), std::move(identity), timeout};

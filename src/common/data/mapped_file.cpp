@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {
@@ -20,30 +21,23 @@ std::size_t page_size() {
   return size;
 }
 
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
   // O_NONBLOCK: a pipe must be refused, not waited for.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
     throw BadInput(
         fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno)));
   }
   struct stat status {};
-  if (::fstat(file.fd, &status) != 0) throw BadInput(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (::fstat(file.get(), &status) != 0) throw BadInput(fmt::format("{}: {}", path, std::strerror(errno)));
   if (S_ISDIR(status.st_mode)) throw BadInput(fmt::format("{}: is a directory; name the files in it", path));
   if (!S_ISREG(status.st_mode)) throw BadInput(fmt::format("{}: is not a regular file; copy the data to one", path));
   if (status.st_size == 0) throw BadInput(fmt::format("{}: is empty; write it again", path));
 
   const auto size = static_cast<std::size_t>(status.st_size);
-  void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (mapping == MAP_FAILED) {
     throw BadInput(fmt::format("{}: cannot be mapped into memory: {}", path, std::strerror(errno)));
   }

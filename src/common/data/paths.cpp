@@ -19,14 +19,6 @@ namespace {
 
 constexpr std::string_view kRank = "{rank}";
 
-std::string with_rank(std::string pattern, std::size_t worker) {
-  const std::string number = std::to_string(worker);
-  for (std::size_t at = 0; (at = pattern.find(kRank, at)) != std::string::npos; at += number.size()) {
-    pattern.replace(at, kRank.size(), number);
-  }
-  return pattern;
-}
-
 std::vector<std::string> matches(const std::string& pattern) {
   struct stat status {};
   if (::stat(pattern.c_str(), &status) == 0) return {pattern};
@@ -44,6 +36,14 @@ std::vector<std::string> matches(const std::string& pattern) {
 }
 
 }  // namespace
+
+std::string with_rank(std::string pattern, std::size_t worker) {
+  const std::string number = std::to_string(worker);
+  for (std::size_t at = 0; (at = pattern.find(kRank, at)) != std::string::npos; at += number.size()) {
+    pattern.replace(at, kRank.size(), number);
+  }
+  return pattern;
+}
 
 ArrayPath split_array_path(const std::string& path) {
   const std::size_t colon = path.find(":/", 1);

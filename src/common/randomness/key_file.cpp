@@ -8,10 +8,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/file_descriptor.hpp"
+#include "dpreduce/randomness/private_file.hpp"
 
 namespace dpreduce {
 namespace {
@@ -28,37 +29,11 @@ constexpr std::size_t kKeyBytes = 32;
   refuse(path, fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
 std::optional<NoiseKey> load(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.get() < 0) {
-    if (errno == ENOENT) return std::nullopt;
-    refuse_with_reason(path, "cannot be opened");
-  }
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) refuse_with_reason(path, "cannot be examined");
-  if (!S_ISREG(status.st_mode)) refuse(path, "must be a regular file");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    refuse(path, "others than its owner may use it; after making sure that nobody did: chmod 600");
-  }
-  SecretVector<std::byte> bytes(kKeyBytes + 1);
-  const ssize_t got = ::read(file.get(), bytes.data(), bytes.size());
-  if (got < 0) refuse_with_reason(path, "cannot be read");
-  if (static_cast<std::size_t>(got) != kKeyBytes) refuse(path, "is no key file: it does not hold 32 bytes");
-  return NoiseKey::from_bytes(std::span<const std::byte, kKeyBytes>(bytes.data(), kKeyBytes));
+  const auto bytes = read_private_file(path, "--key", kKeyBytes);
+  if (!bytes) return std::nullopt;
+  if (bytes->size() != kKeyBytes) refuse(path, "is no key file: it does not hold 32 bytes");
+  return NoiseKey::from_bytes(std::span<const std::byte, kKeyBytes>(bytes->data(), kKeyBytes));
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -114,7 +89,7 @@ void make(const fs::path& path, const EntropySource& source) {
   NewFile file(path);
   file.write(bytes);
   file.link();
-  const Descriptor handle(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor handle(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (handle.get() < 0 || ::fsync(handle.get()) != 0) refuse_with_reason(path, "its folder cannot be synced");
 }
 

@@ -7,10 +7,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/pem.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/file_descriptor.hpp"
+#include "dpreduce/randomness/private_file.hpp"
 #include "dpreduce/randomness/secure_bytes.hpp"
 #include "dpreduce/silos/openssl_handles.hpp"
 
@@ -27,20 +28,6 @@ constexpr std::string_view kHexDigits = "0123456789abcdef";
 [[noreturn]] void refuse_with_reason(std::string_view option, const std::filesystem::path& path, const char* what) {
   refuse(option, path, fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 // Without a passphrase: none is asked for, on no terminal.
 int no_passphrase(char*, int, int, void*) {
@@ -82,24 +69,10 @@ Identity Identity::generate() {
 }
 
 Identity Identity::load(const std::filesystem::path& path, std::string_view option) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.get() < 0) refuse_with_reason(option, path, "cannot be opened (dpreduce keygen makes one)");
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) refuse_with_reason(option, path, "cannot be examined");
-  if (!S_ISREG(status.st_mode)) refuse(option, path, "must be a regular file");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    refuse(option, path, fmt::format("others may read or write it; chmod 600 {}", path.string()));
-  }
-  SecretVector<char> text(kLargestFile + 1);
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + length, text.size() - length);
-    if (got < 0) refuse_with_reason(option, path, "cannot be read");
-    if (got == 0) break;
-    length += static_cast<std::size_t>(got);
-  }
-  if (length > kLargestFile) refuse(option, path, "is no identity: larger than 4 KiB");
-  const OpenSslPtr<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(length)));
+  const auto text = read_private_file(path, option, kLargestFile);
+  if (!text) refuse(option, path, "cannot be opened: there is no such file; dpreduce keygen makes one");
+  if (text->size() > kLargestFile) refuse(option, path, "is no identity: larger than 4 KiB");
+  const OpenSslPtr<BIO> bio(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
   require_openssl(bio != nullptr, "no memory for an identity");
   Identity identity(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
   if (identity.key_ == nullptr || EVP_PKEY_id(identity.key_.get()) != EVP_PKEY_ED25519) {
@@ -115,7 +88,7 @@ void Identity::save_new(const std::filesystem::path& path, std::string_view opti
       "an identity cannot be written as PEM");
   char* text = nullptr;
   const long length = BIO_get_mem_data(bio.get(), &text);
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.get() < 0 && errno == EEXIST) refuse(option, path, "is there already, and an identity is never overwritten");
   if (file.get() < 0) refuse_with_reason(option, path, "cannot be made");
   if (::write(file.get(), text, static_cast<std::size_t>(length)) != length || ::fsync(file.get()) != 0) {
