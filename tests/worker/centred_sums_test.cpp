@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kDim = 4;
 constexpr std::size_t kClasses = 2;
-const Lattice kLattice{1.0, kDim};
 
 // Rows (1, 0, 0, 0) and (0, 1, 0, 0) of class 0, (0, 0, -1, 0) of class 1.
 class CentredSums : public testing::Test {
