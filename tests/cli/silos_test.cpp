@@ -166,10 +166,10 @@ TEST_F(SilosTest, WithTooFewSilosTheRunEndsAndSaysWhy) {
   }
 }
 
-// Both processes of a rank: as if its machine were lost.
+// Both processes of a rank: as if its machine were lost. Another silo is slow, so that the run is not over before.
 TEST_F(SilosTest, ALostMachineIsLostByTimeoutWhereTheLauncherLetsTheJobGoOn) {
   RunningProgram program(
-      among_silos("--non-private --method gd --rounds 30 --threshold 3 --silo-timeout 4"),
+      among_silos("--non-private --method gd --rounds 30 --threshold 3 --silo-timeout 4 --fault 1:slow=2.5@masked#3"),
       {.folder = folder_.path(), .ranks = 5, .launcher_options = {"--enable-recovery"}, .timeout_seconds = 120.0});
   std::optional<pid_t> silo;
   const double give_up = seconds_now() + 30.0;
