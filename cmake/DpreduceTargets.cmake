@@ -24,7 +24,7 @@ function(dpreduce_library name)
 endfunction()
 
 # dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>])
-# One GoogleTest program; each of its cases is a ctest of its own.
+# One GoogleTest program, and a ctest of its own.
 function(dpreduce_test name)
   cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
   if(NOT arg_LABEL)

@@ -1,6 +1,5 @@
 #include <array>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -115,7 +114,8 @@ void record_releases(TrainingRun& run, ReleaseLog* log, const FitOptions& option
   run.end_phase("checkpoint");
 }
 
-// A run's key: of the seed, or of the key file. On the coordinator; other ranks' keys are never used.
+// A run's key: of the seed, or of the coordinator's key file. Other ranks' keys are of this run alone: silos that add
+// shares of the noise draw them from these, elsewhere they are never used.
 NoiseKey noise_key(const FitOptions& options, const Communicator& ranks) {
   if (options.seed) return NoiseKey::from_seed(*options.seed);
   if (!ranks.is_coordinator()) return NoiseKey::from_entropy();
@@ -171,17 +171,13 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::optional<WorkerRows> candidates = open_candidates(stated, rows.dim(), ranks);
   const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
   FitOptions options;
-  const auto ranks_on_machine = static_cast<std::uint64_t>(ranks.ranks_on_machine());
-  const std::optional<std::uint64_t> available = available_memory();
-  const std::uint64_t bytes_for_rank = available.value_or(std::numeric_limits<std::uint64_t>::max()) / ranks_on_machine;
-  ranks.together([&] { options = resolved(stated, rows.dim(), to_choose_from, bytes_for_rank); });
+  const MachineShare machine = machine_share(ranks);
+  ranks.together([&] { options = resolved(stated, rows.dim(), to_choose_from, machine.bytes_for_rank()); });
   std::optional<WorkerRows> public_rows = open_public_rows(options, rows.dim(), ranks);
   FitPlan plan;
   ranks.together([&] {
     plan = plan_fit(options, rows.dim(), to_choose_from);
-    if (available) {
-      require_memory(memory_of_rank(options, plan, rows.range().count), static_cast<int>(ranks_on_machine), *available);
-    }
+    machine.require(memory_of_rank(options, plan, rows.range().count));
   });
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   if (options.dry_run) {

@@ -51,9 +51,7 @@ std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_
 }
 
 std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks) {
-  const bool may_choose = options.method == Method::kPublic || options.method == Method::kPrototypes ||
-                          (options.objective == Objective::kBalanced && !options.public_x.empty());
-  if (!may_choose) return std::nullopt;
+  if (!options.may_choose_prototypes()) return std::nullopt;
   std::optional<WorkerRows> rows;
   ranks.together([&] {
     if (paths_are_per_worker(options.public_x)) {

@@ -27,7 +27,9 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/methods/class_balance.hpp"
+#include "dpreduce/methods/machine_memory.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
+#include "dpreduce/methods/run_cost.hpp"
 
 namespace dpreduce {
 namespace {
@@ -124,10 +126,9 @@ class Sweep {
     });
     FitOptions any_public;
     for (const SweptRun& run : runs_) {
-      const bool chooses = run.options.method == Method::kPublic || run.options.method == Method::kPrototypes ||
-                           (run.options.objective == Objective::kBalanced && !run.options.public_x.empty());
-      if (chooses) any_public = run.options;
-      if (chooses && run.options.top_k.value_or(1) >= any_public.top_k.value_or(1)) any_public = run.options;
+      const bool chooses = run.options.may_choose_prototypes();
+      const bool is_first = any_public.public_x.empty();
+      if (chooses && (is_first || run.options.top_k > any_public.top_k)) any_public = run.options;
     }
     if (!any_public.public_x.empty()) candidates_ = open_candidates(any_public, train_.dim(), ranks);
     if (!options.public_x.empty()) {
@@ -137,11 +138,13 @@ class Sweep {
       public_rows_ = open_public_rows(sums, train_.dim(), ranks);
     }
     const std::uint64_t count = candidates_ ? candidates_->range().count : 0;
+    const MachineShare machine = machine_share(ranks);
     ranks.together([&] {
       for (SweptRun& run : runs_) {
-        run.options = resolved(run.options, train_.dim(), count);
         if (options_.memory_mib) run.options.memory_mib = options_.memory_mib;
+        run.options = resolved(run.options, train_.dim(), count, machine.bytes_for_rank());
         run.plan = plan_fit(run.options, train_.dim(), count);
+        machine.require(memory_of_rank(run.options, run.plan, train_.range().count));
       }
     });
   }

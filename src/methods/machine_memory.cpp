@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -83,6 +84,18 @@ void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint
       "ranks a machine, lower --memory, reduce features with --pool, --pca or --select, or use a method "
       "without Gram matrices (mean, adam)",
       mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20));
+}
+
+std::uint64_t MachineShare::bytes_for_rank() const {
+  return available.value_or(std::numeric_limits<std::uint64_t>::max()) / static_cast<std::uint64_t>(ranks);
+}
+
+void MachineShare::require(std::uint64_t bytes_of_rank) const {
+  if (available) require_memory(bytes_of_rank, ranks, *available);
+}
+
+MachineShare machine_share(Communicator& ranks) {
+  return {ranks.ranks_on_machine(), available_memory()};
 }
 
 }  // namespace dpreduce

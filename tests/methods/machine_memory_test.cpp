@@ -1,5 +1,6 @@
 #include "dpreduce/methods/machine_memory.hpp"
 
+#include <limits>
 #include <string>
 
 #include "data_files.hpp"
@@ -84,6 +85,19 @@ TEST(RequireMemory, SaysWhatIsMissingAndWhatToDo) {
     EXPECT_THAT(error.what(), HasSubstr("3 ranks on this machine have 500 MiB"));
     EXPECT_THAT(error.what(), HasSubstr("--memory"));
   }
+}
+
+TEST(MachineShare, IsDividedAmongTheRanksOfTheMachine) {
+  const MachineShare machine{4, 100};
+  EXPECT_EQ(machine.bytes_for_rank(), 25u);
+  EXPECT_NO_THROW(machine.require(25));
+  EXPECT_THROW(machine.require(26), UsageError);
+}
+
+TEST(MachineShare, HasNoBoundWhereTheMachineDoesNotTell) {
+  const MachineShare machine{2, std::nullopt};
+  EXPECT_EQ(machine.bytes_for_rank(), std::numeric_limits<std::uint64_t>::max() / 2);
+  EXPECT_NO_THROW(machine.require(std::uint64_t{1} << 62));
 }
 
 }  // namespace

@@ -109,6 +109,12 @@ struct FitOptions {
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
+
+  /// Whether prototypes may be chosen among public rows: then every rank reads all of these.
+  bool may_choose_prototypes() const {
+    return method == Method::kPublic || method == Method::kPrototypes ||
+           (objective == Objective::kBalanced && !public_x.empty());
+  }
 };
 
 struct SweepOptions {

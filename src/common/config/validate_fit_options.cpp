@@ -338,9 +338,7 @@ void check_silos(const FitOptions& options) {
   };
   refuse(options.method == Method::kFedavg, "--method fedavg",
          "its silos noise gradients of their own, which nobody adds up; leave the option out");
-  const bool may_choose_rows = options.method == Method::kPublic || options.method == Method::kPrototypes ||
-                               (options.objective == Objective::kBalanced && !options.public_x.empty());
-  refuse(silos.is_distributed() && may_choose_rows, "choosing public rows by --noise distributed",
+  refuse(silos.is_distributed() && options.may_choose_prototypes(), "choosing public rows by --noise distributed",
          "the coordinator would see the utilities of all rows; use central noise, or --method mean");
   refuse(options.batch.has_value(), "--batch", "the coins of a sample would have to be known to every party");
   refuse(options.resume, "--resume", "a run that has ended is begun anew, and charged anew");
