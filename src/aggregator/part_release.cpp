@@ -25,8 +25,7 @@ PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey s
   shares_ = shares;
 }
 
-std::vector<std::pair<std::size_t, ReleasedBlock>> PartRelease::sum(std::string_view block,
-                                                                    std::span<const Part> parts) {
+PartRelease::Pending PartRelease::start(std::string_view block, std::span<const Part> parts) {
   const std::string name(block);
   const PlannedBlock* planned = planned_ ? &planned_->block(block) : nullptr;
   for (const Part& part : parts) {
@@ -45,13 +44,27 @@ std::vector<std::pair<std::size_t, ReleasedBlock>> PartRelease::sum(std::string_
       add_noise(stream_of, drawn, name, fmt::format("{}", part.number), part.local);
     }
   });
-  std::vector<std::pair<std::size_t, ReleasedBlock>> owned;
+  Pending pending;
+  pending.block_ = name;
+  pending.sigma_ = sigma(block);
   for (const Part& part : parts) {
-    ranks_.sum_to(part.owner, words_of(part.local));
-    if (part.owner != ranks_.rank()) continue;
-    owned.emplace_back(part.number, ReleasedBlock(name, {part.local.begin(), part.local.end()},
-                                                  planned == nullptr ? 0.0 : planned->sigma));
+    pending.sums_.push_back({part, part.owner == ranks_.rank(), ranks_.start_sum_to(part.owner, words_of(part.local))});
   }
+  return pending;
+}
+
+void PartRelease::Pending::advance() {
+  for (const Sum& sum : sums_) sum.pending->advance();
+}
+
+PartRelease::Owned PartRelease::Pending::finish() {
+  Owned owned;
+  for (const Sum& sum : sums_) {
+    sum.pending->wait();
+    if (!sum.is_own) continue;
+    owned.emplace_back(sum.part.number, ReleasedBlock(block_, {sum.part.local.begin(), sum.part.local.end()}, sigma_));
+  }
+  sums_.clear();
   return owned;
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -47,11 +48,34 @@ class PartRelease {
     std::span<std::int64_t> local;  ///< this rank's addend; zeroed, but on the owner the noised sum
   };
 
-  /// Of each part the noised sum over ranks, at its owner: what this rank owns, in the order of `parts`. Of a symmetric
-  /// block each part is an upper triangle. Collective, with the same numbers, owners and lengths on every rank.
+  using Owned = std::vector<std::pair<std::size_t, ReleasedBlock>>;
+
+  /// Parts whose sums are on their way. Their values belong to it until `finish`.
+  class Pending {
+   public:
+    /// Lets the sums go on without waiting for them (PendingSum::advance).
+    void advance();
+    /// Of each part the noised sum over ranks, at its owner: what this rank owns, in the order of the parts. Once.
+    Owned finish();
+
+   private:
+    friend class PartRelease;
+    struct Sum {
+      Part part;
+      bool is_own = false;
+      std::unique_ptr<PendingSum> pending;
+    };
+
+    std::string block_;
+    double sigma_ = 0.0;
+    std::vector<Sum> sums_;
+  };
+
+  /// Adds the noise of the parts of one block and begins their sums. Of a symmetric block each part is an upper
+  /// triangle. Collective, with the same numbers, owners and lengths on every rank, and in the same order.
   /// Preconditions (asserted): the release has that block; no part is made twice; all parts of a block have no more
   /// elements than it. Throws what add_noise and Communicator throw.
-  std::vector<std::pair<std::size_t, ReleasedBlock>> sum(std::string_view block, std::span<const Part> parts);
+  Pending start(std::string_view block, std::span<const Part> parts);
 
  private:
   Communicator& ranks_;

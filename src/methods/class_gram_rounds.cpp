@@ -5,9 +5,13 @@
 //       every rank:  A_j of its rows, for a few classes at a time  ->  noise, reduction to the owners
 //       every owner: its class is handed over, all at once, and dropped
 //
+// Reductions go on while the next few matrices are computed, and while classes are handed over.
+//
 // Classes of one round lie K / P apart in number: where files are sorted by class and cut evenly, every rank then has
 // rows of some class of every round.
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/methods/training_run.hpp"
@@ -105,39 +109,62 @@ void TrainingRun::release_class_grams(std::string_view name, const std::function
     for (std::size_t b = 0; b < sums.shape().size(); ++b) {
       const std::string& block = sums.shape()[b].name;
       const PartRelease::Part whole{0, 0, sums.block(b)};
-      known.push_back(shared(ranks_, block, whole.local.size(), parts.sigma(block), parts.sum(block, {&whole, 1})));
+      known.push_back(
+          shared(ranks_, block, whole.local.size(), parts.sigma(block), parts.start(block, {&whole, 1}).finish()));
       if (watched) watched->add(block, 0, known.back());
     }
     ranks_.together([&] { on_sums(Release(std::move(known))); });
   }
   end_phase("sums");
 
-  std::vector<SecretVector<std::int64_t>> triangles(std::min({owners, kGramsAtOnce, order.size()}));
-  for (auto& triangle : triangles) triangle.resize(elements);
-  for (std::size_t round = 0; round < order.size(); round += owners) {
-    const std::size_t round_end = std::min(order.size(), round + owners);
-    std::vector<std::pair<std::size_t, ReleasedBlock>> own;
-    for (std::size_t first = round; first < round_end; first += triangles.size()) {
-      std::vector<PartRelease::Part> group;
-      for (std::size_t place = first; place < std::min(round_end, first + triangles.size()); ++place) {
-        group.push_back({order[place], static_cast<int>(place - round), triangles[place - first]});
-      }
-      ranks_.together([&] {
-        for (const PartRelease::Part& part : group) grams->next(part.local);
-        ranks_.check_peers();
-      });
-      end_phase("gram");
-      for (auto& released : parts.sum("class_grams", group)) own.push_back(std::move(released));
-      end_phase("reduce");
-    }
+  // One set of matrices is computed while the other is on its way.
+  std::array<std::vector<SecretVector<std::int64_t>>, 2> triangles;
+  for (auto& set : triangles) {
+    set.resize(std::min({owners, kGramsAtOnce, order.size()}));
+    for (auto& triangle : set) triangle.resize(elements);
+  }
+  PartRelease::Owned own;  // of the round that is being summed
+  std::optional<PartRelease::Pending> pending;
+  bool ends_round = false;  // of what is pending
+  const auto finish = [&](PartRelease::Pending& group, bool is_last_of_round) {
+    for (auto& released : group.finish()) own.push_back(std::move(released));
+    end_phase("reduce");
+    if (!is_last_of_round) return;
     ranks_.together([&] {
       for (const auto& [label, gram] : own) {
         if (watched) watched->add(gram.name(), label, gram);
         on_gram(label, gram);
+        if (pending) pending->advance();
       }
     });
+    own.clear();
     end_phase("solve");
+  };
+  std::size_t groups = 0;
+  for (std::size_t round = 0; round < order.size(); round += owners) {
+    const std::size_t round_end = std::min(order.size(), round + owners);
+    for (std::size_t first = round; first < round_end; ++groups) {
+      auto& set = triangles[groups % triangles.size()];
+      const std::size_t end = std::min(round_end, first + set.size());
+      std::vector<PartRelease::Part> group;
+      for (std::size_t place = first; place < end; ++place) {
+        group.push_back({order[place], static_cast<int>(place - round), set[place - first]});
+      }
+      ranks_.together([&] {
+        for (const PartRelease::Part& part : group) {
+          grams->next(part.local);
+          if (pending) pending->advance();
+        }
+        ranks_.check_peers();
+      });
+      end_phase("gram");
+      std::optional<PartRelease::Pending> before = std::exchange(pending, parts.start("class_grams", group));
+      if (before) finish(*before, ends_round);
+      ends_round = end == round_end;
+      first = end;
+    }
   }
+  if (std::optional<PartRelease::Pending> last = std::exchange(pending, std::nullopt)) finish(*last, true);
   if (watched) watcher_(watched->whole());
 }
 

@@ -58,7 +58,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
 constexpr std::size_t kCopies = 4;
 // Of a release in parts one matrix is solved at a time, and a few are summed; what is released beside them is copied to
 // every rank.
-constexpr std::size_t kCopiesOfPart = 7 + kGramsAtOnce;
+constexpr std::size_t kCopiesOfPart = 7 + 2 * kGramsAtOnce;
 constexpr std::size_t kCopiesBesideParts = 5;
 
 std::size_t bytes_of(const ReleaseRequest& request) {

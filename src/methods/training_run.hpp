@@ -33,8 +33,8 @@ using ProgressOf = std::function<OnChunk(std::string_view release)>;
 /// Called at the rank that owns the class, with its released Gram matrix (upper triangle).
 using OnClassGram = std::function<void(std::size_t label, const ReleasedBlock& gram)>;
 
-/// How many Gram matrices a rank sums up before they are reduced.
-inline constexpr std::size_t kGramsAtOnce = 8;
+/// How many Gram matrices a rank sums up before their reductions begin; as many may be on their way meanwhile.
+inline constexpr std::size_t kGramsAtOnce = 4;
 
 /// Rows that are no secret; null where there are none.
 struct PublicRows {
@@ -77,7 +77,7 @@ class TrainingRun {
   /// is called on every rank with gram (where it is released) and class_sums; then `on_gram` for each class, at one of
   /// the ranks, with nothing to be kept: a matrix is dropped when it returns. Neither may call a collective. Phases:
   /// sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change while they are read.
-  /// Memory of a rank: that of the stream, 8 d^2 + 4 d^2 min(P, kGramsAtOnce) + 8 d^2 for released matrices, and what
+  /// Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) + 8 d^2 for released matrices, and what
   /// the callbacks take.
   void release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
                            const OnClassGram& on_gram);

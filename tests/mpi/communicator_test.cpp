@@ -66,6 +66,21 @@ TEST(Communicator, AnyRankMayOwnASum) {
   EXPECT_THROW(ranks.sum_to(-1, values), std::logic_error);
 }
 
+TEST(Communicator, SumsGoOnBesideOtherCollectives) {
+  Communicator& ranks = test_ranks();
+  std::vector<std::uint64_t> first = parts_of(ranks.rank(), 1001);
+  std::vector<std::uint64_t> second = parts_of(ranks.rank(), 5);
+  const int last = ranks.size() - 1;
+  const auto of_first = ranks.start_sum_to(0, first, 100);
+  const auto of_second = ranks.start_sum_to(last, second);
+  ranks.together([&] { of_first->advance(); });
+  EXPECT_EQ(ranks.max_everywhere(ranks.rank()), last);
+  of_second->wait();
+  of_first->wait();
+  EXPECT_EQ(first, ranks.rank() == 0 ? expected_sum(ranks.size(), 1001) : std::vector<std::uint64_t>(1001, 0));
+  EXPECT_EQ(second, ranks.rank() == last ? expected_sum(ranks.size(), 5) : std::vector<std::uint64_t>(5, 0));
+}
+
 TEST(Communicator, BroadcastsTheCoordinatorsValues) {
   Communicator& ranks = test_ranks();
   std::vector<double> values(9, ranks.rank() + 0.25);
@@ -122,6 +137,19 @@ TEST(CommunicatorFailure, LowestFailingRankSpeaksAndAllGetItsCode) {
     EXPECT_STREQ(error.what(), "file x.npy");
   }
   EXPECT_TRUE(ranks.failure_agreed());
+}
+
+TEST(CommunicatorFailure, WaitsForSumsThatHaveBegun) {
+  Communicator& ranks = test_ranks();
+  std::vector<std::uint64_t> values = parts_of(ranks.rank(), 100001);
+  const auto fail_meanwhile = [&] {
+    const auto pending = ranks.start_sum_to(0, values);
+    ranks.together([] { throw UsageError("while a sum is on its way"); });
+  };
+  EXPECT_ANY_THROW(fail_meanwhile());
+  std::vector<std::uint64_t> next = parts_of(ranks.rank(), 7);
+  ranks.sum_to_coordinator(next);
+  EXPECT_EQ(next, ranks.is_coordinator() ? expected_sum(ranks.size(), 7) : std::vector<std::uint64_t>(7, 0));
 }
 
 }  // namespace

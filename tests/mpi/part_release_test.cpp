@@ -52,7 +52,9 @@ class PartReleaseTest : public testing::Test {
     Values local(kElements, 0);
     if (test_ranks().rank() == test_ranks().size() - 1) local.assign(kElements, value);
     const PartRelease::Part part{number, owner, local};
-    const auto owned = parts.sum("class_grams", {&part, 1});
+    PartRelease::Pending pending = parts.start("class_grams", {&part, 1});
+    pending.advance();
+    const auto owned = pending.finish();
     EXPECT_EQ(owned.size(), test_ranks().rank() == owner ? 1U : 0U);
     std::vector<std::uint64_t> words(kElements, 0);
     if (!owned.empty()) {
@@ -144,10 +146,10 @@ TEST_F(PartReleaseTest, NoPartIsMadeTwiceAndNoneIsTooLarge) {
   gram(parts, 0, 0);
   Values local(kElements);
   const PartRelease::Part same{0, 0, local};
-  EXPECT_THROW(parts.sum("class_grams", {&same, 1}), std::logic_error);
+  EXPECT_THROW(parts.start("class_grams", {&same, 1}), std::logic_error);
   Values more(kClasses * kElements);
   const PartRelease::Part large{1, 0, more};
-  EXPECT_THROW(parts.sum("class_grams", {&large, 1}), std::logic_error);
+  EXPECT_THROW(parts.start("class_grams", {&large, 1}), std::logic_error);
 }
 
 TEST_F(PartReleaseTest, WithoutNoiseItIsTheSum) {

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
@@ -55,8 +55,8 @@ class PackedPanels {
   }
 
  private:
-  struct AlignedDelete {
-    void operator()(std::int16_t* values) const { ::operator delete (values, std::align_val_t{64}); }
+  struct Free {
+    void operator()(std::int16_t* values) const { std::free(values); }
   };
 
   std::int16_t* panel_begin(const Panel& panel) const { return values_.get() + 2 * panel.first_column * max_pairs_; }
@@ -68,7 +68,7 @@ class PackedPanels {
   std::size_t max_stripes_;
   std::vector<Panel> panels_;
   std::vector<std::uint32_t> energies_;
-  std::unique_ptr<std::int16_t[], AlignedDelete> values_;
+  std::unique_ptr<std::int16_t[], Free> values_;
 };
 
 }  // namespace dpreduce

@@ -90,6 +90,14 @@ void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_
   if (job_) job_->sum_to(owner, values, elements_per_message);
 }
 
+std::unique_ptr<PendingSum> Communicator::start_sum_to(int owner, std::span<std::uint64_t> values,
+                                                       std::size_t elements_per_message) {
+  DPREDUCE_ASSERT(owner >= 0 && owner < owners());
+  check_message_length(elements_per_message);
+  if (!job_) return std::make_unique<FinishedSum>();
+  return job_->start_sum_to(owner, values, elements_per_message);
+}
+
 void Communicator::sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message) {
   sum_to(0, values, elements_per_message);
 }

@@ -21,6 +21,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/config/peer_failed.hpp"
+#include "dpreduce/transport/pending_sum.hpp"
 
 namespace dpreduce {
 
@@ -64,6 +65,11 @@ class Communicator {
   /// every rank's length and owner must be the same. Precondition (asserted): 0 <= owner < owners(). Throws
   /// AggregationAborted where a message fails. Among silos the sum is over those that have not been lost.
   void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+
+  /// Begins sum_to and returns at once; among silos, after it. Collective; every rank begins the same sums in the same
+  /// order, and other collectives may come before their end.
+  std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,
+                                           std::size_t elements_per_message = kElementsPerMessage);
 
   /// sum_to the coordinator.
   void sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);

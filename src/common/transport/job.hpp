@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/transport/pending_sum.hpp"
 
 namespace dpreduce {
 
@@ -25,6 +27,11 @@ class Job {
   /// How many ranks, from 0 on, may own a sum.
   virtual int owners() const = 0;
   virtual void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) = 0;
+  virtual std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,
+                                                   std::size_t elements_per_message) {
+    sum_to(owner, values, elements_per_message);
+    return std::make_unique<FinishedSum>();
+  }
   virtual void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) = 0;
   virtual void sum_everywhere(std::span<double> values) = 0;
   virtual void broadcast(std::span<std::byte> bytes) = 0;

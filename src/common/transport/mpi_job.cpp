@@ -23,6 +23,40 @@ void in_messages(std::span<T> values, std::size_t elements_per_message, const Tr
   }
 }
 
+// Reductions of MPI's own; the values of all ranks but the owner are zeroed at their end.
+class MpiPendingSum final : public PendingSum {
+ public:
+  MpiPendingSum(MPI_Comm ranks, bool is_owner, int owner, std::span<std::uint64_t> values,
+                std::size_t elements_per_message)
+      : is_owner_(is_owner), values_(values) {
+    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+      const void* send = is_owner ? MPI_IN_PLACE : part;
+      MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+      check_mpi(MPI_Ireduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, ranks, &request), "MPI_Ireduce");
+    });
+  }
+  ~MpiPendingSum() override {
+    if (!requests_.empty()) MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+  }
+
+  void advance() override {
+    int is_over = 0;
+    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &is_over, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+  }
+
+  void wait() override {
+    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    requests_.clear();
+    if (!is_owner_) std::fill(values_.begin(), values_.end(), 0);
+  }
+
+ private:
+  bool is_owner_;
+  std::span<std::uint64_t> values_;
+  std::vector<MPI_Request> requests_;
+};
+
 class MpiJob final : public Job {
  public:
   MpiJob() {
@@ -73,6 +107,11 @@ class MpiJob final : public Job {
       check_mpi(MPI_Reduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, sums_), "MPI_Reduce");
     });
     if (rank_ != owner) std::fill(values.begin(), values.end(), 0);
+  }
+
+  std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,
+                                           std::size_t elements_per_message) override {
+    return std::make_unique<MpiPendingSum>(sums_, rank_ == owner, owner, values, elements_per_message);
   }
 
   void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override {
