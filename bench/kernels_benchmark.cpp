@@ -4,7 +4,8 @@
 //
 // Rows are unit-norm lattice rows in gaussian directions, as training sees them; gram_hot gives one column a tenth of
 // every row's energy. blas_ssyrk is the float32 Gram of the BLAS that is linked, on as many threads as its own
-// environment variables say. read_bandwidth is what class_sums is measured against.
+// environment variables say. peak is what avx512-vnni is measured against: its instruction on registers alone.
+// read_bandwidth is what class_sums is measured against.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,29 @@ void gram(benchmark::State& state, const IntegerKernel& kernel, std::size_t n, s
   }
   report_rate(state, static_cast<double>(n) * static_cast<double>(d) * static_cast<double>(d + 1) / 2);
 }
+
+#if defined(__x86_64__)
+// 24 sums that do not wait for each other, as many as a tile has.
+__attribute__((target("avx512f"))) void peak(benchmark::State& state) {
+  constexpr std::int64_t kLoops = 1 << 15;
+  for (auto _ : state) {
+    std::int64_t loops = kLoops;
+    asm volatile(
+        "1:\n\t"
+        ".irp sum, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23\n\t"
+        "vpdpwssd %%zmm30, %%zmm31, %%zmm\\sum\n\t"
+        ".endr\n\t"
+        "dec %0\n\t"
+        "jnz 1b"
+        : "+r"(loops)
+        :
+        : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+          "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
+          "xmm30", "xmm31");
+  }
+  report_rate(state, static_cast<double>(kLoops) * 24 * 32);
+}
+#endif
 
 // R^T Q, the gradient of a round: n x classes by n x d.
 void gradient(benchmark::State& state, const IntegerKernel& kernel, std::size_t n, std::size_t classes, std::size_t d,
@@ -158,6 +182,9 @@ void add_all() {
       add("logits/" + tail, logits, std::cref(*kernel), 4096, classes, 1664, 1U);
     }
   }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vnni")) add("peak/avx512-vnni", peak);
+#endif
   for (const unsigned threads : {1U, 2U}) {
     for (const std::size_t classes : {10, 1000}) {
       add("class_sums/classes:" + std::to_string(classes) + "/" + shape(131072, 1664, threads), class_sums, 131072,
