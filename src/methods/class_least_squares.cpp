@@ -68,9 +68,6 @@ class ClassLeastSquaresMethod : public TrainingMethod {
     return settings;
   }
 
-  // A share p of positives among rows of the same features is met by theta x = p / (p + alpha).
-  std::optional<double> threshold() const override { return 0.5 / (0.5 + alpha_); }
-
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(intercept_);
     const std::size_t dim = run.lattice().dim;
@@ -96,9 +93,14 @@ class ClassLeastSquaresMethod : public TrainingMethod {
         });
     for (std::size_t m = 0; m < candidates.size(); ++m) {
       gather(candidates[m].weights, run.ranks());
+      // A share p of positives among rows of the same features is met by theta x = p / (p + alpha).
+      candidates[m].threshold = 0.5 / (0.5 + ridges_[m].alpha);
       candidates[m].setting = fmt::format("alpha {:g}, ridge x {:g}", ridges_[m].alpha, ridges_[m].ridge_factor);
     }
-    return fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
+    const Candidate chosen = run.choose(std::move(candidates));
+    LinearScores scores = fold_intercept(chosen.weights, run.preprocessing());
+    scores.threshold = chosen.threshold;
+    return scores;
   }
 
  private:

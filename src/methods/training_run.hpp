@@ -45,8 +45,9 @@ struct PublicRows {
 
 /// One of several classifiers that the same releases give.
 struct Candidate {
-  std::string setting;          ///< how reports name it
-  std::vector<double> weights;  ///< K x d, d counting an intercept, in the coordinates of prepared rows
+  std::string setting;                ///< how reports name it
+  std::vector<double> weights;        ///< K x d, d counting an intercept, in the coordinates of prepared rows
+  std::optional<double> threshold{};  ///< that of its scores, where candidates differ in it; the same on every rank
 };
 
 class TrainingRun {
@@ -82,12 +83,13 @@ class TrainingRun {
   void release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
                            const OnClassGram& on_gram);
 
-  /// The weights to go with, the same on every rank; of one candidate those. By the number of rows, prepared as they
+  /// The candidate to go with, its weights the same on every rank; of one that. By the number of rows, prepared as they
   /// are now, that each gets right: with validation rows the one with most; else one drawn by training rows with the
-  /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. Shapes:
-  /// as many candidates on every rank; they matter at the coordinator. Collective. Phase: choose. Errors: as
-  /// for_each_lattice_chunk and Releaser::select.
-  std::vector<double> choose(std::vector<Candidate> candidates);
+  /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. A row of
+  /// several classes is right where its largest score is of one of them. With `prior`, the same on every rank, scores
+  /// are those of both heads. Shapes: as many candidates on every rank; weights and settings matter at the coordinator.
+  /// Collective. Phase: choose. Errors: as for_each_lattice_chunk and Releaser::select.
+  Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 
@@ -152,7 +154,8 @@ class TrainingRun {
   bool takes_recorded();
   Release release_at(std::string_view name, const PublicPoint& point);
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
-  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates);
+  StreamPlan stream_of(const WorkerRows& rows) const;
+  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
   Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                             const RowSample* sample = nullptr);
   std::uint64_t first_row();

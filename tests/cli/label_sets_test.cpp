@@ -1,5 +1,7 @@
 // Rows of several classes, of one and of none, from files to models.
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -95,7 +97,8 @@ class LabelSets : public testing::Test {
 };
 
 TEST_F(LabelSets, AnyNumberOfRanksGivesTheSameModel) {
-  for (const std::string method : {"ls", "fc --rounds 3"}) {
+  for (const std::string method : {"ls", "fc --rounds 3", "ls --choose", "gd --rounds 4 --choose",
+                                   "ls --shared-gram --choose --validation-x x.npy --validation-y sets.npy"}) {
     const std::string options = "--train-y sets.npy --max-labels 2 --mu 20 --seed 3 --method " + method;
     const std::string alone = model(options);
     for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(model(options, ranks), alone) << method << ", " << ranks << " ranks";
@@ -108,8 +111,9 @@ TEST_F(LabelSets, OneLabelARowIsTheSameAsAClassIndex) {
     one_hot[row * kClasses + static_cast<std::size_t>(rows_.labels[row])] = 1;
   }
   write_sets("one_hot.npy", one_hot);
-  for (const std::string method : {"auto", "ls", "ls --shared-gram", "mean", "fisher", "newton --rounds 1",
-                                   "fc --rounds 2 --loss sigmoid", "fc --rounds 2 --warm-start"}) {
+  for (const std::string method :
+       {"auto", "ls", "ls --shared-gram", "mean", "fisher", "newton --rounds 1", "fc --rounds 2 --loss sigmoid",
+        "fc --rounds 2 --warm-start", "newton --rounds 4 --warm-start --choose"}) {
     const std::string options = " --mu 20 --seed 3 --adjacency replace-one --method " + method;
     EXPECT_EQ(model("--train-y one_hot.npy --max-labels 1" + options), model("--train-y y.npy" + options)) << method;
   }
@@ -179,6 +183,44 @@ TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
                                          {.folder = folder_.path()});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("minority accuracy is about rows of one class"), std::string::npos) << refused.err;
+}
+
+TEST_F(LabelSets, TheChosenAlphaHasItsOwnThreshold) {
+  const nlohmann::json report =
+      fit("--train-y sets.npy --max-labels 2 --non-private --method ls --alpha 2 --choose --report report").json();
+  double alpha = 0.0;
+  const std::string setting = report["choice"]["setting"];
+  ASSERT_EQ(std::sscanf(setting.c_str(), "alpha %lf", &alpha), 1) << setting;
+  EXPECT_EQ(report["choice"]["candidates"], 12);
+  EXPECT_DOUBLE_EQ(load_classifier(folder_ / "model").parts().threshold.value(), 0.5 / (0.5 + alpha));
+}
+
+// What is kept is the best of all candidates by hits, of which `--iterate` names two.
+TEST_F(LabelSets, ValidationRowsMayHaveAnyNumberOfLabels) {
+  for (std::size_t c = 0; c < kClasses; ++c) sets_[5 * kClasses + c] = 1;
+  write_sets("crowded.npy", sets_);
+  const auto hit_rate = [&](const std::string& further) {
+    return fit("--train-y sets.npy --max-labels 2 --mu 3 --seed 5 --method gd --rounds 8 --test-x x.npy --test-y "
+               "crowded.npy " +
+               further)
+        .json()["test"]["hit_rate"]
+        .get<double>();
+  };
+  const double chosen = hit_rate("--choose --validation-x x.npy --validation-y crowded.npy");
+  EXPECT_GE(chosen, hit_rate("--iterate last"));
+  EXPECT_GE(chosen, hit_rate("--iterate average"));
+}
+
+TEST_F(LabelSets, ValidationRowsAreCheckedBeforeAnythingIsSpent) {
+  sets_[7] = 2;
+  write_sets("twos.npy", sets_);
+  const ProgramRun run = run_program(
+      words("fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
+            "ledger --validation-x x.npy --validation-y twos.npy"),
+      {.folder = folder_.path()});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_NE(run.err.find("twos.npy: row 1 has entry 2"), std::string::npos) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
 }
 
 TEST_F(LabelSets, SensitivitiesOfThePlanGrowWithTheBound) {

@@ -70,7 +70,7 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   app.add_option("--radius", options.radius, "gd: W is kept within this Frobenius norm; default: not")->group("Method");
   app.add_flag("--warm-start", options.warm_start,
-               "fc, gd, adam: release class means first; rounds then learn what their cosines leave open")
+               "fc, gd, adam, newton: release class means first; rounds then learn what their cosines leave open")
       ->group("Method");
   app.add_option("--warm-start-share", options.warm_start_share, "share of mu^2 that those means take; default: 0.2")
       ->group("Method");

@@ -78,7 +78,7 @@ struct FitOptions {
   std::optional<double> learning_rate;  ///< gd, adam; empty: chosen by public knowledge and noised values
   std::optional<double> radius;         ///< gd: Frobenius norm that W is kept within; empty: none
   std::optional<Iterate> iterate;       ///< of training rounds; empty: the last
-  bool warm_start = false;              ///< fc, gd, adam: class means first, as a second head
+  bool warm_start = false;              ///< fc, gd, adam, newton: class means first, as a second head
   std::optional<double> warm_start_share;  ///< of mu^2, for those means; empty: as the method likes it
   double center_share = 0.02;              ///< share of mu^2 that the DP centre takes
   std::size_t pool = 1;
