@@ -30,8 +30,9 @@ class ReleaseLog;
 /// Makes what is told how far a pass has come (for the named release).
 using ProgressOf = std::function<OnChunk(std::string_view release)>;
 
-/// Called at the rank that owns the class, with its released Gram matrix (upper triangle).
-using OnClassGram = std::function<void(std::size_t label, const ReleasedBlock& gram)>;
+/// Called at the rank that owns the class, with its released Gram matrix (upper triangle); returns what is made of it,
+/// as many numbers for every class.
+using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
 
 /// How many Gram matrices a rank sums up before they are reduced.
 inline constexpr std::size_t kGramsAtOnce = 8;
@@ -76,12 +77,15 @@ class TrainingRun {
 
   /// The release "class_least_squares", class by class, in memory that does not grow with their number. First `on_sums`
   /// is called on every rank with gram (where it is released) and class_sums; then `on_gram` for each class, at one of
-  /// the ranks, with nothing to be kept: a matrix is dropped when it returns. Neither may call a collective. Phases:
+  /// the ranks: a matrix is dropped when it returns. Neither may call a collective. Returns at the coordinator, K x
+  /// width, what on_gram returned for each class; this is what a log records, as rounds of P classes end, and classes
+  /// that it holds are not made again, so that with all of them there neither is called and no row is read. Phases:
   /// sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change while they are read.
   /// Memory of a rank: that of the stream, 8 d^2 + 4 d^2 min(P, kGramsAtOnce) + 8 d^2 for released matrices, and what
   /// the callbacks take.
-  void release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
-                           const OnClassGram& on_gram);
+  std::vector<double> release_class_grams(std::string_view name, std::size_t width,
+                                          const std::function<void(const Release&)>& on_sums,
+                                          const OnClassGram& on_gram);
 
   /// The candidate to go with, its weights the same on every rank; of one that. By the number of rows, prepared as they
   /// are now, that each gets right: with validation rows the one with most; else one drawn by training rows with the
@@ -116,7 +120,7 @@ class TrainingRun {
 
   /// From here on releases, and sums of public rows, are recorded in `log` when they become public; those that it holds
   /// are taken from there, and no row is read for them. `log`, bound, at the coordinator, where it outlives the run;
-  /// elsewhere nothing. Collective. Preconditions: releases have noise; none is made in parts.
+  /// elsewhere nothing. Collective. Preconditions: releases have noise; one that is made in parts is the last.
   void record_in(ReleaseLog* log);
 
   /// From here on `watcher` is shown every release, as it becomes public. Releases in parts are whole on one

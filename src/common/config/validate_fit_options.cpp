@@ -280,11 +280,6 @@ void check_checkpoint(const FitOptions& options) {
     throw UsageError(
         "--checkpoint with --method public: it has no noised sums to keep; --resume alone repeats a choice");
   }
-  if (options.method == Method::kLs && !options.shared_gram) {
-    throw UsageError(
-        "--checkpoint with --method ls: its one release is made in parts, which nobody holds together; "
-        "use --resume alone, or --shared-gram");
-  }
   if (options.method == Method::kFedavg) {
     throw UsageError(
         "--checkpoint with --method fedavg: it keeps what the coordinator gets, and noised gradients stay with their "
