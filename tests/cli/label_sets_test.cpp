@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "dpreduce/data/sharded_array.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 
 namespace dpreduce {
@@ -253,6 +254,70 @@ TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
   EXPECT_EQ(json["rows_by_number_of_labels"], by_number);
   EXPECT_EQ(json["most_labels"], 2);
   EXPECT_EQ(json["class_rows"], by_class);
+}
+
+// From made files to figures. What is predicted as sets is right in each pair of row and class when it is the truth.
+TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
+  const auto run = [&](const std::string& command, int ranks = 0) {
+    ProgramRun done = run_program(words(command), {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(done.exit_code, 0) << command << "\n" << done.err;
+    return done;
+  };
+  run("synth --out made --rows 3000 --test-rows 500 --dim 24 --classes 8 --stochastic 0.05 --test-stochastic 0.05 "
+      "--max-labels 2 --shards 2");
+  run("fit --classes 8 --train-x made/train_x_0.npy made/train_x_1.npy --train-y made/train_y_0.npy "
+      "made/train_y_1.npy --max-labels 2 --mu 2 --seed 1 --method ls --shared-gram --out model",
+      2);
+  const std::string evaluate = "evaluate --model model --x made/test_x.npy --format json --y ";
+  const nlohmann::json figures = run(evaluate + "made/test_y.npy --top-k 2").json();
+  EXPECT_GT(figures["hit_rate"].get<double>(), 0.9);
+  EXPECT_EQ(figures["top_k"], 2);
+  EXPECT_GT(figures["recall_at_k"].get<double>(), 0.8);
+  EXPECT_GT(figures["precision_at_k"].get<double>(), 0.6) << "of two guesses a row, where a half has one class";
+  EXPECT_EQ(run(evaluate + "made/test_y.npy --top-k 2", 3).json()["precision_at_k"], figures["precision_at_k"]);
+  const nlohmann::json one = run(evaluate + "made/test_y.npy --top-k 1").json();
+  EXPECT_EQ(one["precision_at_k"], one["hit_rate"]);
+
+  const std::string predict = "predict --model model --x made/test_x.npy ";
+  for (const std::string threshold : {"", " --threshold 0.3"}) {
+    run(predict + "--sets --out predicted.npy" + threshold);
+    const nlohmann::json right = run(evaluate + "predicted.npy" + threshold).json();
+    EXPECT_EQ(right["micro_f1"], 1.0) << threshold;
+    EXPECT_EQ(right["macro_f1"], 1.0);
+    EXPECT_EQ(right["threshold"], threshold.empty() ? 0.5 : 0.3);
+    run(predict + "--sets --out predicted_3.npy" + threshold, 3);
+    EXPECT_TRUE(read_bytes(folder_ / "predicted_3.npy") == read_bytes(folder_ / "predicted.npy"));
+  }
+
+  const std::vector<std::string> best = lines_of(run(predict).out);
+  const std::vector<std::string> two = lines_of(run(predict + "--top-k 2").out);
+  ASSERT_EQ(best.size(), 500u);
+  ASSERT_EQ(two.size(), 500u);
+  for (std::size_t row = 0; row < 500; ++row) EXPECT_TRUE(two[row].starts_with(best[row] + " ")) << two[row];
+  EXPECT_EQ(lines_of(run(predict + "--top-k 2", 3).out), two);
+  run(predict + "--top-k 2 --out two.npy");
+  ShardedArray array({folder_ / "two.npy"}, ArrayRole::kLabels);
+  EXPECT_EQ(array.rows(), 500u);
+  EXPECT_EQ(array.columns(), 2u);
+}
+
+TEST_F(LabelSets, WhatAModelHasNotIsRefused) {
+  fit("--train-y sets.npy --max-labels 2 --mu 5 --method mean");
+  const auto refused = [&](const std::string& command, const std::string& message) {
+    const ProgramRun run = run_program(words(command), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 2) << command;
+    EXPECT_NE(run.err.find(message), std::string::npos) << run.err;
+  };
+  refused("predict --model model --x x.npy --sets --out o", "--sets: model has no threshold");
+  refused("predict --model model --x x.npy --top-k 5", "--top-k 5: must be at most 4");
+  refused("evaluate --model model --x x.npy --y sets.npy --top-k 5", "--top-k 5: must be at most 4");
+  refused("evaluate --model model --x x.npy --y y.npy --top-k 2", "--top-k: --y has one class index a row");
+  refused("evaluate --model model --x x.npy --y y.npy --threshold 2", "--threshold: --y has one class index a row");
+  const ProgramRun run = run_program(words("evaluate --model model --x x.npy --y sets.npy --threshold 0.2 --top-k 2"),
+                                     {.folder = folder_.path()});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("precision at 2"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("micro F1"), std::string::npos) << "at the threshold that was given\n" << run.out;
 }
 
 TEST_F(LabelSets, SanitizeLeavesThemToTheirOwner) {
