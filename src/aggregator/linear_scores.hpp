@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "dpreduce/lattice/row_transform.hpp"
@@ -12,7 +13,8 @@ namespace dpreduce {
 struct LinearScores {
   std::vector<double> weights;
   std::vector<double> bias;
-  std::vector<double> prototypes{};  ///< classes x dim, or empty
+  std::vector<double> prototypes{};   ///< classes x dim, or empty
+  std::optional<double> threshold{};  ///< from which on a class is more likely a row's than not, where data decided it
 };
 
 /// Scores of rows (sqrt(1 - a) v, sqrt(a) C) as scores of v: the intercept's weight becomes the bias.

@@ -46,17 +46,21 @@ nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
   return rows;
 }
 
-void line(const char* name, std::optional<double> value) {
+void line(const std::string& name, std::optional<double> value) {
   if (value) fmt::print("{:<22} {:.4f}\n", name, *value);
 }
 
 void print_text(const LabelSetFigures& figures) {
   const nlohmann::json json = to_json(figures);
-  for (const auto& [name, key] : {std::pair{"mean average precision", "mean_average_precision"},
-                                  {"hit rate", "hit_rate"},
-                                  {"micro F1", "micro_f1"},
-                                  {"macro F1", "macro_f1"},
-                                  {"F1 at score", "threshold"}}) {
+  const std::string at_k = figures.top ? fmt::format(" at {}", figures.top->k) : std::string();
+  for (const auto& [name, key] :
+       {std::pair<std::string, const char*>{"mean average precision", "mean_average_precision"},
+        {"hit rate", "hit_rate"},
+        {"precision" + at_k, "precision_at_k"},
+        {"recall" + at_k, "recall_at_k"},
+        {"micro F1", "micro_f1"},
+        {"macro F1", "macro_f1"},
+        {"F1 at score", "threshold"}}) {
     if (json.contains(key) && json[key].is_number()) line(name, json[key].get<double>());
   }
   const std::size_t left_out = json["classes_without_positives"].size();
@@ -89,15 +93,21 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
   std::optional<WorkerRows> rows;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
+    check_top_k(options.top_k, classifier->classes());
     rows.emplace(open_rows_for(classifier->input_dim(), options.test, ranks.rank(), ranks.size()));
     if (ranks.is_coordinator() && !options.report.empty()) AtomicFile check_writable(options.report);
   });
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, classifier->classes());
-  const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads());
+  const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads(),
+                                                {options.top_k, options.threshold});
   const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
   ranks.together([&] {
     if (matrix == nullptr && !shares.empty()) throw UsageError(kOneClassARow);
+    if (matrix != nullptr && (options.top_k || options.threshold)) {
+      throw UsageError(fmt::format("{}: --y has one class index a row; leave it out, or give zeros and ones, n x K",
+                                   options.top_k ? "--top-k" : "--threshold"));
+    }
   });
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;

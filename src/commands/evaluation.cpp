@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/transport/lifetime.hpp"
 
 namespace dpreduce {
@@ -56,7 +57,7 @@ ConfusionMatrix confusion_on_ranks(Communicator& ranks, const Classifier& classi
 // This rank's rows as each class sees them.
 class RankedRows {
  public:
-  explicit RankedRows(std::size_t classes) : by_class_(classes) {}
+  RankedRows(std::size_t classes, const LabelSetTerms& terms) : terms_(terms), by_class_(classes) {}
 
   void add(const RowChunk& chunk, std::span<const double> scores) {
     const std::size_t classes = by_class_.size();
@@ -70,14 +71,20 @@ class RankedRows {
       ++rows_;
       labelled_rows_ += labels.empty() ? 0 : 1;
       hits_ += std::find(labels.begin(), labels.end(), first) != labels.end() ? 1 : 0;
+      if (!terms_.top_k) continue;
+      for (const std::int32_t label : largest_classes(of_row, *terms_.top_k)) {
+        top_hits_ += std::find(labels.begin(), labels.end(), label) != labels.end() ? 1 : 0;
+      }
     }
   }
 
   // At the coordinator. Collective.
-  LabelSetFigures over(Communicator& ranks, std::optional<double> threshold) const {
-    std::vector<std::uint64_t> counts{rows_, labelled_rows_, hits_};
+  LabelSetFigures over(Communicator& ranks, const std::optional<double>& model_threshold) const {
+    const std::optional<double> threshold = terms_.threshold ? terms_.threshold : model_threshold;
+    std::vector<std::uint64_t> counts{rows_, labelled_rows_, hits_, top_hits_};
     ranks.sum_everywhere(counts);
     LabelSetFigures figures{counts[0], counts[1], counts[2], threshold, {}};
+    if (terms_.top_k) figures.top = {*terms_.top_k, counts[3]};
     for (const OfClass& of_class : by_class_) figures.classes.push_back(figures_of(ranks, of_class, threshold));
     return figures;
   }
@@ -112,10 +119,12 @@ class RankedRows {
     return figures;
   }
 
+  LabelSetTerms terms_;
   std::vector<OfClass> by_class_;
   std::uint64_t rows_ = 0;
   std::uint64_t labelled_rows_ = 0;
   std::uint64_t hits_ = 0;
+  std::uint64_t top_hits_ = 0;
 };
 
 }  // namespace
@@ -151,16 +160,26 @@ WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int 
   return rows;
 }
 
+void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
+  if (!top_k || *top_k <= classes) return;
+  throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
+}
+
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
                                         Communicator& ranks) {
   constexpr std::uint64_t kLabelsAtOnce = std::uint64_t{1} << 20;
   std::vector<std::uint64_t> counts(classes, 0);
   std::vector<std::int32_t> chunk;
-  for (std::uint64_t row = range.first; row < range.end(); row += chunk.size()) {
+  const std::uint64_t slots = labels.columns() > 1 ? classes : 1;
+  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kLabelsAtOnce / slots);
+  for (std::uint64_t row = range.first; row < range.end(); row += chunk.size() / slots) {
     ranks.check_peers();
-    chunk.resize(std::min(kLabelsAtOnce, range.end() - row));
-    labels.read_labels(row, chunk.size(), classes, chunk);
-    for (const std::int32_t label : chunk) ++counts[static_cast<std::size_t>(label)];
+    const std::uint64_t rows = std::min(rows_at_once, range.end() - row);
+    chunk.resize(rows * slots);
+    labels.read_labels(row, rows, classes, chunk);
+    for (const std::int32_t label : chunk) {
+      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
+    }
   }
   return counts;
 }
@@ -170,7 +189,7 @@ nlohmann::json to_json(const TestFigures& figures) {
 }
 
 TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                              unsigned threads) {
+                              unsigned threads, const LabelSetTerms& terms) {
   const bool has_sets = ranks.max_everywhere(rows.has_label_sets() ? 1.0 : 0.0) > 0.0;
   ranks.together([&] {
     if (rows.has_label_sets() != has_sets) {
@@ -178,7 +197,7 @@ TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier,
     }
   });
   if (!has_sets) return confusion_on_ranks(ranks, classifier, rows, bad_rows, threads);
-  RankedRows local(classifier.classes());
+  RankedRows local(classifier.classes(), terms);
   ranks.together([&] {
     for_each_chunk(ranks, classifier, rows, bad_rows, [&](const RowChunk& chunk, std::span<const float> features) {
       local.add(chunk, classifier.predict_scores(features, threads));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -34,8 +35,11 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
 /// BadInput.
 WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers);
 
-/// How many of these labels every class has. Throws BadInput where one is no class; PeerFailed where another rank
-/// fails.
+/// Throws UsageError where --top-k asks for more classes than there are.
+void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
+
+/// How many of these labels every class has, whether they are class indices or zeros and ones. Throws BadInput where
+/// one is no class; PeerFailed where another rank fails.
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
                                         Communicator& ranks);
 
@@ -44,10 +48,16 @@ using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;
 
 nlohmann::json to_json(const TestFigures& figures);
 
+/// What figures about sets of labels are asked for beside the usual ones.
+struct LabelSetTerms {
+  std::optional<std::size_t> top_k{};  ///< from 1 to K
+  std::optional<double> threshold{};   ///< empty: the model's
+};
+
 /// Figures over all ranks' `rows`, at the coordinator, the same for any number of ranks. Collective. Throws BadInput as
 /// for_each_chunk does, and where ranks' labels are not all of one form. Memory: with sets of labels 9 n K bytes for a
 /// rank's n rows, and 36 bytes for every row of all ranks at the coordinator.
 TestFigures evaluate_on_ranks(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
-                              unsigned threads);
+                              unsigned threads, const LabelSetTerms& terms = {});
 
 }  // namespace dpreduce

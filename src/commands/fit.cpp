@@ -196,9 +196,6 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     if (!options.test.x.empty()) test_rows.emplace(open(options.test));
     if (!options.validation.x.empty()) {
       validation_rows.emplace(open(options.validation));
-      if (validation_rows->has_label_sets()) {
-        throw UsageError("--validation-y: candidates are compared by rows of one class; give one class index a row");
-      }
       label_counts(validation_rows->labels(), validation_rows->range(), options.classes, ranks);  // before it costs
     }
     if (ranks.is_coordinator()) {

@@ -16,7 +16,8 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
                         .weights = std::move(scores.weights),
                         .bias = std::move(scores.bias),
                         .prototypes = std::move(scores.prototypes),
-                        .threshold = options.most_labels() > 1 ? method.threshold() : std::nullopt};
+                        .threshold = std::nullopt};
+  if (options.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;
     parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};

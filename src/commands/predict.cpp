@@ -1,66 +1,115 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/config/error.hpp"
 #include "dpreduce/data/npy_writer.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 
 namespace dpreduce {
 namespace {
 
-// Labels fit the memory of the coordinator (4 bytes a row); they are gathered in rank order, which is row order.
+// Labels fit the memory of the coordinator (4 bytes each); they are gathered in rank order, which is row order.
 void predict_labels(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
+  const std::size_t per_row = options.top_k.value_or(1);
   std::vector<std::int32_t> labels;
   ranks.together([&] {
     WorkerRows rows =
         open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, ranks.rank(), ranks.size());
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
-      const auto predicted = classifier.predict_labels(features, default_threads());
-      labels.insert(labels.end(), predicted.begin(), predicted.end());
+      if (!options.top_k) {
+        const auto predicted = classifier.predict_labels(features, default_threads());
+        labels.insert(labels.end(), predicted.begin(), predicted.end());
+        return;
+      }
+      const std::vector<double> scores = classifier.predict_scores(features, default_threads());
+      for (std::size_t first = 0; first < scores.size(); first += classifier.classes()) {
+        const auto best = largest_classes(std::span(scores).subspan(first, classifier.classes()), per_row);
+        labels.insert(labels.end(), best.begin(), best.end());
+      }
     });
   });
   const std::vector<std::int32_t> all = ranks.gather_to_coordinator(labels);
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     if (options.out.empty()) {
-      for (const std::int32_t label : all) fmt::print("{}\n", label);
+      for (std::size_t place = 0; place < all.size(); ++place) {
+        fmt::print("{}{}", all[place], (place + 1) % per_row == 0 ? '\n' : ' ');
+      }
       return;
     }
-    NpyWriter writer(options.out, DType::kInt64, {all.size()});
+    const std::uint64_t rows = all.size() / per_row;
+    NpyWriter writer(options.out, DType::kInt64, options.top_k ? Shape{rows, per_row} : Shape{rows});
     writer.append(std::span<const std::int32_t>(all));
     writer.commit();
   });
 }
 
-// Scores may not fit any memory: the coordinator goes through all rows and streams them to the file.
-void predict_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
+// What is made of n x K scores may not fit any memory: the coordinator goes through all rows and streams it to the
+// file.
+void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier, DType dtype,
+                       const std::function<void(std::span<const double> scores, NpyWriter& writer)>& append) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     WorkerRows rows = open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, 0, 1);
-    NpyWriter writer(options.out, DType::kFloat32, {rows.range().count, classifier.classes()});
-    std::vector<float> scores;
+    NpyWriter writer(options.out, dtype, {rows.range().count, classifier.classes()});
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
-      const auto exact = classifier.predict_scores(features, default_threads());
-      scores.assign(exact.begin(), exact.end());
-      writer.append(std::span<const float>(scores));
+      append(classifier.predict_scores(features, default_threads()), writer);
     });
     writer.commit();
   });
+}
+
+void predict_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
+  predict_of_scores(options, ranks, classifier, DType::kFloat32, [](std::span<const double> exact, NpyWriter& writer) {
+    const std::vector<float> scores(exact.begin(), exact.end());
+    writer.append(std::span<const float>(scores));
+  });
+}
+
+// Rounded to float32, as --scores writes them, a score might fall to the other side of the threshold: exact ones
+// decide.
+void predict_sets(const PredictOptions& options, Communicator& ranks, const Classifier& classifier, double threshold) {
+  predict_of_scores(
+      options, ranks, classifier, DType::kUint8, [threshold](std::span<const double> scores, NpyWriter& writer) {
+        std::vector<std::byte> sets(scores.size());
+        std::transform(scores.begin(), scores.end(), sets.begin(),
+                       [threshold](double score) { return score >= threshold ? std::byte{1} : std::byte{0}; });
+        writer.append_stored(sets);
+      });
+}
+
+std::optional<double> threshold_of(const PredictOptions& options, const Classifier& classifier) {
+  const std::optional<double> threshold = options.threshold ? options.threshold : classifier.parts().threshold;
+  if (options.sets && !threshold) {
+    throw UsageError(fmt::format(
+        "--sets: {} has no threshold, since its scores only rank classes; give one with --threshold, or use --top-k",
+        options.model));
+  }
+  return threshold;
 }
 
 }  // namespace
 
 void run_command(const PredictOptions& options, Communicator& ranks) {
   std::optional<Classifier> classifier;
+  std::optional<double> threshold;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
+    check_top_k(options.top_k, classifier->classes());
+    threshold = threshold_of(options, *classifier);
     if (ranks.is_coordinator() && !options.out.empty()) AtomicFile check_writable(options.out);
   });
   if (options.scores) {
     predict_scores(options, ranks, *classifier);
+  } else if (options.sets) {
+    predict_sets(options, ranks, *classifier, threshold.value());
   } else {
     predict_labels(options, ranks, *classifier);
   }

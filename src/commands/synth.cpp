@@ -19,6 +19,7 @@ SyntheticSpec spec_of(const SynthOptions& options) {
           .test_noise = options.test_stochastic,
           .adversarial = options.adversarial,
           .imbalance_ratio = options.imbalance_ratio,
+          .max_labels = options.max_labels,
           .first_class_share = options.majority_share,
           .seed = options.seed};
 }

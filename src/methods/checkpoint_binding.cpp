@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/training_method.hpp"
 
 namespace dpreduce {
 namespace {
@@ -41,6 +42,7 @@ nlohmann::json checkpoint_binding(const FitOptions& options, const FitPlan& plan
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.public_x.empty();
   binding["noise of the releases"] = noise_of(*plan.noise);
+  if (makes_class_grams(options)) binding["candidates"] = make_method(options)->candidates();  // each is recorded
   binding["noise key"] = key_id;
   binding["training rows"] = sealed_rows;
   return binding;

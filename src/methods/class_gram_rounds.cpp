@@ -3,7 +3,10 @@
 //     first pass  ->  digest, charge  ->  G and class sums, noised, to every rank
 //     round of P classes, one owner each:
 //       every rank:  A_j of its rows, for a few classes at a time  ->  noise, reduction to the owners
-//       every owner: its class is handed over, all at once, and dropped
+//       every owner: its class is handed over, all at once, and dropped; what was made of it goes to the coordinator
+//
+// A run that goes on from a log makes the first pass again, for the digest that its noise is bound to, and then the
+// classes that the log has not.
 //
 // Reductions go on while the next few matrices are computed, and while classes are handed over.
 //
@@ -14,6 +17,7 @@
 #include <utility>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/class_solutions.hpp"
 #include "dpreduce/methods/training_run.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/worker/class_grams.hpp"
@@ -75,20 +79,26 @@ class WatchedParts {
 
 }  // namespace
 
-void TrainingRun::release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
-                                      const OnClassGram& on_gram) {
+std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
+                                                     const std::function<void(const Release&)>& on_sums,
+                                                     const OnClassGram& on_gram) {
   const ReleaseRequest& request = plan_.request(name);
   const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
   const std::size_t elements = triangle_elements(lattice().dim);
   DPREDUCE_ASSERT(!watcher_ || owners == 1);
-  DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0);
+  ClassSolutions solutions(ranks_, classes(), width, plan_.noise ? &plan_.noise->release(name) : nullptr, log_,
+                           std::exchange(recorded_, 0));
+  const std::vector<std::size_t> order = solutions.left_of(strided_order(classes(), owners));
+  if (order.empty()) {
+    releaser_.pass_over(name);
+    return solutions.take();
+  }
   std::optional<WatchedParts> watched;
   if (watcher_) watched.emplace(request);
 
   const SecretVector<std::byte> secret = releaser_.row_secret(name);
   std::optional<RowHasher> hasher;
   std::optional<ClassGrams> grams;
-  std::vector<std::size_t> order = strided_order(classes(), owners);
   OnChunk show;
   const OnChunk on_chunk = [&](double share) {
     ranks_.check_peers();
@@ -133,10 +143,11 @@ void TrainingRun::release_class_grams(std::string_view name, const std::function
     ranks_.together([&] {
       for (const auto& [label, gram] : own) {
         if (watched) watched->add(gram.name(), label, gram);
-        on_gram(label, gram);
+        solutions.add(label, on_gram(label, gram));
         if (pending) pending->advance();
       }
     });
+    solutions.end_round();
     own.clear();
     end_phase("solve");
   };
@@ -166,6 +177,7 @@ void TrainingRun::release_class_grams(std::string_view name, const std::function
   }
   if (std::optional<PartRelease::Pending> last = std::exchange(pending, std::nullopt)) finish(*last, true);
   if (watched) watcher_(watched->whole());
+  return solutions.take();
 }
 
 }  // namespace dpreduce

@@ -1,10 +1,10 @@
 // DP-LS: a ridge regression for each class, from Gram matrices of the classes, streamed.
 #include "dpreduce/aggregator/class_least_squares.hpp"
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,16 +30,6 @@ std::vector<ClassRidge> ridges_to_try(double alpha, std::optional<double> lambda
     }
   }
   return ridges;
-}
-
-// One rank alone has bits at each place: their sum gathers them, as they are, at the coordinator.
-void gather(std::span<double> weights, Communicator& ranks) {
-  if (ranks.owners() == 1) return;  // it has them
-  std::vector<std::uint64_t> words(weights.size());
-  std::transform(weights.begin(), weights.end(), words.begin(),
-                 [](double w) { return std::bit_cast<std::uint64_t>(w); });
-  ranks.sum_to_coordinator(words);
-  std::transform(words.begin(), words.end(), weights.begin(), [](std::uint64_t w) { return std::bit_cast<double>(w); });
 }
 
 class ClassLeastSquaresMethod : public TrainingMethod {
@@ -68,19 +58,15 @@ class ClassLeastSquaresMethod : public TrainingMethod {
     return settings;
   }
 
-  // A share p of positives among rows of the same features is met by theta x = p / (p + alpha).
-  std::optional<double> threshold() const override { return 0.5 / (0.5 + alpha_); }
-
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(intercept_);
     const std::size_t dim = run.lattice().dim;
     std::optional<ReleasedBlock> gram;
     std::vector<ClassLeastSquares> problems;
     std::vector<std::int64_t> class_sums;
-    std::vector<Candidate> candidates(ridges_.size());  // rows of classes that this rank owns
-    for (Candidate& candidate : candidates) candidate.weights.resize(run.classes() * dim, 0.0);
-    run.release_class_grams(
-        "class_least_squares",
+    const std::size_t width = ridges_.size() * dim;
+    const std::vector<double> solutions = run.release_class_grams(
+        "class_least_squares", width,
         [&](const Release& sums) {
           if (alpha_ > 0.0) gram = sums.block("gram");
           for (const ClassRidge& ridge : ridges_) problems.emplace_back(ridge, run.lattice(), gram ? &*gram : nullptr);
@@ -88,17 +74,27 @@ class ClassLeastSquaresMethod : public TrainingMethod {
           class_sums.assign(released.begin(), released.end());
         },
         [&](std::size_t label, const ReleasedBlock& class_gram) {
-          for (std::size_t m = 0; m < problems.size(); ++m) {
-            const auto theta = problems[m].solve(class_gram, std::span(class_sums).subspan(label * dim, dim));
-            std::copy(theta.begin(), theta.end(),
-                      candidates[m].weights.begin() + static_cast<std::ptrdiff_t>(label * dim));
+          std::vector<double> thetas;
+          for (const ClassLeastSquares& problem : problems) {
+            const auto theta = problem.solve(class_gram, std::span(class_sums).subspan(label * dim, dim));
+            thetas.insert(thetas.end(), theta.begin(), theta.end());
           }
+          return thetas;
         });
+    std::vector<Candidate> candidates(ridges_.size());
     for (std::size_t m = 0; m < candidates.size(); ++m) {
-      gather(candidates[m].weights, run.ranks());
+      for (auto theta = solutions.begin(); theta != solutions.end(); theta += static_cast<std::ptrdiff_t>(width)) {
+        const auto first = theta + static_cast<std::ptrdiff_t>(m * dim);
+        candidates[m].weights.insert(candidates[m].weights.end(), first, first + static_cast<std::ptrdiff_t>(dim));
+      }
+      // A share p of positives among rows of the same features is met by theta x = p / (p + alpha).
+      candidates[m].threshold = 0.5 / (0.5 + ridges_[m].alpha);
       candidates[m].setting = fmt::format("alpha {:g}, ridge x {:g}", ridges_[m].alpha, ridges_[m].ridge_factor);
     }
-    return fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
+    const Candidate chosen = run.choose(std::move(candidates));
+    LinearScores scores = fold_intercept(chosen.weights, run.preprocessing());
+    scores.threshold = chosen.threshold;
+    return scores;
   }
 
  private:

@@ -145,7 +145,8 @@ std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const
   return own;
 }
 
-LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance) {
+LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
+                            const Prior* prior) {
   std::vector<double> weights = initial_weights(run.classes(), run.preprocessing(), settings.initial_score);
   const std::vector<Window> windows = windows_of(settings);
   std::vector<Candidate> candidates;
@@ -164,7 +165,7 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
     for (double& entry : candidates[m].weights) entry /= length;
   }
   run.end_phase("rounds");
-  return fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
+  return fold_intercept(run.choose(std::move(candidates), prior).weights, run.preprocessing());
 }
 
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule) {
@@ -180,10 +181,11 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     lattice_directions.emplace(directions, lattice);
     prior.emplace(Prior{*lattice_directions, run.preprocessing().dim()});
   }
+  const Prior* const second_head = prior ? &*prior : nullptr;
   std::vector<double> residual_norm{1.0};
-  LinearScores scores = iterate_rounds(run, settings, [&](std::uint64_t round, std::vector<double>& weights) {
+  const Advance advance = [&](std::uint64_t round, std::vector<double>& weights) {
     const LatticeWeights point(weights, lattice);
-    const GradientPoint at{point, settings.loss, prior ? &*prior : nullptr, residual_norm.front()};
+    const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
     const double unit = unit_at_one / residual_norm.front();
     const Release release = run.release(settings.release, &at);
     run.ranks().together([&] {
@@ -195,7 +197,8 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     });
     run.ranks().broadcast(weights);
     run.ranks().broadcast(residual_norm);
-  });
+  };
+  LinearScores scores = iterate_rounds(run, settings, advance, second_head);
   scores.prototypes = without_intercept(directions, lattice.dim, run.preprocessing().dim());
   return scores;
 }

@@ -58,7 +58,7 @@ class LeastSquaresMethod : public TrainingMethod {
         candidates[m] = {fmt::format("ridge x {:g}", factors_[m]), std::move(solutions[m])};
       }
     }
-    return fold_intercept(run.choose(std::move(candidates)), run.preprocessing());
+    return fold_intercept(run.choose(std::move(candidates)).weights, run.preprocessing());
   }
 
  private:

@@ -7,7 +7,8 @@
 // classes: at equal probabilities the whole Hessian is K / (K - 1) times its blocks on the space where class weights
 // add up to 0, so that eta = 1 - 1 / K makes the step that of the whole. Source: paper 002, Algorithm 1, with
 // corrections: sums, never means (n cancels, and so does its noise); sensitivities that do not grow with K; symmetric
-// noise.
+// noise. With a warm start H_c is the curvature of a bound on the residual loss (hessian_rows.hpp), which is of one
+// sign.
 #include <optional>
 
 #include <fmt/format.h>
@@ -74,7 +75,7 @@ class NewtonMethod : public TrainingMethod {
     terms.rounds = settings_.rounds;
     terms.loss = settings_.loss;
     terms.hessian_share = kHessianShare;
-    return {registered_statistic("newton").request(terms, 1.0)};
+    return with_warm_start(settings_, terms, {registered_statistic("newton").request(terms, 1.0)});
   }
 
   std::size_t candidates() const override { return iterates_to_choose_among(settings_); }

@@ -201,7 +201,8 @@ void ReleaseLog::verify_files() {
 std::vector<std::string> ReleaseLog::release_labels() const {
   std::vector<std::string> releases;
   for (const std::string& label : labels_) {
-    if (!label.starts_with(kPublicPrefix)) releases.push_back(label);
+    const bool is_one_more_part = !releases.empty() && releases.back() == label;
+    if (!label.starts_with(kPublicPrefix) && !is_one_more_part) releases.push_back(label);
   }
   return releases;
 }
@@ -287,6 +288,18 @@ void ReleaseLog::record(const PlannedRelease& planned, const Release& release) {
     entry.blocks.emplace_back(block.name(), std::vector(block.values().begin(), block.values().end()));
   }
   add(std::move(entry));
+}
+
+NamedIntegers ReleaseLog::next_part(const PlannedRelease& planned) {
+  return take(label_of_round(planned, 1)).blocks;
+}
+
+void ReleaseLog::record_part(const PlannedRelease& planned, NamedIntegers numbers) {
+  add({label_of_round(planned, 1), std::move(numbers)});
+}
+
+void ReleaseLog::refuse_part(const std::string& what) const {
+  refuse_damaged(file_of(loaded_first_), what);
 }
 
 void ReleaseLog::public_sum(std::string_view name, const Release& sum) {

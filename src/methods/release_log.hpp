@@ -7,7 +7,8 @@
 // Methods are functions of their releases, and nothing else leads from rows to a method. So a run that goes on takes
 // these releases from here, in the order in which it asks for them, and arrives where it was, bit for bit, on any
 // number of ranks. Releases are noised and charged before they come here: the folder holds nothing that is not public
-// but for a seeded run, of which nothing is private. Of public rows it holds a digest of their sums, to tell whether
+// but for a seeded run, of which nothing is private. Of a release in parts it holds what follows from each part
+// (class_solutions.hpp). Of public rows it holds a digest of their sums, to tell whether
 // they changed.
 //
 // Every file carries its own SHA-256, against accidents. Who may write into the folder can make up releases: that costs
@@ -47,6 +48,9 @@ class LockedFolder {
   int handle_ = -1;
 };
 
+/// Public integers by name.
+using NamedIntegers = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
+
 /// On the coordinator. Life cycle: made, then bound, then releases in order: all that it holds are taken (next), then
 /// new ones recorded; flush at the end.
 class ReleaseLog {
@@ -60,7 +64,8 @@ class ReleaseLog {
   /// What names the run in the ledger; empty before bind in a new run.
   const std::string& run_id() const { return run_id_; }
 
-  /// Labels of what is on disk, in order: those of releases as label_of_round spells them.
+  /// Labels of what is on disk, in order: those of releases as label_of_round spells them. One for all that is there of
+  /// a release in parts.
   std::vector<std::string> release_labels() const;
 
   /// How many entries are on disk, public sums too, that were there at the start.
@@ -79,7 +84,17 @@ class ReleaseLog {
   /// cannot be written.
   void record(const PlannedRelease& planned, const Release& release);
 
-  /// The same of an exact sum of public rows. Where one is on disk they must be equal: throws ResumeMismatch if not.
+  /// The next entry on disk, of a release that is made in parts.  @pre as next.  Throws BadInput where it is of another
+  /// release.
+  NamedIntegers next_part(const PlannedRelease& planned);
+
+  /// Adds what has become public of a release in parts; otherwise as record.
+  void record_part(const PlannedRelease& planned, NamedIntegers numbers);
+
+  /// Throws BadInput about the entry that was taken last: `what` is wrong with it.
+  [[noreturn]] void refuse_part(const std::string& what) const;
+
+  /// As record, of an exact sum of public rows. Where one is on disk they must be equal: throws ResumeMismatch if not.
   void public_sum(std::string_view name, const Release& sum);
 
   /// Writes what is not on disk yet.
@@ -88,7 +103,7 @@ class ReleaseLog {
  private:
   struct Entry {
     std::string label;
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> blocks;
+    NamedIntegers blocks;
   };
   using Clock = std::chrono::steady_clock;
 

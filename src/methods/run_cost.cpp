@@ -112,12 +112,13 @@ PhaseWork checkpoint_work(const FitPlan& plan, const JobShape& job) {
 PhaseWork choice_work(const FitOptions& options, const FitPlan& plan, const JobShape& job, double projection) {
   const auto rows = static_cast<double>(job.rows);
   const auto candidates = static_cast<double>(make_method(options)->candidates());
-  const double weights = candidates * static_cast<double>(options.classes * dim_in_rounds(plan));
+  const auto head = static_cast<double>(options.classes * dim_in_rounds(plan));
+  const double weights = candidates * head;
   const bool kept = trains_in_rounds(plan) && keeps_rows(options, plan, job.rows_here);
   return {.name = "choose",
           .rows_prepared = kept ? 0.0 : rows,
           .product_macs = kept ? 0.0 : rows * projection,
-          .round_macs = rows * weights,
+          .round_macs = rows * (weights + (options.warm_start ? head : 0.0)),
           .words_up = candidates,
           .words_down = weights};
 }

@@ -39,7 +39,8 @@ class TrainingMethod {
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
 
-  /// The score from which on a class is more likely a row's than not; none where scores only rank.
+  /// The score from which on a class is more likely a row's than not, where train() does not say; none where scores
+  /// only rank.
   virtual std::optional<double> threshold() const { return std::nullopt; }
 
   /// Makes the releases of requests() and solves. The result is the same on every rank. Collective.

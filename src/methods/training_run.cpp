@@ -38,7 +38,8 @@ Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, 
       show(share);
     };
     const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
-    local.emplace(compute({rows, transform_, stream_, on_chunk, point.gradient, kept, sample, point.balls}));
+    const StreamPlan stream = stream_of(rows);
+    local.emplace(compute({rows, transform_, stream, on_chunk, point.gradient, kept, sample, point.balls}));
   });
   return std::move(*local);
 }
@@ -121,16 +122,24 @@ Release TrainingRun::sum_public(std::string_view name) {
   return sum;
 }
 
-std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates) {
+// Public rows may have any number of classes: no noise is made for them.
+StreamPlan TrainingRun::stream_of(const WorkerRows& rows) const {
+  StreamPlan stream = stream_;
+  if (&rows == public_rows_.validation) stream.labels_per_row = rows.has_label_sets() ? stream.classes : 1;
+  return stream;
+}
+
+std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
-  Statistic counts = local_statistic("choice", rows, {}, nullptr,
-                                     [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs); });
+  Statistic counts = local_statistic("choice", rows, {}, nullptr, [&](const StatisticInputs& inputs) {
+    return correct_counts(candidates, inputs, prior);
+  });
   if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
   ranks_.sum_everywhere(counts.words());
   return best_candidates(counts.block(0), 1).front();
 }
 
-std::vector<double> TrainingRun::choose(std::vector<Candidate> candidates) {
+Candidate TrainingRun::choose(std::vector<Candidate> candidates, const Prior* prior) {
   std::vector<LatticeWeights> on_lattice;
   for (Candidate& candidate : candidates) {
     candidate.weights.resize(classes() * lattice().dim);
@@ -139,11 +148,11 @@ std::vector<double> TrainingRun::choose(std::vector<Candidate> candidates) {
   }
   std::size_t index = 0;
   if (candidates.size() > 1) {
-    index = index_to_go_with(on_lattice);
+    index = index_to_go_with(on_lattice, prior);
     chosen_setting_ = candidates[index].setting;
     end_phase("choose");
   }
-  return std::move(candidates[index].weights);
+  return std::move(candidates[index]);
 }
 
 const Selection& TrainingRun::select_prototypes(const CosineClip& clip) {

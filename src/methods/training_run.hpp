@@ -30,8 +30,9 @@ class ReleaseLog;
 /// Makes what is told how far a pass has come (for the named release).
 using ProgressOf = std::function<OnChunk(std::string_view release)>;
 
-/// Called at the rank that owns the class, with its released Gram matrix (upper triangle).
-using OnClassGram = std::function<void(std::size_t label, const ReleasedBlock& gram)>;
+/// Called at the rank that owns the class, with its released Gram matrix (upper triangle); returns what is made of it,
+/// as many numbers for every class.
+using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
 
 /// How many Gram matrices a rank sums up before their reductions begin; as many may be on their way meanwhile.
 inline constexpr std::size_t kGramsAtOnce = 4;
@@ -45,8 +46,9 @@ struct PublicRows {
 
 /// One of several classifiers that the same releases give.
 struct Candidate {
-  std::string setting;          ///< how reports name it
-  std::vector<double> weights;  ///< K x d, d counting an intercept, in the coordinates of prepared rows
+  std::string setting;                ///< how reports name it
+  std::vector<double> weights;        ///< K x d, d counting an intercept, in the coordinates of prepared rows
+  std::optional<double> threshold{};  ///< that of its scores, where candidates differ in it; the same on every rank
 };
 
 class TrainingRun {
@@ -75,19 +77,23 @@ class TrainingRun {
 
   /// The release "class_least_squares", class by class, in memory that does not grow with their number. First `on_sums`
   /// is called on every rank with gram (where it is released) and class_sums; then `on_gram` for each class, at one of
-  /// the ranks, with nothing to be kept: a matrix is dropped when it returns. Neither may call a collective. Phases:
+  /// the ranks: a matrix is dropped when it returns. Neither may call a collective. Returns at the coordinator, K x
+  /// width, what on_gram returned for each class; this is what a log records, as rounds of P classes end, and classes
+  /// that it holds are not made again, so that with all of them there neither is called and no row is read. Phases:
   /// sums, gram, reduce, solve. Collective; errors as release, and BadInput where files change while they are read.
   /// Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) + 8 d^2 for released matrices, and what
   /// the callbacks take.
-  void release_class_grams(std::string_view name, const std::function<void(const Release&)>& on_sums,
-                           const OnClassGram& on_gram);
+  std::vector<double> release_class_grams(std::string_view name, std::size_t width,
+                                          const std::function<void(const Release&)>& on_sums,
+                                          const OnClassGram& on_gram);
 
-  /// The weights to go with, the same on every rank; of one candidate those. By the number of rows, prepared as they
+  /// The candidate to go with, its weights the same on every rank; of one that. By the number of rows, prepared as they
   /// are now, that each gets right: with validation rows the one with most; else one drawn by training rows with the
-  /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. Shapes:
-  /// as many candidates on every rank; they matter at the coordinator. Collective. Phase: choose. Errors: as
-  /// for_each_lattice_chunk and Releaser::select.
-  std::vector<double> choose(std::vector<Candidate> candidates);
+  /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. A row of
+  /// several classes is right where its largest score is of one of them. With `prior`, the same on every rank, scores
+  /// are those of both heads. Shapes: as many candidates on every rank; weights and settings matter at the coordinator.
+  /// Collective. Phase: choose. Errors: as for_each_lattice_chunk and Releaser::select.
+  Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 
@@ -114,7 +120,7 @@ class TrainingRun {
 
   /// From here on releases, and sums of public rows, are recorded in `log` when they become public; those that it holds
   /// are taken from there, and no row is read for them. `log`, bound, at the coordinator, where it outlives the run;
-  /// elsewhere nothing. Collective. Preconditions: releases have noise; none is made in parts.
+  /// elsewhere nothing. Collective. Preconditions: releases have noise; one that is made in parts is the last.
   void record_in(ReleaseLog* log);
 
   /// From here on `watcher` is shown every release, as it becomes public. Releases in parts are whole on one
@@ -152,7 +158,8 @@ class TrainingRun {
   bool takes_recorded();
   Release release_at(std::string_view name, const PublicPoint& point);
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
-  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates);
+  StreamPlan stream_of(const WorkerRows& rows) const;
+  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
   Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                             const RowSample* sample = nullptr);
   std::uint64_t first_row();

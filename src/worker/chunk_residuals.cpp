@@ -1,7 +1,6 @@
 #include "dpreduce/worker/chunk_residuals.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
@@ -13,13 +12,6 @@ namespace {
 
 constexpr std::size_t kRowsPerStep = 64;
 
-// |q|_2: the sum is exact, an integer below d 2^30.
-double length_of(std::span<const std::int16_t> q) {
-  std::int64_t sum = 0;
-  for (const std::int16_t entry : q) sum += std::int64_t{entry} * entry;
-  return std::sqrt(static_cast<double>(sum));
-}
-
 }  // namespace
 
 ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads)
@@ -28,41 +20,22 @@ ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads)
   const LatticeWeights& directions = point.prior->directions;
   DPREDUCE_ASSERT(point.loss == Loss::kSoftmax && point.prior->features <= point.weights.dim());
   DPREDUCE_ASSERT(directions.classes() == point.weights.classes() && directions.dim() == point.weights.dim());
-  for (std::size_t c = 0; c < directions.classes(); ++c) {
-    direction_lengths_.push_back(length_of({directions.values() + c * directions.dim(), directions.dim()}));
-  }
-}
-
-void ChunkResiduals::assign_priors(const LatticeRows& chunk) {
-  const std::size_t classes = point_.weights.classes();
-  const LatticeWeights& directions = point_.prior->directions;
-  clear_products();
-  priors_.resize(rows_ * classes);
-  select_kernel().accumulate_row_products(view_of(chunk),
-                                          {directions.values(), classes, directions.dim(), directions.dim()},
-                                          {products_.data(), rows_, classes, classes}, threads_);
-  for_each_row([&](std::size_t row, std::span<double>) {
-    prior_probabilities(products(row), length_of(chunk.row(row).first(point_.prior->features)), direction_lengths_,
-                        {priors_.data() + row * classes, classes});
-  });
+  priors_.emplace(*point.prior);
 }
 
 void ChunkResiduals::assign(const LatticeRows& chunk) {
   const std::size_t classes = point_.weights.classes();
   rows_ = chunk.rows();
-  if (point_.prior != nullptr) assign_priors(chunk);
+  if (priors_) priors_->assign(chunk, team_);
   clear_products();
   residuals_.resize(rows_ * classes);
   norms_.resize(rows_);
   select_kernel().accumulate_row_products(
       view_of(chunk), {point_.weights.values(), classes, point_.weights.dim(), point_.weights.dim()},
       {products_.data(), rows_, classes, classes}, threads_);
-  const std::size_t row_priors = priors_.empty() ? 0 : classes;
   for_each_row([&](std::size_t row, std::span<double> scratch) {
-    norms_[row] =
-        lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
-                         {residuals_.data() + row * classes, classes},
-                         std::span<const double>(priors_).subspan(row * row_priors, row_priors), point_.residual_norm);
+    norms_[row] = lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
+                                   {residuals_.data() + row * classes, classes}, prior(row), point_.residual_norm);
   });
 }
 
@@ -83,6 +56,10 @@ Int16View ChunkResiduals::residuals() const {
 std::span<const std::int64_t> ChunkResiduals::products(std::size_t row) const {
   const std::size_t classes = point_.weights.classes();
   return {products_.data() + row * classes, classes};
+}
+
+std::span<const double> ChunkResiduals::prior(std::size_t row) const {
+  return priors_ ? priors_->of_row(row) : std::span<const double>();
 }
 
 void ChunkResiduals::for_each_row(const std::function<void(std::size_t, std::span<double>)>& step) {

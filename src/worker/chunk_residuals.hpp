@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "dpreduce/kernels/matrix_view.hpp"
 #include "dpreduce/kernels/thread_team.hpp"
+#include "dpreduce/worker/chunk_priors.hpp"
 #include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
@@ -28,13 +30,14 @@ class ChunkResiduals {
   double residual_norm(std::size_t row) const { return norms_[row]; }
   /// The exact products <q, w_c> of one of those rows, K entries.
   std::span<const std::int64_t> products(std::size_t row) const;
+  /// u of one of those rows, K entries; none without a prior.
+  std::span<const double> prior(std::size_t row) const;
   const GradientPoint& point() const { return point_; }
 
   /// Calls step(row, scratch) once for every row assigned last, on the threads; scratch has K entries.
   void for_each_row(const std::function<void(std::size_t, std::span<double>)>& step);
 
  private:
-  void assign_priors(const LatticeRows& chunk);
   void clear_products();
 
   const GradientPoint& point_;
@@ -44,8 +47,7 @@ class ChunkResiduals {
   std::vector<std::int64_t> products_;
   std::vector<std::int16_t> residuals_;
   std::vector<double> norms_;
-  std::vector<double> direction_lengths_;  // K, none without a prior
-  std::vector<double> priors_;             // n x K, likewise
+  std::optional<ChunkPriors> priors_;
 };
 
 }  // namespace dpreduce

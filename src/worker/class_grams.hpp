@@ -27,7 +27,7 @@ namespace dpreduce {
 
 class ClassGrams {
  public:
-  /// Makes the first pass. `order` lists every class once, in the order in which their matrices are wanted; all
+  /// Makes the first pass. `order` lists the classes whose matrices are wanted, each once, in that order; all
   /// references outlive the object. Memory: M and 8 d^2 + 8 K d bytes. Cost: n d additions, n d (d + 1) / 2
   /// multiply-adds for G, and the digest's. Errors: as for_each_lattice_chunk.
   ClassGrams(const ReleaseRequest& request, const StatisticInputs& inputs, const RowHasher& hasher,

@@ -1,9 +1,10 @@
 // How many rows each of several candidate classifiers gets right: what one is chosen by.
 //
-//     u_m = #{i : argmax_c factor_mc <q_i, w_mc> is among the classes of row i}       of equal scores the smaller c
-//     wins
+//     u_m = #{i : argmax_c s_mc(q_i) is among the classes of row i}       of equal scores the smaller c wins
+//     s_mc(q) = factor_mc <q, w_mc>, with a second head u (residuals.hpp) softmax_c(factor_m <q, w_m>) + u_c(q)
 //
-// A row adds 0 or 1 to each u_m: as utilities of a private selection they have sensitivity 1, and are monotone.
+// A row adds 0 or 1 to each u_m, whether it is of one class, of several or (then 0) of none: as utilities of a private
+// selection they have sensitivity 1, and are monotone.
 #pragma once
 
 #include <span>
@@ -14,9 +15,11 @@
 namespace dpreduce {
 
 /// The block "utilities", one entry a candidate (empty_utilities, one group). Scores are exact integer products, so
-/// that a row's verdict does not depend on other rows. Cost: n K d multiply-adds a candidate, in one pass; memory: 8 K
-/// bytes a row of a chunk. Preconditions (asserted): candidates are K x d, d that of inputs.transform. Errors: as
-/// for_each_lattice_chunk.
-Statistic correct_counts(std::span<const LatticeWeights> candidates, const StatisticInputs& inputs);
+/// that a row's verdict does not depend on other rows; what a second head, `prior`, adds to them is one sequence of
+/// IEEE operations a row. Cost: n K d multiply-adds a candidate, in one pass, and as many for `prior`; memory: 8 K
+/// bytes a row of a chunk, with `prior` 24 K. Preconditions (asserted): candidates are K x d, d that of
+/// inputs.transform. Errors: as for_each_lattice_chunk.
+Statistic correct_counts(std::span<const LatticeWeights> candidates, const StatisticInputs& inputs,
+                         const Prior* prior = nullptr);
 
 }  // namespace dpreduce

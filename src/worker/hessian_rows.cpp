@@ -44,14 +44,15 @@ bool is_within(std::span<const std::int16_t> q, std::span<const double> f, std::
 
 void hessian_factors(std::span<const std::int16_t> q, std::span<const std::int64_t> products,
                      std::span<const double> weight_factors, std::span<const std::int32_t> classes, Loss loss,
-                     std::span<double> f) {
+                     std::span<double> f, std::span<const double> prior) {
   constexpr int kAttempts = 8;
   if (loss == Loss::kSoftmax && classes.empty()) {
     std::fill(f.begin(), f.end(), 0.0);
     return;
   }
   class_probabilities(products, weight_factors, loss, f);
-  for (double& entry : f) entry *= 1.0 - entry;
+  const double share = prior.empty() ? 1.0 : share_of_head(f, prior, classes);
+  for (double& entry : f) entry *= share * (1.0 - entry);
   const std::uint64_t bound = hessian_bound(loss, f.size());
   const double largest = std::sqrt(static_cast<double>(bound) / kFourthNorm);
   const double norm = std::sqrt(squared_norm(f));

@@ -2,6 +2,12 @@
 //
 //     H_c = sum_i w_ic q_i q_i^T = sum_i v_ic v_ic^T + rounding        v_ic = round(f_ic q_i),  f_ic = t_i sqrt(w_ic)
 //     w_ic = p_ic (1 - p_ic), held to sum_c w_ic^2 <= B / S^4           B = hessian_bound (declared_releases.hpp)
+//     with a prior u (residuals.hpp):  w_ic = s_i p_ic (1 - p_ic),  s_i = p_iy / (p_iy + u_iy)
+//
+// -log((p_y + u_y) / 2) has a curvature of both signs: s (diag p - p p^T) - s (1 - s) (p - onehot(y)) (p -
+// onehot(y))^T. The first term alone is that of its bound -s log p_y + constant, which touches it at W with the same
+// gradient (Jensen's inequality, as in expectation-maximisation): no sum of such is indefinite, and 0 <= s <= 1 keeps
+// the bound B.
 //
 // t_i = 1, or the largest (1023 / 1024)^k, k < 8, for which sum_c |v_ic|^4 <= B, checked in integers; where none does,
 // the row counts in no Hessian. A row's v has the same bits whatever rows stand beside it.
@@ -15,10 +21,11 @@
 namespace dpreduce {
 
 /// Writes f (K entries) of lattice row `q` with exact products <q, w_c>; zeros for softmax without a class, whose loss
-/// is 0. Cost: K d roundings. Preconditions: products, weight_factors and f have K >= 2 entries; loss is not kSquare.
+/// is 0. `prior`: none or, with Loss::kSoftmax, K entries. Cost: K d roundings. Preconditions: products, weight_factors
+/// and f have K >= 2 entries; loss is not kSquare.
 void hessian_factors(std::span<const std::int16_t> q, std::span<const std::int64_t> products,
                      std::span<const double> weight_factors, std::span<const std::int32_t> classes, Loss loss,
-                     std::span<double> f);
+                     std::span<double> f, std::span<const double> prior = {});
 
 /// v = round(factor q), to nearest, ties to even. Preconditions: equal sizes; 0 <= factor <= 1.
 void scale_row(std::span<const std::int16_t> q, double factor, std::span<std::int16_t> v);

@@ -25,7 +25,7 @@ class HessianSums {
     scaled_.resize(chunk.rows() * dim_);
     residuals.for_each_row([&](std::size_t row, std::span<double>) {
       hessian_factors(chunk.row(row), residuals.products(row), point.weights.factors(), chunk.classes_of(row),
-                      point.loss, {factors_.data() + row * classes_, classes_});
+                      point.loss, {factors_.data() + row * classes_, classes_}, residuals.prior(row));
     });
     for (std::size_t c = 0; c < classes_; ++c) {
       residuals.for_each_row([&](std::size_t row, std::span<double>) {

@@ -85,6 +85,12 @@ void prior_probabilities(std::span<const std::int64_t> products, double row_leng
   softmax(u);
 }
 
+double share_of_head(std::span<const double> p, std::span<const double> prior, std::span<const std::int32_t> classes) {
+  DPREDUCE_ASSERT(classes.size() == 1);
+  const auto label = static_cast<std::size_t>(classes.front());
+  return p[label] / (p[label] + prior[label]);
+}
+
 double lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
                         std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
                         std::span<std::int16_t> rho, std::span<const double> prior, double residual_norm) {
@@ -94,12 +100,8 @@ double lattice_residual(std::span<const std::int64_t> products, std::span<const 
     return 0.0;
   }
   class_probabilities(products, factors, loss, scratch);
-  double share = 1.0;
-  for (const std::int32_t label : classes) {
-    const auto target = static_cast<std::size_t>(label);
-    if (!prior.empty()) share = scratch[target] / (scratch[target] + prior[target]);
-    scratch[target] -= 1.0;
-  }
+  const double share = prior.empty() ? 1.0 : share_of_head(scratch, prior, classes);
+  for (const std::int32_t label : classes) scratch[static_cast<std::size_t>(label)] -= 1.0;
   if (!prior.empty()) {
     for (double& entry : scratch) entry *= share;
   }

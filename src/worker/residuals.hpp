@@ -29,6 +29,10 @@ void class_probabilities(std::span<const std::int64_t> products, std::span<const
 void prior_probabilities(std::span<const std::int64_t> products, double row_length,
                          std::span<const double> direction_lengths, std::span<double> u);
 
+/// p_y / (p_y + u_y): how much of the row's probability is that of the head that is trained. Preconditions: equal
+/// sizes; (asserted) one class.
+double share_of_head(std::span<const double> p, std::span<const double> prior, std::span<const std::int32_t> classes);
+
 /// Returns |r|_2 before it was divided, and writes rho (K entries) of a row with exact products <q, w_c> and the
 /// classes Y. Softmax is a choice of one: the loss -log p_y of a row of no class is 0, and so is its residual; with
 /// other losses such a row is one of all other classes. `scratch` has K entries; `prior` none or, with Loss::kSoftmax,

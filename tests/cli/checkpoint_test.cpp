@@ -157,6 +157,50 @@ TEST_F(CheckpointTest, AChoiceIsRepeatedAtNoCharge) {
   expect_charged_once(5);
 }
 
+// Of a release in parts some classes are recorded: they are taken, the others are made with the noise that they would
+// have had, on other ranks and so in another order.
+TEST_F(CheckpointTest, ARidgeByClassGoesOnAfterAnyClass) {
+  const std::string tail = "--method ls --center dp --choose --validation-x x.npy --validation-y y.npy ";
+  for (const std::string seed : {"--seed 5 ", ""}) {
+    SCOPED_TRACE(seed.empty() ? "with the key of the ledger" : "seeded");
+    const std::string options = seed + tail;
+    clear();
+    fs::remove_all(folder_ / "kept");
+    expect_done(options);
+    const std::string whole = model();
+    ASSERT_EQ(release_files().size(), 4u) << "the centre, and three classes";
+    expect_charged_once(2);
+    if (!seed.empty()) {  // a checkpoint changes nothing
+      const ProgramRun without = run_program(
+          words("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
+                options),
+          {.folder = folder_.path(), .ranks = 2});
+      ASSERT_EQ(without.exit_code, 0) << without.err;
+      EXPECT_TRUE(model() == whole);
+    }
+    fs::copy(folder_ / "run", folder_ / "kept");
+    struct Kill {
+      std::size_t recorded;
+      std::size_t charged;
+      int ranks;
+    };
+    for (const auto& [recorded, charged, ranks] :
+         {Kill{0, 0, 3}, Kill{0, 2, 0}, Kill{1, 1, 5}, Kill{1, 2, 2}, Kill{2, 2, 2}, Kill{3, 2, 5}, Kill{4, 2, 3}}) {
+      SCOPED_TRACE(std::to_string(recorded) + " recorded, " + std::to_string(charged) + " charged, " +
+                   std::to_string(ranks) + " ranks");
+      fs::remove_all(folder_ / "run");
+      fs::copy(folder_ / "kept", folder_ / "run");
+      cut(recorded, charged);
+      expect_done("--resume " + options, ranks);
+      EXPECT_TRUE(model() == whole);
+      expect_charged_once(2);
+    }
+    const ProgramRun fewer = fit("--resume " + seed + "--method ls --center dp");
+    EXPECT_EQ(fewer.exit_code, 7);
+    EXPECT_THAT(fewer.err, HasSubstr("candidates is 12 there and 1 here"));
+  }
+}
+
 // kill -9 of the program, or of a rank, again and again until it ends.
 TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
   const std::string options = "--method gd --rounds 6 --center dp --threads 1 --memory 1 ";
@@ -375,7 +419,6 @@ TEST_F(CheckpointRefusalTest, OptionsThatDoNotFitAreUsage) {
     EXPECT_THAT(run.err, HasSubstr(message));
   };
   refused("--non-private --checkpoint new", "--checkpoint with --non-private");
-  refused("--mu 1 --method ls --checkpoint new", "--checkpoint with --method ls");
   refused("--mu 1 --checkpoint-every 3", "--checkpoint-every goes with --checkpoint");
   refused("--mu 1 --checkpoint new --checkpoint-every -1", "--checkpoint-every -1");
   refused("--mu 1 --checkpoint model.safetensors", "--out and --checkpoint are both");

@@ -80,6 +80,23 @@ TEST_F(ChoiceTest, ByPublicRowsItIsTheBestOfThemAndFree) {
   EXPECT_GE(chosen, accuracy("--iterate average"));
 }
 
+TEST_F(ChoiceTest, OfIteratesWithASecondHeadItIsByBothHeads) {
+  const std::string options = "--method gd --rounds 8 --warm-start --mu 1 --seed 3 ";
+  const std::string choice = "--choose --validation-x other_x.npy --validation-y other_y.npy ";
+  const auto accuracy = [&](const std::string& further) {
+    return this->report(options + "--test-x other_x.npy --test-y other_y.npy " + further)["test"]["accuracy"]
+        .get<double>();
+  };
+  const double chosen = accuracy(choice);
+  EXPECT_GE(chosen, accuracy("--iterate last"));
+  EXPECT_GE(chosen, accuracy("--iterate average"));
+
+  const json privacy = this->report("--method newton --rounds 4 --warm-start --mu 1 --seed 3 --choose", 2)["privacy"];
+  double squares = std::pow(privacy["selections"][0]["mu"].get<double>(), 2);
+  for (const json& block : privacy["releases"]) squares += std::pow(block["mu"].get<double>(), 2);
+  EXPECT_NEAR(squares, 1.0, 1e-9);  // class means, all rounds and the choice together
+}
+
 TEST_F(ChoiceTest, WithoutNoiseTrainingRowsDecideInTheOpen) {
   const json report = this->report("--method ls --alpha 1 --choose --non-private");
   EXPECT_EQ(report["choice"]["by"], "training rows, without noise");

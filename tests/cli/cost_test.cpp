@@ -38,8 +38,9 @@ class CostTest : public testing::Test {
 };
 
 TEST_F(CostTest, ADryRunTellsMemoryWireWorkAndSeconds) {
-  for (const std::string method : {"auto", "mean", "ls", "ls --shared-gram", "fc --warm-start", "newton",
-                                   "adam --choose", "fc --pca 4 --center dp", "gd --checkpoint c"}) {
+  for (const std::string method :
+       {"auto", "mean", "ls", "ls --shared-gram", "fc --warm-start", "newton", "adam --choose",
+        "newton --warm-start --choose", "ls --checkpoint c", "fc --pca 4 --center dp", "gd --checkpoint c"}) {
     for (const int ranks : {0, 3}) {
       SCOPED_TRACE(method);
       const json cost = plan("--format json --method " + method, ranks).json()["cost"];

@@ -134,12 +134,17 @@ std::vector<Choices> all_choices() {
   all.push_back({"adam_batch", "--method adam --rounds 3 --batch 0.1 --warm-start --accountant rdp"});
   all.push_back({"gd_warm", "--method gd --rounds 2 --warm-start"});
   all.push_back({"fc_warm", "--method fc --rounds 2 --warm-start --warm-start-share 0.4 --center dp"});
+  all.push_back({"newton_warm", "--method newton --rounds 2 --warm-start --adjacency replace-one"});
   all.push_back({"newton", "--method newton --rounds 2 --center dp --adjacency replace-one"});
   all.push_back({"newton_sigmoid", "--method newton --rounds 2 --loss sigmoid --iterate average"});
   all.push_back({"ls_moments", "--method ls --alpha 2 --center moments"});
   all.push_back({"automatic", "--method auto"});
   all.push_back({"ls_choose", "--method ls --shared-gram --choose --choose-share 0.3"});
   all.push_back({"ls_by_class_choose", "--method ls --alpha 2 --choose --center dp --adjacency replace-one"});
+  all.push_back({"gd_warm_choose", "--method gd --rounds 5 --warm-start --choose"});
+  all.push_back(
+      {"newton_warm_choose",
+       "--method newton --rounds 4 --warm-start --choose --validation-x other_x.npy --validation-y other_y.npy"});
   all.push_back({"adam_choose", "--method adam --rounds 5 --choose"});
   all.push_back({"fc_choose", "--method fc --rounds 4 --choose --validation-x other_x.npy --validation-y other_y.npy"});
   all.push_back({"center_public", "--method mean --metric euclidean --center public --public-x public.npy"});

@@ -1,5 +1,7 @@
 // Rows of several classes, of one and of none, from files to models.
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "dpreduce/data/sharded_array.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 
 namespace dpreduce {
@@ -95,7 +98,8 @@ class LabelSets : public testing::Test {
 };
 
 TEST_F(LabelSets, AnyNumberOfRanksGivesTheSameModel) {
-  for (const std::string method : {"ls", "fc --rounds 3"}) {
+  for (const std::string method : {"ls", "fc --rounds 3", "ls --choose", "gd --rounds 4 --choose",
+                                   "ls --shared-gram --choose --validation-x x.npy --validation-y sets.npy"}) {
     const std::string options = "--train-y sets.npy --max-labels 2 --mu 20 --seed 3 --method " + method;
     const std::string alone = model(options);
     for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(model(options, ranks), alone) << method << ", " << ranks << " ranks";
@@ -108,8 +112,9 @@ TEST_F(LabelSets, OneLabelARowIsTheSameAsAClassIndex) {
     one_hot[row * kClasses + static_cast<std::size_t>(rows_.labels[row])] = 1;
   }
   write_sets("one_hot.npy", one_hot);
-  for (const std::string method : {"auto", "ls", "ls --shared-gram", "mean", "fisher", "newton --rounds 1",
-                                   "fc --rounds 2 --loss sigmoid", "fc --rounds 2 --warm-start"}) {
+  for (const std::string method :
+       {"auto", "ls", "ls --shared-gram", "mean", "fisher", "newton --rounds 1", "fc --rounds 2 --loss sigmoid",
+        "fc --rounds 2 --warm-start", "newton --rounds 4 --warm-start --choose"}) {
     const std::string options = " --mu 20 --seed 3 --adjacency replace-one --method " + method;
     EXPECT_EQ(model("--train-y one_hot.npy --max-labels 1" + options), model("--train-y y.npy" + options)) << method;
   }
@@ -181,6 +186,44 @@ TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
   EXPECT_NE(refused.err.find("minority accuracy is about rows of one class"), std::string::npos) << refused.err;
 }
 
+TEST_F(LabelSets, TheChosenAlphaHasItsOwnThreshold) {
+  const nlohmann::json report =
+      fit("--train-y sets.npy --max-labels 2 --non-private --method ls --alpha 2 --choose --report report").json();
+  double alpha = 0.0;
+  const std::string setting = report["choice"]["setting"];
+  ASSERT_EQ(std::sscanf(setting.c_str(), "alpha %lf", &alpha), 1) << setting;
+  EXPECT_EQ(report["choice"]["candidates"], 12);
+  EXPECT_DOUBLE_EQ(load_classifier(folder_ / "model").parts().threshold.value(), 0.5 / (0.5 + alpha));
+}
+
+// What is kept is the best of all candidates by hits, of which `--iterate` names two.
+TEST_F(LabelSets, ValidationRowsMayHaveAnyNumberOfLabels) {
+  for (std::size_t c = 0; c < kClasses; ++c) sets_[5 * kClasses + c] = 1;
+  write_sets("crowded.npy", sets_);
+  const auto hit_rate = [&](const std::string& further) {
+    return fit("--train-y sets.npy --max-labels 2 --mu 3 --seed 5 --method gd --rounds 8 --test-x x.npy --test-y "
+               "crowded.npy " +
+               further)
+        .json()["test"]["hit_rate"]
+        .get<double>();
+  };
+  const double chosen = hit_rate("--choose --validation-x x.npy --validation-y crowded.npy");
+  EXPECT_GE(chosen, hit_rate("--iterate last"));
+  EXPECT_GE(chosen, hit_rate("--iterate average"));
+}
+
+TEST_F(LabelSets, ValidationRowsAreCheckedBeforeAnythingIsSpent) {
+  sets_[7] = 2;
+  write_sets("twos.npy", sets_);
+  const ProgramRun run = run_program(
+      words("fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
+            "ledger --validation-x x.npy --validation-y twos.npy"),
+      {.folder = folder_.path()});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_NE(run.err.find("twos.npy: row 1 has entry 2"), std::string::npos) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+}
+
 TEST_F(LabelSets, SensitivitiesOfThePlanGrowWithTheBound) {
   const auto sensitivity = [&](const std::string& options) {
     return fit(options + " --mu 1 --method mean --dry-run")
@@ -211,6 +254,70 @@ TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
   EXPECT_EQ(json["rows_by_number_of_labels"], by_number);
   EXPECT_EQ(json["most_labels"], 2);
   EXPECT_EQ(json["class_rows"], by_class);
+}
+
+// From made files to figures. What is predicted as sets is right in each pair of row and class when it is the truth.
+TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
+  const auto run = [&](const std::string& command, int ranks = 0) {
+    ProgramRun done = run_program(words(command), {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(done.exit_code, 0) << command << "\n" << done.err;
+    return done;
+  };
+  run("synth --out made --rows 3000 --test-rows 500 --dim 24 --classes 8 --stochastic 0.05 --test-stochastic 0.05 "
+      "--max-labels 2 --shards 2");
+  run("fit --classes 8 --train-x made/train_x_0.npy made/train_x_1.npy --train-y made/train_y_0.npy "
+      "made/train_y_1.npy --max-labels 2 --mu 2 --seed 1 --method ls --shared-gram --out model",
+      2);
+  const std::string evaluate = "evaluate --model model --x made/test_x.npy --format json --y ";
+  const nlohmann::json figures = run(evaluate + "made/test_y.npy --top-k 2").json();
+  EXPECT_GT(figures["hit_rate"].get<double>(), 0.9);
+  EXPECT_EQ(figures["top_k"], 2);
+  EXPECT_GT(figures["recall_at_k"].get<double>(), 0.8);
+  EXPECT_GT(figures["precision_at_k"].get<double>(), 0.6) << "of two guesses a row, where a half has one class";
+  EXPECT_EQ(run(evaluate + "made/test_y.npy --top-k 2", 3).json()["precision_at_k"], figures["precision_at_k"]);
+  const nlohmann::json one = run(evaluate + "made/test_y.npy --top-k 1").json();
+  EXPECT_EQ(one["precision_at_k"], one["hit_rate"]);
+
+  const std::string predict = "predict --model model --x made/test_x.npy ";
+  for (const std::string threshold : {"", " --threshold 0.3"}) {
+    run(predict + "--sets --out predicted.npy" + threshold);
+    const nlohmann::json right = run(evaluate + "predicted.npy" + threshold).json();
+    EXPECT_EQ(right["micro_f1"], 1.0) << threshold;
+    EXPECT_EQ(right["macro_f1"], 1.0);
+    EXPECT_EQ(right["threshold"], threshold.empty() ? 0.5 : 0.3);
+    run(predict + "--sets --out predicted_3.npy" + threshold, 3);
+    EXPECT_TRUE(read_bytes(folder_ / "predicted_3.npy") == read_bytes(folder_ / "predicted.npy"));
+  }
+
+  const std::vector<std::string> best = lines_of(run(predict).out);
+  const std::vector<std::string> two = lines_of(run(predict + "--top-k 2").out);
+  ASSERT_EQ(best.size(), 500u);
+  ASSERT_EQ(two.size(), 500u);
+  for (std::size_t row = 0; row < 500; ++row) EXPECT_TRUE(two[row].starts_with(best[row] + " ")) << two[row];
+  EXPECT_EQ(lines_of(run(predict + "--top-k 2", 3).out), two);
+  run(predict + "--top-k 2 --out two.npy");
+  ShardedArray array({folder_ / "two.npy"}, ArrayRole::kLabels);
+  EXPECT_EQ(array.rows(), 500u);
+  EXPECT_EQ(array.columns(), 2u);
+}
+
+TEST_F(LabelSets, WhatAModelHasNotIsRefused) {
+  fit("--train-y sets.npy --max-labels 2 --mu 5 --method mean");
+  const auto refused = [&](const std::string& command, const std::string& message) {
+    const ProgramRun run = run_program(words(command), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 2) << command;
+    EXPECT_NE(run.err.find(message), std::string::npos) << run.err;
+  };
+  refused("predict --model model --x x.npy --sets --out o", "--sets: model has no threshold");
+  refused("predict --model model --x x.npy --top-k 5", "--top-k 5: must be at most 4");
+  refused("evaluate --model model --x x.npy --y sets.npy --top-k 5", "--top-k 5: must be at most 4");
+  refused("evaluate --model model --x x.npy --y y.npy --top-k 2", "--top-k: --y has one class index a row");
+  refused("evaluate --model model --x x.npy --y y.npy --threshold 2", "--threshold: --y has one class index a row");
+  const ProgramRun run = run_program(words("evaluate --model model --x x.npy --y sets.npy --threshold 0.2 --top-k 2"),
+                                     {.folder = folder_.path()});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("precision at 2"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("micro F1"), std::string::npos) << "at the threshold that was given\n" << run.out;
 }
 
 TEST_F(LabelSets, SanitizeLeavesThemToTheirOwner) {

@@ -123,7 +123,8 @@ class Reference {
     return u;
   }
 
-  // gradient_ = sum_i r_i x_i^T; curvatures_ = p (1 - p), held to the bound of softmax, 4 / 27, or sigmoid, 1 / 4.
+  // gradient_ = sum_i r_i x_i^T; curvatures_ = s p (1 - p), s the head's share of p_y + u_y, held to the bound of
+  // softmax, 4 / 27, or sigmoid, 1 / 4.
   void take_gradient() {
     const std::vector<double> weights = rounded(weights_);
     const std::vector<double> directions = rounded(reference_prototypes(rows_));
@@ -132,11 +133,11 @@ class Reference {
     curvatures_.assign(rows_.q.size(), {});
     for (std::size_t row = 0; row < rows_.q.size(); ++row) {
       std::vector<double> r = probabilities(row, weights);
-      for (const double p : r) curvatures_[row].push_back(p * (1.0 - p));
-      const double held = std::sqrt((loss_ == Loss::kSoftmax ? 4.0 / 27.0 : 0.25) / squares_of(curvatures_[row]));
-      for (double& w : curvatures_[row]) w *= std::min(1.0, held);
       const auto label = static_cast<std::size_t>(rows_.labels[row]);
       const double share = options_.warm_start ? r[label] / (r[label] + prior(row, directions)[label]) : 1.0;
+      for (const double p : r) curvatures_[row].push_back(share * p * (1.0 - p));
+      const double held = std::sqrt((loss_ == Loss::kSoftmax ? 4.0 / 27.0 : 0.25) / squares_of(curvatures_[row]));
+      for (double& w : curvatures_[row]) w *= std::min(1.0, held);
       r[label] -= 1.0;
       for (double& entry : r) entry *= share;
       const double norm = std::max(1.0, std::sqrt(squares_of(r)));

@@ -138,17 +138,29 @@ class RoundsTest : public testing::Test {
     return result;
   }
 
-  double training_accuracy(const LinearScores& scores) const {
+  Classifier classifier_of(const LinearScores& scores) const {
     Preprocessing plain = trained_on_;
     plain.intercept = 0.0;
-    const Classifier classifier({.method = "test",
-                                 .privacy = {},
-                                 .preprocessing = plain,
-                                 .classes = kClasses,
-                                 .weights = scores.weights,
-                                 .bias = scores.bias,
-                                 .prototypes = scores.prototypes});
-    const std::vector<std::int32_t> labels = classifier.predict_labels(x_);
+    return Classifier({.method = "test",
+                       .privacy = {},
+                       .preprocessing = plain,
+                       .classes = kClasses,
+                       .weights = scores.weights,
+                       .bias = scores.bias,
+                       .prototypes = scores.prototypes});
+  }
+
+  // Mean of -log((p_y + u_y) / 2), whose argument such scores are.
+  double residual_loss(const LinearScores& scores) const {
+    const std::vector<double> of_rows = classifier_of(scores).predict_scores(x_);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < kRows; ++i)
+      sum -= std::log(of_rows[i * kClasses + static_cast<std::size_t>(y_[i])] / 2);
+    return sum / kRows;
+  }
+
+  double training_accuracy(const LinearScores& scores) const {
+    const std::vector<std::int32_t> labels = classifier_of(scores).predict_labels(x_);
     std::size_t correct = 0;
     for (std::size_t i = 0; i < kRows; ++i) correct += labels[i] == y_[i] ? 1 : 0;
     return static_cast<double>(correct) / kRows;
@@ -259,7 +271,7 @@ TEST_F(RoundsTest, FederatedAveragingOfOneSiloHasTheNoiseOfDescent) {
 }
 
 TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
-  for (const Method method : {Method::kFc, Method::kGd, Method::kAdam}) {
+  for (const Method method : {Method::kFc, Method::kGd, Method::kAdam, Method::kNewton}) {
     FitOptions options = options_of(method);
     options.rounds = 4;
     const LinearScores cold = fit(options);
@@ -292,16 +304,42 @@ TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
 }
 
 TEST_F(RoundsTest, AWarmStartTakesItsShareOfTheBudget) {
-  FitOptions options = options_of(Method::kFc);
-  options.budget.non_private = false;
-  options.budget.mu = 1.0;
+  for (const Method method : {Method::kFc, Method::kNewton}) {
+    FitOptions options = options_of(method);
+    options.budget.non_private = false;
+    options.budget.mu = 1.0;
+    options.warm_start = true;
+    options.warm_start_share = 0.25;
+    const FitPlan plan = plan_fit(options, kInputDim);
+    const std::vector<std::string> expected = method == Method::kFc
+                                                  ? std::vector<std::string>{"gram", "class_means", "gradient"}
+                                                  : std::vector<std::string>{"class_means", "newton"};
+    std::vector<std::string> names;
+    for (const ReleaseRequest& request : plan.requests) names.push_back(request.name);
+    EXPECT_EQ(names, expected);  // class means right before the rounds
+    EXPECT_NEAR(std::pow(plan.noise->release("class_means").mu, 2), 0.25, 1e-9);
+    EXPECT_NEAR(plan.noise->mu, 1.0, 1e-9);
+  }
+}
+
+// A step goes where a bound that touches the loss at W is less.
+TEST_F(RoundsTest, EveryStepOfNewtonFromAWarmStartLowersTheLoss) {
+  FitOptions options = options_of(Method::kNewton);
   options.warm_start = true;
-  options.warm_start_share = 0.25;
-  const FitPlan plan = plan_fit(options, kInputDim);
-  ASSERT_EQ(plan.requests.size(), 3u);
-  EXPECT_EQ(plan.requests[1].name, "class_means");  // after the Gram matrix, before the rounds
-  EXPECT_NEAR(std::pow(plan.noise->release("class_means").mu, 2), 0.25, 1e-9);
-  EXPECT_NEAR(plan.noise->mu, 1.0, 1e-9);
+  options.rounds = 1;
+  LinearScores scores = fit(options);
+  const LinearScores start{std::vector<double>(scores.weights.size(), 0.0), std::vector<double>(kClasses, 0.0),
+                           scores.prototypes};
+  const double accuracy_of_means = training_accuracy(start);
+  double loss = residual_loss(start);
+  for (const std::uint64_t rounds : {1, 2, 4, 8, 16}) {
+    options.rounds = rounds;
+    scores = fit(options);
+    const double lower = residual_loss(scores);
+    EXPECT_LT(lower, loss) << rounds;
+    loss = lower;
+  }
+  EXPECT_GE(training_accuracy(scores), accuracy_of_means);
 }
 
 TEST_F(RoundsTest, TheClipNormIsAChoiceOfUnits) {

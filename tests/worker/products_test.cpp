@@ -109,40 +109,71 @@ TEST_F(ProductsTest, FishersSumsAreExactWhateverTheChunksAndThreads) {
   }
 }
 
-// Candidate 1 is candidate 0 with longer weights for class 2; candidate 2 scores every class alike.
+// v <- softmax(v)
+void to_probabilities(std::vector<double>& v) {
+  double sum = 0.0;
+  for (double& entry : v) sum += entry = std::exp(entry);
+  for (double& entry : v) entry /= sum;
+}
+
+// Candidate 1 is candidate 0 with longer weights for class 2; candidate 2 scores every class alike, so that a second
+// head alone decides.
 TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
   std::mt19937 engine(5);
   std::normal_distribution<double> normal;
   std::vector<double> w(kClasses * dim());
-  for (double& entry : w) entry = normal(engine);
+  for (double& entry : w) entry = 0.3 * normal(engine);
   std::vector<LatticeWeights> candidates{{w, lattice()}};
   for (std::size_t a = 0; a < dim(); ++a) w[2 * dim() + a] *= 3.0;
   candidates.emplace_back(w, lattice());
   candidates.emplace_back(std::vector<double>(w.size(), 0.0), lattice());
+  for (std::size_t e = 0; e < w.size(); ++e) w[e] = e % dim() < kInputDim ? normal(engine) : 0.0;
+  const LatticeWeights directions(w, lattice());
+  const Prior head{directions, kInputDim};
 
-  std::vector<std::int64_t> expected(candidates.size(), 0);
-  for (std::size_t m = 0; m < candidates.size(); ++m) {
-    for (std::size_t i = 0; i < kRows; ++i) {
-      std::vector<double> scores(kClasses);
-      for (std::size_t c = 0; c < kClasses; ++c) {
-        std::int64_t product = 0;
-        for (std::size_t a = 0; a < dim(); ++a) {
-          product += std::int64_t{rows_[i][a]} * candidates[m].values()[c * dim() + a];
-        }
-        scores[c] = candidates[m].factors()[c] * static_cast<double>(product);
-      }
-      expected[m] += std::max_element(scores.begin(), scores.end()) - scores.begin() == labels_[i] ? 1 : 0;
+  const auto product = [&](std::size_t row, const LatticeWeights& weights, std::size_t c) {
+    double sum = 0.0;
+    for (std::size_t a = 0; a < dim(); ++a) sum += static_cast<double>(rows_[row][a]) * weights.values()[c * dim() + a];
+    return sum;
+  };
+  const auto cosine = [&](std::size_t row, std::size_t c) {
+    double row_squares = 0.0;
+    double squares = 0.0;
+    for (std::size_t a = 0; a < kInputDim; ++a) {
+      row_squares += std::pow(static_cast<double>(rows_[row][a]), 2);
+      squares += std::pow(static_cast<double>(directions.values()[c * dim() + a]), 2);
     }
-  }
-  EXPECT_NE(expected[0], expected[1]);
-  for (const unsigned threads : {1U, 3U}) {
-    for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-      WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-      const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
-      const OnChunk silent = [](double) {};
-      const Statistic counts = correct_counts(candidates, {rows, transform_, plan, silent});
-      ASSERT_EQ(counts.shape(), (std::vector<BlockShape>{{"utilities", candidates.size()}}));
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counts.block(0).begin()));
+    return product(row, directions, c) / std::sqrt(row_squares * squares);
+  };
+  for (const Prior* prior : {static_cast<const Prior*>(nullptr), &head}) {
+    std::vector<std::int64_t> expected(candidates.size(), 0);
+    for (std::size_t m = 0; m < candidates.size(); ++m) {
+      for (std::size_t i = 0; i < kRows; ++i) {
+        std::vector<double> scores(kClasses);
+        std::vector<double> cosines(kClasses);
+        for (std::size_t c = 0; c < kClasses; ++c) {
+          scores[c] = candidates[m].factors()[c] * product(i, candidates[m], c);
+          cosines[c] = cosine(i, c);
+        }
+        if (prior != nullptr) {
+          to_probabilities(scores);
+          to_probabilities(cosines);
+          for (std::size_t c = 0; c < kClasses; ++c) scores[c] += cosines[c];
+        }
+        expected[m] += std::max_element(scores.begin(), scores.end()) - scores.begin() == labels_[i] ? 1 : 0;
+      }
+    }
+    EXPECT_NE(expected[0], expected[1]);
+    EXPECT_NE(expected[0], expected[2]);
+    for (const unsigned threads : {1U, 3U}) {
+      for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
+        WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+        const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
+        const OnChunk silent = [](double) {};
+        const Statistic counts = correct_counts(candidates, {rows, transform_, plan, silent}, prior);
+        ASSERT_EQ(counts.shape(), (std::vector<BlockShape>{{"utilities", candidates.size()}}));
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counts.block(0).begin()));
+      }
     }
   }
 }

@@ -70,7 +70,7 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   app.add_option("--radius", options.radius, "gd: W is kept within this Frobenius norm; default: not")->group("Method");
   app.add_flag("--warm-start", options.warm_start,
-               "fc, gd, adam: release class means first; rounds then learn what their cosines leave open")
+               "fc, gd, adam, newton: release class means first; rounds then learn what their cosines leave open")
       ->group("Method");
   app.add_option("--warm-start-share", options.warm_start_share, "share of mu^2 that those means take; default: 0.2")
       ->group("Method");
@@ -282,12 +282,17 @@ void CommandOptions::declare_predict(CLI::App& app) {
   add_files(predict, "--x,--test-x", predict_.x, "features")->required();
   predict.add_option("--out", predict_.out, "labels, .npy (int64); default: one a line on standard output");
   predict.add_flag("--scores", predict_.scores, "write the n x K scores instead of labels (needs --out)");
+  add_count(predict, "--top-k", predict_.top_k, "the k classes of the largest scores, best first, instead of one");
+  predict.add_flag("--sets", predict_.sets,
+                   "write n x K zeros and ones instead of labels: ones from the model's threshold on (needs --out)");
+  predict.add_option("--threshold", predict_.threshold, "with --sets: from this score on, not the model's");
   add_choice(predict, "--bad-rows", predict_.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   add_config(predict);
   predict.footer(
       "Examples:\n"
       "  dpreduce predict --model model.safetensors --x new.npy --out labels.npy\n"
-      "  dpreduce predict --model model.safetensors --x new.h5:/features --scores --out scores.npy");
+      "  dpreduce predict --model model.safetensors --x new.h5:/features --scores --out scores.npy\n"
+      "  dpreduce predict --model model.safetensors --x new.npy --sets --out sets.npy");
 }
 
 void CommandOptions::declare_evaluate(CLI::App& app) {
@@ -300,6 +305,10 @@ void CommandOptions::declare_evaluate(CLI::App& app) {
             "training labels, to tell the smallest 25 % of classes (private: for the owner)");
   add_choice(evaluate, "--bad-rows", evaluate_.test.bad_rows,
              "rows with NaN or infinity: stop, or score them as zero rows");
+  add_count(evaluate, "--top-k", evaluate_.top_k,
+            "n x K labels: precision and recall of the k largest scores of a row");
+  evaluate.add_option("--threshold", evaluate_.threshold,
+                      "n x K labels: F1 of classes from this score on; default: the model's threshold");
   evaluate.add_option("--report", evaluate_.report, "JSON report with the confusion matrix")->type_name("FILE");
   add_format(evaluate, evaluate_.format);
   add_config(evaluate);
@@ -349,12 +358,16 @@ void CommandOptions::declare_synth(CLI::App& app) {
   synth.add_option("--separation", synth_.separation, "Gaussian mixture: norm of the class means")
       ->capture_default_str();
   synth.add_option("--spread", synth_.spread, "Gaussian mixture: standard deviation a feature")->capture_default_str();
+  add_count(
+      synth, "--max-labels", synth_.max_labels,
+      "labels as n x K zeros and ones, 1 to k classes a row, features the sum of their means; default: a class index");
   add_count(synth, "--seed", synth_.seed, "same seed, same bytes")->capture_default_str();
   add_config(synth);
   synth.footer(
       "Examples:\n"
       "  dpreduce synth --out data --rows 10000 --dim 512 --classes 10 --offset 0.1 --imbalance-ratio 10\n"
-      "  dpreduce synth --out data --kind gaussian-mixture --rows 100000 --dim 256 --classes 100 --shards 8");
+      "  dpreduce synth --out data --kind gaussian-mixture --rows 100000 --dim 256 --classes 100 --shards 8\n"
+      "  dpreduce synth --out data --rows 10000 --classes 20 --stochastic 0.05 --max-labels 3");
 }
 
 void CommandOptions::declare_sanitize(CLI::App& synth) {

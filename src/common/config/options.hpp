@@ -78,7 +78,7 @@ struct FitOptions {
   std::optional<double> learning_rate;  ///< gd, adam; empty: chosen by public knowledge and noised values
   std::optional<double> radius;         ///< gd: Frobenius norm that W is kept within; empty: none
   std::optional<Iterate> iterate;       ///< of training rounds; empty: the last
-  bool warm_start = false;              ///< fc, gd, adam: class means first, as a second head
+  bool warm_start = false;              ///< fc, gd, adam, newton: class means first, as a second head
   std::optional<double> warm_start_share;  ///< of mu^2, for those means; empty: as the method likes it
   double center_share = 0.02;              ///< share of mu^2 that the DP centre takes
   std::size_t pool = 1;
@@ -138,6 +138,9 @@ struct PredictOptions {
   std::vector<std::string> x;
   std::string out;
   bool scores = false;
+  std::optional<std::size_t> top_k;  ///< classes a row, instead of one
+  bool sets = false;                 ///< zeros and ones, instead of one class a row
+  std::optional<double> threshold;   ///< of sets; empty: the model's
   BadRows bad_rows = BadRows::kFail;
 };
 
@@ -145,6 +148,8 @@ struct EvaluateOptions {
   std::string model;
   RowsOptions test;
   std::vector<std::string> train_y;  ///< owner's training labels, to tell which classes are the minority
+  std::optional<std::size_t> top_k;  ///< of label sets: precision and recall of so many scores a row
+  std::optional<double> threshold;   ///< of label sets; empty: the model's
   std::string report;
   OutputFormat format = OutputFormat::kText;
 };
@@ -216,14 +221,15 @@ struct SynthOptions {
   std::size_t dim = 128;
   std::size_t classes = 10;
   std::size_t shards = 1;
-  double offset = 0.0;                   ///< sup-norm of a constant vector added to every training row
-  double stochastic = 0.0;               ///< standard deviation of noise on training rows
-  double test_stochastic = 0.0;          ///< standard deviation of noise on test rows
-  double adversarial = 0.0;              ///< sup-norm of a worst-case perturbation of test rows
-  double spread = 1.0;                   ///< Gaussian mixture: standard deviation around class means
-  double separation = 3.0;               ///< Gaussian mixture: norm of class means
-  double imbalance_ratio = 1.0;          ///< largest over smallest class, exponential long tail
-  std::optional<double> majority_share;  ///< share of class 0, the others equal
+  double offset = 0.0;                    ///< sup-norm of a constant vector added to every training row
+  double stochastic = 0.0;                ///< standard deviation of noise on training rows
+  double test_stochastic = 0.0;           ///< standard deviation of noise on test rows
+  double adversarial = 0.0;               ///< sup-norm of a worst-case perturbation of test rows
+  double spread = 1.0;                    ///< Gaussian mixture: standard deviation around class means
+  double separation = 3.0;                ///< Gaussian mixture: norm of class means
+  double imbalance_ratio = 1.0;           ///< largest over smallest class, exponential long tail
+  std::optional<std::size_t> max_labels;  ///< n x K zeros and ones, so many ones a row at most; empty: class indices
+  std::optional<double> majority_share;   ///< share of class 0, the others equal
   std::uint64_t seed = 0;
 };
 

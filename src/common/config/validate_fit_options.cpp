@@ -53,9 +53,8 @@ void check_training_rounds(const FitOptions& options) {
   const bool has_gram = method == Method::kAuto || method == Method::kLs || method == Method::kFc;
   check_used("--gram-share", options.gram_share.has_value(), has_gram, "ls or fc");
   check_share("--gram-share", options.gram_share);
-  const bool has_heads =
-      in_rounds && method != Method::kNewton && method != Method::kGlobalAdapt && method != Method::kFedavg;
-  check_used("--warm-start", options.warm_start, has_heads, "fc, gd or adam");
+  const bool has_heads = in_rounds && method != Method::kGlobalAdapt && method != Method::kFedavg;
+  check_used("--warm-start", options.warm_start, has_heads, "fc, gd, adam or newton");
   check_local_steps(options);
   if (options.warm_start && options.loss.value_or(Loss::kSoftmax) != Loss::kSoftmax) {
     throw UsageError(fmt::format("--warm-start with --loss {}: the residual loss is one of probabilities; use softmax",
@@ -93,12 +92,8 @@ void check_choice(const FitOptions& options) {
   if (options.batch && !has_validation_rows) {
     throw UsageError("--choose with --batch: rounds on samples leave no mu to share; choose by --validation-x");
   }
-  if (options.most_labels() > 1) {
-    throw UsageError("--choose with --max-labels above 1: candidates are compared by rows of one class; leave it out");
-  }
   if (options.iterate) throw UsageError("--iterate with --choose: the iterate is what is chosen; leave one out");
   if (options.lambda) throw UsageError("--lambda with --choose: the ridge is what is chosen; leave one out");
-  if (options.warm_start) throw UsageError("--warm-start with --choose: candidates have one head; leave one out");
 }
 
 // A batch of all rows is none.
@@ -284,11 +279,6 @@ void check_checkpoint(const FitOptions& options) {
   if (options.method == Method::kPublic || options.method == Method::kPrototypes) {
     throw UsageError(
         "--checkpoint with --method public: it has no noised sums to keep; --resume alone repeats a choice");
-  }
-  if (options.method == Method::kLs && !options.shared_gram) {
-    throw UsageError(
-        "--checkpoint with --method ls: its one release is made in parts, which nobody holds together; "
-        "use --resume alone, or --shared-gram");
   }
   if (options.method == Method::kFedavg) {
     throw UsageError(

@@ -1,6 +1,8 @@
 #include "dpreduce/config/validate_options.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -20,6 +22,13 @@ constexpr double kMostCanaries = 1e6;
 constexpr std::size_t kMostSilos = std::size_t{1} << 20;
 constexpr double kHalfTurn = 180.0;  // degrees
 constexpr double kMostSeeds = 1e6;
+
+void check_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold) {
+  if (top_k == 0) throw UsageError("--top-k 0: must be at least 1");
+  if (threshold && !std::isfinite(*threshold)) {
+    throw UsageError(fmt::format("--threshold {}: must be a finite number", *threshold));
+  }
+}
 
 }  // namespace
 
@@ -47,10 +56,17 @@ SweepOptions validated(SweepOptions options) {
 
 PredictOptions validated(PredictOptions options) {
   if (options.scores && options.out.empty()) throw UsageError("--scores needs --out");
+  if (options.sets && options.out.empty()) throw UsageError("--sets needs --out");
+  if (int{options.scores} + int{options.sets} + int{options.top_k.has_value()} > 1) {
+    throw UsageError("--scores, --sets and --top-k exclude each other; give one");
+  }
+  if (options.threshold && !options.sets) throw UsageError("--threshold goes with --sets");
+  check_label_set_terms(options.top_k, options.threshold);
   return options;
 }
 
 EvaluateOptions validated(EvaluateOptions options) {
+  check_label_set_terms(options.top_k, options.threshold);
   return options;
 }
 

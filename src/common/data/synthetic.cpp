@@ -8,6 +8,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/class_means.hpp"
+#include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/data/long_tail.hpp"
 
 namespace dpreduce {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::uint64_t kOffsetStream = 1;
 constexpr std::uint64_t kShuffleStream = 2;  // and 3
 constexpr std::uint64_t kRowStream = std::uint64_t{1} << 40;
+constexpr std::uint64_t kSetStream = std::uint64_t{1} << 41;  // the same, of a row's further classes
 
 void check_non_negative(const char* name, double value) {
   if (!(value >= 0.0 && std::isfinite(value))) {
@@ -53,6 +55,14 @@ void validate(const SyntheticSpec& spec) {
     if (spec.imbalance_ratio != 1.0) {
       throw UsageError("first_class_share and imbalance_ratio exclude each other; give one");
     }
+  }
+  if (spec.max_labels && (*spec.max_labels < 1 || *spec.max_labels > spec.classes)) {
+    throw UsageError(
+        fmt::format("max_labels = {}: must be from 1 to {}, the number of classes", *spec.max_labels, spec.classes));
+  }
+  if (spec.max_labels.value_or(1) > 1 && spec.adversarial > 0.0) {
+    throw UsageError(fmt::format("adversarial = {}: moves rows of one class to another; leave max_labels = {} out",
+                                 spec.adversarial, *spec.max_labels));
   }
 }
 
@@ -153,21 +163,44 @@ std::int32_t SyntheticRows::label(SyntheticPart which, std::uint64_t row) const 
   return static_cast<std::int32_t>(end - drawn.class_ends.begin());
 }
 
+// |Y| is uniform in 1 .. k. A further class is the r-th of those that are left, r uniform.
+void SyntheticRows::fill_classes(SyntheticPart which, std::uint64_t row, std::span<std::int32_t> slots) const {
+  std::fill(slots.begin(), slots.end(), kNoLabel);
+  slots[0] = label(which, row);
+  if (slots.size() == 1) return;
+  const CounterRandom random(spec_.seed, kSetStream + 2 * row + (which == SyntheticPart::kTrain ? 0 : 1));
+  const std::size_t further = random.bits(0) % slots.size();
+  for (std::size_t count = 1; count <= further; ++count) {
+    auto next = static_cast<std::int32_t>(random.bits(count) % (spec_.classes - count));
+    for (std::size_t known = 0; known < count; ++known) next += next >= slots[known] ? 1 : 0;
+    slots[count] = next;
+    std::sort(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(count) + 1);
+  }
+}
+
 void SyntheticRows::fill(SyntheticPart which, std::uint64_t first_row, std::uint64_t count, std::span<float> features,
                          std::span<std::int32_t> labels) const {
   DPREDUCE_ASSERT(first_row <= rows(which) && count <= rows(which) - first_row);
-  DPREDUCE_ASSERT(features.size() == count * spec_.dim && labels.size() == count);
+  const std::size_t per_row = labels_per_row();
+  DPREDUCE_ASSERT(features.size() == count * spec_.dim && labels.size() == count * per_row);
   const bool train = which == SyntheticPart::kTrain;
   const double noise = train ? spec_.train_noise : spec_.test_noise;
   const double spread = spec_.means == ClassMeans::kGaussianMixture ? spec_.spread : 0.0;
   const double deviation = std::sqrt(spread * spread + noise * noise);
   const std::size_t dim = spec_.dim;
+  std::vector<double> mean(dim);
   for (std::uint64_t r = 0; r < count; ++r) {
     const std::uint64_t row = first_row + r;
-    labels[r] = label(which, row);
-    const auto k = static_cast<std::size_t>(labels[r]);
-    const std::span<const double> mean = class_mean(k);
-    const std::span<const double> shift = train ? offset() : adversarial(k);
+    const std::span<std::int32_t> slots = labels.subspan(r * per_row, per_row);
+    fill_classes(which, row, slots);
+    const std::span<const std::int32_t> classes = classes_in(slots);
+    const double divisor = std::sqrt(static_cast<double>(classes.size()));
+    const auto mean_of = [&](std::int32_t c) { return class_mean(static_cast<std::size_t>(c)); };
+    for (std::size_t a = 0; a < dim; ++a) mean[a] = mean_of(classes.front())[a] / divisor;
+    for (const std::int32_t c : classes.subspan(1)) {
+      for (std::size_t a = 0; a < dim; ++a) mean[a] += mean_of(c)[a] / divisor;
+    }
+    const std::span<const double> shift = train ? offset() : adversarial(static_cast<std::size_t>(classes.front()));
     float* const x = features.data() + r * dim;
     if (deviation == 0.0) {
       for (std::size_t a = 0; a < dim; ++a) x[a] = static_cast<float>(mean[a] + shift[a]);

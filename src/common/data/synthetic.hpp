@@ -4,6 +4,8 @@
 //
 //     training row    x = M_y + s g + v                      ||v||_inf = offset, the same v for every row
 //     test row        x = M_y + s g + w_y                    ||w_y||_inf = adversarial
+//     rows of several classes: M_y is the sum of M_c over the classes Y of the row, over sqrt(|Y|); y, their first one,
+//     follows the shares of classes, |Y| is uniform in 1 .. most_labels, and the others are any other classes
 //     s^2 = spread^2 (Gaussian mixture) + train_noise^2 or test_noise^2
 //
 //     neural collapse     M = sqrt(K / (K-1)) P (I_K - 1 1^T / K), a simplex equiangular tight frame (ETF) of unit
@@ -41,6 +43,7 @@ struct SyntheticSpec {
   double test_noise = 0.0;       ///< test rows: the same
   double adversarial = 0.0;      ///< test rows: sup-norm of w_y
   double imbalance_ratio = 1.0;  ///< training rows: n_c proportional to IR^(-c / (K-1))
+  std::optional<std::size_t> max_labels;    ///< classes of a row at most; empty: one class a row, and no sets
   std::optional<double> first_class_share;  ///< training rows: alpha, the share of class 0; the others share the rest
   std::uint64_t seed = 0;
 };
@@ -52,7 +55,8 @@ class SyntheticRows {
   /// Throws UsageError with the argument's name, value and limit where, in this order: classes < 2 or >= 2^31; dim < 1,
   /// or dim < classes - 1 for neural collapse; a norm or standard deviation is negative or not finite, or separation
   /// is not positive; imbalance_ratio is not finite or < 1; first_class_share is not inside (0, 1), or comes with an
-  /// imbalance_ratio other than 1; a class would have no training row.
+  /// imbalance_ratio other than 1; max_labels is 0 or above the number of classes, or above 1 with an adversarial
+  /// shift; a class would have no training row.
   explicit SyntheticRows(const SyntheticSpec& spec);
 
   const SyntheticSpec& spec() const { return spec_; }
@@ -68,11 +72,14 @@ class SyntheticRows {
   /// over the plane between M_k and M_j, with j the class for which that leaves the smallest margin.
   std::span<const double> adversarial(std::size_t k) const;
 
-  /// The class of a row; classes are shuffled over rows.
+  /// The class of a row, of several the first; classes are shuffled over rows.
   std::int32_t label(SyntheticPart part, std::uint64_t row) const;
 
-  /// Writes rows first_row .. first_row + count - 1: count x d features (row-major) and count labels, whatever the cut.
-  /// Preconditions (asserted): the rows exist; the spans have these sizes.
+  /// Slots of a row's labels (label_slots.hpp).
+  std::size_t labels_per_row() const { return spec_.max_labels.value_or(1); }
+
+  /// Writes rows first_row .. first_row + count - 1: count x d features (row-major) and count x labels_per_row() slots,
+  /// whatever the cut. Preconditions (asserted): the rows exist; the spans have these sizes.
   void fill(SyntheticPart part, std::uint64_t first_row, std::uint64_t count, std::span<float> features,
             std::span<std::int32_t> labels) const;
 
@@ -81,6 +88,7 @@ class SyntheticRows {
     std::vector<std::uint64_t> class_ends;  ///< cumulative class counts
     IndexPermutation shuffle;
   };
+  void fill_classes(SyntheticPart which, std::uint64_t row, std::span<std::int32_t> slots) const;
   const Part& part(SyntheticPart which) const { return which == SyntheticPart::kTrain ? train_ : test_; }
 
   SyntheticSpec spec_;

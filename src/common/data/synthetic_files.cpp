@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/data/npy_writer.hpp"
 #include "dpreduce/data/worker_rows.hpp"
 
@@ -18,17 +19,29 @@ void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, c
                 const std::string& y_path, std::vector<std::string>& written) {
   const std::size_t dim = rows.spec().dim;
   NpyWriter x(x_path, DType::kFloat32, {range.count, dim});
-  NpyWriter y(y_path, DType::kInt64, {range.count});
+  const std::size_t slots = rows.labels_per_row();
+  const std::size_t classes = rows.spec().classes;
+  const bool has_sets = rows.spec().max_labels.has_value();
+  NpyWriter y = has_sets ? NpyWriter(y_path, DType::kUint8, {range.count, classes})
+                         : NpyWriter(y_path, DType::kInt64, {range.count});
   const std::uint64_t chunk = std::min<std::uint64_t>(range.count, std::max<std::size_t>(1, kChunkBytes / (4 * dim)));
   std::vector<float> features(chunk * dim);
-  std::vector<std::int32_t> labels(chunk);
+  std::vector<std::int32_t> labels(chunk * slots);
+  std::vector<std::byte> zeros_and_ones(has_sets ? classes : 0);
   for (std::uint64_t done = 0; done < range.count;) {
     const std::uint64_t count = std::min(chunk, range.count - done);
     const std::span<float> some_features = std::span(features).first(count * dim);
-    const std::span<std::int32_t> some_labels = std::span(labels).first(count);
+    const std::span<std::int32_t> some_labels = std::span(labels).first(count * slots);
     rows.fill(part, range.first + done, count, some_features, some_labels);
     x.append(std::span<const float>(some_features));
-    y.append(std::span<const std::int32_t>(some_labels));
+    if (!has_sets) y.append(std::span<const std::int32_t>(some_labels));
+    for (std::uint64_t row = 0; has_sets && row < count; ++row) {
+      std::fill(zeros_and_ones.begin(), zeros_and_ones.end(), std::byte{0});
+      for (const std::int32_t c : classes_in(slots_of(some_labels, slots, row))) {
+        zeros_and_ones[static_cast<std::size_t>(c)] = std::byte{1};
+      }
+      y.append_stored(zeros_and_ones);
+    }
     done += count;
   }
   x.commit();

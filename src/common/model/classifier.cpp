@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string_view>
 #include <thread>
 
@@ -196,6 +197,20 @@ std::vector<std::int32_t> Classifier::predict_labels(std::span<const float> rows
   for_each_block(rows, threads, first_row,
                  [&](std::size_t row, std::span<const double> scores) { labels[row] = argmax(scores); });
   return labels;
+}
+
+std::vector<std::int32_t> largest_classes(std::span<const double> scores, std::size_t k) {
+  DPREDUCE_ASSERT(k <= scores.size());
+  std::vector<std::int32_t> classes(scores.size());
+  std::iota(classes.begin(), classes.end(), 0);
+  const auto end = classes.begin() + static_cast<std::ptrdiff_t>(k);
+  std::partial_sort(classes.begin(), end, classes.end(), [&](std::int32_t a, std::int32_t b) {
+    const double of_a = scores[static_cast<std::size_t>(a)];
+    const double of_b = scores[static_cast<std::size_t>(b)];
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
+  classes.erase(end, classes.end());
+  return classes;
 }
 
 std::int32_t argmax(std::span<const double> scores) {

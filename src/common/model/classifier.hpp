@@ -81,6 +81,10 @@ class Classifier {
   std::optional<ClassScores> directions_;  // of c_k / ||c_k||
 };
 
+/// The indices of the k largest entries, the largest first, of equal ones the smaller index first. Precondition
+/// (asserted): k <= scores.size().
+std::vector<std::int32_t> largest_classes(std::span<const double> scores, std::size_t k);
+
 /// The smallest index of the largest entry. `scores` is not empty; a NaN is never the largest.
 std::int32_t argmax(std::span<const double> scores);
 

@@ -70,6 +70,12 @@ nlohmann::json to_json(const LabelSetFigures& figures) {
     json["macro_f1"] = ratio(f1s, with_positives);
     json["per_class_f1"] = std::move(per_class_f1);
   }
+  if (figures.top) {
+    const auto hits = static_cast<double>(figures.top->hits);
+    json["top_k"] = figures.top->k;
+    json["precision_at_k"] = ratio(hits, figures.top->k * figures.labelled_rows);
+    json["recall_at_k"] = ratio(hits, together.positives);
+  }
   return json;
 }
 

@@ -32,17 +32,26 @@ struct LabelSetFigures {
     std::optional<double> average_precision;
   };
 
+  /// Of the k largest scores of every row, equal ones by class.
+  struct Top {
+    std::size_t k = 1;
+    std::uint64_t hits = 0;  ///< pairs of a row and one of its classes among these k
+  };
+
   std::uint64_t rows = 0;
   std::uint64_t labelled_rows = 0;  ///< Y is not empty
   std::uint64_t hits = 0;           ///< rows whose largest score (of equal ones the first) is of a class in Y
   std::optional<double> threshold;
   std::vector<OfClass> classes;  ///< K
+  std::optional<Top> top{};
 };
 
 /// {"rows", "rows_without_labels", "hit_rate": hits over labelled rows, "mean_average_precision": the mean over classes
 /// with positives, "classes_without_positives": [c], "per_class_average_precision", "per_class_support"}, and where
 /// there is a threshold {"threshold", "micro_f1": 2 right / (positives + given) of all classes together, "macro_f1":
-/// the mean of the classes' own over those with positives, "per_class_f1"}. Figures without a denominator are null.
+/// the mean of the classes' own over those with positives, "per_class_f1"}; where there is a top {"top_k",
+/// "precision_at_k": its hits over k times the labelled rows, "recall_at_k": over all positives}. Figures without a
+/// denominator are null.
 nlohmann::json to_json(const LabelSetFigures& figures);
 
 }  // namespace dpreduce

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/data/label_slots.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,6 +65,43 @@ TEST(Synthetic, TheLongTailFallsExponentiallyByTheImbalanceRatio) {
   const auto count = [&](std::size_t c) { return static_cast<double>(source.class_count(SyntheticPart::kTrain, c)); };
   for (std::size_t c = 0; c + 1 < 10; ++c) EXPECT_NEAR(count(c) / count(c + 1), std::pow(100.0, 1.0 / 9), 2e-3);
   EXPECT_NEAR(count(0) / count(9), 100.0, 0.1);
+}
+
+TEST(Synthetic, ARowOfSeveralClassesIsTheSumOfTheirMeansOverTheRootOfTheirNumber) {
+  SyntheticSpec spec = small_spec();
+  spec.max_labels = 3;
+  const SyntheticRows source(spec);
+  ASSERT_EQ(source.labels_per_row(), 3u);
+  std::vector<float> x(1000 * 17);
+  std::vector<std::int32_t> slots(3000);
+  source.fill(SyntheticPart::kTrain, 0, 1000, x, slots);
+  std::vector<std::size_t> rows_by_number(4, 0);
+  std::vector<std::size_t> rows_by_class(10, 0);
+  for (std::size_t row = 0; row < 1000; ++row) {
+    const auto classes = classes_in(slots_of(slots, 3, row));
+    ASSERT_GE(classes.size(), 1u);
+    ++rows_by_number[classes.size()];
+    for (std::size_t place = 0; place < classes.size(); ++place) {
+      ASSERT_TRUE(place == 0 || classes[place - 1] < classes[place]) << "a set, ascending";
+      ASSERT_TRUE(classes[place] >= 0 && classes[place] < 10);
+      ++rows_by_class[static_cast<std::size_t>(classes[place])];
+    }
+    EXPECT_NE(std::find(classes.begin(), classes.end(), source.label(SyntheticPart::kTrain, row)), classes.end());
+    for (std::size_t a = 0; a < 17; ++a) {
+      double sum = 0.0;
+      for (const std::int32_t c : classes) sum += source.class_mean(static_cast<std::size_t>(c))[a];
+      ASSERT_NEAR(x[row * 17 + a], sum / std::sqrt(static_cast<double>(classes.size())), 1e-6);
+    }
+  }
+  // A third each; a class in 100 rows as the first and in 100 as a further one. Six standard deviations, and fixed.
+  for (std::size_t number = 1; number <= 3; ++number) EXPECT_NEAR(static_cast<double>(rows_by_number[number]), 333, 90);
+  for (const std::size_t rows : rows_by_class) EXPECT_NEAR(static_cast<double>(rows), 200, 60);
+
+  std::vector<float> one(17);
+  std::vector<std::int32_t> of_one(3);
+  source.fill(SyntheticPart::kTrain, 617, 1, one, of_one);
+  EXPECT_TRUE(std::equal(one.begin(), one.end(), x.begin() + 617 * 17)) << "whatever the cut";
+  EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), slots.begin() + 617 * 3));
 }
 
 TEST(Synthetic, TheTailOfCifarTenIsThatOfThePaper) {

@@ -126,6 +126,15 @@ TEST(Classifier, TiesGoToTheSmallestClass) {
   EXPECT_EQ(argmax(std::vector<double>{-kInfinity, -kInfinity}), 0);
 }
 
+TEST(LargestClasses, AreSortedByScoreAndThenByClass) {
+  const std::vector<double> scores{1.0, 3.0, -2.0, 3.0, 1.0};
+  EXPECT_EQ(largest_classes(scores, 1), (std::vector<std::int32_t>{argmax(scores)}));
+  EXPECT_EQ(largest_classes(scores, 3), (std::vector<std::int32_t>{1, 3, 0}));
+  EXPECT_EQ(largest_classes(scores, 5), (std::vector<std::int32_t>{1, 3, 0, 4, 2}));
+  EXPECT_TRUE(largest_classes(scores, 0).empty());
+  EXPECT_THROW(largest_classes(scores, 6), std::logic_error);
+}
+
 TEST(Classifier, OneHeadEqualsThePlainLoopsBitForBit) {
   const ClassifierParts parts = random_parts(11, 37, 3, false);
   const Classifier classifier(parts);

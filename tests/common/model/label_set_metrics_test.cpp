@@ -20,6 +20,23 @@ TEST(AveragePrecision, RowsOfEqualScoreComeTogetherInAnyOrder) {
   EXPECT_DOUBLE_EQ(average_precision({{0.0, true}, {1.0, false}, {1.0, false}, {1.0, true}}).value(), expected);
 }
 
+// Of 8 labelled rows 2 classes each are told: 16 guesses, of which 9 hit, of 12 positives.
+TEST(LabelSetFigures, PrecisionAndRecallOfTheTopAreSharesOfItsHits) {
+  LabelSetFigures figures;
+  figures.rows = 10;
+  figures.labelled_rows = 8;
+  figures.classes = {{4, 0, 0, 0.5}, {8, 0, 0, 0.5}};
+  EXPECT_FALSE(to_json(figures).contains("precision_at_k"));
+  figures.top = {2, 9};
+  const nlohmann::json json = to_json(figures);
+  EXPECT_EQ(json["top_k"], 2);
+  EXPECT_DOUBLE_EQ(json["precision_at_k"].get<double>(), 9.0 / 16.0);
+  EXPECT_DOUBLE_EQ(json["recall_at_k"].get<double>(), 9.0 / 12.0);
+  LabelSetFigures of_no_rows;
+  of_no_rows.top = {1, 0};
+  EXPECT_TRUE(to_json(of_no_rows)["precision_at_k"].is_null());
+}
+
 TEST(AveragePrecision, IsEmptyWithoutPositives) {
   EXPECT_FALSE(average_precision({}).has_value());
   EXPECT_FALSE(average_precision({{1.0, false}}).has_value());

@@ -233,12 +233,15 @@ class Gradient:
     def probabilities(self, w):
         return probabilities(self.x @ on_weight_lattice(w).T, self.loss)
 
+    def share(self, p):
+        own = np.sum(p * self.targets, axis=1, keepdims=True)
+        return own / (own + self.prior)
+
     def __call__(self, w):
         p = self.probabilities(w)
         r = p - self.targets
         if self.prototypes is not None:
-            own = np.sum(p * self.targets, axis=1, keepdims=True)
-            r = r * own / (own + self.prior)
+            r = r * self.share(p)
         r = r / np.maximum(1, np.linalg.norm(r, axis=1, keepdims=True))
         return to_lattice(r, 1.0).T @ self.q / (lattice_scale(1.0, r.shape[1]) * self.rows.scale)
 
@@ -279,15 +282,16 @@ def adam(rows, rounds, loss="softmax", rate=None, warm=False, average=False):
     return iterate(rows, Gradient(rows, loss, warm), step, rounds, -10 if loss == "sigmoid" else 0, average)
 
 
-def newton(rows, rounds, loss="softmax", average=False):
+def newton(rows, rounds, loss="softmax", warm=False, average=False):
     rows.intercept(INTERCEPT)
-    gradient = Gradient(rows, loss)
+    gradient = Gradient(rows, loss, warm)
     eta = 1 - 1 / rows.classes if loss == "softmax" else 1.0
 
     def step(w, g, _):
         p = gradient.probabilities(w)
+        share = gradient.share(p) if warm else 1
         w = w.copy()
-        for c, root in enumerate(np.sqrt(p * (1 - p)).T):
+        for c, root in enumerate(np.sqrt(share * p * (1 - p)).T):
             v = root[:, None] * rows.q
             v = (np.rint(v) if rounds_to_lattice else v) / rows.scale
             hessian = v.T @ v + rows.clip**2 * np.eye(v.shape[1])
@@ -400,6 +404,7 @@ def all_cases(x, y, public_x):
     yield "fc_warm", "--method fc --rounds 4 --warm-start", whitened_descent(rows(), 4, warm=True)
     yield "gd_warm", "--method gd --rounds 4 --warm-start", descent(rows(), 4, warm=True)
     yield "adam_warm", "--method adam --rounds 4 --warm-start", adam(rows(), 4, warm=True)
+    yield "newton_warm", "--method newton --rounds 4 --warm-start", newton(rows(), 4, warm=True)
     # The end of many rounds, whatever their rule: as near as weights and residuals of 16 bits come.
     end = resting_point(rows())
     yield "end_of_newton", "--method newton --rounds 1500", end
