@@ -64,7 +64,8 @@ void check_sums(std::span<const std::int64_t> sums, std::size_t dim) {
       const auto size = sum < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
       if (size < (std::uint64_t{1} << 48)) squared += Uint128{size} * size;
       if (size >= (std::uint64_t{1} << 48) || squared >= kBound) {
-        throw BadInput("--method public: utilities of so many rows in a class may not fit into 64 bits; train on fewer");
+        throw BadInput(
+            "--method public: utilities of so many rows in a class may not fit into 64 bits; train on fewer");
       }
     }
   }

@@ -39,8 +39,8 @@ SecretVector<std::int64_t> exact_class_sums(const StatisticInputs& inputs);
 
 /// The utilities of the public rows of `candidates`, classes x their number, from class sums b over all rows (K x d),
 /// nothing clipped; `sums` is used up. The number of classes is that of candidates.plan.
-/// Cost, memory: as above, a pass over the public rows. Errors: BadInput where ||b_c|| S may pass 2^63, which takes 2^33
-/// rows of a class; as for_each_lattice_chunk.
+/// Cost, memory: as above, a pass over the public rows. Errors: BadInput where ||b_c|| S may pass 2^63, which takes
+/// 2^33 rows of a class; as for_each_lattice_chunk.
 SecretVector<std::int64_t> utilities_by_class_sums(SecretVector<std::int64_t> sums, const StatisticInputs& candidates);
 
 /// Private rows whose products with a chunk of public rows are in memory at once.

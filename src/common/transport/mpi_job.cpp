@@ -135,9 +135,8 @@ class MpiJob final : public Job {
     std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
     check_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
     if (rank_ != 0) {
-      in_messages(local, kElementsPerMessage, [&](const T* part, int count) {
-        check_mpi(MPI_Send(part, count, type, 0, 0, sums_), "MPI_Send");
-      });
+      in_messages(local, kElementsPerMessage,
+                  [&](const T* part, int count) { check_mpi(MPI_Send(part, count, type, 0, 0, sums_), "MPI_Send"); });
       return;
     }
     const std::span<T> all =
