@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/aggregator/statistic_fingerprint.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 
@@ -98,10 +97,15 @@ SecretVector<std::byte> ChargedRun::shared_secret(Communicator& ranks, std::stri
 }
 
 std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const {
+  return fingerprint(ranks, name, [&](RandomStream& coefficients) { return fingerprint_part(local, coefficients); });
+}
+
+std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name,
+                                    const std::function<FingerprintPart(RandomStream&)>& part_of) const {
   const SecretVector<std::byte> secret = shared_secret(ranks, "fingerprint key", std::string(name));
   const NoiseKey coefficients = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
   RandomStream stream = coefficients.stream("coefficients", {});
-  FingerprintPart part = fingerprint_part(local, stream);
+  FingerprintPart part = part_of(stream);
   ranks.sum_to_coordinator(part);
   return fingerprint_of(part);
 }

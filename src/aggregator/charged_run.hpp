@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dpreduce/aggregator/statistic_fingerprint.hpp"
 #include "dpreduce/privacy/ledger.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/privacy/statistic.hpp"
@@ -73,6 +75,9 @@ class ChargedRun {
 
   /// Of the statistic over all ranks (statistic_fingerprint.hpp); on the coordinator, elsewhere of nothing. Collective.
   std::string fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const;
+  /// The same from each rank's part, as `part_of` makes it with the coefficients.
+  std::string fingerprint(Communicator& ranks, std::string_view name,
+                          const std::function<FingerprintPart(RandomStream& coefficients)>& part_of) const;
 
   /// Of one rank's own statistic: four pseudorandom words of its number and its fingerprint, so that sums of them over
   /// ranks tell apart which rank has which statistic. Known to that rank alone. Collective.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -14,11 +16,28 @@
 namespace dpreduce {
 namespace {
 
-void check_utilities(const PlannedSelection& selection, const Statistic& local) {
+void check_chosen(const PlannedSelection& selection) {
   if (selection.terms.chosen == 0 || selection.terms.chosen > selection.terms.candidates) {
     throw UsageError(fmt::format("selection {}: cannot choose {} of {} candidates", selection.name,
                                  selection.terms.chosen, selection.terms.candidates));
   }
+}
+
+// Rank r has the widths[r] candidates after those of lower ranks.
+void check_part(const PlannedSelection& selection, std::uint64_t first, std::size_t elements,
+                std::span<const std::uint64_t> widths, int rank) {
+  const SelectionTerms& terms = selection.terms;
+  const auto before = std::accumulate(widths.begin(), widths.begin() + rank, std::uint64_t{0});
+  const auto all = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
+  if (elements % terms.groups == 0 && first == before && all == terms.candidates) return;
+  throw UsageError(fmt::format(
+      "selection {}: {} utilities from candidate {} on, where {} are next, and {} on all ranks; it takes {} candidates "
+      "in each of {} groups",
+      selection.name, elements, first, before, all, terms.candidates, terms.groups));
+}
+
+void check_utilities(const PlannedSelection& selection, const Statistic& local) {
+  check_chosen(selection);
   const std::vector<BlockShape>& shape = local.shape();
   const std::uint64_t expected = selection.terms.groups * selection.terms.candidates;
   if (shape.size() == 1 && shape[0].elements == expected) return;
@@ -233,37 +252,41 @@ PartRelease Releaser::release_in_parts(std::string_view name, std::span<std::uin
   return PartRelease(ranks_, planned, NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)));
 }
 
-std::vector<std::uint64_t> Releaser::choose(const PlannedSelection& selection, const std::string& id,
-                                            std::span<const std::int64_t> utilities) const {
-  const SelectionTerms& terms = selection.terms;
-  std::optional<SelectionSampler> sampler;
-  if (run_) sampler.emplace(terms, run_->plan().adjacency);
-  std::vector<std::uint64_t> chosen;
-  for (std::uint64_t group = 0; group < terms.groups; ++group) {
-    const auto of_group = utilities.subspan(group * terms.candidates, terms.candidates);
-    std::vector<std::uint64_t> choice;
-    if (sampler) {
-      RandomStream stream = run_->stream("selection", fmt::format("{}/{}", id, group));
-      choice = sampler->draw(stream, of_group);
-    } else {
-      choice = best_candidates(of_group, terms.chosen);
-    }
-    chosen.insert(chosen.end(), choice.begin(), choice.end());
-  }
-  return chosen;
+void Releaser::begin(const PlannedSelection& selection) {
+  if (!run_) return;
+  DPREDUCE_ASSERT(run_->plan().selection(selection.name) == selection);
+  run_->begin(selection);
+}
+
+// On the coordinator.
+ChoiceOfGroup Releaser::charge(const PlannedSelection& selection, const std::string& fingerprint) {
+  const std::uint64_t wanted = selection.terms.chosen;
+  if (!run_) return [wanted](std::uint64_t, auto utilities) { return best_candidates(utilities, wanted); };
+  note_silos();
+  const std::string id = run_->charge(selection, fingerprint);
+  const auto sampler = std::make_shared<const SelectionSampler>(selection.terms, run_->plan().adjacency);
+  return [this, id, sampler](std::uint64_t group, std::span<const std::int64_t> utilities) {
+    RandomStream stream = run_->stream("selection", fmt::format("{}/{}", id, group));
+    return sampler->draw(stream, utilities);
+  };
+}
+
+// The coordinator's choice, known to every rank.
+Selection Releaser::shared(const PlannedSelection& selection, std::vector<std::uint64_t> chosen) {
+  chosen.resize(selection.terms.groups * selection.terms.chosen);
+  ranks_.broadcast(std::as_writable_bytes(std::span(chosen)));
+  return {std::move(chosen), selection.terms.chosen};
 }
 
 Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   ranks_.together([&] {
     check_utilities(selection, local);
-    if (!run_) return;
-    DPREDUCE_ASSERT(run_->plan().selection(selection.name) == selection);
-    run_->begin(selection);
+    begin(selection);
   });
   UtilityRange range = utility_range(local.block(0));
   ranks_.sum_to_coordinator(range);
   const std::string whole = run_ ? run_->fingerprint(ranks_, selection.name, local) : std::string();
-  std::string id;
+  ChoiceOfGroup choice_of;
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
     if (!sums_cannot_wrap(range)) {
@@ -272,19 +295,58 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
                       "and sensitivity down",
                       selection.name));
     }
-    if (!run_) return;
-    note_silos();
-    id = run_->charge(selection, whole);
+    choice_of = charge(selection, whole);
   });
 
   ranks_.sum_to_coordinator(local.words());
-  std::vector<std::uint64_t> chosen(selection.terms.groups * selection.terms.chosen);
+  std::vector<std::uint64_t> chosen;
   ranks_.together([&] {
-    if (ranks_.is_coordinator()) chosen = choose(selection, id, local.block(0));
+    if (!ranks_.is_coordinator()) return;
+    const std::uint64_t candidates = selection.terms.candidates;
+    for (std::uint64_t group = 0; group < selection.terms.groups; ++group) {
+      const auto choice = choice_of(group, local.block(0).subspan(group * candidates, candidates));
+      chosen.insert(chosen.end(), choice.begin(), choice.end());
+    }
   });
   cleanse(local.words().data(), local.words().size_bytes());
-  ranks_.broadcast(std::as_writable_bytes(std::span(chosen)));
-  return {std::move(chosen), selection.terms.chosen};
+  return shared(selection, std::move(chosen));
+}
+
+Selection Releaser::select_from_parts(const PlannedSelection& selection, std::uint64_t first,
+                                      SecretVector<std::int64_t> utilities) {
+  const SelectionTerms& terms = selection.terms;
+  std::vector<std::uint64_t> widths(static_cast<std::size_t>(ranks_.size()), 0);
+  widths[static_cast<std::size_t>(ranks_.rank())] = utilities.size() / terms.groups;
+  ranks_.sum_everywhere(widths);
+  ranks_.together([&] {
+    check_chosen(selection);
+    check_part(selection, first, utilities.size(), widths, ranks_.rank());
+    begin(selection);
+  });
+  std::string whole;
+  if (run_) {
+    whole = run_->fingerprint(ranks_, selection.name, [&](RandomStream& coefficients) {
+      return fingerprint_part_of_columns(utilities, terms.groups, first, terms.candidates, coefficients);
+    });
+  }
+  ChoiceOfGroup choice_of;
+  ranks_.together([&] {
+    if (ranks_.is_coordinator()) choice_of = charge(selection, whole);
+  });
+
+  const std::uint64_t width = utilities.size() / terms.groups;
+  SecretVector<std::int64_t> of_group(ranks_.is_coordinator() && ranks_.size() > 1 ? terms.candidates : 0);
+  std::vector<std::uint64_t> chosen;
+  for (std::uint64_t group = 0; group < terms.groups; ++group) {
+    const std::span<const std::int64_t> part = std::span(utilities).subspan(group * width, width);
+    if (ranks_.size() > 1) ranks_.gather_to_coordinator(part, of_group);
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator()) return;
+      const auto choice = choice_of(group, ranks_.size() > 1 ? std::span<const std::int64_t>(of_group) : part);
+      chosen.insert(chosen.end(), choice.begin(), choice.end());
+    });
+  }
+  return shared(selection, std::move(chosen));
 }
 
 }  // namespace dpreduce

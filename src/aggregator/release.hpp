@@ -45,6 +45,10 @@ class Selection {
 /// From a sample's secret, the same on every rank, to a rank's statistic.
 using StatisticOfSample = std::function<Statistic(const SecretVector<std::byte>& secret)>;
 
+/// The candidates that group `group` chooses by its utilities.
+using ChoiceOfGroup =
+    std::function<std::vector<std::uint64_t>(std::uint64_t group, std::span<const std::int64_t> utilities)>;
+
 /// Makes the releases of one run. Exists on every rank; plan, key and ledger serve on the coordinator.
 class Releaser {
  public:
@@ -133,12 +137,21 @@ class Releaser {
   /// wrap around. Throws as release; UsageError naming the shapes; BadInput where sums could wrap.
   Selection select(const PlannedSelection& selection, Statistic local);
 
+  /// The same choice and charge where nothing is left to sum up: of every group this rank has the utilities of the
+  /// candidates from `first` on, `utilities` being groups x |utilities| / groups, and the ranks' parts follow one
+  /// another. Parts are put together group by group: no rank holds more than its own and, the coordinator, those of one
+  /// group. Collective. Preconditions, errors: as select; UsageError unless the parts make up all candidates.
+  Selection select_from_parts(const PlannedSelection& selection, std::uint64_t first,
+                              SecretVector<std::int64_t> utilities);
+
  private:
   void note_silos();
   std::string fingerprint(std::string_view name, const Statistic& local);
   Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
-  std::vector<std::uint64_t> choose(const PlannedSelection& selection, const std::string& id,
-                                    std::span<const std::int64_t> utilities) const;
+  void begin(const PlannedSelection& selection);
+  /// How groups choose under the charge that it makes.
+  ChoiceOfGroup charge(const PlannedSelection& selection, const std::string& fingerprint);
+  Selection shared(const PlannedSelection& selection, std::vector<std::uint64_t> chosen);
 
   Communicator& ranks_;
   std::optional<ChargedRun> run_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "dpreduce/config/error.hpp"
+
 namespace dpreduce {
 namespace {
 
@@ -30,20 +32,40 @@ Uint128 signed_product(Uint128 r, std::int64_t value) {
   return reduced(kPrime - product(r, std::uint64_t{0} - bits));
 }
 
-}  // namespace
+// sum + r v mod p, r the next coefficient: one block of the stream.
+Uint128 with_product(Uint128 sum, std::int64_t value, RandomStream& coefficients) {
+  const Uint128 high = coefficients.next_u64() & kLow63;
+  const Uint128 coefficient = reduced((high << 64) + coefficients.next_u64());
+  return reduced(sum + signed_product(coefficient, value));
+}
 
-FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients) {
-  Uint128 sum = 0;
-  for (const std::uint64_t word : local.words()) {
-    const Uint128 high = coefficients.next_u64() & kLow63;
-    const Uint128 coefficient = reduced((high << 64) + coefficients.next_u64());
-    sum = reduced(sum + signed_product(coefficient, static_cast<std::int64_t>(word)));
-  }
+FingerprintPart digits_of(Uint128 sum) {
   FingerprintPart part{};
   for (std::size_t digit = 0; digit < part.size(); ++digit) {
     part[digit] = static_cast<std::uint64_t>(sum >> (32 * digit)) & kLow32;
   }
   return part;
+}
+
+}  // namespace
+
+FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients) {
+  Uint128 sum = 0;
+  for (const std::uint64_t word : local.words()) sum = with_product(sum, static_cast<std::int64_t>(word), coefficients);
+  return digits_of(sum);
+}
+
+FingerprintPart fingerprint_part_of_columns(std::span<const std::int64_t> part, std::uint64_t groups,
+                                            std::uint64_t first, std::uint64_t columns, RandomStream& coefficients) {
+  const std::uint64_t width = part.size() / groups;
+  DPREDUCE_ASSERT(first + width <= columns);
+  Uint128 sum = 0;
+  for (std::uint64_t group = 0; group < groups; ++group) {
+    coefficients.skip_blocks(first);
+    for (const std::int64_t word : part.subspan(group * width, width)) sum = with_product(sum, word, coefficients);
+    coefficients.skip_blocks(columns - first - width);
+  }
+  return digits_of(sum);
 }
 
 std::string fingerprint_of(const FingerprintPart& summed) {

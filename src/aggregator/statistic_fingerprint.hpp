@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "dpreduce/privacy/statistic.hpp"
@@ -25,6 +26,12 @@ using FingerprintPart = std::array<std::uint64_t, 4>;
 /// The part of one rank's `local`, with coefficients read from `coefficients`: the same stream on every rank.
 /// Elements are read as integers of 64 bits with sign. Cost: N products mod p, 16 N bytes of the stream.
 FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients);
+
+/// The same of a rank that has some columns of the one block of S, groups x columns, and nothing else:
+/// `part` is groups x |part| / groups, its first column is column `first`. Preconditions (asserted): columns do not
+/// end before the part does. Cost: |part| products.
+FingerprintPart fingerprint_part_of_columns(std::span<const std::int64_t> part, std::uint64_t groups,
+                                            std::uint64_t first, std::uint64_t columns, RandomStream& coefficients);
 
 /// The fingerprint of the whole, 32 hex digits, from the element-wise sum of all ranks' parts.
 std::string fingerprint_of(const FingerprintPart& summed);

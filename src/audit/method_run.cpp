@@ -5,6 +5,7 @@
 
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 
 namespace dpreduce {
@@ -41,8 +42,10 @@ std::vector<double> Published::numbers(const NoisePlan& plan) const {
   return summary;
 }
 
-AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim)
-    : options_(resolved(options, input_dim)), plan_(plan_fit(options_, input_dim)), method_(make_method(options_)) {
+AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows)
+    : options_(resolved(options, input_dim, public_rows)),
+      plan_(plan_fit(options_, input_dim, public_rows)),
+      method_(make_method(options_)) {
   DPREDUCE_ASSERT(plan_.noise.has_value());
 }
 
@@ -64,7 +67,7 @@ Statistic AuditedMethod::statistic(std::string_view release, WorkerRows& rows, c
   return registered_statistic(release).compute(plan_.request(release), {rows, transform, stream, silent, point});
 }
 
-Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path) const {
+Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows) const {
   Communicator alone = Communicator::join();
   Releaser releaser(alone, *plan_.noise, NoiseKey::from_entropy(), {.ledger_path = ledger_path},
                     {.method = std::string(method_->name()),
@@ -76,24 +79,32 @@ Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path) c
   Timings timings;
   TrainingRun run(
       alone, rows, releaser, plan_, stream_over(rows), [](std::string_view) -> OnChunk { return [](double) {}; },
-      timings);
+      timings, public_rows);
   Published published;
   run.watch([&](const Release& release) { published.releases.push_back(release); });
   prepare_rows(run, options_);
-  published.scores = method_->train(run);
+  published.scores = trained_scores(*method_, run, options_);
   published.preprocessing = run.preprocessing();
   std::filesystem::remove(ledger_path);
   return published;
 }
 
-MethodRun::MethodRun(const AuditedMethod& method, const Files& without, const Files& with, std::string ledger_path)
+MethodRun::MethodRun(const AuditedMethod& method, const Files& without, const Files& with, std::string ledger_path,
+                     const std::string& public_x)
     : method_(method),
       without_(WorkerRows::open({without.x}, {without.y}, 0, 1)),
       with_(WorkerRows::open({with.x}, {with.y}, 0, 1)),
-      ledger_path_(std::move(ledger_path)) {}
+      ledger_path_(std::move(ledger_path)) {
+  if (public_x.empty()) return;
+  features_ = WorkerRows::open({public_x}, {}, 0, 1);
+  candidates_ = WorkerRows::open({public_x}, {}, 0, 1);
+}
 
 std::vector<double> MethodRun::observe(World world) {
-  return method_.run(world == World::kWithCanary ? with_ : without_, ledger_path_).numbers(*method_.plan().noise);
+  const PublicRows public_rows{.features = features_ ? &*features_ : nullptr,
+                               .candidates = candidates_ ? &*candidates_ : nullptr};
+  WorkerRows& rows = world == World::kWithCanary ? with_ : without_;
+  return method_.run(rows, ledger_path_, public_rows).numbers(*method_.plan().noise);
 }
 
 std::size_t MethodRun::summary() const {

@@ -2,6 +2,8 @@
 // every run.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +26,9 @@ struct Published {
 /// A method with its options and its plan. Immutable, and so shared by threads.
 class AuditedMethod {
  public:
-  /// For rows of `input_dim` features. Throws UsageError where options and features do not fit, or there is no budget.
-  AuditedMethod(const FitOptions& options, std::size_t input_dim);
+  /// For rows of `input_dim` features, with so many public rows to choose prototypes from. Throws UsageError where
+  /// options and features do not fit, or there is no budget.
+  AuditedMethod(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
   const FitOptions& options() const { return options_; }  ///< resolved
   const FitPlan& plan() const { return plan_; }
@@ -36,9 +39,9 @@ class AuditedMethod {
   Statistic statistic(std::string_view release, WorkerRows& rows, const Preprocessing& preprocessing,
                       const GradientPoint* point = nullptr) const;
 
-  /// One run over `rows`, charged to a new ledger at `ledger_path`, which is removed again. Throws what the releaser
-  /// and for_each_lattice_chunk throw.
-  Published run(WorkerRows& rows, const std::string& ledger_path) const;
+  /// One run over `rows`, with these public ones, charged to a new ledger at `ledger_path`, which is removed again.
+  /// Throws what the releaser and for_each_lattice_chunk throw.
+  Published run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows = {}) const;
 
  private:
   StreamPlan stream_over(const WorkerRows& rows) const;
@@ -55,8 +58,10 @@ class MethodRun : public AuditedRun {
     std::string x;
     std::string y;
   };
-  /// `ledger_path` belongs to this object alone.
-  MethodRun(const AuditedMethod& method, const Files& without, const Files& with, std::string ledger_path);
+  /// `ledger_path` belongs to this object alone. `public_x`, where the method has public rows, else empty: the same in
+  /// both worlds.
+  MethodRun(const AuditedMethod& method, const Files& without, const Files& with, std::string ledger_path,
+            const std::string& public_x = {});
 
   std::vector<double> observe(World world) override;
   std::size_t summary() const override;
@@ -65,6 +70,8 @@ class MethodRun : public AuditedRun {
   const AuditedMethod& method_;
   WorkerRows without_;
   WorkerRows with_;
+  std::optional<WorkerRows> features_;    ///< public rows, to sum
+  std::optional<WorkerRows> candidates_;  ///< and to choose from
   std::string ledger_path_;
 };
 

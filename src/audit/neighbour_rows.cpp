@@ -19,6 +19,12 @@ std::vector<float> along_diagonal(const NeighbourTerms& terms, double length) {
                             static_cast<float>(length * terms.clip_norm / std::sqrt(static_cast<double>(terms.dim))));
 }
 
+// Of a row along the diagonal, where the number of features is even.
+std::vector<float> at_right_angles_to(std::vector<float> row) {
+  for (std::size_t a = 1; a < row.size(); a += 2) row[a] = -row[a];
+  return row;
+}
+
 // n rows -C u in class `label`, and those that balance the mean.
 LabelledRows other_rows(const NeighbourTerms& terms, std::int32_t label) {
   LabelledRows rows{terms.dim, {}, {}};
@@ -46,6 +52,15 @@ void LabelledRows::write(const std::string& x_path, const std::string& y_path) c
   labels.commit();
 }
 
+LabelledRows opposed_public_rows(std::size_t dim, double clip_norm) {
+  LabelledRows rows{dim, {}, {}};
+  const NeighbourTerms terms{.dim = dim, .clip_norm = clip_norm};
+  rows.add(along_diagonal(terms, 1.0), 0);
+  rows.add(along_diagonal(terms, -1.0), 0);
+  rows.add(at_right_angles_to(along_diagonal(terms, 1.0)), 0);
+  return rows;
+}
+
 std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms) {
   DPREDUCE_ASSERT(terms.classes >= 3 && terms.dim >= 1 && terms.clip_norm > 0.0);
   const std::vector<float> canary = along_diagonal(terms, kCanaryLength);
@@ -58,12 +73,10 @@ std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms) {
     }
     return pairs;
   }
-  std::vector<float> at_right_angles = canary;
-  for (std::size_t a = 1; a < terms.dim; a += 2) at_right_angles[a] = -at_right_angles[a];
   NeighbourPair turned{"turned", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
   turned.without.add(along_diagonal(terms, -kCanaryLength), kCanaryClass);
   NeighbourPair moved{"moved", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
-  moved.without.add(at_right_angles, kOtherClass);
+  moved.without.add(at_right_angles_to(canary), kOtherClass);
   for (NeighbourPair& pair : {std::ref(turned), std::ref(moved)}) {
     pair.with.add(canary, kCanaryClass);
     pairs.push_back(std::move(pair));

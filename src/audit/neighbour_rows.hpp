@@ -49,6 +49,10 @@ struct NeighbourTerms {
   Adjacency adjacency = Adjacency::kAddRemove;
 };
 
+/// Public rows to choose prototypes from: C u, -C u and one at right angles to them, so that the canary speaks as loud
+/// as it may, for the first and against the second.
+LabelledRows opposed_public_rows(std::size_t dim, double clip_norm);
+
 /// Preconditions (asserted): classes >= 3; dim >= 1; clip_norm > 0.
 std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms);
 

@@ -27,7 +27,9 @@ namespace {
 constexpr std::size_t kSmallDim = 4;
 constexpr std::size_t kSmallClasses = 3;
 constexpr std::size_t kOtherRows = 8;
-constexpr std::size_t kBalancingRows = 200;  // against the noise of a released centre
+constexpr std::size_t kOtherRowsOfChoice = 3;  // against more a canary would hardly ever be heard
+constexpr std::size_t kPublicRows = 3;         // opposed_public_rows
+constexpr std::size_t kBalancingRows = 200;    // against the noise of a released centre
 
 constexpr std::size_t kSyntheticRows = 10000;
 constexpr std::size_t kSyntheticDim = 256;
@@ -51,7 +53,7 @@ Guarantee claim_of(const AuditedMethod& method) {
   Guarantee claim = *method.plan().guarantee;
   if (!claim.mu) return claim;
   constexpr double kConversionError = 1e-6;
-  if (budget.epsilon && *budget.epsilon <= kLargestEpsilonToCheck) {
+  if (budget.epsilon && claim.delta > 0.0 && *budget.epsilon <= kLargestEpsilonToCheck) {
     claim.mu = std::min(*claim.mu, mu_of_claim(claim.epsilon, claim.delta) * (1.0 + kConversionError));
   }
   if (budget.mu) claim.mu = std::min(*claim.mu, *budget.mu);
@@ -70,12 +72,13 @@ std::size_t default_trials(const NoisePlan& plan) {
 Verdict audit_many_runs(const AuditOptions& options) {
   FitOptions fit = options.fit;
   fit.classes = kSmallClasses;
-  const AuditedMethod method(fit, kSmallDim);
+  const bool has_public_rows = !fit.public_x.empty();
+  const AuditedMethod method(fit, kSmallDim, has_public_rows ? kPublicRows : 0);
   const bool is_centred = method.options().center == Centering::kDp;
   const auto pairs = worst_case_pairs({.classes = kSmallClasses,
                                        .dim = kSmallDim,
                                        .clip_norm = fit.clip_norm,
-                                       .other_rows = kOtherRows,
+                                       .other_rows = method.plan().prototypes ? kOtherRowsOfChoice : kOtherRows,
                                        .balancing_rows = is_centred ? kBalancingRows : 0,
                                        .adjacency = fit.adjacency});
   Verdict verdict{.method = std::string(method.name()),
@@ -94,11 +97,13 @@ Verdict audit_many_runs(const AuditOptions& options) {
     const PrivateFolder folder;
     pair.without.write(folder / "x0.npy", folder / "y0.npy");
     pair.with.write(folder / "x1.npy", folder / "y1.npy");
+    const std::string public_x = has_public_rows ? folder / "p.npy" : std::string();
+    if (has_public_rows) opposed_public_rows(kSmallDim, fit.clip_norm).write(public_x, folder / "none.npy");
     std::atomic<int> ledgers = 0;
     const auto on_this_pair = [&] {
       return std::make_unique<MethodRun>(method, MethodRun::Files{folder / "x0.npy", folder / "y0.npy"},
                                          MethodRun::Files{folder / "x1.npy", folder / "y1.npy"},
-                                         folder / fmt::format("ledger.{}.jsonl", ledgers++));
+                                         folder / fmt::format("ledger.{}.jsonl", ledgers++), public_x);
     };
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.epsilon_lower = std::max(verdict.epsilon_lower, proven.epsilon);
@@ -145,10 +150,12 @@ nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, doub
        {{"epsilon", verdict.claimed.epsilon}, {"delta", verdict.claimed.delta}, {"mu", or_null(verdict.claimed.mu)}}},
       {"epsilon_lower", verdict.epsilon_lower},
       {"mu_lower", verdict.mu_lower},
-      {"epsilon_lower_if_gaussian", epsilon_of_mu(verdict.mu_lower, verdict.claimed.delta)},
+      {"epsilon_lower_if_gaussian", nullptr},
       {"confidence", options.confidence},
       {"refuted", verdict.refutes_mu() || verdict.refutes_epsilon()},
       {"seconds", seconds}};
+  const double delta = verdict.claimed.delta;
+  if (delta > 0.0) json["epsilon_lower_if_gaussian"] = epsilon_of_mu(verdict.mu_lower, delta);
   json.update(verdict.details);
   return json;
 }
@@ -168,9 +175,11 @@ void print_text(const nlohmann::json& json) {
              number(claimed["delta"]),
              has_mu ? fmt::format("{:.5g}", number(claimed["mu"])) : "none: rounds on samples");
   fmt::print("proven     epsilon {:<10.5g} whatever the mechanism\n", number(json["epsilon_lower"]));
-  if (has_mu) {
+  if (has_mu && json["epsilon_lower_if_gaussian"].is_number()) {
     fmt::print("           mu      {:<10.5g} (epsilon {:.5g}) of a Gaussian one\n", number(json["mu_lower"]),
                number(json["epsilon_lower_if_gaussian"]));
+  } else if (has_mu) {
+    fmt::print("           mu      {:<10.5g} of one that is mu-GDP\n", number(json["mu_lower"]));
   }
   fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
              json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),

@@ -80,7 +80,7 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
   ranks.sum_to_coordinator(all_rows);
   const JobShape job{all_rows[0], rows_here, ranks.size(), threads};
   return {.job = job,
-          .memory_bytes = memory_of_rank(options, plan, rows_here),
+          .memory_bytes = memory_of_rank(options, plan, rows_here, ranks.size()),
           .available_bytes = available_memory(),
           .phases = phases_of(options, plan, job),
           .speed = measure_speed(options, plan, threads, ranks)};
@@ -177,7 +177,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   FitPlan plan;
   ranks.together([&] {
     plan = plan_fit(options, rows.dim(), to_choose_from);
-    machine.require(memory_of_rank(options, plan, rows.range().count));
+    machine.require(memory_of_rank(options, plan, rows.range().count, ranks.size()));
   });
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
   if (options.dry_run) {

@@ -99,7 +99,7 @@ nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const
 nlohmann::json adaptive_json(const FitOptions& options) {
   return {{"method", to_string(Method::kPrototypes)},
           {"chosen", to_string(options.method)},
-          {"by", "budget, classes, features and --expected-rows: public knowledge"}};
+          {"by", "budget, classes, features, --expected-rows and --smallest-share: public knowledge"}};
 }
 
 nlohmann::json prototypes_json(const Selection& chosen) {

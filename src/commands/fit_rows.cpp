@@ -56,7 +56,7 @@ std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t
   ranks.together([&] {
     if (paths_are_per_worker(options.public_x)) {
       throw UsageError(
-          fmt::format("--public-x {}: with --method {} every rank compares its rows with all public rows; name the "
+          fmt::format("--public-x {}: with --method {} every rank opens all public rows; name the "
                       "same files for all, without {{rank}}",
                       options.public_x.front(), to_string(options.method)));
     }

@@ -144,7 +144,7 @@ class Sweep {
         if (options_.memory_mib) run.options.memory_mib = options_.memory_mib;
         run.options = resolved(run.options, train_.dim(), count, machine.bytes_for_rank());
         run.plan = plan_fit(run.options, train_.dim(), count);
-        machine.require(memory_of_rank(run.options, run.plan, train_.range().count));
+        machine.require(memory_of_rank(run.options, run.plan, train_.range().count, ranks.size()));
       }
     });
   }

@@ -80,8 +80,8 @@ PlannedSelection planned_choice(double mu, std::size_t candidates) {
   return {"choice", {.epsilon = selection_epsilon(mu), .sensitivity = 1, .candidates = candidates}};
 }
 
-// Utilities of all public rows are summed as one vector; a set of prototypes is drawn from one class's in falling order
-// (selection_sampler.hpp), with a big integer for each.
+// One rank alone, or each that goes through all public rows, holds the utilities of all; a set of prototypes is drawn
+// from one class's in falling order (selection_sampler.hpp), with a big integer for each.
 constexpr std::size_t kBytesOfRankedCandidate = 88;
 
 // Class sums of less than 2^48 rows have so many digits (prototype_utilities.hpp).

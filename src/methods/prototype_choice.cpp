@@ -26,8 +26,9 @@ Outlook outlook_of(const FitOptions& options, std::size_t dim, std::uint64_t pub
   const auto candidates = static_cast<double>(public_rows);
   const auto classes = static_cast<double>(options.classes);
   const std::vector<double> shares = long_tail_shares(options.classes, options.imbalance_ratio);
-  const double of_class = options.expected_rows.value_or(candidates) / classes;  // before they are thinned
-  const double of_smallest = of_class * shares.back();
+  const double rows = options.expected_rows.value_or(candidates);  // before they are thinned
+  const double of_class = rows / classes;
+  const double of_smallest = options.smallest_share ? rows * *options.smallest_share : of_class * shares.back();
   const double of_mean_class = of_class * std::accumulate(shares.begin(), shares.end(), 0.0) / classes;
   const double mu = budget_from(budget).mu(budget.accountant);
   return {mu * of_smallest / std::sqrt(static_cast<double>(dim)),

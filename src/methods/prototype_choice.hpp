@@ -3,9 +3,9 @@
 //     means  <=>  mu n_s >= sqrt(d)   or   epsilon n_m < 7 log m
 //
 // Legend: N about how many rows the files hold (--expected-rows; without it as many as public rows), K classes, n_s = N
-// p_(K-1) / K the size of the smallest under the law of --imbalance-ratio, n_m = N sum_c p_c / K^2 that of the mean
-// class (both N / K without it), d features of prepared rows, m public rows; mu and epsilon what the budget buys either
-// way.
+// p_(K-1) / K the size of the smallest under the law of --imbalance-ratio, or N --smallest-share, n_m = N sum_c p_c /
+// K^2 that of the mean class (both N / K without it), d features of prepared rows, m public rows; mu and epsilon what
+// the budget buys either way.
 //
 // The noise of a class sum is sqrt(d) / mu long, a sum of n_s unit rows at most n_s: below the first bound directions
 // of small classes are mostly noise, and such classes are never predicted. A choice among m rows needs utilities that

@@ -142,26 +142,44 @@ double digits_of_sums(std::uint64_t rows) {
   return std::max(1.0, std::ceil(std::log(2.0 * kLatticeNorm * static_cast<double>(rows) + 1.0) / std::log(base)));
 }
 
-// Every rank goes through all public rows, for its own rows.
+// Whether ranks share the public rows, once class sums are summed; else each goes through all of them
+// (training_run.hpp).
+bool shares_public_rows(const FitOptions& options) {
+  return !compares_all_pairs(options) && !options.silos.secure_aggregation;
+}
+
 PhaseWork prototypes_work(const FitOptions& options, const FitPlan& plan, const JobShape& job, double projection) {
   const SelectionTerms& terms = plan.prototypes->terms;
   const auto candidates = static_cast<double>(terms.candidates);
   const auto dim = static_cast<double>(plan.dim);
   const auto rows = static_cast<double>(job.rows);
   PhaseWork work{.name = plan.prototypes->name};
-  double passes = 1.0;
+  const auto classes = static_cast<double>(terms.groups);
+  double passes = job.ranks;  // of all ranks
   if (compares_all_pairs(options)) {
     work.product_macs = rows * candidates * dim;
     const auto at_once = static_cast<double>(rows_paired_at_once(options, plan));
-    passes = std::max(1.0, std::ceil(static_cast<double>(job.rows_here) / at_once));
+    passes *= std::max(1.0, std::ceil(static_cast<double>(job.rows_here) / at_once));
+  } else if (shares_public_rows(options)) {
+    passes = 1.0;
+    work.product_macs = digits_of_sums(job.rows) * classes * candidates * dim;
+    work.words_down = classes * dim;
   } else {
-    work.product_macs =
-        job.ranks * digits_of_sums(job.rows_here) * static_cast<double>(terms.groups) * candidates * dim;
+    work.product_macs = passes * digits_of_sums(job.rows_here) * classes * candidates * dim;
   }
-  work.rows_prepared = rows + job.ranks * passes * candidates;
+  work.rows_prepared = rows + passes * candidates;
   work.product_macs += work.rows_prepared * projection;
-  work.words_up = static_cast<double>(terms.groups) * candidates;
+  work.words_up = classes * candidates + work.words_down;
   return work;
+}
+
+// What the coordinator need not hold of the utilities: the other ranks' parts, but those of one class.
+std::uint64_t bytes_of_others(const SelectionTerms& terms, int ranks) {
+  if (ranks == 1) return 0;
+  const std::uint64_t own = terms.candidates / static_cast<std::uint64_t>(ranks) + 1;
+  const std::uint64_t held = terms.groups * own + terms.candidates;
+  const std::uint64_t all = terms.groups * terms.candidates;
+  return all > held ? (all - held) * sizeof(std::int64_t) : 0;
 }
 
 std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
@@ -213,8 +231,9 @@ std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan,
   return phases;
 }
 
-std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
-  const std::uint64_t beside_rows = plan.memory_bytes - (std::uint64_t{options.memory_mib.value()} << 20);
+std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks) {
+  std::uint64_t beside_rows = plan.memory_bytes - (std::uint64_t{options.memory_mib.value()} << 20);
+  if (plan.prototypes && shares_public_rows(options)) beside_rows -= bytes_of_others(plan.prototypes->terms, ranks);
   std::uint64_t residuals = 0;
   if (trains_in_rounds(plan)) {
     const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.classes;

@@ -5,7 +5,7 @@
 //
 //     Gram matrix          n d (d + 1) / 2          of classes    n k d (d + 1) / 2 and 16 n d for the rows' digests
 //     round                2 n q K d                Hessians      n K d (d + 1) / 2 a round
-//     utilities            L K m d a rank, L digits of class sums and m public rows; clipped, n m d
+//     utilities            L K m d, L digits of class sums and m public rows, among silos of each; clipped, n m d
 //     projected rows       d_kept d a row, each time that rows are prepared
 //
 // n is private, and so is what follows from it: for the data's owner alone.
@@ -44,9 +44,10 @@ struct PhaseWork {
 /// ones that are only summed.
 std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job);
 
-/// Bytes that one rank needs at most: its chunk or kept rows, residuals, statistic, released copies, and what the
-/// program itself takes. Unlike FitPlan::memory_bytes it depends on the number of rows. Errors: as rows_of_chunk.
-std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here);
+/// Bytes that one of so many ranks needs at most: its chunk or kept rows, residuals, statistic, released copies, and
+/// what the program itself takes. Unlike FitPlan::memory_bytes it depends on the number of rows. Errors: as
+/// rows_of_chunk.
+std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks = 1);
 
 /// Speed of one rank while all ranks of its machine are at work.
 struct MachineSpeed {

@@ -26,11 +26,9 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       transform_(plan.preprocessing),
       public_rows_(public_rows) {}
 
-Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
-                                       const RowSample* sample,
-                                       const std::function<Statistic(const StatisticInputs&)>& compute) {
+void TrainingRun::pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
+                            const std::function<void(const StatisticInputs&)>& visit) {
   if (keeps_rows_ && &rows == &rows_) keep_rows_now();
-  std::optional<Statistic> local;
   ranks_.together([&] {
     const OnChunk show = progress_(name);
     const OnChunk on_chunk = [&](double share) {
@@ -39,8 +37,15 @@ Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, 
     };
     const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
     const StreamPlan stream = stream_of(rows);
-    local.emplace(compute({rows, transform_, stream, on_chunk, point.gradient, kept, sample, point.balls}));
+    visit({rows, transform_, stream, on_chunk, point.gradient, kept, sample, point.balls});
   });
+}
+
+Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
+                                       const RowSample* sample,
+                                       const std::function<Statistic(const StatisticInputs&)>& compute) {
+  std::optional<Statistic> local;
+  pass_over(name, rows, point, sample, [&](const StatisticInputs& inputs) { local.emplace(compute(inputs)); });
   return std::move(*local);
 }
 
@@ -157,13 +162,33 @@ Candidate TrainingRun::choose(std::vector<Candidate> candidates, const Prior* pr
 
 const Selection& TrainingRun::select_prototypes(const CosineClip& clip) {
   DPREDUCE_ASSERT(plan_.prototypes && public_rows_.candidates != nullptr);
+  const bool sums_may_be_shared = ranks_.owners() == ranks_.size();
+  if (!clip.is_active() && sums_may_be_shared) return select_by_class_sums();
   const PlannedSelection& planned = *plan_.prototypes;
+  public_rows_.candidates->keep_all();
   Statistic utilities = local_statistic(planned.name, rows_, {}, nullptr, [&](const StatisticInputs& inputs) {
     const StatisticInputs candidates{*public_rows_.candidates, transform_, stream_, inputs.on_chunk};
     return prototype_utilities(planned, clip, inputs, candidates);
   });
   end_phase("utilities");
   prototypes_.emplace(releaser_.select(planned, std::move(utilities)));
+  end_phase("select");
+  return *prototypes_;
+}
+
+// Class sums of all rows on every rank, then each rank's part of the public rows.
+const Selection& TrainingRun::select_by_class_sums() {
+  const PlannedSelection& planned = *plan_.prototypes;
+  WorkerRows& candidates = *public_rows_.candidates;
+  SecretVector<std::int64_t> sums;
+  pass_over(planned.name, rows_, {}, nullptr, [&](const StatisticInputs& inputs) { sums = exact_class_sums(inputs); });
+  ranks_.sum_everywhere(std::span(reinterpret_cast<std::uint64_t*>(sums.data()), sums.size()));
+  candidates.keep_share(static_cast<std::size_t>(ranks_.rank()), static_cast<std::size_t>(ranks_.size()));
+  SecretVector<std::int64_t> utilities;
+  pass_over(planned.name, candidates, {}, nullptr,
+            [&](const StatisticInputs& inputs) { utilities = utilities_by_class_sums(std::move(sums), inputs); });
+  end_phase("utilities");
+  prototypes_.emplace(releaser_.select_from_parts(planned, candidates.range().first, std::move(utilities)));
   end_phase("select");
   return *prototypes_;
 }

@@ -41,7 +41,7 @@ inline constexpr std::size_t kGramsAtOnce = 4;
 struct PublicRows {
   WorkerRows* features = nullptr;    ///< without labels
   WorkerRows* validation = nullptr;  ///< with labels
-  WorkerRows* candidates = nullptr;  ///< without labels; all of them on every rank
+  WorkerRows* candidates = nullptr;  ///< without labels; opened as all of them on every rank
 };
 
 /// One of several classifiers that the same releases give.
@@ -99,7 +99,9 @@ class TrainingRun {
 
   /// Which public rows stand for each class, by the sum over all rows, prepared as they are now, of their utilities
   /// (prototype_utilities.hpp): drawn with the exact exponential mechanism, charged; without noise the best. The same
-  /// on every rank. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and
+  /// on every rank. Where nothing is clipped, ranks of one cluster sum up class sums, which all of them then hold
+  /// without noise, and share the public rows; else, and among silos, every rank goes through all public rows with its
+  /// own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and
   /// there are candidates. Errors: as for_each_lattice_chunk and Releaser::select.
   const Selection& select_prototypes(const CosineClip& clip);
   /// What that chose; null before.
@@ -151,6 +153,10 @@ class TrainingRun {
   };
 
   void prepare(Preprocessing changed);
+  /// Shows `visit` this rank's share of `rows`, as they are prepared now. Collective.
+  void pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
+                 const std::function<void(const StatisticInputs&)>& visit);
+  const Selection& select_by_class_sums();
   /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
   Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
                             const std::function<Statistic(const StatisticInputs&)>& compute);

@@ -54,14 +54,29 @@ void for_each_candidate_chunk(const StatisticInputs& candidates, const Visit& vi
   });
 }
 
-void add_products_with_sums(const UtilityTable& utilities, const StatisticInputs& inputs,
+// ||b_c||^2 < 2^96, and so |<b_c, z>| < 2^48 S < 2^63, for all c.
+void check_sums(std::span<const std::int64_t> sums, std::size_t dim) {
+  __extension__ using Uint128 = unsigned __int128;
+  constexpr Uint128 kBound = Uint128{1} << 96;
+  for (std::size_t first = 0; first < sums.size(); first += dim) {
+    Uint128 squared = 0;
+    for (const std::int64_t sum : sums.subspan(first, dim)) {
+      const auto size = sum < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
+      if (size < (std::uint64_t{1} << 48)) squared += Uint128{size} * size;
+      if (size >= (std::uint64_t{1} << 48) || squared >= kBound) {
+        throw BadInput(
+            "--method public: utilities of so many rows in a class may not fit into 64 bits; train on fewer");
+      }
+    }
+  }
+}
+
+void add_products_with_sums(const UtilityTable& utilities, SecretVector<std::int64_t> sums,
                             const StatisticInputs& candidates) {
-  const std::size_t classes = inputs.plan.classes;
-  const std::size_t dim = inputs.transform.output_dim();
-  SecretVector<std::int64_t> sums(classes * dim, 0);
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), classes, dim, dim}, inputs.plan.threads);
-  });
+  const std::size_t classes = candidates.plan.classes;
+  const std::size_t dim = candidates.transform.output_dim();
+  DPREDUCE_ASSERT(sums.size() == classes * dim);
+  check_sums(sums, dim);
   const SecretVector<std::int16_t> digits = balanced_digits(std::move(sums));
   if (digits.empty()) return;
   const Int16View factors{digits.data(), digits.size() / dim, dim, dim};
@@ -71,7 +86,7 @@ void add_products_with_sums(const UtilityTable& utilities, const StatisticInputs
     const std::size_t count = chunk.rows();
     products.assign(factors.rows * count, 0);
     select_kernel().accumulate_row_products(factors, view_of(chunk), {products.data(), factors.rows, count, count},
-                                            inputs.plan.threads);
+                                            candidates.plan.threads);
     // u_cz += sum_l 65535^l <b_cl, z>, mod 2^64
     std::uint64_t power = 1;
     for (std::size_t row = 0; row < factors.rows; ++row) {
@@ -199,11 +214,28 @@ Statistic prototype_utilities(const PlannedSelection& selection, const CosineCli
   Statistic statistic = empty_utilities(selection);
   const UtilityTable utilities{statistic.block(0), selection.terms.candidates};
   if (!clip.is_active()) {
-    add_products_with_sums(utilities, inputs, candidates);
+    add_products_with_sums(utilities, exact_class_sums(inputs), candidates);
     return statistic;
   }
   add_pairs(utilities, clip, inputs, candidates);
   return statistic;
+}
+
+SecretVector<std::int64_t> exact_class_sums(const StatisticInputs& inputs) {
+  const std::size_t classes = inputs.plan.classes;
+  const std::size_t dim = inputs.transform.output_dim();
+  SecretVector<std::int64_t> sums(classes * dim, 0);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), classes, dim, dim}, inputs.plan.threads);
+  });
+  return sums;
+}
+
+SecretVector<std::int64_t> utilities_by_class_sums(SecretVector<std::int64_t> sums, const StatisticInputs& candidates) {
+  const std::size_t count = candidates.rows.range().count;
+  SecretVector<std::int64_t> utilities(candidates.plan.classes * count, 0);
+  add_products_with_sums({utilities, count}, std::move(sums), candidates);
+  return utilities;
 }
 
 }  // namespace dpreduce

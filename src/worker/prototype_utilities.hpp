@@ -10,11 +10,14 @@
 // sums pass 16 bits; they are written in balanced digits of base 65535, b_c = sum_l 65535^l b_cl with |b_cl| <= 32767,
 // so that the integer kernel takes them. Otherwise all n x m pairs are needed.
 //
-// Every rank does so for all public rows, in blocks, and its own rows: utilities are then one sum over ranks, and no
-// exact class sum leaves the rank that holds it.
+// There are two ways over many workers. Each goes through all public rows with its own rows, and utilities are summed:
+// the only way where pairs are clipped, since rows do not leave their worker, and the one where nobody may see exact
+// sums of others (silos). Or class sums are summed first, and each worker takes its part of the public rows: utilities
+// are then whole, and nothing of n is left to sum.
 #pragma once
 
 #include "dpreduce/lattice/cosine_clip.hpp"
+#include "dpreduce/randomness/secure_bytes.hpp"
 #include "dpreduce/worker/statistic_inputs.hpp"
 
 namespace dpreduce {
@@ -30,6 +33,15 @@ namespace dpreduce {
 /// for_each_lattice_chunk.
 Statistic prototype_utilities(const PlannedSelection& selection, const CosineClip& clip, const StatisticInputs& inputs,
                               const StatisticInputs& candidates);
+
+/// b_c over a worker's rows (K x d). Cost: n d additions. Errors: as for_each_lattice_chunk.
+SecretVector<std::int64_t> exact_class_sums(const StatisticInputs& inputs);
+
+/// The utilities of the public rows of `candidates`, classes x their number, from class sums b over all rows (K x d),
+/// nothing clipped; `sums` is used up. The number of classes is that of candidates.plan.
+/// Cost, memory: as above, a pass over the public rows. Errors: BadInput where ||b_c|| S may pass 2^63, which takes
+/// 2^33 rows of a class; as for_each_lattice_chunk.
+SecretVector<std::int64_t> utilities_by_class_sums(SecretVector<std::int64_t> sums, const StatisticInputs& candidates);
 
 /// Private rows whose products with a chunk of public rows are in memory at once.
 inline constexpr std::size_t kRowsOfPairs = 1024;

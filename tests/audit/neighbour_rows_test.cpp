@@ -39,6 +39,19 @@ TEST(NeighbourRows, OneCanaryIsAloneInItsClassAndOneIsOpposed) {
   EXPECT_FLOAT_EQ(pairs[1].with.x.back(), 1000.0F);  // norm 2000
 }
 
+TEST(NeighbourRows, PublicRowsAreAlongTheCanaryAgainstItAndAtRightAngles) {
+  const LabelledRows rows = opposed_public_rows(4, 2.0);
+  ASSERT_EQ(rows.y.size(), 3U);
+  const auto product_with_canary = [&](std::size_t row) {  // of the canary's direction (1, 1, 1, 1) / 2
+    double sum = 0.0;
+    for (std::size_t a = 0; a < 4; ++a) sum += 0.5 * static_cast<double>(rows.x[4 * row + a]);
+    return sum;
+  };
+  EXPECT_FLOAT_EQ(product_with_canary(0), 2.0);
+  EXPECT_FLOAT_EQ(product_with_canary(1), -2.0);
+  EXPECT_FLOAT_EQ(product_with_canary(2), 0.0);
+}
+
 TEST(NeighbourRows, AreWrittenAsTheReaderTakesThem) {
   const PrivateFolder folder;
   const NeighbourPair pair = worst_case_pairs(terms(Adjacency::kAddRemove)).front();

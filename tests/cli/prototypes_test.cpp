@@ -1,6 +1,7 @@
 // --method public: what is chosen, what it costs, and what is told.
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "data_files.hpp"
@@ -151,6 +152,31 @@ TEST_F(PrototypesTest, AreTheSameOnAnyNumberOfRanks) {
   }
 }
 
+// Ranks share the public rows: of five two have none of the three.
+TEST_F(PrototypesTest, MayBeChosenAmongFewerPublicRowsThanRanks) {
+  write_npy(public_.part(0, 3), folder_ / "public.npy", folder_ / "unused.npy");
+  const json expected = report("--epsilon 1 --seed 4 --top-k 2")["prototypes"];
+  EXPECT_EQ(report("--epsilon 1 --seed 4 --top-k 2", 5)["prototypes"], expected);
+}
+
+// Which rank finds it is all the same.
+TEST_F(PrototypesTest, APublicRowThatIsNoneIsNamedByWhoeverReadsIt) {
+  for (const std::size_t row : {0, 899}) {
+    TrainingRows rows = public_;
+    rows.features[row * kDim + 2] = std::numeric_limits<float>::quiet_NaN();
+    write_npy(rows, folder_ / "public.npy", folder_ / "unused.npy");
+    for (const int ranks : {0, 3}) {
+      const ProgramRun run = fit("--epsilon 1", ranks);
+      EXPECT_EQ(run.exit_code, 3);
+      EXPECT_THAT(run.err, HasSubstr("public.npy: row " + std::to_string(row)));
+      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+  const json expected = report("--epsilon 1 --seed 2 --bad-rows zero")["prototypes"];
+  EXPECT_EQ(report("--epsilon 1 --seed 2 --bad-rows zero", 3)["prototypes"], expected);
+}
+
 TEST_F(PrototypesTest, ARunThatIsResumedChoosesTheSameAndPaysOnce) {
   const json first = report("--epsilon 0.2");
   const std::string ledger = read_bytes(folder_ / "ledger");
@@ -227,6 +253,8 @@ TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
   EXPECT_EQ(chosen["privacy"]["delta"], 0.0);
   // Three classes of which the last is a thousand times smaller: at 0.2 its sum is noise.
   EXPECT_EQ(adaptive("--epsilon 0.2 --delta 1e-5 --imbalance-ratio 1000 --expected-rows 3000")["method"], "public");
+  EXPECT_EQ(adaptive("--epsilon 0.2 --delta 1e-5 --expected-rows 3000")["method"], "mean");
+  EXPECT_EQ(adaptive("--epsilon 0.2 --delta 1e-5 --smallest-share 0.0003 --expected-rows 3000")["method"], "public");
 }
 
 TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {

@@ -64,6 +64,27 @@ TEST(PrototypeChoice, TakesAsManyRowsAsThereArePublicOnesWhereNoneAreExpected) {
   }
 }
 
+// A long tail that nobody thinned is the same to the rule as one of that ratio.
+TEST(PrototypeChoice, KnowsATailByTheShareOfItsSmallestClass) {
+  for (const double epsilon : {0.2, 0.5, 1.0, 2.0, 8.0}) {
+    for (const double ratio : {10.0, 100.0}) {
+      FitOptions natural = options_of(epsilon, 1, 40'000);
+      natural.smallest_share = 1.0 / (10 * ratio);
+      EXPECT_EQ(prefers_means(natural, 768, 20'000), prefers_means(options_of(epsilon, ratio, 40'000), 768, 20'000))
+          << epsilon << " " << ratio;
+      EXPECT_EQ(prefers_prototypes(natural, 768, 20'000),
+                prefers_prototypes(options_of(epsilon, ratio, 40'000), 768, 20'000));
+    }
+    FitOptions even = options_of(epsilon, 1, 40'000);
+    even.smallest_share = 0.1;
+    EXPECT_EQ(prefers_means(even, 768, 20'000), prefers_means(options_of(epsilon, 1, 40'000), 768, 20'000));
+  }
+  FitOptions natural = options_of(1.0, 1, 40'000);
+  EXPECT_TRUE(prefers_means(natural, 768, 20'000));
+  natural.smallest_share = 0.001;
+  EXPECT_FALSE(prefers_means(natural, 768, 20'000));
+}
+
 TEST(PrototypeChoice, ResolvesToOneOfTheTwoCentredByPublicRows) {
   const FitOptions means = resolved(options_of(8, 1, 40'000), 768, 20'000);
   EXPECT_EQ(means.method, Method::kMean);

@@ -112,12 +112,17 @@ PlannedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t
   return run;
 }
 
-TEST(RunCost, UtilitiesAreAProductWithTwoDigitsOfClassSumsOnEveryRank) {
-  const PhaseWork alone = total(run_of_prototypes(50, false), job_of(kRows));
-  EXPECT_EQ(alone.product_macs, 2.0 * kClasses * 50 * kDim);
-  EXPECT_EQ(alone.rows_prepared, kRows + 50.0);
-  EXPECT_EQ(alone.words_up, kClasses * 50.0);
-  EXPECT_EQ(total(run_of_prototypes(50, false), job_of(kRows, 2)).product_macs, 2.0 * alone.product_macs);
+TEST(RunCost, UtilitiesAreAProductWithTwoDigitsOfClassSumsThatRanksShare) {
+  for (const int ranks : {1, 3}) {
+    const PhaseWork work = total(run_of_prototypes(50, false), job_of(kRows, ranks));
+    EXPECT_EQ(work.product_macs, 2.0 * kClasses * 50 * kDim);
+    EXPECT_EQ(work.rows_prepared, kRows + 50.0);
+    EXPECT_EQ(work.words_up, kClasses * (50.0 + kDim));
+  }
+  PlannedFit among_silos = run_of_prototypes(50, false);
+  among_silos.options.silos.secure_aggregation = true;
+  EXPECT_EQ(total(among_silos, job_of(kRows, 3)).product_macs, 3 * 2.0 * kClasses * 50 * kDim);
+  EXPECT_EQ(total(among_silos, job_of(kRows, 3)).words_up, kClasses * 50.0);
 }
 
 TEST(RunCost, ClippedUtilitiesMultiplyAllPairsOnceOverAllRanks) {
@@ -136,6 +141,12 @@ TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {
   const PlannedFit many = run_of_prototypes(30'000, false);
   EXPECT_EQ(memory_of_rank(many.options, many.plan, kRows) - memory_of_rank(few.options, few.plan, kRows),
             20'000 * kClasses * sizeof(std::int64_t));
+  // Of four ranks the coordinator holds a quarter, and one class's of all.
+  const PlannedFit clipped = run_of_prototypes(30'000, true);
+  EXPECT_EQ(memory_of_rank(many.options, many.plan, kRows, 1) - memory_of_rank(many.options, many.plan, kRows, 4),
+            (30'000 * kClasses - 7'501 * kClasses - 30'000) * sizeof(std::int64_t));
+  EXPECT_EQ(memory_of_rank(clipped.options, clipped.plan, kRows, 4),
+            memory_of_rank(clipped.options, clipped.plan, kRows, 1));
 }
 
 TEST(RunCost, ARoundSendsAGradientUpAndWeightsDown) {

@@ -97,6 +97,17 @@ TEST(Communicator, GathersInRankOrder) {
   EXPECT_EQ(all, ranks.is_coordinator() ? expected : std::vector<std::int32_t>{});
 }
 
+TEST(Communicator, GathersWordsIntoWhatHasRoomForAll) {
+  Communicator& ranks = test_ranks();
+  const std::vector<std::int64_t> local(static_cast<std::size_t>(ranks.rank()), -ranks.rank());
+  std::vector<std::int64_t> expected;
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    expected.insert(expected.end(), static_cast<std::size_t>(rank), -rank);
+  std::vector<std::int64_t> all(ranks.is_coordinator() ? expected.size() : 1, 7);
+  ranks.gather_to_coordinator(local, all);
+  EXPECT_EQ(all, ranks.is_coordinator() ? expected : std::vector<std::int64_t>{7});
+}
+
 TEST(Communicator, TogetherSucceedsWhenAllDo) {
   int worked = 0;
   test_ranks().together([&] { ++worked; });

@@ -115,6 +115,46 @@ TEST_F(SelectionOverRanks, TheChoiceDependsNeitherOnTheNumberOfRanksNorOnTheirPa
   }
 }
 
+// This rank's columns of `whole`, where ranks have shares of `cut` candidates, and the last the rest.
+struct Part {
+  std::uint64_t first;
+  SecretVector<std::int64_t> utilities;
+};
+Part columns_of(const PlannedSelection& selection, const Utilities& whole, std::uint64_t cut) {
+  const std::uint64_t candidates = selection.terms.candidates;
+  const auto rank = static_cast<std::uint64_t>(test_ranks().rank());
+  const bool is_last = test_ranks().rank() + 1 == test_ranks().size();
+  Part part{std::min(candidates, rank * cut), {}};
+  const std::uint64_t end = is_last ? candidates : std::min(candidates, part.first + cut);
+  for (std::uint64_t group = 0; group < selection.terms.groups; ++group) {
+    for (std::uint64_t z = part.first; z < end; ++z) part.utilities.push_back(whole[group * candidates + z]);
+  }
+  return part;
+}
+
+// The same choice, charge and digest as from sums.
+TEST_F(SelectionOverRanks, PartsOfTheCandidatesChooseWhatTheirSumDoes) {
+  for (const std::uint64_t wanted : {1, 3}) {
+    const PlannedSelection selection = selection_of(0.2, 7, 12, wanted);
+    const Utilities whole = some_utilities(selection);
+    const std::vector<std::uint64_t> expected =
+        all_chosen(releaser(selection, NoiseKey::from_seed(7)).select(selection, whole_on(0, selection, whole)));
+    Releaser exact(test_ranks());
+    const std::vector<std::uint64_t> best = all_chosen(exact.select(selection, whole_on(0, selection, whole)));
+    for (const std::uint64_t cut : {0, 1, 2, 4}) {
+      Part part = columns_of(selection, whole, cut);
+      Releaser chooses = releaser(selection, NoiseKey::from_seed(7));
+      EXPECT_EQ(all_chosen(chooses.select_from_parts(selection, part.first, part.utilities)), expected) << cut;
+      EXPECT_EQ(all_chosen(exact.select_from_parts(selection, part.first, part.utilities)), best) << cut;
+    }
+  }
+  if (!test_ranks().is_coordinator()) return;
+  const std::vector<LedgerRecord> records = Ledger::read(ledger_);
+  for (const LedgerRecord& record : records) {
+    EXPECT_EQ(record.entry.data_digest, records[&record - records.data() < 5 ? 0 : 5].entry.data_digest);
+  }
+}
+
 TEST_F(SelectionOverRanks, WithoutNoiseItIsTheArgmaxOfTheSums) {
   const PlannedSelection selection = selection_of(0.2, 4, 2, 2);
   const Utilities whole{-3, -1, -2, -1, 0, 5, 9, 7};
@@ -194,6 +234,28 @@ TEST_F(SelectionOverRanks, ARankWithAnotherShapeEndsAllBeforeAnythingIsCharged) 
     EXPECT_EQ(error.code(), ExitCode::kUsage);
     EXPECT_EQ(dynamic_cast<const PeerFailed*>(&error) == nullptr, is_wrong);
   }
+  EXPECT_EQ(lines(), 0u);
+}
+
+TEST_F(SelectionOverRanks, PartsThatAreNotAllCandidatesEndAllBeforeAnythingIsCharged) {
+  const PlannedSelection selection = selection_of(0.2, 7, 12);
+  const Utilities whole = some_utilities(selection);
+  const Part part = columns_of(selection, whole, 1);
+  const bool is_last = test_ranks().rank() + 1 == test_ranks().size();
+  SecretVector<std::int64_t> fewer(is_last ? 0 : part.utilities.size());
+  SecretVector<std::int64_t> torn(part.utilities.size() + (is_last ? 1 : 0));
+  const auto expect_refusal = [&](std::uint64_t first, const SecretVector<std::int64_t>& utilities) {
+    Releaser selecting = releaser(selection, NoiseKey::from_entropy());
+    try {
+      selecting.select_from_parts(selection, first, utilities);
+      ADD_FAILURE() << "no rank may go on";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage);
+    }
+  };
+  expect_refusal(part.first, fewer);
+  expect_refusal(part.first, torn);
+  expect_refusal(part.first + (is_last ? 1 : 0), part.utilities);
   EXPECT_EQ(lines(), 0u);
 }
 

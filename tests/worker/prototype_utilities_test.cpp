@@ -148,6 +148,50 @@ TEST_F(PrototypeUtilities, AreExactWhereClassSumsPassSixteenBits) {
   }
 }
 
+// What workers do that share the public rows: class sums first, then each its part.
+TEST_F(PrototypeUtilities, ByClassSumsAreThoseOfEachPartOfThePublicRows) {
+  const std::vector<std::int64_t> expected = values(utilities(rows_, CosineClip{}));  // writes the rows, too
+  WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+  WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
+  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
+  const SecretVector<std::int64_t> sums = exact_class_sums({worker, transform_, plan, nothing_});
+  for (const std::size_t workers : {std::size_t{1}, std::size_t{3}, kCandidates + 2}) {
+    std::size_t candidates_seen = 0;
+    for (std::size_t w = 0; w < workers; ++w) {
+      candidates.keep_share(w, workers);
+      const RowRange range = candidates.range();
+      EXPECT_EQ(range.first, candidates_seen);
+      const auto part = utilities_by_class_sums(sums, {candidates, transform_, plan, nothing_});
+      ASSERT_EQ(part.size(), kClasses * range.count);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        for (std::size_t z = 0; z < range.count; ++z) {
+          EXPECT_EQ(part[c * range.count + z], expected[c * kCandidates + range.first + z]);
+        }
+      }
+      candidates_seen += range.count;
+    }
+    EXPECT_EQ(candidates_seen, kCandidates);
+  }
+}
+
+TEST_F(PrototypeUtilities, ClassSumsWhoseUtilitiesCouldWrapAreRefused) {
+  WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
+  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
+  const auto utilities_of = [&](std::int64_t one, std::int64_t other) {
+    SecretVector<std::int64_t> sums(kClasses * kDim, 0);
+    sums[kDim] = one;
+    sums[kDim + 1] = other;
+    return utilities_by_class_sums(sums, {candidates, transform_, plan, nothing_});
+  };
+  constexpr std::int64_t kTwoTo48 = std::int64_t{1} << 48;
+  const std::vector<std::int16_t> q = lattice_row(candidates_.data());
+  EXPECT_EQ(utilities_of(kTwoTo48 - 1, 0)[kCandidates], (kTwoTo48 - 1) * q[0]);
+  for (const std::int64_t large : {kTwoTo48, -kTwoTo48, std::numeric_limits<std::int64_t>::min()}) {
+    expect_bad_input([&] { utilities_of(large, 0); }, {"may not fit into 64 bits"});
+  }
+  expect_bad_input([&] { utilities_of(kTwoTo48 - 1, kTwoTo48 / 1000); }, {"may not fit into 64 bits"});
+}
+
 // One row more: nothing moves in other classes; in its own what it adds to any two candidates differs by at most the
 // declared sensitivity, and comes near to it. Where pairs are clipped no utility falls.
 TEST_F(PrototypeUtilities, AnotherRowMovesItsClassAloneAndNoFurtherThanDeclared) {

@@ -22,6 +22,12 @@ void add_method(CLI::App& app, FitOptions& options) {
                  "prototypes, --objective balanced: about how many training rows there are, where that is public")
       ->type_name("N")
       ->group("Method");
+  app.add_option(
+         "--smallest-share", options.smallest_share,
+         "prototypes, --objective balanced: about which share of the training rows the smallest class has, where "
+         "that is public; default: 1 / K")
+      ->type_name("S")
+      ->group("Method");
   add_count(app, "--top-k", options.top_k, "public: prototypes of a class, chosen among --public-x; default: 1")
       ->group("Method");
   app.add_option("--d-min", options.d_min, "public: 1 + cos of two rows is clipped from below here; default: 0")

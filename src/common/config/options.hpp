@@ -61,9 +61,11 @@ struct FitOptions {
   Metric metric = Metric::kCosine;
   bool adaptive = false;                ///< prototypes: mean or public, by public knowledge
   std::optional<double> expected_rows;  ///< prototypes: about how many training rows there are, where that is public
-  std::optional<std::size_t> top_k;     ///< public: prototypes of a class; empty: one
-  std::optional<double> d_min;          ///< public: 1 + cos counts from here on; empty: 0
-  std::optional<double> d_max;          ///< public: and up to here; empty: 2
+  std::optional<double>
+      smallest_share;                ///< prototypes: of rows in the smallest class, where that is public; empty: 1 / K
+  std::optional<std::size_t> top_k;  ///< public: prototypes of a class; empty: one
+  std::optional<double> d_min;       ///< public: 1 + cos counts from here on; empty: 0
+  std::optional<double> d_max;       ///< public: and up to here; empty: 2
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
   std::optional<Centering> center;      ///< empty: as the method likes it
@@ -110,7 +112,7 @@ struct FitOptions {
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
 
-  /// Whether prototypes may be chosen among public rows: then every rank reads all of these.
+  /// Whether prototypes may be chosen among public rows: then every rank opens all of these.
   bool may_choose_prototypes() const {
     return method == Method::kPublic || method == Method::kPrototypes ||
            (objective == Objective::kBalanced && !public_x.empty());

@@ -19,6 +19,7 @@ constexpr double kLargestAlpha = 1e6;
 constexpr double kSmallestAlpha = 1e-6;
 constexpr double kMostSeconds = 1e6;
 constexpr double kMostExpectedRows = 1e15;
+constexpr double kMostShareOfSmallest = 1.001;  // times K: 0.333 and 0.3334 are a third
 constexpr double kShortestTimeout = 0.05;
 
 constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton, global-adapt or fedavg";
@@ -203,6 +204,21 @@ void check_prototypes(const FitOptions& options) {
   check_used("--expected-rows", options.expected_rows.has_value(), is_adaptive || is_balanced,
              "prototypes --auto, or --objective balanced");
   if (options.expected_rows) check_range("--expected-rows", *options.expected_rows, 1, kMostExpectedRows);
+  check_used("--smallest-share", options.smallest_share.has_value(), is_adaptive || is_balanced,
+             "prototypes --auto, or --objective balanced");
+  if (options.smallest_share) {
+    const double share = *options.smallest_share;
+    if (!(share > 0.0 && share * static_cast<double>(options.classes) <= kMostShareOfSmallest)) {
+      throw UsageError(
+          fmt::format("--smallest-share {}: must be greater than 0, and at most 1 / {} for the smallest of {} "
+                      "classes",
+                      share, options.classes, options.classes));
+    }
+    if (options.imbalance_ratio != 1.0) {
+      throw UsageError(
+          "--smallest-share with --imbalance-ratio: the ratio says how small the smallest class is; leave one out");
+    }
+  }
   if (is_adaptive && !options.adaptive) {
     throw UsageError("--method prototypes: say --auto, or name --method mean or public");
   }

@@ -187,18 +187,13 @@ InspectOptions validated(InspectOptions options) {
 
 AuditOptions validated(AuditOptions options) {
   if (options.fit.method == Method::kPublic || options.fit.method == Method::kPrototypes) {
-    throw UsageError(fmt::format("audit --method {}: attacks are on noised sums, and it has none; name another method",
-                                 to_string(options.fit.method)));
-  }
-  if (options.fit.objective == Objective::kBalanced) {
-    throw UsageError("audit --objective balanced: leave it out; class sizes are a release of their own");
-  }
-  if (options.fit.method == Method::kGlobalAdapt) {
-    throw UsageError(
-        "audit --method global-adapt: attacks are on residuals of one bound; use gd, whose rounds it scales");
-  }
-  if (options.fit.method == Method::kCoinPress) {
-    throw UsageError("audit --method coinpress: attacks are on sums about one centre; use mean, whose sums it refines");
+    if (options.kind == AuditKind::kOneRun) {
+      throw UsageError(fmt::format(
+          "audit --one-run --method {}: a choice among public rows releases no class sums; leave --one-run out",
+          to_string(options.fit.method)));
+    }
+    options.fit.public_x = {"public rows of the audit"};
+    options.fit.normalize = Normalize::kL2;  // what rows are compared by
   }
   check_both_or_none("--train-x", !options.fit.train.x.empty(), "--train-y", !options.fit.train.y.empty());
   if (!options.fit.train.x.empty() && options.kind != AuditKind::kOneRun) {

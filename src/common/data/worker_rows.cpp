@@ -61,6 +61,11 @@ void WorkerRows::keep(std::vector<std::uint64_t> places) {
   features_.keep(std::move(places));
 }
 
+void WorkerRows::keep_share(std::size_t worker, std::size_t workers) {
+  const RowRange share = even_share(all_.count, worker, workers);
+  range_ = {all_.first + share.first, share.count};
+}
+
 void WorkerRows::keep_all() {
   range_ = all_;
   if (labels_) labels_->keep_all();

@@ -49,6 +49,10 @@ class WorkerRows {
   /// rows alone. Preconditions (asserted): places rise, and lie in range(); nothing was left out before.
   void keep(std::vector<std::uint64_t> places);
 
+  /// From here on this worker has its even share of the rows that it was opened with, which others have as well.
+  /// Preconditions (asserted): worker < workers; nothing was left out before.
+  void keep_share(std::size_t worker, std::size_t workers);
+
   /// From here on this worker has all its rows again.
   void keep_all();
 

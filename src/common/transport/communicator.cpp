@@ -1,5 +1,6 @@
 #include "dpreduce/transport/communicator.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <limits>
@@ -126,6 +127,12 @@ double Communicator::max_everywhere(double value) {
 std::vector<std::int32_t> Communicator::gather_to_coordinator(std::span<const std::int32_t> local) {
   if (!job_) return {local.begin(), local.end()};
   return job_->gather_to_coordinator(local);
+}
+
+void Communicator::gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) {
+  if (job_) return job_->gather_to_coordinator(local, all);
+  DPREDUCE_ASSERT(local.size() == all.size());
+  std::copy(local.begin(), local.end(), all.begin());
 }
 
 void Communicator::abort(ExitCode code) {

@@ -91,6 +91,9 @@ class Communicator {
 
   /// Each rank's `local` in rank order, at the coordinator; empty elsewhere. Collective.
   std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local);
+  /// The same into `all`, which at the coordinator is as long as the values of all ranks together (asserted) and
+  /// elsewhere stays as it is. Not among silos. Collective.
+  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all);
 
   /// How many ranks of the job run on this rank's machine, itself included: those that share its memory. Collective.
   int ranks_on_machine();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -137,7 +138,21 @@ class MpiJob final : public Job {
     return value;
   }
 
-  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override;
+  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override {
+    std::vector<std::int32_t> all;
+    gather(local, MPI_INT32_T, [&](std::size_t length) {
+      all.resize(length);
+      return std::span(all);
+    });
+    return all;
+  }
+
+  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) override {
+    gather(local, MPI_INT64_T, [&](std::size_t length) {
+      DPREDUCE_ASSERT(length == all.size());
+      return all;
+    });
+  }
 
   int ranks_on_machine() override {
     MPI_Comm machine = MPI_COMM_NULL;
@@ -151,33 +166,36 @@ class MpiJob final : public Job {
   void abort(ExitCode code) override { MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)); }
 
  private:
+  /// Into room_for(length of all), at the coordinator alone: one rank after the other, in messages of bounded length;
+  /// the lengths first.
+  template <typename T, typename RoomFor>
+  void gather(std::span<const T> local, MPI_Datatype type, const RoomFor& room_for) const {
+    const auto length = static_cast<std::int64_t>(local.size());
+    std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+    check_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
+    if (rank_ != 0) {
+      in_messages(local, kElementsPerMessage,
+                  [&](const T* part, int count) { check_mpi(MPI_Send(part, count, type, 0, 0, sums_), "MPI_Send"); });
+      return;
+    }
+    const std::span<T> all =
+        room_for(static_cast<std::size_t>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})));
+    std::copy(local.begin(), local.end(), all.begin());
+    std::size_t offset = local.size();
+    for (int peer = 1; peer < size_; ++peer) {
+      const auto count_of_peer = static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]);
+      in_messages(all.subspan(offset, count_of_peer), kElementsPerMessage, [&](T* part, int count) {
+        check_mpi(MPI_Recv(part, count, type, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
+      });
+      offset += count_of_peer;
+    }
+  }
+
   MPI_Comm sums_ = MPI_COMM_NULL;    // collectives
   MPI_Comm alarms_ = MPI_COMM_NULL;  // failure announcements, point to point
   int rank_ = 0;
   int size_ = 1;
 };
-
-std::vector<std::int32_t> MpiJob::gather_to_coordinator(std::span<const std::int32_t> local) {
-  // One rank after the other, in messages of bounded length: the lengths first, then the values.
-  std::int64_t length = static_cast<std::int64_t>(local.size());
-  std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
-  check_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
-  if (rank_ != 0) {
-    in_messages(local, kElementsPerMessage, [&](const std::int32_t* part, int count) {
-      check_mpi(MPI_Send(part, count, MPI_INT32_T, 0, 0, sums_), "MPI_Send");
-    });
-    return {};
-  }
-  std::vector<std::int32_t> all(local.begin(), local.end());
-  for (int peer = 1; peer < size_; ++peer) {
-    const std::size_t offset = all.size();
-    all.resize(offset + static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]));
-    in_messages(std::span(all).subspan(offset), kElementsPerMessage, [&](std::int32_t* part, int count) {
-      check_mpi(MPI_Recv(part, count, MPI_INT32_T, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
-    });
-  }
-  return all;
-}
 
 }  // namespace
 

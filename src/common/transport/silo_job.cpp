@@ -56,6 +56,10 @@ std::vector<std::int32_t> SiloJob::gather_to_coordinator(std::span<const std::in
   throw std::logic_error("dpreduce: internal error: labels do not leave their silo");
 }
 
+void SiloJob::gather_to_coordinator(std::span<const std::int64_t>, std::span<std::int64_t>) {
+  throw std::logic_error("dpreduce: internal error: a silo's values leave it in sums alone");
+}
+
 // In a simulation silos share a machine; the launcher knows how many.
 int SiloJob::ranks_on_machine() {
   const char* count = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

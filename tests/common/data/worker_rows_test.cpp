@@ -72,6 +72,23 @@ TEST_F(TwoSilos, ASiloWithoutRowsIsAllowed) {
   EXPECT_EQ(open("x{rank}.npy", "y{rank}.npy", 2, 3).range().count, 0u);
 }
 
+TEST_F(TwoSilos, KeepAShareOfWhatAllHaveAndThenAllAgain) {
+  WorkerRows rows = WorkerRows::open({folder / "x?.npy"}, {}, 0, 1);
+  const RowRange all = rows.range();
+  for (const std::size_t workers : {std::size_t{1}, std::size_t{2}, all.count + 1}) {
+    std::uint64_t next = all.first;
+    for (std::size_t w = 0; w < workers; ++w) {
+      rows.keep_share(w, workers);
+      EXPECT_EQ(rows.range().first, next);
+      next = rows.range().end();
+    }
+    EXPECT_EQ(next, all.end());
+  }
+  rows.keep_all();
+  EXPECT_EQ(rows.range().count, all.count);
+  EXPECT_THROW(rows.keep_share(2, 2), std::logic_error);
+}
+
 TEST_F(TwoSilos, RowsWithoutLabelsAreAllowed) {
   WorkerRows rows = WorkerRows::open({folder / "x?.npy"}, {}, 0, 1);
   EXPECT_FALSE(rows.has_labels());

@@ -1,0 +1,126 @@
+// --method global-adapt: gradient descent whose bound on residuals follows a released share.
+#include <cmath>
+#include <filesystem>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr std::size_t kDim = 12;
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kRounds = 5;
+constexpr double kSquaredNorm = 32767.0 * 32767.0;
+
+class GlobalAdaptTest : public testing::Test {
+ protected:
+  GlobalAdaptTest() {
+    const TrainingRows all = make_rows({1800, 1500, 1200}, kDim);
+    write_npy(all.part(0, 3500), folder_ / "x.npy", folder_ / "y.npy");
+    write_npy(all.part(3500, 1000), folder_ / "test_x.npy", folder_ / "test_y.npy");
+  }
+
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    return run_program(
+        words("fit --method global-adapt --train-x x.npy --train-y y.npy --classes 3 --report report.json "
+              "--out model --ledger ledger " +
+              options),
+        {.folder = folder_.path(), .ranks = ranks});
+  }
+
+  json report(const std::string& options, int ranks = 0) const {
+    const ProgramRun run = fit(options, ranks);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(read_bytes(folder_ / "report.json"));
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(GlobalAdaptTest, IsTheSameOnAnyNumberOfRanks) {
+  for (const std::string options :
+       {"--mu 1 --rounds 5 --seed 3", "--mu 1 --rounds 5 --seed 3 --adjacency replace-one"}) {
+    report(options);
+    const std::string alone = read_bytes(folder_ / "model");
+    for (const int ranks : {1, 3}) {
+      report(options, ranks);
+      EXPECT_EQ(read_bytes(folder_ / "model"), alone) << ranks;
+    }
+  }
+}
+
+// A row adds at most S^2 to a gradient and 1 to a count; 2 % of a round's mu^2 goes to the counts.
+TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
+  const json report = this->report("--mu 1 --rounds 5", 2);
+  EXPECT_TRUE(report["private"]);
+  EXPECT_NEAR(report["privacy"]["mu"].get<double>(), 1.0, 1e-9);
+  const json& blocks = report["privacy"]["releases"];
+  ASSERT_EQ(blocks.size(), 2 * kRounds);
+  double gradients = 0.0;
+  double counts = 0.0;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    const json& gradient = blocks[2 * round];
+    const json& sides = blocks[2 * round + 1];
+    EXPECT_EQ(gradient["release"], "adaptive_gradient/" + std::to_string(round + 1));
+    EXPECT_EQ(sides["release"], gradient["release"]);
+    EXPECT_EQ(gradient["coordinates"], kClasses * (kDim + 1));
+    EXPECT_EQ(sides["coordinates"], 2);
+    EXPECT_EQ(gradient["sensitivity"], kSquaredNorm);
+    EXPECT_EQ(sides["sensitivity"], 1.0);
+    gradients += std::pow(kSquaredNorm / gradient["sigma"].get<double>(), 2);
+    counts += std::pow(1.0 / sides["sigma"].get<double>(), 2);
+  }
+  EXPECT_NEAR(gradients, 0.98, 1e-6);
+  EXPECT_NEAR(counts, 0.02, 1e-6);
+
+  const ProgramRun shown = run_program(words("ledger show --ledger ledger"), {.folder = folder_.path()});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(lines_of(read_bytes(folder_ / "ledger")).size(), kRounds);
+  EXPECT_THAT(shown.out, HasSubstr("5 releases; if all were about the same records: mu 1 together"));
+}
+
+TEST_F(GlobalAdaptTest, LearnsWhatDescentLearns) {
+  const auto accuracy = [&](const std::string& method) {
+    const ProgramRun run =
+        run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
+                          "--non-private --rounds 40 --format json --method " +
+                          method),
+                    {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.json()["test"]["accuracy"].get<double>();
+  };
+  const double descent = accuracy("gd");
+  EXPECT_GT(descent, 0.9);
+  EXPECT_NEAR(accuracy("global-adapt"), descent, 0.03);
+}
+
+TEST_F(GlobalAdaptTest, OptionsThatDoNotGoWithItAreRefusedBeforeAnythingIsCharged) {
+  const std::vector<std::pair<std::string, std::string>> cases{{"--batch 0.1", "--batch"},
+                                                               {"--warm-start", "--warm-start goes with"},
+                                                               {"--learning-rate 0.1", "--learning-rate goes with"},
+                                                               {"--radius 3", "--radius goes with"},
+                                                               {"--gram-share 0.5", "--gram-share goes with"},
+                                                               {"--rounds 0", "--rounds 0"},
+                                                               {"--top-k 2", "--top-k goes with"}};
+  for (const auto& [options, message] : cases) {
+    for (const int ranks : {0, 3}) {
+      const ProgramRun run = fit("--mu 1 " + options, ranks);
+      EXPECT_EQ(run.exit_code, 2) << options;
+      EXPECT_THAT(run.err, HasSubstr(message));
+      EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+      if (options != "--batch 0.1") break;  // the same code speaks on every rank
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+}
+
+}  // namespace
+}  // namespace dpreduce
