@@ -29,6 +29,8 @@
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 #include "dpreduce/randomness/key_file.hpp"
+#include "dpreduce/silos/party_log.hpp"
+#include "dpreduce/transport/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
@@ -149,10 +151,17 @@ ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
   };
 }
 
+// A party of a run among silos writes its phases down, for its owner.
+Timings::Told told_to_log(const Communicator& ranks) {
+  PartyLog* log = ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
+  if (log == nullptr) return nullptr;
+  return [log](const std::string& phase, double seconds) { log->end_phase(phase, seconds); };
+}
+
 }  // namespace
 
 void run_command(const FitOptions& stated, Communicator& ranks) {
-  Timings timings;
+  Timings timings(told_to_log(ranks));
 
   ranks.together([&] {
     check_own_rows(stated, ranks);
