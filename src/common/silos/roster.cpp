@@ -9,10 +9,8 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "dpreduce/config/error.hpp"
-#include "dpreduce/silos/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {
