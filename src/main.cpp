@@ -77,8 +77,7 @@ int run_party(const std::vector<std::string>& words, Wire& wire, int rank, int s
                                                  : fmt::format("silo {} has ended the run", failure.rank));
   } catch (const Error& error) {
     // Words that all have are wrong for all: told once.
-    const bool is_told =
-        !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
+    const bool is_told = !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
     return is_told ? end(error.code(), error.what()) : end_with_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     return end_with_error(ExitCode::kInternal, "out of memory; use a smaller --memory");

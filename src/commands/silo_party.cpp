@@ -76,11 +76,12 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
 
 std::string role_of(const SiloEntry& entry, int rank) {
   const std::string role =
-      rank == 0 ? fmt::format("coordinator of {} silos", entry.terms.silos)
-                : fmt::format("silo {}{} of {}", rank,
-                              entry.roster ? fmt::format(" ({})", entry.roster->members[static_cast<std::size_t>(rank)].name)
-                                           : "",
-                              entry.terms.silos);
+      rank == 0
+          ? fmt::format("coordinator of {} silos", entry.terms.silos)
+          : fmt::format(
+                "silo {}{} of {}", rank,
+                entry.roster ? fmt::format(" ({})", entry.roster->members[static_cast<std::size_t>(rank)].name) : "",
+                entry.terms.silos);
   return fmt::format("start: dpreduce {}, {}, threshold {}, {} colluding; identity {} ({})", version(), role,
                      entry.terms.threshold, entry.terms.colluding, to_hex(entry.identity.public_key()),
                      entry.roster ? "roster" : "ephemeral: a simulation");

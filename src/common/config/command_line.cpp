@@ -56,9 +56,8 @@ bool asks_for_silos(const std::vector<std::string>& arguments) {
   } catch (const Error&) {
     words = arguments;  // what is wrong is told in its place
   }
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word == "--secure-aggregation" || names_own_file(word);
-  });
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--secure-aggregation" || names_own_file(word); });
 }
 
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party) {
@@ -67,6 +66,7 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
       "dpreduce"};
   CommandOptions options;
   options.declare(app);
+  std::string with_own_file;  // for messages
   if (!arguments.empty() && !arguments.front().starts_with("-") &&
       app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(arguments.front()); }).empty()) {
     throw UsageError(fmt::format("'{}' is not a command (see dpreduce --help)", arguments.front()));
@@ -78,6 +78,7 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
           "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
     }
     if (configured.rows_are_own) options.let_rows_be_own();
+    if (!configured.own_file.empty()) with_own_file = fmt::format(" (with --silo-config {})", configured.own_file);
     arguments = std::move(configured.words);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes words from the back
     app.parse(arguments);
@@ -91,9 +92,13 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
   } catch (const CLI::CallForVersion&) {
     return PrintText{"dpreduce " + version() + "\n"};
   } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), full_name(app)));
+    throw UsageError(fmt::format("{} (see {} --help){}", one_line(error.what()), full_name(app), with_own_file));
   }
-  return options.chosen(app);
+  try {
+    return options.chosen(app);
+  } catch (const UsageError& error) {
+    throw UsageError(error.what() + with_own_file);
+  }
 }
 
 }  // namespace dpreduce

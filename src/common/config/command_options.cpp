@@ -133,11 +133,12 @@ void add_silos(CLI::App& app, SiloOptions& silos) {
       ->group("Silos");
 }
 
-// The options that all parties of a run among silos must have been told alike, one a line: all but what is a party's own,
-// or the coordinator's alone. Of files that one party may have elsewhere than another it only says that there are some.
+// The options that all parties of a run among silos must have been told alike, one a line: all but what is a party's
+// own, or the coordinator's alone. Of files that one party may have elsewhere than another it only says that there are
+// some.
 std::string agreed_options(const CLI::App& fit) {
-  constexpr std::array<std::string_view, 17> kOwn{"train-x", "train-y", "identity", "roster", "log",    "threads",
-                                                  "memory",  "test-x",  "test-y",   "out",    "report", "ledger",
+  constexpr std::array<std::string_view, 17> kOwn{"train-x", "train-y", "identity", "roster", "log",        "threads",
+                                                  "memory",  "test-x",  "test-y",   "out",    "report",     "ledger",
                                                   "key",     "format",  "config",   "fault",  "silo-config"};
   constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
   const auto is_in = [](const auto& names, const std::string& name) {

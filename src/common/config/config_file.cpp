@@ -181,21 +181,23 @@ ConfiguredWords with_config_files(const CLI::App& app, std::vector<std::string> 
   std::vector<CLI::ConfigItem> common;
   if (!path.empty()) common = read_items(path, kCommon);
   const std::string file = fmt::format("{} {}", kCommon, path);
-  if (!party) return {with_items(app, std::move(arguments), common, file), false};
+  if (!party) return {with_items(app, std::move(arguments), common, file), false, {}};
 
   Words all = with_items(app, arguments, common, file);
   const std::string own_path = take_path(all, kOwn);
   const bool are_given_to_all = rows_given(app, arguments) > 0;
+  const std::string own = with_rank(own_path, *party);
   bool rows_are_own = false;
-  if (!own_path.empty()) {
+  if (!own.empty()) {
     // The party's own options stand between the command line and the common ones.
-    const std::string own = with_rank(own_path, *party);
-    arguments = with_items(app, std::move(arguments), read_own_items(app, own, *party), fmt::format("{} {}", kOwn, own));
+    arguments =
+        with_items(app, std::move(arguments), read_own_items(app, own, *party), fmt::format("{} {}", kOwn, own));
     rows_are_own = !are_given_to_all && rows_given(app, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
     all = with_items(app, std::move(arguments), common, file);
   }
   // A coordinator has no rows.
-  return {all, rows_are_own || (*party == 0 && rows_given(app, all) == 0)};
+  rows_are_own |= *party == 0 && rows_given(app, all) == 0;
+  return {std::move(all), rows_are_own, own};
 }
 
 }  // namespace dpreduce

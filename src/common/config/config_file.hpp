@@ -12,7 +12,8 @@ namespace dpreduce {
 
 struct ConfiguredWords {
   std::vector<std::string> words;
-  bool rows_are_own = false;  ///< training rows are those that the party's own file names
+  bool rows_are_own = false;  ///< training rows are those that the party's own file names, or none at the coordinator
+  std::string own_file;       ///< of the party; empty: none
 };
 
 /// `arguments` with `--config FILE` replaced by what FILE says: `key = value` becomes `--key value`, unless `--key` is

@@ -18,7 +18,6 @@
 namespace dpreduce {
 namespace {
 
-
 std::vector<std::string> matches(const std::string& pattern) {
   struct stat status {};
   if (::stat(pattern.c_str(), &status) == 0) return {pattern};

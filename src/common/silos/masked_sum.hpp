@@ -16,9 +16,9 @@
 // (Bonawitz et al. 2017, with the coordinator as their server.) Keys, secrets and shares are new in every attempt, so
 // that what is revealed says nothing about any other. Departures: who has sent a part of its y when it vanishes cannot
 // be taken out again, for pieces are added as they come; the attempt is then given up, none of its secrets being
-// revealed, and begun anew without it. A silo reveals in one attempt at a sum at most. And shares are committed to, each
-// with a salt of its own, so that whoever reveals another share than it was given is known by it, and the sum is made
-// with those of the others.
+// revealed, and begun anew without it. A silo reveals in one attempt at a sum at most. And shares are committed to,
+// each with a salt of its own, so that whoever reveals another share than it was given is known by it, and the sum is
+// made with those of the others.
 #pragma once
 
 #include <array>

@@ -34,8 +34,7 @@ std::string time_of_day() {
 
 PartyLog::PartyLog(const std::string& path) {
   if (path.empty()) return;
-  file_ = std::make_unique<FileDescriptor>(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwnerOnly));
+  file_ = std::make_unique<FileDescriptor>(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwnerOnly));
   if (file_->get() < 0) throw BadInput(fmt::format("--log {}: cannot be written: {}", path, std::strerror(errno)));
 }
 

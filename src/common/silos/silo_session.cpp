@@ -14,9 +14,9 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::int64_t kExitCodes = 256;   // verdict = party * 256 + exit code
-constexpr std::size_t kShownOfKeys = 16;   // hex digits
-constexpr std::size_t kFirstShareAt = 8;   // of a reveal: behind whose it is, and which
+constexpr std::int64_t kExitCodes = 256;  // verdict = party * 256 + exit code
+constexpr std::size_t kShownOfKeys = 16;  // hex digits
+constexpr std::size_t kFirstShareAt = 8;  // of a reveal: behind whose it is, and which
 
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);

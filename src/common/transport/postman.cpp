@@ -111,7 +111,9 @@ class Postman {
   }
 
   // Then no sum can be made any more: a coordinator that is well finds that out by itself.
-  bool all_have_failed() const { return std::find(has_failed_.begin() + 1, has_failed_.end(), false) == has_failed_.end(); }
+  bool all_have_failed() const {
+    return std::find(has_failed_.begin() + 1, has_failed_.end(), false) == has_failed_.end();
+  }
 
   void wait_a_moment(int microseconds) {
     pollfd ready{socket_, static_cast<short>(POLLIN | (for_party_.empty() ? 0 : POLLOUT)), 0};
@@ -322,7 +324,7 @@ class Postman {
   std::vector<bool> has_ended_;    // peers whose party has
   std::vector<bool> has_failed_;   // and with an error
   std::byte end_mark_{0};
-  bool is_given_up_ = false;       // the coordinator's party, by all silos
+  bool is_given_up_ = false;  // the coordinator's party, by all silos
   bool is_party_there_ = true;
   bool has_exited_ = false;
   bool is_socket_closed_ = false;

@@ -8,6 +8,7 @@
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/silos/masking_coordinator.hpp"
 #include "dpreduce/silos/masking_silo.hpp"
+#include "dpreduce/silos/sealed_box.hpp"
 
 namespace dpreduce {
 namespace {
@@ -239,6 +240,23 @@ TEST_F(MaskingTest, CommitmentsThatWereChangedOnTheWayAreRefused) {
   delivery[delivery.size() - kSealedSharesBytes - 1] ^= std::byte{1};
   EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(3).take_delivery(reader); }),
               HasSubstr("the shares from silo 4 fail their authentication"));
+}
+
+// Silo 3 seals for silo 1 what it has not committed itself to, as no honest silo does.
+TEST_F(MaskingTest, SharesThatAreNotThoseCommittedToAreRefusedByTheirHolder) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  Bytes delivery = coordinator_->delivery_for(1);
+  const std::size_t entry = kShareCommitmentsBytes + kSealedSharesBytes;
+  const std::size_t at = delivery.size() - 2 * entry;  // of those from 2, 3 and 4
+  const Bytes commitments(delivery.begin() + static_cast<std::ptrdiff_t>(at),
+                          delivery.begin() + static_cast<std::ptrdiff_t>(at + kShareCommitmentsBytes));
+  const Bytes bound = PayloadWriter().u32(3).u32(1).bytes(commitments).take();
+  const Bytes other_shares(2 * kSaltedShareBytes);
+  SealingKey(derive_key(selves_[3].pair_secrets.at(1), attempt_.context("shares", 3, 1)))
+      .seal(0, bound, other_shares, std::span(delivery).subspan(at + kShareCommitmentsBytes, kSealedSharesBytes));
+  EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(1).take_delivery(reader); }),
+              HasSubstr("silo 3 gives this silo other shares than those that it has committed itself to"));
 }
 
 TEST_F(MaskingTest, EveryShareHasACommitmentOfItsOwn) {
