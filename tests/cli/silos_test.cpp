@@ -102,10 +102,9 @@ TEST_F(SilosTest, TheModelIsThatOfThePlainRunAndTheReportTellsOfTheSilos) {
   EXPECT_TRUE(report()["test"].contains("accuracy"));
 }
 
-// Without noise a model shows whose rows are in it.
+// Without noise a model shows whose rows are in it. Every fault at every message: silos_faults_test.
 TEST_F(SilosTest, TheRunGoesOnWithoutALostSilo) {
-  for (const std::string fault : {"2:kill@hello", "2:kill@status", "2:kill@advertise", "2:kill@masked",
-                                  "2:corrupt@shares", "2:replay@masked", "2:wrong-key@masked"}) {
+  for (const std::string fault : {"2:kill@hello", "2:kill@masked", "2:corrupt@shares", "2:wrong-key@masked"}) {
     SCOPED_TRACE(fault);
     const ProgramRun run = run_silos(4, "--non-private --method mean --threshold 3 --fault " + fault);
     ASSERT_EQ(run.exit_code, 0) << run.err;
@@ -160,7 +159,7 @@ TEST_F(SilosTest, ASiloMayBeKilledAtAnyMoment) {
 }
 
 TEST_F(SilosTest, WithTooFewSilosTheRunEndsAndSaysWhy) {
-  for (const std::string fault : {"1:kill@masked", "1:hang@advertise", "1:kill@hello", "1:corrupt@reveal"}) {
+  for (const std::string fault : {"1:kill@masked", "1:hang@advertise"}) {
     SCOPED_TRACE(fault);
     const ProgramRun run = run_silos(3, "--mu 1 --method mean --threshold 3 --silo-timeout 3 --fault " + fault);
     EXPECT_EQ(run.exit_code, 5) << run.err;
@@ -237,8 +236,8 @@ class SiloConfigTest : public SilosTest {
     std::ofstream(folder_ / "silo0.toml") << "log = \"hub.log\"\nreport = \"report.json\"\n";
     for (const std::size_t silo : {1, 2, 3}) {
       std::ofstream(folder_ / fmt::format("silo{}.toml", silo))
-          << fmt::format("train-x = \"{}\"\ntrain-y = \"{}\"\nlog = \"silo{}.log\"\n", *data_ / numbered("x", silo),
-                         *data_ / numbered("y", silo), silo);
+          << fmt::format("silo = {}\ntrain-x = \"{}\"\ntrain-y = \"{}\"\nlog = \"silo{}.log\"\n", silo,
+                         *data_ / numbered("x", silo), *data_ / numbered("y", silo), silo);
     }
   }
   ProgramRun run(const std::string& options = "--config common.toml --silo-config silo{rank}.toml") const {
@@ -289,6 +288,7 @@ TEST_F(SiloConfigTest, PartiesMayBeStartedWithWordsOfTheirOwn) {
   // One that was told another budget, or has misspelt something, takes no part, and says why.
   for (const auto& [third, message] : {std::pair{"--silo-config silo3.toml --mu 8", "other options than this silo"},
                                        std::pair{"--silo-config silo3.toml --thread 1", "--thread"},
+                                       std::pair{"--silo-config silo2.toml", "is that of silo 2, but this is rank 3"},
                                        std::pair{"--train-x a.npy --train-y b.npy", "write {rank}"}}) {
     SCOPED_TRACE(third);
     const ProgramRun run = started(third);

@@ -137,12 +137,33 @@ void check_own_item(const CLI::ConfigItem& item, const std::string& file, std::s
                   file, item.name, fmt::join(kOfAll, ", ")));
 }
 
+// A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
+// several silos would count its rows several times.
+void check_owner(std::vector<CLI::ConfigItem>& items, const std::string& pattern, const std::string& file,
+                 std::size_t rank) {
+  const auto says_whose = std::find_if(items.begin(), items.end(), [](const CLI::ConfigItem& item) {
+    return item.parents.empty() && item.name == "silo";
+  });
+  if (says_whose == items.end()) {
+    if (has_rank(pattern)) return;
+    throw BadInput(
+        fmt::format("{}: must say whose it is, with {{rank}} in its name or with the line 'silo = {}'", file, rank));
+  }
+  const std::string owner = says_whose->inputs.empty() ? "" : says_whose->inputs.front();
+  if (owner != std::to_string(rank)) {
+    throw BadInput(fmt::format("{}: is that of silo {}, but this is rank {}", file, owner, rank));
+  }
+  items.erase(says_whose);
+}
+
 // The items of a party's own file. What is wrong with it is told by its owner: BadInput.
-std::vector<CLI::ConfigItem> read_own_items(const CLI::App& app, const std::string& path, std::size_t rank) {
+std::vector<CLI::ConfigItem> read_own_items(const CLI::App& app, const std::string& pattern, std::size_t rank) {
+  const std::string path = with_rank(pattern, rank);
   const std::string file = fmt::format("{} {}", kOwn, path);
   std::vector<CLI::ConfigItem> items;
   try {
     items = read_items(path, kOwn);
+    check_owner(items, pattern, file, rank);
     with_items(app, {"fit"}, items, file);  // only to be checked
   } catch (const UsageError& error) {
     throw BadInput(error.what());
@@ -191,7 +212,7 @@ ConfiguredWords with_config_files(const CLI::App& app, std::vector<std::string> 
   if (!own.empty()) {
     // The party's own options stand between the command line and the common ones.
     arguments =
-        with_items(app, std::move(arguments), read_own_items(app, own, *party), fmt::format("{} {}", kOwn, own));
+        with_items(app, std::move(arguments), read_own_items(app, own_path, *party), fmt::format("{} {}", kOwn, own));
     rows_are_own = !are_given_to_all && rows_given(app, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
     all = with_items(app, std::move(arguments), common, file);
   }

@@ -23,8 +23,9 @@ struct ConfiguredWords {
 ///
 /// For a party of a run among silos, of that rank, what `--silo-config OWN` says is added; it wins over FILE, not over
 /// the command line. {rank} in OWN is replaced; `--silo-config` stays among the words. OWN holds what stays with a
-/// party: paths of its rows, identity, log, its machine; at the coordinator also test rows and outputs. Throws BadInput
-/// naming OWN and the key where it holds anything else, or cannot be read or parsed: every party tells that of its own.
+/// party: paths of its rows, identity, log, its machine; at the coordinator also test rows and outputs; and `silo = 3`,
+/// whose it is, which it must where its name has no {rank}. Throws BadInput naming OWN and the key where it holds
+/// anything else, is another party's, or cannot be read or parsed: every party tells that of its own.
 ConfiguredWords with_config_files(const CLI::App& app, std::vector<std::string> arguments,
                                   std::optional<std::size_t> party = std::nullopt);
 

@@ -219,10 +219,26 @@ TEST_F(OwnConfigFile, IsNamedWhereItsValuesAreWrong) {
   }
 }
 
+// One file for several silos would count its rows several times.
+TEST_F(OwnConfigFile, SaysWhoseItIs) {
+  std::vector<std::string> without_rank = words();
+  without_rank.back() = own_;
+  const auto taken = [&](const std::string& text, std::size_t rank) {
+    std::ofstream(own_) << text;
+    return std::get<FitOptions>(parse_command_line(without_rank, rank)).train.x.front();
+  };
+  EXPECT_EQ(taken(std::string("silo = 3\n") + kOwnRows, 3), "a.npy");
+  EXPECT_THROW(taken(kOwnRows, 3), BadInput);
+  EXPECT_THROW(taken(std::string("silo = 3\n") + kOwnRows, 2), BadInput);
+  EXPECT_THAT(refusal("silo = 4\n"), HasSubstr("is that of silo 4, but this is rank 3"));
+  EXPECT_THAT(parsed(std::string("silo = 3\n") + kOwnRows).train.x, ElementsAre("a.npy"));
+}
+
 TEST_F(OwnConfigFile, NeedsSilos) {
   std::ofstream(own_) << kOwnRows;
   EXPECT_THROW(parse_command_line(words()), UsageError);
-  const std::vector<std::string> plain{"fit", "--classes", "3", "--mu", "1", "--silo-config", own_};
+  const std::vector<std::string> plain{
+      "fit", "--classes", "3", "--mu", "1", "--silo-config", path_.string() + ".{rank}"};
   EXPECT_THROW(parse_command_line(plain, 3), UsageError);
   EXPECT_THROW(parse_command_line(plain), UsageError);
 }
