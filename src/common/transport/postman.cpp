@@ -34,7 +34,7 @@ constexpr auto kBeat = std::chrono::seconds(5);
 constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's postman is taken for lost
 constexpr auto kGrace = std::chrono::seconds(1);     // for a party to end when the coordinator has
 constexpr auto kFarewellTime = std::chrono::seconds(10);
-constexpr auto kPatience = std::chrono::seconds(5);  // for a coordinator that every silo has given up
+constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up
 // What waits for a party, and for all other postmen: then nothing more is taken in, until a peer that takes nothing for
 // kSilence is taken for lost.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;
@@ -80,7 +80,7 @@ class Postman {
         if (now > *party_must_end) ::kill(party_, SIGKILL);
       }
       if (rank_ == 0 && is_party_there_ && all_have_failed()) {
-        if (!party_must_end) party_must_end = now + kPatience;
+        if (!party_must_end) party_must_end = now + kLastChance;
         if (now > *party_must_end && !is_given_up_) {
           is_given_up_ = true;
           std::fprintf(stderr, "dpreduce: the coordinator, rank 0 does not go on, and every silo has given it up\n");
@@ -112,7 +112,7 @@ class Postman {
 
   // Then no sum can be made any more: a coordinator that is well finds that out by itself.
   bool all_have_failed() const {
-    return std::find(has_failed_.begin() + 1, has_failed_.end(), false) == has_failed_.end();
+    return size_ > 1 && std::find(has_failed_.begin() + 1, has_failed_.end(), false) == has_failed_.end();
   }
 
   void wait_a_moment(int microseconds) {
