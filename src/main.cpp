@@ -6,10 +6,13 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/silo_party.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/rank_pattern.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/transport/communicator.hpp"
 #include "dpreduce/transport/lifetime.hpp"
@@ -51,30 +54,42 @@ int parse_and_run(const std::vector<std::string>& words) {
 }
 
 // A party of a run among silos: they do not share their failures, but for what the coordinator tells them.
-int run_party(const FitOptions& options, Wire& wire, int rank, int size) {
+int run_party(const std::vector<std::string>& words, Wire& wire, int rank, int size) {
+  PartyLog log;
+  bool has_entered = false;
+  const auto end = [&](ExitCode code, const std::string& how) {
+    log.line(fmt::format("end: exit code {}{}{}", static_cast<int>(code), how.empty() ? "" : ": ", how));
+    return static_cast<int>(code);
+  };
+  const auto end_with_error = [&](ExitCode code, const char* message) {
+    report_error(message, code);
+    return end(code, message);
+  };
   try {
-    SiloParty party(wire, rank, size, options);
+    const FitOptions options = options_of_party(words, rank);
+    log = PartyLog(with_rank(options.silos.log, static_cast<std::size_t>(rank)));
+    SiloParty party(wire, rank, size, options, log);
+    has_entered = true;
     run_command(options, party.ranks());
-    return static_cast<int>(ExitCode::kDone);
+    return end(ExitCode::kDone, "done");
   } catch (const PeerFailed& failure) {
-    return static_cast<int>(failure.code());
-  } catch (const UsageError& error) {  // of words that all have: told once
-    return rank == 0 ? report_error(error.what(), error.code()) : static_cast<int>(error.code());
+    return end(failure.code(), failure.rank == 0 ? std::string("the coordinator is gone, or has given the run up")
+                                                 : fmt::format("silo {} has ended the run", failure.rank));
   } catch (const Error& error) {
-    return report_error(error.what(), error.code());
+    // Words that all have are wrong for all: told once.
+    const bool is_told = !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
+    return is_told ? end(error.code(), error.what()) : end_with_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    return report_error("out of memory; use a smaller --memory", ExitCode::kInternal);
+    return end_with_error(ExitCode::kInternal, "out of memory; use a smaller --memory");
   } catch (const std::exception& error) {
-    return report_error(error.what(), ExitCode::kInternal);
+    return end_with_error(ExitCode::kInternal, error.what());
   }
 }
 
 int main_of(const std::vector<std::string>& words) {
-  if (launched_by_mpi()) {
-    if (const std::optional<FitOptions> fit = asked_for_silos(words)) {
-      return run_with_postman([&](Wire& wire, int rank, int size) { return run_party(*fit, wire, rank, size); },
-                              AtomicFile::remove_unfinished);
-    }
+  if (launched_by_mpi() && asks_for_silos(words)) {
+    return run_with_postman([&](Wire& wire, int rank, int size) { return run_party(words, wire, rank, size); },
+                            AtomicFile::remove_unfinished);
   }
   return run_guarded([&] { return parse_and_run(words); }, AtomicFile::remove_unfinished);
 }

@@ -29,6 +29,8 @@
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 #include "dpreduce/randomness/key_file.hpp"
+#include "dpreduce/silos/party_log.hpp"
+#include "dpreduce/transport/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
@@ -149,10 +151,21 @@ ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
   };
 }
 
+// What a party of a run among silos writes down for its owner; null elsewhere.
+PartyLog* log_of(const Communicator& ranks) {
+  return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
+}
+
+Timings::Told told_to_log(const Communicator& ranks) {
+  PartyLog* log = log_of(ranks);
+  if (log == nullptr) return nullptr;
+  return [log](const std::string& phase, double seconds) { log->end_phase(phase, seconds); };
+}
+
 }  // namespace
 
 void run_command(const FitOptions& stated, Communicator& ranks) {
-  Timings timings;
+  Timings timings(told_to_log(ranks));
 
   ranks.together([&] {
     check_own_rows(stated, ranks);
@@ -163,6 +176,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     check_labels(rows, stated);
     check_against_roster(stated, rows.dim());
   });
+  if (PartyLog* log = log_of(ranks)) log->line(rows.is_none() ? "no rows here" : "rows opened, they fit");
   if (const auto tail = long_tail_of(stated); tail && !stated.dry_run) {
     ranks.together([&] {
       if (!rows.is_none()) keep_long_tail(rows, stated.classes, *tail);

@@ -6,6 +6,7 @@
 
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/data/paths.hpp"
 
 namespace dpreduce {
 namespace {
@@ -23,7 +24,9 @@ WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const 
 }
 
 WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, RowsOfSilos whose) {
-  const bool is_shared = ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn;
+  // Among silos nobody shares files: without {rank} they are all of those that this party named for itself.
+  const bool is_shared =
+      ranks.silos() == nullptr || (whose == RowsOfSilos::kEachItsOwn && paths_are_per_worker(options.x));
   const bool has_some = has_rows(ranks, whose);
   std::optional<WorkerRows> rows;
   ranks.together([&] {

@@ -10,13 +10,15 @@
 
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
-#include "dpreduce/data/paths.hpp"
+#include "dpreduce/config/rank_pattern.hpp"
 #include "dpreduce/silos/faulty_wire.hpp"
 #include "dpreduce/silos/neighbour_graph.hpp"
 #include "dpreduce/transport/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr auto kWaitForCoordinator = std::chrono::seconds(60);
 
 SiloTerms terms_of(const SiloOptions& options, int size) {
   const int silos = size - 1;
@@ -31,7 +33,8 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
     throw UsageError(fmt::format("--threshold {}: must be from 2 to the {} silos", *options.threshold, k));
   }
   const std::optional<std::uint32_t>& stated = options.threshold;
-  const SiloTerms terms{k, stated.value_or(std::min(k, default_threshold(k + options.colluding))), options.colluding};
+  SiloTerms terms{k, stated.value_or(std::min(k, default_threshold(k + options.colluding))), options.colluding, {}};
+  terms.options = sha256(options.agreed);
   if (terms.threshold < 2) throw UsageError(fmt::format("--threshold {}: must be at least 2", terms.threshold));
   if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
     throw UsageError(fmt::format(
@@ -68,35 +71,54 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
                                roster->members[static_cast<std::size_t>(rank)].name, rank));
   }
   const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
-  return {terms, std::move(roster), std::move(identity), timeout};
+  return {terms, std::move(roster), std::move(identity), timeout, nullptr, 0};
 }
 
-void tell_of_lost(const LostSilo& lost, std::size_t left) {
-  fmt::print(stderr, "dpreduce: {} is lost, waiting for \"{}\": {}; {} left\n", lost.name, lost.phase, lost.reason,
-             left);
+std::string role_of(const SiloEntry& entry, int rank) {
+  const std::string role =
+      rank == 0
+          ? fmt::format("coordinator of {} silos", entry.terms.silos)
+          : fmt::format(
+                "silo {}{} of {}", rank,
+                entry.roster ? fmt::format(" ({})", entry.roster->members[static_cast<std::size_t>(rank)].name) : "",
+                entry.terms.silos);
+  return fmt::format("start: dpreduce {}, {}, threshold {}, {} colluding; identity {} ({})", version(), role,
+                     entry.terms.threshold, entry.terms.colluding, to_hex(entry.identity.public_key()),
+                     entry.roster ? "roster" : "ephemeral: a simulation");
 }
 
 }  // namespace
 
-std::optional<FitOptions> asked_for_silos(const std::vector<std::string>& words) {
-  try {
-    const Command command = parse_command_line(words);
-    const FitOptions* fit = std::get_if<FitOptions>(&command);
-    if (fit != nullptr && fit->silos.secure_aggregation) return *fit;
-  } catch (const std::exception&) {
-    // Told in its place.
-  }
-  return std::nullopt;
+FitOptions options_of_party(const std::vector<std::string>& words, int rank) {
+  const Command command = parse_command_line(words, static_cast<std::size_t>(rank));
+  const FitOptions* fit = std::get_if<FitOptions>(&command);
+  if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
+  if (!fit->silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
+  return *fit;
 }
 
-SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options) {
+bool has_coordinator_ended(Wire& wire) {
+  const std::optional<Letter> letter = wire.receive(WireClock::now() + kWaitForCoordinator);
+  return letter && letter->is_farewell;
+}
+
+SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log) : logged_(wire, log) {
   std::optional<Fault> fault;
   if (!options.silos.fault.empty()) fault = parse_fault(options.silos.fault);
   if (fault && fault->party != static_cast<std::uint32_t>(rank)) fault.reset();
   SiloEntry entry = entry_of(options.silos, rank, size, fault);
-  if (fault) faulty_ = std::make_unique<FaultyWire>(wire, *fault, harm_of_this_process());
+  entry.log = &log;
+  log.line(role_of(entry, rank));
+  if (fault && fault->kind == FaultKind::kLie) entry.lie_at_reveal = fault->number;
+  if (fault) faulty_ = std::make_unique<FaultyWire>(logged_, *fault, harm_of_this_process());
+  const auto tell_of_lost = [&log](const LostSilo& lost, std::size_t left) {
+    const std::string told =
+        fmt::format("{} is lost, waiting for \"{}\": {}; {} left", lost.name, lost.phase, lost.reason, left);
+    fmt::print(stderr, "dpreduce: {}\n", told);
+    log.line(told);
+  };
   ranks_.emplace(Communicator::among_silos(
-      std::make_unique<SiloJob>(faulty_ ? *faulty_ : wire, rank, std::move(entry), tell_of_lost), rank, size));
+      std::make_unique<SiloJob>(faulty_ ? *faulty_ : logged_, rank, std::move(entry), tell_of_lost), rank, size));
 }
 
 SiloParty::~SiloParty() = default;

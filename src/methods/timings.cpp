@@ -14,6 +14,7 @@ void Timings::end_phase(const std::string& phase) {
   } else {
     phases_.emplace_back(phase, seconds);
   }
+  if (told_) told_(phase, seconds);
 }
 
 }  // namespace dpreduce

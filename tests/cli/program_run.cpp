@@ -172,6 +172,10 @@ ProgramRun RunningProgram::finish() {
   return run;
 }
 
+std::string program_path() {
+  return DPREDUCE_PROGRAM;
+}
+
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
   return RunningProgram(arguments, options).finish();
 }

@@ -63,6 +63,9 @@ class RunningProgram {
   int err_ = -1;
 };
 
+/// The program that is run.
+std::string program_path();
+
 ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options);
 
 /// Seconds of a clock that never goes back.

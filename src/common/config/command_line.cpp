@@ -35,24 +35,51 @@ std::string full_name(const CLI::App& app) {
   return name;
 }
 
+bool names_own_file(const std::string& word) {
+  return word == "--silo-config" || word.starts_with("--silo-config=");
+}
+
 }  // namespace
 
 std::string version() {
   return DPREDUCE_VERSION;
 }
 
-Command parse_command_line(std::vector<std::string> arguments) {
+bool asks_for_silos(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "fit") return false;
+  CLI::App app;
+  CommandOptions options;
+  options.declare(app);
+  std::vector<std::string> words = arguments;
+  try {
+    words = with_config_files(app, std::move(words)).words;
+  } catch (const Error&) {
+    words = arguments;  // what is wrong is told in its place
+  }
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--secure-aggregation" || names_own_file(word); });
+}
+
+Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party) {
   CLI::App app{
       "dpreduce: differentially private classifiers from features that lie in many places, by one exact, noised sum",
       "dpreduce"};
   CommandOptions options;
   options.declare(app);
+  std::string with_own_file;  // for messages
   if (!arguments.empty() && !arguments.front().starts_with("-") &&
       app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(arguments.front()); }).empty()) {
     throw UsageError(fmt::format("'{}' is not a command (see dpreduce --help)", arguments.front()));
   }
   try {
-    arguments = with_config_file(app, std::move(arguments));
+    ConfiguredWords configured = with_config_files(app, std::move(arguments), party);
+    if (!party && std::any_of(configured.words.begin(), configured.words.end(), names_own_file)) {
+      throw UsageError(
+          "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
+    }
+    if (configured.rows_are_own) options.let_rows_be_own();
+    if (!configured.own_file.empty()) with_own_file = fmt::format(" (with --silo-config {})", configured.own_file);
+    arguments = std::move(configured.words);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes words from the back
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
@@ -65,9 +92,13 @@ Command parse_command_line(std::vector<std::string> arguments) {
   } catch (const CLI::CallForVersion&) {
     return PrintText{"dpreduce " + version() + "\n"};
   } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), full_name(app)));
+    throw UsageError(fmt::format("{} (see {} --help){}", one_line(error.what()), full_name(app), with_own_file));
   }
-  return options.chosen(app);
+  try {
+    return options.chosen(app);
+  } catch (const UsageError& error) {
+    throw UsageError(error.what() + with_own_file);
+  }
 }
 
 }  // namespace dpreduce

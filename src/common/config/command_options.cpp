@@ -1,5 +1,9 @@
 #include "dpreduce/config/command_options.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/option_kinds.hpp"
 #include "dpreduce/config/validate_options.hpp"
@@ -122,10 +126,46 @@ void add_silos(CLI::App& app, SiloOptions& silos) {
   app.add_option("--identity", silos.identity, "this party's, from dpreduce keygen; {rank} is replaced")
       ->type_name("FILE")
       ->group("Silos");
+  app.add_option("--silo-config", silos.own_options,
+                 "TOML file of this party alone: paths of its rows, identity, log; {rank} is replaced")
+      ->type_name("FILE")
+      ->group("Silos");
+  app.add_option("--log", silos.log, "what this party did and saw, line by line, for its owner; {rank} is replaced")
+      ->type_name("FILE")
+      ->group("Silos");
   app.add_option("--fault", silos.fault,
                  "in simulations: one party does something wrong, e.g. 3:kill@masked (docs/silos.md)")
       ->type_name("SILO:KIND@MESSAGE")
       ->group("Silos");
+}
+
+// The options that all parties of a run among silos must have been told alike, one a line: all but what is a party's
+// own, or the coordinator's alone. Of files that one party may have elsewhere than another it only says that there are
+// some.
+std::string agreed_options(const CLI::App& fit) {
+  constexpr std::array<std::string_view, 17> kOwn{"train-x", "train-y", "identity", "roster", "log",        "threads",
+                                                  "memory",  "test-x",  "test-y",   "out",    "report",     "ledger",
+                                                  "key",     "format",  "config",   "fault",  "silo-config"};
+  constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
+  const auto is_in = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::string agreed;
+  for (const CLI::Option* option : fit.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string& name = option->get_lnames().front();
+    if (is_in(kOwn, name)) continue;
+    std::vector<std::string> values = option->results();
+    if (is_in(kFiles, name)) values = {"given"};
+    if (option->get_expected_max() == 1) values.erase(values.begin(), values.end() - 1);  // the last word wins
+    agreed += name;
+    for (const std::string& value : values) {
+      double number = 0.0;
+      agreed += CLI::detail::lexical_cast(value, number) ? fmt::format(" {}", number) : " " + value;
+    }
+    agreed += '\n';
+  }
+  return agreed;
 }
 
 // `--epsilon 1 ... --epsilon 2`: scripts append what they change. Lists of files still add up.
@@ -159,8 +199,15 @@ void CommandOptions::declare(CLI::App& app) {
   let_the_last_word_win(app);
 }
 
+void CommandOptions::let_rows_be_own() {
+  fit_command_->get_option("--train-x")->required(false);
+  fit_command_->get_option("--train-y")->required(false);
+  fit_.silos.rows_are_own = true;
+}
+
 void CommandOptions::declare_fit(CLI::App& app) {
   CLI::App& fit = *app.add_subcommand("fit", "train a classifier and write model and report");
+  fit_command_ = &fit;
   add_files(fit, "--train-x", fit_.train.x,
             "features, .npy or file.h5:/dataset; globs; {rank} for a worker's own files")
       ->required();
@@ -239,6 +286,7 @@ void CommandOptions::declare_fit(CLI::App& app) {
       "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
       "  mpirun -n 6 dpreduce fit --secure-aggregation --threshold 4 --train-x 'silo{rank}/x.npy' --train-y "
       "'silo{rank}/y.npy' --classes 10 --mu 1\n"
+      "  mpirun -n 6 dpreduce fit --secure-aggregation --config common.toml --silo-config 'silo{rank}.toml'\n"
       "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
       "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
       "  dpreduce fit --config run.toml --dry-run");
@@ -531,7 +579,11 @@ Command CommandOptions::chosen(const CLI::App& app) const {
     }
     return options;
   };
-  if (got(app, "fit")) return validated(fit_options(*app.get_subcommand("fit"), fit_));
+  if (got(app, "fit")) {
+    FitOptions fit = fit_options(*app.get_subcommand("fit"), fit_);
+    fit.silos.agreed = agreed_options(*app.get_subcommand("fit"));
+    return validated(std::move(fit));
+  }
   if (got(app, "sweep")) return validated(sweep_);
   if (got(app, "predict")) return validated(predict_);
   if (got(app, "evaluate")) return validated(evaluate_);

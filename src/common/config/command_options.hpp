@@ -12,6 +12,9 @@ class CommandOptions {
  public:
   void declare(CLI::App& app);
 
+  /// The options of `fit` are those of one party of a run among silos, whose training rows are its own or none.
+  void let_rows_be_own();
+
   /// The chosen command's options, validated. Throws UsageError.
   Command chosen(const CLI::App& app) const;
 
@@ -38,6 +41,7 @@ class CommandOptions {
   void declare_explain(CLI::App& privacy);
   Command chosen_privacy(const CLI::App& privacy) const;
 
+  CLI::App* fit_command_ = nullptr;
   FitOptions fit_;
   SweepOptions sweep_;
   PredictOptions predict_;

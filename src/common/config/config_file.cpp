@@ -1,46 +1,53 @@
 #include "dpreduce/config/config_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/rank_pattern.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
-constexpr std::string_view kFlag = "--config";
+constexpr const char* kCommon = "--config";
+constexpr const char* kOwn = "--silo-config";
+constexpr std::array<const char*, 2> kRows{"--train-x", "--train-y"};
+
+using Words = std::vector<std::string>;
 
 // Takes `--config FILE` or `--config=FILE` out of the arguments; empty where there is none.
-std::string take_config_path(std::vector<std::string>& arguments) {
-  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
-    if (*word == kFlag) {
-      if (word + 1 == arguments.end()) throw UsageError("--config needs a file");
-      std::string path = *(word + 1);
-      arguments.erase(word, word + 2);
-      return path;
+std::string take_path(Words& arguments, const std::string& flag) {
+  std::string path;
+  for (auto word = arguments.begin(); word != arguments.end();) {
+    const bool has_value = word->starts_with(flag + "=");
+    if (*word != flag && !has_value) {
+      ++word;
+      continue;
     }
-    if (word->starts_with(std::string(kFlag) + "=")) {
-      std::string path = word->substr(kFlag.size() + 1);
-      arguments.erase(word);
-      return path;
-    }
+    if (!path.empty()) throw UsageError(fmt::format("{} is given twice: name one file", flag));
+    if (!has_value && word + 1 == arguments.end()) throw UsageError(fmt::format("{} needs a file", flag));
+    path = has_value ? word->substr(flag.size() + 1) : *(word + 1);
+    if (path.empty()) throw UsageError(fmt::format("{} needs a file", flag));
+    word = arguments.erase(word, word + (has_value ? 1 : 2));
   }
-  return {};
+  return path;
 }
 
-std::vector<CLI::ConfigItem> read_items(const std::string& path) {
+// `flag` names the file in messages.
+std::vector<CLI::ConfigItem> read_items(const std::string& path, const char* flag) {
   std::ifstream file(path);
-  if (!file) throw UsageError(fmt::format("--config {}: cannot be read", path));
+  if (!file) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
   std::string text(kLargestConfigFile + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) throw UsageError(fmt::format("--config {}: cannot be read", path));
+  if (file.bad()) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  if (text.size() > kLargestConfigFile) throw UsageError(fmt::format("--config {}: larger than 1 MiB", path));
-  return parse_config(text, path);
+  if (text.size() > kLargestConfigFile) throw UsageError(fmt::format("{} {}: larger than 1 MiB", flag, path));
+  return parse_config(text, path, flag);
 }
 
 bool names_a_command(const CLI::App& app, const std::vector<std::string>& section) {
@@ -60,63 +67,158 @@ bool is_given(const std::vector<std::string>& arguments, const CLI::Option& opti
   });
 }
 
-}  // namespace
+// Words of a command: those that name it, and the place behind them.
+struct CommandWords {
+  const CLI::App* command;
+  std::vector<std::string> names;
+};
 
-std::vector<CLI::ConfigItem> parse_config(const std::string& text, const std::string& path) {
-  std::istringstream stream(text);
-  try {
-    return CLI::ConfigTOML().from_config(stream);
-  } catch (const std::exception& error) {
-    throw UsageError(fmt::format("--config {}: not valid TOML: {}", path, error.what()));
+// The command is the words in front of the first option.
+CommandWords command_of(const CLI::App& app, const Words& arguments) {
+  CommandWords found{&app, {}};
+  for (const std::string& word : arguments) {
+    if (word.starts_with("-")) break;
+    const auto named = found.command->get_subcommands([&](const CLI::App* sub) { return sub->check_name(word); });
+    if (named.empty()) break;
+    found.command = named.front();
+    found.names.push_back(word);
   }
+  return found;
 }
 
-std::vector<std::string> with_config_file(const CLI::App& app, std::vector<std::string> arguments) {
-  const std::string path = take_config_path(arguments);
-  if (path.empty()) return arguments;
-
-  // The command is the words in front of the first option.
-  const CLI::App* command = &app;
-  std::vector<std::string> command_path;
-  auto word = arguments.begin();
-  for (; word != arguments.end() && !word->starts_with("-"); ++word) {
-    const auto& subcommands = command->get_subcommands([](const CLI::App*) { return true; });
-    const auto named = std::find_if(subcommands.begin(), subcommands.end(),
-                                    [&](const CLI::App* sub) { return sub->check_name(*word); });
-    if (named == subcommands.end()) break;
-    command = *named;
-    command_path.push_back(*word);
-  }
-
-  std::vector<std::string> from_file;
-  for (const CLI::ConfigItem& item : read_items(path)) {
+// The arguments with the items of a file in front of their options; those that are given already win.
+Words with_items(const CLI::App& app, Words arguments, const std::vector<CLI::ConfigItem>& items,
+                 const std::string& file) {
+  const CommandWords words = command_of(app, arguments);
+  Words from_file;
+  for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // CLI11's marks for the begin and end of a section
     if (!item.parents.empty() && !names_a_command(app, item.parents)) {
-      throw UsageError(fmt::format("--config {}: [{}] is not a command", path, fmt::join(item.parents, ".")));
+      throw UsageError(fmt::format("{}: [{}] is not a command", file, fmt::join(item.parents, ".")));
     }
-    if (!item.parents.empty() && item.parents != command_path) continue;
+    if (!item.parents.empty() && item.parents != words.names) continue;
     std::string key = item.name;
     std::replace(key.begin(), key.end(), '_', '-');
-    const CLI::Option* option = command->get_option_no_throw("--" + key);
+    const CLI::Option* option = words.command->get_option_no_throw("--" + key);
     if (option == nullptr) {
-      throw UsageError(fmt::format("--config {}: '{}' is not an option of {}", path, item.name, command->get_name()));
+      throw UsageError(fmt::format("{}: '{}' is not an option of {}", file, item.name, words.command->get_name()));
     }
     if (is_given(arguments, *option)) continue;
     const bool is_flag = option->get_expected_max() == 0;
     if (is_flag) {
       const std::string value = item.inputs.empty() ? "true" : item.inputs.front();
       if (value == "false") continue;
-      if (value != "true") {
-        throw UsageError(fmt::format("--config {}: {} = {}: must be true or false", path, item.name, value));
-      }
-      from_file.push_back("--" + key);
-    } else {
-      from_file.push_back("--" + key);
-      from_file.insert(from_file.end(), item.inputs.begin(), item.inputs.end());
+      if (value != "true") throw UsageError(fmt::format("{}: {} = {}: must be true or false", file, item.name, value));
     }
+    from_file.push_back("--" + key);
+    if (!is_flag) from_file.insert(from_file.end(), item.inputs.begin(), item.inputs.end());
   }
-  arguments.insert(word, from_file.begin(), from_file.end());
+  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(words.names.size()), from_file.begin(),
+                   from_file.end());
   return arguments;
+}
+
+// What a party may say for itself alone. All else must be the same for all, and so stands in the common options.
+void check_own_item(const CLI::ConfigItem& item, const std::string& file, std::size_t rank) {
+  constexpr std::array<std::string_view, 7> kOfAll{"train-x", "train-y", "identity", "roster",
+                                                   "log",     "threads", "memory"};
+  constexpr std::array<std::string_view, 6> kOfCoordinator{"test-x", "test-y", "out", "report", "ledger", "key"};
+  if (item.name == "++" || item.name == "--") return;
+  std::string key = item.name;
+  std::replace(key.begin(), key.end(), '_', '-');
+  const auto is_in = [&](const auto& keys) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+  if (is_in(kOfAll) || (rank == 0 && is_in(kOfCoordinator))) return;
+  if (is_in(kOfCoordinator)) {
+    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", file, item.name));
+  }
+  throw BadInput(
+      fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
+                  "--config; here may stand {}",
+                  file, item.name, fmt::join(kOfAll, ", ")));
+}
+
+// A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
+// several silos would count its rows several times.
+void check_owner(std::vector<CLI::ConfigItem>& items, const std::string& pattern, const std::string& file,
+                 std::size_t rank) {
+  const auto says_whose = std::find_if(items.begin(), items.end(), [](const CLI::ConfigItem& item) {
+    return item.parents.empty() && item.name == "silo";
+  });
+  if (says_whose == items.end()) {
+    if (has_rank(pattern)) return;
+    throw BadInput(
+        fmt::format("{}: must say whose it is, with {{rank}} in its name or with the line 'silo = {}'", file, rank));
+  }
+  const std::string owner = says_whose->inputs.empty() ? "" : says_whose->inputs.front();
+  if (owner != std::to_string(rank)) {
+    throw BadInput(fmt::format("{}: is that of silo {}, but this is rank {}", file, owner, rank));
+  }
+  items.erase(says_whose);
+}
+
+// The items of a party's own file. What is wrong with it is told by its owner: BadInput.
+std::vector<CLI::ConfigItem> read_own_items(const CLI::App& app, const std::string& pattern, std::size_t rank) {
+  const std::string path = with_rank(pattern, rank);
+  const std::string file = fmt::format("{} {}", kOwn, path);
+  std::vector<CLI::ConfigItem> items;
+  try {
+    items = read_items(path, kOwn);
+    check_owner(items, pattern, file, rank);
+    with_items(app, {"fit"}, items, file);  // only to be checked
+  } catch (const UsageError& error) {
+    throw BadInput(error.what());
+  }
+  for (const CLI::ConfigItem& item : items) {
+    if (item.parents.empty() || item.parents == Words{"fit"}) check_own_item(item, file, rank);
+  }
+  return items;
+}
+
+// How many of the options that name training rows are given.
+std::ptrdiff_t rows_given(const CLI::App& app, const Words& arguments) {
+  const CLI::App& fit = *app.get_subcommand("fit");
+  return std::count_if(kRows.begin(), kRows.end(),
+                       [&](const char* name) { return is_given(arguments, *fit.get_option(name)); });
+}
+
+}  // namespace
+
+std::vector<CLI::ConfigItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
+  std::istringstream stream(text);
+  try {
+    return CLI::ConfigTOML().from_config(stream);
+  } catch (const std::exception& error) {
+    throw UsageError(fmt::format("{} {}: not valid TOML: {}", flag, path, error.what()));
+  }
+}
+
+ConfiguredWords with_config_files(const CLI::App& app, std::vector<std::string> arguments,
+                                  std::optional<std::size_t> party) {
+  const std::string path = take_path(arguments, kCommon);
+  if (has_rank(path)) {
+    throw UsageError(
+        fmt::format("--config {}: is the same file for all ranks; what is a silo's own goes into --silo-config", path));
+  }
+  std::vector<CLI::ConfigItem> common;
+  if (!path.empty()) common = read_items(path, kCommon);
+  const std::string file = fmt::format("{} {}", kCommon, path);
+  if (!party) return {with_items(app, std::move(arguments), common, file), false, {}};
+
+  Words all = with_items(app, arguments, common, file);
+  const std::string own_path = take_path(all, kOwn);
+  const bool are_given_to_all = rows_given(app, arguments) > 0;
+  const std::string own = with_rank(own_path, *party);
+  bool rows_are_own = false;
+  if (!own.empty()) {
+    // The party's own options stand between the command line and the common ones.
+    arguments =
+        with_items(app, std::move(arguments), read_own_items(app, own_path, *party), fmt::format("{} {}", kOwn, own));
+    rows_are_own = !are_given_to_all && rows_given(app, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
+    all = with_items(app, std::move(arguments), common, file);
+  }
+  // A coordinator has no rows.
+  rows_are_own |= *party == 0 && rows_given(app, all) == 0;
+  return {std::move(all), rows_are_own, own};
 }
 
 }  // namespace dpreduce

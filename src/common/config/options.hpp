@@ -41,6 +41,10 @@ struct SiloOptions {
   NoiseSource noise = NoiseSource::kCentral;
   std::string roster;            ///< who takes part; empty: identities as they come
   std::string identity;          ///< this party's; {rank} is replaced
+  std::string own_options;       ///< file of what this party says for itself; {rank} is replaced; empty: none
+  bool rows_are_own = false;     ///< that file names its rows, or it is the coordinator and needs none
+  std::string log;               ///< this party's; {rank} is replaced; empty: none
+  std::string agreed;            ///< the options that all parties must have been told alike, one a line
   double timeout_seconds = 300;  ///< then a silent silo is lost
   std::string fault;             ///< on purpose, in simulations; empty: none
 

@@ -7,6 +7,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/config/option_checks.hpp"
+#include "dpreduce/config/rank_pattern.hpp"
 #include "dpreduce/config/validate_options.hpp"
 
 namespace dpreduce {
@@ -303,11 +304,6 @@ void check_checkpoint(const FitOptions& options) {
   }
 }
 
-bool has_rank(const std::vector<std::string>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [](const std::string& pattern) { return pattern.find("{rank}") != std::string::npos; });
-}
-
 // What would bring one silo's rows, or the exact number of all, to the coordinator has no place among silos.
 void check_silos(const FitOptions& options) {
   const SiloOptions& silos = options.silos;
@@ -316,6 +312,8 @@ void check_silos(const FitOptions& options) {
         {"--threshold", silos.threshold.has_value()},
         {"--roster", !silos.roster.empty()},
         {"--identity", !silos.identity.empty()},
+        {"--silo-config", !silos.own_options.empty()},
+        {"--log", !silos.log.empty()},
         {"--fault", !silos.fault.empty()},
         {"--noise distributed", silos.is_distributed()},
         {"--colluding", silos.colluding > 0},
@@ -325,10 +323,10 @@ void check_silos(const FitOptions& options) {
     }
     return;
   }
-  if (!has_rank(options.train.x) || !has_rank(options.train.y)) {
+  if (!silos.rows_are_own && (!has_rank(options.train.x) || !has_rank(options.train.y))) {
     throw UsageError(
         "--secure-aggregation: each silo has files of its own; write {rank} in --train-x and --train-y, e.g. "
-        "'silo{rank}/x.npy'");
+        "'silo{rank}/x.npy', or name them in --silo-config");
   }
   if (has_rank(options.test.x) || has_rank(options.validation.x) || has_rank(options.public_x)) {
     throw UsageError(

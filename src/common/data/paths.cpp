@@ -13,11 +13,10 @@
 #include <unistd.h>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/rank_pattern.hpp"
 
 namespace dpreduce {
 namespace {
-
-constexpr std::string_view kRank = "{rank}";
 
 std::vector<std::string> matches(const std::string& pattern) {
   struct stat status {};
@@ -37,14 +36,6 @@ std::vector<std::string> matches(const std::string& pattern) {
 
 }  // namespace
 
-std::string with_rank(std::string pattern, std::size_t worker) {
-  const std::string number = std::to_string(worker);
-  for (std::size_t at = 0; (at = pattern.find(kRank, at)) != std::string::npos; at += number.size()) {
-    pattern.replace(at, kRank.size(), number);
-  }
-  return pattern;
-}
-
 ArrayPath split_array_path(const std::string& path) {
   const std::size_t colon = path.find(":/", 1);
   if (colon == std::string::npos || colon + 2 == path.size()) return {path, ""};
@@ -52,11 +43,11 @@ ArrayPath split_array_path(const std::string& path) {
 }
 
 bool paths_are_per_worker(const std::vector<std::string>& patterns) {
-  const auto has_rank = [](const std::string& pattern) { return pattern.find(kRank) != std::string::npos; };
-  const auto with = std::count_if(patterns.begin(), patterns.end(), has_rank);
+  const auto is_per_worker = [](const std::string& pattern) { return has_rank(pattern); };
+  const auto with = std::count_if(patterns.begin(), patterns.end(), is_per_worker);
   if (with == 0) return false;
   if (static_cast<std::size_t>(with) == patterns.size()) return true;
-  const auto without = std::find_if_not(patterns.begin(), patterns.end(), has_rank);
+  const auto without = std::find_if_not(patterns.begin(), patterns.end(), is_per_worker);
   throw UsageError(
       fmt::format("{}: has no {{rank}} where other paths of the same option have; use it in all or in none", *without));
 }

@@ -16,9 +16,6 @@ struct ArrayPath {
 /// Splits at the first ":/" that has a name on both sides; without one the dataset is empty.
 ArrayPath split_array_path(const std::string& path);
 
-/// `pattern` with `worker` in the place of each "{rank}".
-std::string with_rank(std::string pattern, std::size_t worker);
-
 /// True where every pattern holds "{rank}": each worker then owns files of its own. False where none does: all workers
 /// share one list. Throws UsageError where some do and some do not.
 bool paths_are_per_worker(const std::vector<std::string>& patterns);

@@ -17,14 +17,15 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FaultKind>, 8> kKinds{{{"kill", FaultKind::kKill},
+constexpr std::array<std::pair<std::string_view, FaultKind>, 9> kKinds{{{"kill", FaultKind::kKill},
                                                                         {"hang", FaultKind::kHang},
                                                                         {"slow", FaultKind::kSlow},
                                                                         {"corrupt", FaultKind::kCorrupt},
                                                                         {"truncate", FaultKind::kTruncate},
                                                                         {"replay", FaultKind::kReplay},
                                                                         {"reflect", FaultKind::kReflect},
-                                                                        {"wrong-key", FaultKind::kWrongKey}}};
+                                                                        {"wrong-key", FaultKind::kWrongKey},
+                                                                        {"lie", FaultKind::kLie}}};
 constexpr double kMostSeconds = 1e6;
 
 template <typename Number>
@@ -71,6 +72,9 @@ Fault parse_fault(const std::string& text) {
   fault.party = *party;
   fault.at = *message;
   fault.number = *number;
+  if (fault.kind == FaultKind::kLie && (fault.at != FrameKind::kReveal || fault.party == 0)) {
+    throw UsageError(fmt::format("--fault {}: a lie is told by a silo at reveal, e.g. 2:lie@reveal", text));
+  }
   return fault;
 }
 
@@ -106,6 +110,8 @@ void FaultyWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
         break;
       case FaultKind::kWrongKey:
         for (std::size_t place = kHeaderBytes; place < bytes.size(); ++place) bytes[place] ^= std::byte{0xa5};
+        break;
+      case FaultKind::kLie:
         break;
     }
   }

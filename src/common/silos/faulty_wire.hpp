@@ -24,7 +24,8 @@ enum class FaultKind {
   kTruncate,  ///< the last byte is missing
   kReplay,    ///< the message before is sent again instead
   kReflect,   ///< the last message that came is sent back instead
-  kWrongKey   ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
+  kWrongKey,  ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
+  kLie        ///< a silo reveals another share than it was given (SiloEntry); the wire is as ever
 };
 
 struct Fault {
@@ -35,7 +36,7 @@ struct Fault {
   double seconds = 0.0;  ///< kSlow
 };
 
-/// @throws UsageError with the text and the form.
+/// @throws UsageError with the text and the form, and where a lie is told elsewhere than at "reveal".
 Fault parse_fault(const std::string& text);
 
 /// How a process kills or stops itself; tests have other ways.

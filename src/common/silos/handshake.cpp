@@ -17,7 +17,7 @@ std::span<const std::byte> text_bytes(std::string_view text) {
 std::vector<std::byte> body_of(const Offer& offer) {
   PayloadWriter writer;
   writer.bytes(offer.run).u32(offer.terms.silos).u32(offer.terms.threshold).u32(offer.terms.colluding);
-  return writer.bytes(offer.roster_digest).bytes(offer.identity).bytes(offer.key).take();
+  return writer.bytes(offer.terms.options).bytes(offer.roster_digest).bytes(offer.identity).bytes(offer.key).take();
 }
 
 std::vector<std::byte> signed_part(const Offer& offer) {
@@ -85,6 +85,7 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
   offer.terms.silos = reader.u32();
   offer.terms.threshold = reader.u32();
   offer.terms.colluding = reader.u32();
+  offer.terms.options = reader.array<32>();
   offer.roster_digest = reader.array<32>();
   offer.identity = reader.array<32>();
   offer.key = reader.array<32>();
@@ -96,6 +97,12 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
   }
   if (offer.roster_digest != digest_of(roster)) {
     throw AggregationAborted("the coordinator has another --roster than this silo; all need the same file");
+  }
+  if (offer.terms.silos == terms.silos && offer.terms.threshold == terms.threshold &&
+      offer.terms.colluding == terms.colluding && offer.terms.options != terms.options) {
+    throw AggregationAborted(
+        "the coordinator was started with other options than this silo; all but a party's own files must be the same "
+        "for all, e.g. in one --config");
   }
   if (offer.terms != terms) {
     throw AggregationAborted(

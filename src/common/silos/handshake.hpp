@@ -1,8 +1,8 @@
 // How a run begins: keys of the run, signed by identities.
 //
-//     offer    coordinator -> silo   run, terms, roster's digest, its identity, its key of the run; signed
-//     hello    silo -> coordinator   its identity, its key of the run; signed together with the offer
-//     members  coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
+//     offer    coordinator -> silo   run, terms, digests of options and roster, its identity, its key of the run;
+//     signed hello    silo -> coordinator   its identity, its key of the run; signed together with the offer members
+//     coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
 //
 // Offer and hello have a fixed length and are used only after their signature has been verified. With a roster an
 // identity must be the one that stands there. Without one every identity is taken as it comes: parties are then only
@@ -24,6 +24,7 @@ struct SiloTerms {
   std::uint32_t silos = 0;      ///< k
   std::uint32_t threshold = 0;  ///< t
   std::uint32_t colluding = 0;  ///< c
+  PublicKey options{};          ///< digest of all other options that are not a party's own
 
   bool operator==(const SiloTerms&) const = default;
 };

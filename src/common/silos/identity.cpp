@@ -36,6 +36,15 @@ int no_passphrase(char*, int, int, void*) {
 
 }  // namespace
 
+std::array<std::byte, 32> sha256(std::string_view text) {
+  std::array<std::byte, 32> digest{};
+  unsigned int written = 0;
+  require_openssl(
+      EVP_Digest(text.data(), text.size(), openssl_bytes(digest.data()), &written, EVP_sha256(), nullptr) == 1,
+      "no SHA-256");
+  return digest;
+}
+
 std::string to_hex(std::span<const std::byte> bytes) {
   std::string text;
   for (const std::byte byte : bytes) {

@@ -21,6 +21,9 @@ namespace dpreduce {
 using PublicKey = std::array<std::byte, 32>;
 using Signature = std::array<std::byte, 64>;
 
+/// SHA-256 of the text.
+std::array<std::byte, 32> sha256(std::string_view text);
+
 /// 64 lower-case hex digits.
 std::string to_hex(std::span<const std::byte> bytes);
 /// The key of 64 hex digits; nothing for other texts.

@@ -28,17 +28,45 @@ Advertisement read_advertisement(PayloadReader& reader) {
   return advertisement;
 }
 
-void write(PayloadWriter& writer, const Share& share) {
-  for (const std::uint64_t value : share.values) writer.u64(value);
+void write(PayloadWriter& writer, const SaltedShare& share) {
+  for (const std::uint64_t value : share.share.values) writer.u64(value);
+  writer.bytes(share.salt);
 }
 
-Share read_share(PayloadReader& reader, std::uint32_t holder) {
-  Share share{holder, {}};
-  for (std::uint64_t& value : share.values) {
+SaltedShare read_share(PayloadReader& reader, std::uint32_t holder) {
+  SaltedShare share{{holder, {}}, {}};
+  for (std::uint64_t& value : share.share.values) {
     value = reader.u64();
     if (value >= FieldElement::kPrime) throw AggregationAborted("a share is no element of its field");
   }
+  share.salt = reader.array<32>();
   return share;
+}
+
+void write(PayloadWriter& writer, const ShareCommitments& commitments) {
+  writer.bytes(commitments.self_mask).bytes(commitments.mask_key);
+}
+
+ShareCommitments read_commitments(PayloadReader& reader) {
+  ShareCommitments commitments;
+  commitments.self_mask = reader.array<32>();
+  commitments.mask_key = reader.array<32>();
+  return commitments;
+}
+
+std::array<std::byte, 32> share_commitment(const SumAttempt& attempt, SecretKind kind, std::uint32_t of,
+                                           const SaltedShare& share) {
+  PayloadWriter writer;
+  write(writer, share);
+  std::vector<std::byte> opening = writer.take();
+  const SecretVector<std::byte> derived = derive_key(
+      opening,
+      attempt.context(kind == SecretKind::kSelfMask ? "self mask share commitment" : "mask key share commitment", of,
+                      share.share.holder));
+  cleanse(opening.data(), opening.size());
+  std::array<std::byte, 32> commitment{};
+  std::copy(derived.begin(), derived.end(), commitment.begin());
+  return commitment;
 }
 
 bool is_rising(const std::vector<std::uint32_t>& parties) {

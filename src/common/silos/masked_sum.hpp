@@ -4,8 +4,9 @@
 //
 //     advertise   u -> coordinator   mask key s_u^PK and a commitment to b_u, signed       gives  U1
 //     keys        coordinator -> u   U1, and those of its neighbours (neighbour_graph.hpp)
-//     shares      u -> coordinator   shares of s_u^SK and b_u for each holder, sealed       gives  U2
-//     delivery    coordinator -> u   U2, and the shares that it is to hold
+//     shares      u -> coordinator   shares of s_u^SK and b_u for each holder, sealed, and
+//                                    commitments to them                                    gives  U2
+//     delivery    coordinator -> u   U2, and the shares that it is to hold, with their commitments
 //     masked      u -> coordinator   y_u = x_u + PRG(b_u) + sum_{v > u} PRG(s_uv) - sum_{v < u} PRG(s_uv),
 //                                    v over its neighbours in U2; in pieces                 gives  U3
 //     unmask      coordinator -> u   U3
@@ -15,10 +16,14 @@
 // (Bonawitz et al. 2017, with the coordinator as their server.) Keys, secrets and shares are new in every attempt, so
 // that what is revealed says nothing about any other. Departures: who has sent a part of its y when it vanishes cannot
 // be taken out again, for pieces are added as they come; the attempt is then given up, none of its secrets being
-// revealed, and begun anew without it. A silo reveals in one attempt at a sum at most.
+// revealed, and begun anew without it. A silo reveals in one attempt at a sum at most. And shares are committed to,
+// each with a salt of its own, so that whoever reveals another share than it was given is known by it, and the sum is
+// made with those of the others.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iosfwd>
 #include <string_view>
 #include <vector>
 
@@ -54,20 +59,47 @@ struct Advertisement {
 };
 
 inline constexpr std::size_t kAdvertisementBytes = 32 + 32 + 64;
+
+/// A share with the salt that its commitment needs to be opened.
+struct SaltedShare {
+  Share share;
+  std::array<std::byte, 32> salt{};
+
+  friend std::ostream& operator<<(std::ostream&, const SaltedShare&) = delete;
+};
+inline constexpr std::size_t kSaltedShareBytes = kShareBytes + 32;
 /// Shares of both secrets, sealed.
-inline constexpr std::size_t kSealedSharesBytes = 2 * kShareBytes + 16;
+inline constexpr std::size_t kSealedSharesBytes = 2 * kSaltedShareBytes + 16;
 
 /// Which secret of a silo a share is of.
 enum class SecretKind : std::uint32_t { kSelfMask = 0, kMaskKey = 1 };
+
+/// What a silo commits itself to, of both shares for one holder: each an HKDF of salt and share, which hides the share
+/// (256 random bits) and binds to it (SHA-256).
+struct ShareCommitments {
+  std::array<std::byte, 32> self_mask{};
+  std::array<std::byte, 32> mask_key{};
+
+  const std::array<std::byte, 32>& of(SecretKind kind) const {
+    return kind == SecretKind::kSelfMask ? self_mask : mask_key;
+  }
+};
+inline constexpr std::size_t kShareCommitmentsBytes = 32 + 32;
 
 /// The bytes under an advertisement's signature.
 std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement);
 
 void write(PayloadWriter& writer, const Advertisement& advertisement);
 Advertisement read_advertisement(PayloadReader& reader);
-void write(PayloadWriter& writer, const Share& share);
+void write(PayloadWriter& writer, const SaltedShare& share);
 /// The holder is the reader's business. Throws AggregationAborted where a value is no field element.
-Share read_share(PayloadReader& reader, std::uint32_t holder);
+SaltedShare read_share(PayloadReader& reader, std::uint32_t holder);
+void write(PayloadWriter& writer, const ShareCommitments& commitments);
+ShareCommitments read_commitments(PayloadReader& reader);
+
+/// The commitment to that share of the secret of silo `of`.
+std::array<std::byte, 32> share_commitment(const SumAttempt& attempt, SecretKind kind, std::uint32_t of,
+                                           const SaltedShare& share);
 
 /// Parties in rising order, all different, from 1 on.
 bool is_rising(const std::vector<std::uint32_t>& parties);

@@ -58,12 +58,16 @@ std::vector<std::byte> MaskingCoordinator::keys_for(std::uint32_t silo) const {
 void MaskingCoordinator::take_shares(std::uint32_t silo, PayloadReader& shares) {
   check_turn(graph_ && graph_->contains(silo) && sharing_.empty() && !sealed_.contains(silo));
   std::map<std::uint32_t, std::vector<std::byte>> sealed;
-  for (const std::uint32_t holder : graph_->neighbours(silo)) {
+  std::map<std::uint32_t, ShareCommitments> commitments;
+  for (const std::uint32_t holder : graph_->holders(silo)) {
+    commitments.emplace(holder, read_commitments(shares));
+    if (holder == silo) continue;  // it keeps its own
     const auto bytes = shares.bytes(kSealedSharesBytes);
     sealed.emplace(holder, std::vector<std::byte>(bytes.begin(), bytes.end()));
   }
   shares.end();
   sealed_.emplace(silo, std::move(sealed));
+  commitments_.emplace(silo, std::move(commitments));
 }
 
 std::vector<std::uint32_t> MaskingCoordinator::close_sharing() {
@@ -75,7 +79,9 @@ std::vector<std::byte> MaskingCoordinator::delivery_for(std::uint32_t silo) cons
   PayloadWriter writer;
   writer.numbers(sharing_);
   for (const std::uint32_t from : sharing_) {
-    if (graph_->are_neighbours(silo, from)) writer.bytes(sealed_.at(from).at(silo));
+    if (!graph_->are_neighbours(silo, from)) continue;
+    write(writer, commitments_.at(from).at(silo));
+    writer.bytes(sealed_.at(from).at(silo));
   }
   return writer.take();
 }
@@ -136,7 +142,12 @@ void MaskingCoordinator::take_reveal(std::uint32_t silo, PayloadReader& reveal) 
     if (reveal.u32() != of || reveal.u32() != static_cast<std::uint32_t>(asked_for)) {
       throw AggregationAborted("it reveals other secrets than those that were asked for");
     }
-    shares.emplace(of, read_share(reveal, silo));
+    const SaltedShare revealed = read_share(reveal, silo);
+    if (share_commitment(attempt_, asked_for, of, revealed) != commitments_.at(of).at(silo).of(asked_for)) {
+      throw AggregationAborted(
+          fmt::format("it reveals another share of a secret of silo {} than the one that it was given", of));
+    }
+    shares.emplace(of, revealed.share);
   }
   reveal.end();
   has_revealed_.insert(silo);
@@ -159,10 +170,11 @@ SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const 
                                      : AgreementKey::of_secret(std::span<const std::byte, 32>(secret)).public_key() ==
                                            advertised.mask_key);
   if (!fits) {
+    const std::string& name = roster_.members.at(silo).name;
     throw AggregationAborted(
-        fmt::format("the shares of a secret of silo {} do not give back what it advertised: it shared out, or another "
-                    "silo revealed, something else",
-                    silo));
+        fmt::format("silo {}{} has shared out another secret than it advertised: its mask cannot be taken off; start "
+                    "the run again without it",
+                    silo, name.empty() ? "" : fmt::format(" ({})", name)));
   }
   return secret;
 }

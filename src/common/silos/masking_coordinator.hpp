@@ -3,7 +3,8 @@
 //     take_advertisement* -> keys_for* -> take_shares* -> delivery_for* -> add_piece* -> unmask -> take_reveal* -> sum
 //
 // Who has not come by the end of a phase has no part in the next; the caller decides when that is. The coordinator asks
-// for one secret of each silo only, and refuses a reveal that holds another.
+// for one secret of each silo only, and refuses a reveal that holds another, or a share that is not the one committed
+// to.
 #pragma once
 
 #include <map>
@@ -44,7 +45,8 @@ class MaskingCoordinator {
   bool can_unmask() const;
 
   /// values += sum over U3, mod 2^64.
-  /// @pre (asserted) can_unmask.  @throws AggregationAborted where shares do not give back what was advertised.
+  /// @pre (asserted) can_unmask.  @throws AggregationAborted naming a silo that has shared out another secret than it
+  /// advertised.
   void add_sum_to(std::span<std::uint64_t> values);
 
  private:
@@ -56,6 +58,7 @@ class MaskingCoordinator {
   std::map<std::uint32_t, Advertisement> advertisements_;
   std::optional<NeighbourGraph> graph_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> sealed_;  // [from][to]
+  std::map<std::uint32_t, std::map<std::uint32_t, ShareCommitments>> commitments_;   // [from][holder]
   std::vector<std::uint32_t> sharing_;                                               // U2
   std::map<std::uint32_t, std::uint64_t> words_of_;                                  // that have come, of each silo
   std::vector<std::uint32_t> summed_;                                                // U3

@@ -23,13 +23,18 @@ SealingKey sharing_key(const SiloSelf& self, const SumAttempt& attempt, std::uin
   return SealingKey(derive_key(found->second, attempt.context("shares", from, to)));
 }
 
-std::array<std::byte, 8> parties(std::uint32_t from, std::uint32_t to) {
-  std::array<std::byte, 8> bytes{};
-  for (std::size_t place = 0; place < 4; ++place) {
-    bytes[place] = static_cast<std::byte>(from >> (8 * place));
-    bytes[4 + place] = static_cast<std::byte>(to >> (8 * place));
-  }
-  return bytes;
+// What sealed shares are bound to: whose they are, for whom, and the commitments, so that nobody on the way can
+// exchange these.
+std::vector<std::byte> bound_to(std::uint32_t from, std::uint32_t to, const ShareCommitments& commitments) {
+  PayloadWriter writer;
+  write(writer.u32(from).u32(to), commitments);
+  return writer.take();
+}
+
+SaltedShare salted(const Share& share) {
+  SaltedShare result{share, {}};
+  secure_bytes(result.salt);
+  return result;
 }
 
 }  // namespace
@@ -37,6 +42,11 @@ std::array<std::byte, 8> parties(std::uint32_t from, std::uint32_t to) {
 MaskingSilo::MaskingSilo(const SiloSelf& self, const SumAttempt& attempt)
     : self_(self), attempt_(attempt), mask_key_(AgreementKey::generate()), self_secret_(kSecretBytes) {
   secure_bytes(self_secret_);
+}
+
+ShareCommitments MaskingSilo::commitments_to(std::uint32_t of, const HeldShares& held) const {
+  return {share_commitment(attempt_, SecretKind::kSelfMask, of, held.self_mask),
+          share_commitment(attempt_, SecretKind::kMaskKey, of, held.mask_key)};
 }
 
 void MaskingSilo::expect(State state, State next) {
@@ -71,6 +81,7 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
     neighbour_keys_.emplace(neighbour, advertisement.mask_key);
   }
   keys.end();
+  present_ = participants;
 
   const std::vector<std::uint32_t> holders = graph_->holders(self_.number);
   const std::vector<Share> of_self_mask = share_secret(self_secret_, graph_->share_threshold(), holders);
@@ -78,16 +89,20 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
   PayloadWriter shares;
   for (std::size_t place = 0; place < holders.size(); ++place) {
     const std::uint32_t holder = holders[place];
+    const HeldShares held{salted(of_self_mask[place]), salted(of_mask_key[place])};
+    const ShareCommitments commitments = commitments_to(self_.number, held);
+    write(shares, commitments);
     if (holder == self_.number) {
-      held_.emplace(holder, HeldShares{of_self_mask[place], of_mask_key[place]});
+      held_.emplace(holder, held);
       continue;
     }
     PayloadWriter plain;
-    write(plain, of_self_mask[place]);
-    write(plain, of_mask_key[place]);
+    write(plain, held.self_mask);
+    write(plain, held.mask_key);
     std::vector<std::byte> both = plain.take();
     std::array<std::byte, kSealedSharesBytes> sealed{};
-    sharing_key(self_, attempt_, self_.number, holder).seal(0, parties(self_.number, holder), both, sealed);
+    sharing_key(self_, attempt_, self_.number, holder)
+        .seal(0, bound_to(self_.number, holder, commitments), both, sealed);
     cleanse(both.data(), both.size());
     shares.bytes(sealed);
   }
@@ -103,17 +118,24 @@ void MaskingSilo::take_delivery(PayloadReader& delivery) {
   }
   for (const std::uint32_t neighbour : sharing_) {
     if (!graph_->are_neighbours(self_.number, neighbour)) continue;
+    const ShareCommitments commitments = read_commitments(delivery);
     const auto sealed = delivery.bytes(kSealedSharesBytes);
-    std::array<std::byte, 2 * kShareBytes> plain{};
+    std::array<std::byte, 2 * kSaltedShareBytes> plain{};
     if (!sharing_key(self_, attempt_, neighbour, self_.number)
-             .open(0, parties(neighbour, self_.number), sealed, plain)) {
+             .open(0, bound_to(neighbour, self_.number, commitments), sealed, plain)) {
       refuse(fmt::format("the shares from silo {} fail their authentication", neighbour));
     }
     PayloadReader reader(plain);
-    const Share of_self_mask = read_share(reader, self_.number);
-    const Share of_mask_key = read_share(reader, self_.number);
+    const SaltedShare of_self_mask = read_share(reader, self_.number);
+    const SaltedShare of_mask_key = read_share(reader, self_.number);
     cleanse(plain.data(), plain.size());
-    held_.emplace(neighbour, HeldShares{of_self_mask, of_mask_key});
+    const HeldShares held{of_self_mask, of_mask_key};
+    const ShareCommitments own = commitments_to(neighbour, held);
+    if (own.self_mask != commitments.self_mask || own.mask_key != commitments.mask_key) {
+      throw AggregationAborted(
+          fmt::format("silo {} gives this silo other shares than those that it has committed itself to", neighbour));
+    }
+    held_.emplace(neighbour, held);
     masks_.add(pair_mask_key(attempt_, self_.number, neighbour, mask_key_, neighbour_keys_.at(neighbour)),
                self_.number < neighbour ? MaskSign::kAdd : MaskSign::kSubtract);
   }
@@ -137,6 +159,7 @@ std::vector<std::byte> MaskingSilo::take_unmask(PayloadReader& unmask) {
   if (summed.size() < attempt_.threshold) {
     refuse(fmt::format("{} silos are summed, where {} must be", summed.size(), attempt_.threshold));
   }
+  present_ = summed;
   // One secret of each, and never another: `expect` lets this happen once.
   PayloadWriter reveal;
   for (const auto& [silo, shares] : held_) {

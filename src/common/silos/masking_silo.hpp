@@ -36,7 +36,8 @@ class MaskingSilo {
   /// signature does not verify.
   std::vector<std::byte> take_keys(PayloadReader& keys);
 
-  /// @throws AggregationAborted where U2 cannot be, or a neighbour's shares do not open.
+  /// @throws AggregationAborted where U2 cannot be, or a neighbour's shares do not open, or are not those that it has
+  /// committed itself to.
   void take_delivery(PayloadReader& delivery);
 
   /// words <- words + masks of the places from first_word on.
@@ -46,13 +47,17 @@ class MaskingSilo {
   /// among them.
   std::vector<std::byte> take_unmask(PayloadReader& unmask);
 
+  /// U1 after take_keys, U3 after take_unmask: who is there, by the coordinator's word.
+  const std::vector<std::uint32_t>& present() const { return present_; }
+
  private:
   enum class State { kNew, kAdvertised, kShared, kMasking, kRevealed };
   struct HeldShares {
-    Share self_mask;
-    Share mask_key;
+    SaltedShare self_mask;
+    SaltedShare mask_key;
   };
   void expect(State state, State next);
+  ShareCommitments commitments_to(std::uint32_t of, const HeldShares& held) const;
 
   const SiloSelf& self_;
   SumAttempt attempt_;
@@ -62,6 +67,7 @@ class MaskingSilo {
   std::optional<NeighbourGraph> graph_;
   std::map<std::uint32_t, PublicKey> neighbour_keys_;
   std::map<std::uint32_t, HeldShares> held_;
+  std::vector<std::uint32_t> present_;
   std::vector<std::uint32_t> sharing_;  // U2
   MaskStreams masks_;
 };

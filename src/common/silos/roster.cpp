@@ -9,10 +9,8 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "dpreduce/config/error.hpp"
-#include "dpreduce/silos/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {
@@ -71,12 +69,7 @@ Member member_of(const StatedMember& stated, const std::string& section, const s
 PublicKey Roster::digest() const {
   std::string text = fmt::format("dpreduce roster v1\ndim {}\nclasses {}\n", dim, classes);
   for (const Member& member : members) text += fmt::format("{} {}\n", member.name, to_hex(member.key));
-  PublicKey digest{};
-  unsigned int written = 0;
-  require_openssl(
-      EVP_Digest(text.data(), text.size(), openssl_bytes(digest.data()), &written, EVP_sha256(), nullptr) == 1,
-      "no SHA-256");
-  return digest;
+  return sha256(text);
 }
 
 Roster parse_roster(const std::string& text, const std::string& path) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@ namespace dpreduce {
 namespace {
 
 constexpr std::int64_t kExitCodes = 256;  // verdict = party * 256 + exit code
+constexpr std::size_t kShownOfKeys = 16;  // hex digits
+constexpr std::size_t kFirstShareAt = 8;  // of a reveal: behind whose it is, and which
 
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);
@@ -61,6 +64,25 @@ void SiloSession::connect() {
     if (silo != self_.number) self_.pair_secrets.emplace(silo, key.agree(other.key));
   }
   reader.end();
+  present_ = present;
+  if (entry_.log != nullptr) {
+    entry_.log->line(fmt::format("run {} of coordinator {}, silos {}", to_hex(run_).substr(0, kShownOfKeys),
+                                 to_hex(offer.identity).substr(0, kShownOfKeys), fmt::join(present, " ")));
+  }
+}
+
+// What a silo learns of the others: who is named to it no more.
+void SiloSession::note_present(const std::vector<std::uint32_t>& silos) {
+  std::vector<std::uint32_t> gone;
+  std::set_difference(present_.begin(), present_.end(), silos.begin(), silos.end(), std::back_inserter(gone));
+  if (gone.empty()) return;
+  present_ = silos;
+  if (entry_.log == nullptr) return;
+  for (const std::uint32_t silo : gone) {
+    const std::string& name = roster_.members[silo].name;
+    entry_.log->line(fmt::format("round {}: without silo {}{} from here on", round_, silo,
+                                 name.empty() ? "" : fmt::format(" ({})", name)));
+  }
 }
 
 void SiloSession::send(FrameKind kind, std::span<const std::byte> payload) {
@@ -159,15 +181,20 @@ void SiloSession::sum(std::span<const std::uint64_t> values) {
     switch (message.kind) {
       case FrameKind::kKeys:
         answer(FrameKind::kShares, masking->take_keys(reader));
+        note_present(masking->present());
         break;
       case FrameKind::kDelivery:
         masking->take_delivery(reader);
         send_pieces(*masking, attempt, values);
         break;
-      case FrameKind::kUnmask:
-        answer(FrameKind::kReveal, masking->take_unmask(reader));
+      case FrameKind::kUnmask: {
+        std::vector<std::byte> reveal = masking->take_unmask(reader);
+        if (++reveals_ == entry_.lie_at_reveal) reveal[kFirstShareAt] ^= std::byte{1};
+        answer(FrameKind::kReveal, reveal);
         has_revealed = true;
+        note_present(masking->present());
         break;
+      }
       case FrameKind::kDone:
         if (!has_revealed) throw AggregationAborted("the coordinator ends a sum before it can be made");
         return;

@@ -10,6 +10,7 @@
 #include "dpreduce/silos/channel.hpp"
 #include "dpreduce/silos/handshake.hpp"
 #include "dpreduce/silos/masking_silo.hpp"
+#include "dpreduce/silos/party_log.hpp"
 #include "dpreduce/silos/wire.hpp"
 
 namespace dpreduce {
@@ -20,13 +21,15 @@ struct SiloEntry {
   std::optional<Roster> roster;  ///< none: identities as they come
   Identity identity;
   std::chrono::milliseconds timeout{};  ///< a party that is silent for so long is lost
+  PartyLog* log = nullptr;              ///< of the party; outlives the session
+  std::uint32_t lie_at_reveal = 0;      ///< a fault on purpose: which "reveal" of a silo is false, from 1; 0: none
 };
 
 /// All throw AggregationAborted where the coordinator is gone or silent for kPatience timeouts, where a message is
 /// refused, and where the run goes on without this silo; PeerFailed where it has ended with an error of another's.
 class SiloSession {
  public:
-  static constexpr int kPatience = 30;
+  static constexpr int kPatience = 4;
 
   /// `wire` outlives the session.
   SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry);
@@ -48,6 +51,7 @@ class SiloSession {
   Message wait();
   void refuse_run_end(const Message& message);
   void send(FrameKind kind, std::span<const std::byte> payload);
+  void note_present(const std::vector<std::uint32_t>& silos);
   void send_pieces(MaskingSilo& masking, const SumAttempt& attempt, std::span<const std::uint64_t> values);
 
   Wire& wire_;
@@ -58,6 +62,8 @@ class SiloSession {
   std::uint64_t round_ = 0;
   std::optional<Channel> channel_;
   std::optional<std::int64_t> failed_;  // the verdict that the run has ended with
+  std::vector<std::uint32_t> present_;  // silos of the run, as far as this one has been told
+  std::uint32_t reveals_ = 0;
 };
 
 }  // namespace dpreduce

@@ -28,12 +28,13 @@ namespace {
 
 using Clock = WireClock;
 constexpr int kMessageTag = 1;
-constexpr int kEndTag = 2;   // the sender's party has ended
+constexpr int kEndTag = 2;   // the sender's party has ended: its exit code, a byte
 constexpr int kBeatTag = 3;  // the coordinator's postman is there
 constexpr auto kBeat = std::chrono::seconds(5);
 constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's postman is taken for lost
 constexpr auto kGrace = std::chrono::seconds(1);     // for a party to end when the coordinator has
 constexpr auto kFarewellTime = std::chrono::seconds(10);
+constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up
 // What waits for a party, and for all other postmen: then nothing more is taken in, until a peer that takes nothing for
 // kSilence is taken for lost.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;
@@ -51,6 +52,7 @@ class Postman {
     MPI_Comm_rank(job_, &rank_);
     MPI_Comm_size(job_, &size_);
     has_ended_.resize(static_cast<std::size_t>(size_), false);
+    has_failed_.resize(static_cast<std::size_t>(size_), false);
     const EnvelopeHeader greeting{static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(size_), 0};
     queue_bytes(&greeting, sizeof(greeting));
   }
@@ -77,6 +79,14 @@ class Postman {
         if (!party_must_end) party_must_end = now + kGrace;
         if (now > *party_must_end) ::kill(party_, SIGKILL);
       }
+      if (rank_ == 0 && is_party_there_ && all_have_failed()) {
+        if (!party_must_end) party_must_end = now + kLastChance;
+        if (now > *party_must_end && !is_given_up_) {
+          is_given_up_ = true;
+          std::fprintf(stderr, "dpreduce: the coordinator, rank 0 does not go on, and every silo has given it up\n");
+          ::kill(party_, SIGKILL);
+        }
+      }
       nap = moved ? 1 : std::min(2 * nap, kLongestNapMicroseconds);
       if (!moved) wait_a_moment(nap);
     }
@@ -98,6 +108,11 @@ class Postman {
     if (is_party_there_ || !come_.empty()) return false;
     if (!outgoing_.empty() && Clock::now() < ended_at_ + kFarewellTime) return false;
     return rank_ == 0 || coordinator_has_ended_;
+  }
+
+  // Then no sum can be made any more: a coordinator that is well finds that out by itself.
+  bool all_have_failed() const {
+    return size_ > 1 && std::find(has_failed_.begin() + 1, has_failed_.end(), false) == has_failed_.end();
   }
 
   void wait_a_moment(int microseconds) {
@@ -175,7 +190,8 @@ class Postman {
 
   void send_mark(int to, int tag) {
     MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Isend(nullptr, 0, MPI_BYTE, to, tag, job_, &request) == MPI_SUCCESS) MPI_Request_free(&request);
+    const int length = tag == kEndTag ? 1 : 0;
+    if (MPI_Isend(&end_mark_, length, MPI_BYTE, to, tag, job_, &request) == MPI_SUCCESS) MPI_Request_free(&request);
   }
 
   bool test_sends() {
@@ -225,6 +241,7 @@ class Postman {
       if (from == 0) heard = Clock::now();
       if (status.MPI_TAG == kEndTag) {
         has_ended_[static_cast<std::size_t>(from)] = true;
+        has_failed_[static_cast<std::size_t>(from)] = bytes.size() != 1 || bytes.front() != std::byte{0};
         tell_farewell(from);
         if (from == 0) coordinator_has_ended_ = true;
       } else if (status.MPI_TAG == kMessageTag && bytes.size() <= kLargestFrame && is_party_there_) {
@@ -259,6 +276,7 @@ class Postman {
     }
     if (!is_socket_closed_) return;
     is_party_there_ = false;
+    end_mark_ = static_cast<std::byte>(exit_code_);
     ended_at_ = Clock::now();
     come_.clear();
     for_party_.clear();
@@ -304,6 +322,9 @@ class Postman {
   std::size_t outgoing_bytes_ = 0;
   std::list<Outgoing> abandoned_;  // to lost peers: MPI may still read them
   std::vector<bool> has_ended_;    // peers whose party has
+  std::vector<bool> has_failed_;   // and with an error
+  std::byte end_mark_{0};
+  bool is_given_up_ = false;  // the coordinator's party, by all silos
   bool is_party_there_ = true;
   bool has_exited_ = false;
   bool is_socket_closed_ = false;

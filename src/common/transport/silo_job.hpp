@@ -15,11 +15,13 @@ namespace dpreduce {
 
 class SiloJob final : public Job {
  public:
-  /// Connects as rank `rank`. `wire` outlives the job. Throws as the sessions do.
+  /// Connects as rank `rank`. `wire` and the entry's log outlive the job. Throws as the sessions do.
   SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost);
 
   const SiloTerms& terms() const { return terms_; }
   bool has_roster() const { return has_roster_; }
+  /// This party's own; null: none.
+  PartyLog* log() const { return log_; }
   /// At the coordinator; null elsewhere.
   const CoordinatorSession* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
 
@@ -40,6 +42,7 @@ class SiloJob final : public Job {
  private:
   SiloTerms terms_;
   bool has_roster_;
+  PartyLog* log_;
   std::optional<CoordinatorSession> coordinator_;
   std::optional<SiloSession> silo_;
 };

@@ -9,6 +9,8 @@
 namespace dpreduce {
 namespace {
 
+using testing::AnyOf;
+using testing::Eq;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -21,6 +23,14 @@ SiloRunPlan plan_with(Fault fault) {
 
 constexpr FaultKind kAllKinds[] = {FaultKind::kKill,   FaultKind::kHang,    FaultKind::kCorrupt, FaultKind::kTruncate,
                                    FaultKind::kReplay, FaultKind::kReflect, FaultKind::kWrongKey};
+
+constexpr FrameKind kOfCoordinator[] = {FrameKind::kOffer,  FrameKind::kMembers, FrameKind::kVerdict,
+                                        FrameKind::kBegin,  FrameKind::kKeys,    FrameKind::kDelivery,
+                                        FrameKind::kUnmask, FrameKind::kDone,    FrameKind::kBroadcast};
+
+bool ends_the_run(FaultKind of_coordinator) {
+  return of_coordinator == FaultKind::kKill || of_coordinator == FaultKind::kHang;
+}
 
 class FaultsTest : public testing::TestWithParam<FaultKind> {};
 
@@ -48,10 +58,25 @@ TEST_P(FaultsTest, OfASiloLeaveTheSumOfTheOthers) {
 }
 
 TEST_P(FaultsTest, OfTheCoordinatorAreRefusedByTheSiloThatMeetsThem) {
-  if (GetParam() == FaultKind::kKill || GetParam() == FaultKind::kHang) GTEST_SKIP() << "the run is then over";
-  for (const FrameKind at :
-       {FrameKind::kOffer, FrameKind::kMembers, FrameKind::kVerdict, FrameKind::kBegin, FrameKind::kKeys,
-        FrameKind::kDelivery, FrameKind::kUnmask, FrameKind::kDone, FrameKind::kBroadcast}) {
+  if (ends_the_run(GetParam())) {
+    // Every silo notices: at once where the process is gone, else when it has waited long enough.
+    for (const FrameKind at : kOfCoordinator) {
+      SCOPED_TRACE(std::string(to_string(at)));
+      SiloRunPlan plan = plan_with({0, GetParam(), at, 3});
+      plan.timeout = std::chrono::milliseconds(100);
+      const auto began = WireClock::now();
+      const SiloRunResult result = run_silos(plan);
+      EXPECT_LT(WireClock::now() - began, SiloSession::kPatience * plan.timeout + std::chrono::seconds(5));
+      EXPECT_EQ(result.refusal, "the coordinator was killed");
+      EXPECT_EQ(result.silo_refusals.size(), 5U);
+      for (const auto& [silo, reason] : result.silo_refusals) {
+        EXPECT_THAT(reason, AnyOf(HasSubstr("the coordinator"), Eq("rank 0 failed"), Eq("failed elsewhere"))) << silo;
+      }
+      EXPECT_TRUE(sums_are_right(result, plan));
+    }
+    return;
+  }
+  for (const FrameKind at : kOfCoordinator) {
     SCOPED_TRACE(std::string(to_string(at)));
     const SiloRunPlan plan = plan_with({0, GetParam(), at, 3});
     const SiloRunResult result = run_silos(plan);
@@ -80,6 +105,25 @@ TEST(Faults, ASlowSiloIsLostOnlyPastTheTimeout) {
   EXPECT_THAT(result.lost[0].reason, HasSubstr("--silo-timeout 0.3 s"));
   EXPECT_THAT(result.silo_refusals[1], HasSubstr("the run goes on without silo 1"));
   EXPECT_TRUE(sums_are_right(result, plan));
+}
+
+TEST(Faults, ALieIsToldByTheSumThatIsMadeWithoutItAndByTheNameOfItsAuthor) {
+  for (const std::uint32_t liar : {1U, 2U, 5U}) {
+    SiloRunPlan plan{.terms = {5, 3, 0}, .rounds = 2};
+    plan.fault = Fault{liar, FaultKind::kLie, FrameKind::kReveal, 1};
+    const SiloRunResult result = run_silos(plan);
+    EXPECT_EQ(result.refusal, "");
+    ASSERT_EQ(result.sums.size(), 2U);
+    EXPECT_TRUE(sums_are_right(result, plan));
+    EXPECT_EQ(result.summed[0].size(), 5U);
+    EXPECT_EQ(result.summed[1].size(), 4U);
+    ASSERT_EQ(result.lost.size(), 1U);
+    EXPECT_EQ(result.lost[0].silo, liar);
+    EXPECT_THAT(result.lost[0].reason, HasSubstr("it reveals another share of a secret of silo 1"));
+  }
+  SiloRunPlan all{.terms = {3, 3, 0}};
+  all.fault = Fault{2, FaultKind::kLie, FrameKind::kReveal, 1};
+  EXPECT_THAT(run_silos(all).refusal, HasSubstr("lost: silo 2 (reveal: it reveals another share"));
 }
 
 TEST(Faults, PartsOfAStatisticAreNotSummed) {
@@ -119,9 +163,9 @@ TEST(FaultText, IsReadBack) {
 }
 
 TEST(FaultText, WrongFormsAreRefused) {
-  for (const char* text :
-       {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked", "1:slow@masked",
-        "1:slow=-1@masked", "1:kill=3@masked", "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
+  for (const char* text : {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked",
+                           "1:slow@masked", "1:slow=-1@masked", "1:kill=3@masked", "1:lie@masked", "0:lie@reveal",
+                           "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
     EXPECT_THROW(parse_fault(text), UsageError) << text;
   }
 }

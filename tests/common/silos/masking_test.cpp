@@ -8,6 +8,7 @@
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/silos/masking_coordinator.hpp"
 #include "dpreduce/silos/masking_silo.hpp"
+#include "dpreduce/silos/sealed_box.hpp"
 
 namespace dpreduce {
 namespace {
@@ -100,7 +101,7 @@ class MaskingTest : public testing::Test {
     while (reader.size_left() > 0) {
       const std::uint32_t silo = reader.u32();
       kinds[silo].push_back(reader.u32());
-      reader.bytes(kShareBytes);
+      reader.bytes(kSaltedShareBytes);
     }
     return kinds;
   }
@@ -179,20 +180,100 @@ TEST_F(MaskingTest, SharesThatWereChangedOnTheWayAreRefused) {
               HasSubstr("the shares from silo 4 fail their authentication"));
 }
 
-TEST_F(MaskingTest, AWrongShareIsFoundOut) {
+// Whichever byte of its share or salt it changes, of whichever secret: it is known, and the sum is made without it.
+TEST_F(MaskingTest, WhoRevealsAWrongShareIsKnownAndTheSumIsMadeByTheOthers) {
   up_to_masked({1, 2, 3, 4});
   for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) {
-    Bytes revealed = reveal(silo, {1, 2, 3, 4});
-    if (silo == 2) revealed[8] ^= std::byte{1};  // its share of silo 1's secret
-    give(revealed, [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
+    const Bytes revealed = reveal(silo, {1, 2, 3, 4});
+    if (silo != 2) {
+      give(revealed, [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
+      continue;
+    }
+    for (std::uint32_t of = 1; of <= kSilos; ++of) {
+      for (const std::size_t place : {std::size_t{0}, kShareBytes - 8, kShareBytes, kSaltedShareBytes - 1}) {
+        Bytes lie = revealed;
+        lie[(of - 1) * (8 + kSaltedShareBytes) + 8 + place] ^= std::byte{1};
+        EXPECT_THAT(refusal(lie, [&](PayloadReader& reader) { coordinator_->take_reveal(2, reader); }),
+                    HasSubstr("another share of a secret of silo " + std::to_string(of) + " than"));
+      }
+    }
+  }
+  ASSERT_TRUE(coordinator_->can_unmask());
+  std::vector<std::uint64_t> sum(attempt_.words, 0);
+  coordinator_->add_sum_to(sum);
+  EXPECT_EQ(sum, std::vector<std::uint64_t>(attempt_.words, 10));
+}
+
+TEST_F(MaskingTest, ASiloThatSharesOutAnotherSecretThanItAdvertisedIsNamed) {
+  advertise({1, 2, 3, 4});
+  SumAttempt same = attempt_;
+  MaskingSilo liar(selves_[3], same);  // with a self secret and a mask key that nobody knows of
+  liar.advertise();
+  for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) {
+    Bytes shares;
+    give(coordinator_->keys_for(silo), [&](PayloadReader& reader) {
+      shares = silo == 3 ? liar.take_keys(reader) : silos_.at(silo).take_keys(reader);
+    });
+    give(shares, [&](PayloadReader& reader) { coordinator_->take_shares(silo, reader); });
+  }
+  coordinator_->close_sharing();
+  deliver({1, 2, 4});
+  give(coordinator_->delivery_for(3), [&](PayloadReader& reader) { liar.take_delivery(reader); });
+  mask({1, 2, 4});
+  for (const std::uint32_t silo : {1U, 2U, 4U}) {
+    give(reveal(silo, {1, 2, 4}), [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
   }
   std::vector<std::uint64_t> sum(attempt_.words, 0);
   try {
     coordinator_->add_sum_to(sum);
     FAIL() << "a wrong sum";
   } catch (const AggregationAborted& error) {
-    EXPECT_THAT(error.what(), HasSubstr("a secret of silo 1"));
+    EXPECT_THAT(error.what(), HasSubstr("silo 3 has shared out another secret than it advertised"));
   }
+}
+
+// Commitments are bound to the shares that they come with: nobody on the way can exchange them.
+TEST_F(MaskingTest, CommitmentsThatWereChangedOnTheWayAreRefused) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  Bytes delivery = coordinator_->delivery_for(3);
+  delivery[delivery.size() - kSealedSharesBytes - 1] ^= std::byte{1};
+  EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(3).take_delivery(reader); }),
+              HasSubstr("the shares from silo 4 fail their authentication"));
+}
+
+// Silo 3 seals for silo 1 what it has not committed itself to, as no honest silo does.
+TEST_F(MaskingTest, SharesThatAreNotThoseCommittedToAreRefusedByTheirHolder) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  Bytes delivery = coordinator_->delivery_for(1);
+  const std::size_t entry = kShareCommitmentsBytes + kSealedSharesBytes;
+  const std::size_t at = delivery.size() - 2 * entry;  // of those from 2, 3 and 4
+  const Bytes commitments(delivery.begin() + static_cast<std::ptrdiff_t>(at),
+                          delivery.begin() + static_cast<std::ptrdiff_t>(at + kShareCommitmentsBytes));
+  const Bytes bound = PayloadWriter().u32(3).u32(1).bytes(commitments).take();
+  const Bytes other_shares(2 * kSaltedShareBytes);
+  SealingKey(derive_key(selves_[3].pair_secrets.at(1), attempt_.context("shares", 3, 1)))
+      .seal(0, bound, other_shares, std::span(delivery).subspan(at + kShareCommitmentsBytes, kSealedSharesBytes));
+  EXPECT_THAT(refusal(delivery, [&](PayloadReader& reader) { silos_.at(1).take_delivery(reader); }),
+              HasSubstr("silo 3 gives this silo other shares than those that it has committed itself to"));
+}
+
+TEST_F(MaskingTest, EveryShareHasACommitmentOfItsOwn) {
+  const SaltedShare share{{2, {1, 2, 3, 4, 5}}, {}};
+  const auto commitment = share_commitment(attempt_, SecretKind::kSelfMask, 1, share);
+  EXPECT_EQ(commitment, share_commitment(attempt_, SecretKind::kSelfMask, 1, share));
+  EXPECT_NE(commitment, share_commitment(attempt_, SecretKind::kMaskKey, 1, share));
+  EXPECT_NE(commitment, share_commitment(attempt_, SecretKind::kSelfMask, 3, share));
+  SaltedShare other = share;
+  other.share.holder = 3;
+  EXPECT_NE(commitment, share_commitment(attempt_, SecretKind::kSelfMask, 1, other));
+  other = share;
+  other.salt[31] = std::byte{1};
+  EXPECT_NE(commitment, share_commitment(attempt_, SecretKind::kSelfMask, 1, other));
+  other = share;
+  other.share.values[4] = 6;
+  EXPECT_NE(commitment, share_commitment(attempt_, SecretKind::kSelfMask, 1, other));
 }
 
 TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {

@@ -84,7 +84,7 @@ inline std::uint64_t addend(std::uint32_t silo, std::size_t round, std::size_t p
 }
 
 inline SiloEntry simulated_entry(const SiloRunPlan& plan) {
-  return {plan.terms, std::nullopt, Identity::generate(), plan.timeout};
+  return {.terms = plan.terms, .roster = std::nullopt, .identity = Identity::generate(), .timeout = plan.timeout};
 }
 
 /// One thread a party. Each round is an agreement, a sum and a broadcast.
@@ -96,10 +96,12 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
   std::mutex hang_mutex;
   std::condition_variable run_ends;
   bool has_ended = false;
+  std::uint32_t silos_ended = 0;
+  // A silo hangs until the coordinator has ended, a coordinator until all silos have.
   const SelfHarm harm{[] { throw Killed(); },
                       [&] {
                         std::unique_lock lock(hang_mutex);
-                        run_ends.wait(lock, [&] { return has_ended; });
+                        run_ends.wait(lock, [&] { return has_ended || silos_ended == plan.terms.silos; });
                         throw Killed();
                       }};
   const auto wire_of = [&](MemoryWire& wire, std::uint32_t party) -> std::unique_ptr<Wire> {
@@ -114,7 +116,9 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
       MemoryWire plain(office, silo);
       const std::unique_ptr<Wire> faulty = wire_of(plain, silo);
       try {
-        SiloSession session(faulty ? *faulty : plain, silo, simulated_entry(plan));
+        SiloEntry entry = simulated_entry(plan);
+        if (faulty && plan.fault->kind == FaultKind::kLie) entry.lie_at_reveal = plan.fault->number;
+        SiloSession session(faulty ? *faulty : plain, silo, std::move(entry));
         session.connect();
         std::vector<std::uint64_t> values(plan.words);
         for (std::size_t round = 0; round < plan.rounds; ++round) {
@@ -131,6 +135,9 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
         result.silo_refusals[silo] = error.what();
       }
       office.post(0, {silo, {}, true});
+      const std::lock_guard lock(hang_mutex);
+      ++silos_ended;
+      run_ends.notify_all();
     });
   }
   {

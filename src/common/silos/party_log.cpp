@@ -1,0 +1,67 @@
+#include "dpreduce/silos/party_log.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr unsigned kOwnerOnly = 0600;
+constexpr std::size_t kLongestLine = 2000;
+
+std::string time_of_day() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const std::time_t seconds = milliseconds / 1000;
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  return fmt::format("{}.{:03}Z", std::string_view(text.data(), length), milliseconds % 1000);
+}
+
+}  // namespace
+
+PartyLog::PartyLog(const std::string& path) {
+  if (path.empty()) return;
+  file_ = std::make_unique<FileDescriptor>(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwnerOnly));
+  if (file_->get() < 0) throw BadInput(fmt::format("--log {}: cannot be written: {}", path, std::strerror(errno)));
+}
+
+void PartyLog::line(std::string_view text) {
+  if (!file_) return;
+  std::string whole = fmt::format("{} {}", time_of_day(), text.substr(0, kLongestLine));
+  for (char& character : whole) {
+    if (static_cast<unsigned char>(character) < ' ' || character == '\x7f') character = '?';
+  }
+  whole += '\n';
+  [[maybe_unused]] const ssize_t written = ::write(file_->get(), whole.data(), whole.size());
+}
+
+void PartyLog::end_phase(std::string_view name, double seconds) {
+  line(fmt::format("phase {}: {:.3f} s, {} bytes sent, {} received", name, seconds, std::exchange(sent_, 0),
+                   std::exchange(received_, 0)));
+}
+
+void LoggedWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
+  log_.sent_ += bytes.size();
+  wire_.send(to, std::move(bytes));
+}
+
+std::optional<Letter> LoggedWire::receive(WireClock::time_point until) {
+  std::optional<Letter> letter = wire_.receive(until);
+  if (letter) log_.received_ += letter->bytes.size();
+  return letter;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,160 @@
+// Masked sums are plain sums: the model of a run among silos has the bytes of that of one process with all rows,
+// whatever the method, however many silos there are, and however the rows are spread over them.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kDim = 8;
+
+// Every row of the table of methods (docs/methods.md) that has a place among silos. PUBLIC stands for public rows.
+const std::vector<std::string> kMethods{"auto --rounds 2",
+                                        "auto --rounds 2 --objective balanced",
+                                        "auto --rounds 2 --objective balanced --imbalance-ratio 10 --public-x PUBLIC",
+                                        "mean",
+                                        "mean --metric euclidean --center dp",
+                                        "mean --pool 2 --center public --public-x PUBLIC",
+                                        "mean --select 4",
+                                        "public --public-x PUBLIC",
+                                        "public --top-k 2 --public-x PUBLIC",
+                                        "public --d-min 0.5 --d-max 1.5 --public-x PUBLIC",
+                                        "prototypes --auto --public-x PUBLIC",
+                                        "prototypes --auto --expected-rows 1000000 --public-x PUBLIC",
+                                        "coinpress",
+                                        "ls --shared-gram",
+                                        "ls --shared-gram --center dp --pca 4",
+                                        "ls --shared-gram --choose",
+                                        "ls",
+                                        "fc --rounds 2",
+                                        "fc --rounds 2 --warm-start --select 4",
+                                        "fisher",
+                                        "gd --rounds 2",
+                                        "gd --rounds 2 --pca 4 --public-x PUBLIC",
+                                        "global-adapt --rounds 2",
+                                        "adam --rounds 2",
+                                        "newton --rounds 2"};
+
+class SiloSumsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    data_ = std::make_unique<TemporaryFolder>();
+    const TrainingRows all = make_rows({90, 60, 50}, kDim);
+    write_npy(all, *data_ / "x.npy", *data_ / "y.npy");
+    write_npy(make_rows({20, 20, 20}, kDim), *data_ / "public.npy", *data_ / "public_y.npy");
+    for (const std::size_t silos : {2, 3, 5, 8, 33}) {
+      const std::string folder = *data_ / std::to_string(silos);
+      std::filesystem::create_directory(folder);
+      // The later a silo comes the more rows it has; the first of 33 has two.
+      std::size_t first = 0;
+      for (std::size_t silo = 1; silo <= silos; ++silo) {
+        const double share = std::pow(static_cast<double>(silo) / static_cast<double>(silos), 1.3);
+        const auto end = static_cast<std::size_t>(share * static_cast<double>(all.rows()));
+        write_npy(all.part(first, end - first), fmt::format("{}/x{}.npy", folder, silo),
+                  fmt::format("{}/y{}.npy", folder, silo));
+        first = end;
+      }
+    }
+  }
+  static void TearDownTestSuite() {
+    data_.reset();
+    plain_models_.clear();
+  }
+
+  static std::string options_of(std::string method) {
+    for (std::size_t at = method.find("PUBLIC"); at != std::string::npos; at = method.find("PUBLIC")) {
+      method.replace(at, 6, *data_ / "public.npy");
+    }
+    return fmt::format("fit --classes {} --epsilon 4 --delta 1e-5 --seed 7 --method {}", kClasses, method);
+  }
+
+  static const std::string& plain_model(const std::string& method) {
+    std::string& model = plain_models_[method];
+    if (!model.empty()) return model;
+    const TemporaryFolder folder;
+    const ProgramRun run =
+        run_program(words(options_of(method) + " --train-x " + (*data_ / "x.npy") + " --train-y " + (*data_ / "y.npy")),
+                    {.folder = folder.path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    model = read_bytes(folder / "model.safetensors");
+    return model;
+  }
+
+  static void expect_the_same(const std::string& method, std::size_t silos) {
+    SCOPED_TRACE(fmt::format("{}, {} silos", method, silos));
+    const TemporaryFolder folder;
+    const std::string files = *data_ / fmt::format("{}/{{}}{{{{rank}}}}.npy", silos);
+    const ProgramRun run = run_program(
+        words(options_of(method) + " --secure-aggregation --silo-timeout 120 --train-x " +
+              fmt::format(fmt::runtime(files), "x") + " --train-y " + fmt::format(fmt::runtime(files), "y")),
+        {.folder = folder.path(), .ranks = static_cast<int>(silos) + 1, .timeout_seconds = 300.0});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_TRUE(read_bytes(folder / "model.safetensors") == plain_model(method)) << "other bytes";
+  }
+
+  static std::unique_ptr<TemporaryFolder> data_;
+  static std::map<std::string, std::string> plain_models_;
+};
+
+std::unique_ptr<TemporaryFolder> SiloSumsTest::data_;
+std::map<std::string, std::string> SiloSumsTest::plain_models_;
+
+// What --help knows as a method is checked here, or refused among silos.
+TEST_F(SiloSumsTest, NoMethodIsLeftOut) {
+  const std::string help = run_program({"fit", "--help"}, {.folder = data_->path()}).out;
+  const std::string option = "\n  --method ";
+  const std::size_t begin = help.find(option) + option.size();
+  std::string spellings = help.substr(begin, help.find('=', begin) - begin);
+  std::size_t known = 0;
+  for (std::size_t end = 0; !spellings.empty(); spellings.erase(0, end == std::string::npos ? end : end + 1)) {
+    end = spellings.find('|');
+    const std::string method = spellings.substr(0, end);
+    ++known;
+    const bool is_here = std::any_of(kMethods.begin(), kMethods.end(), [&](const std::string& here) {
+      return here == method || here.starts_with(method + " ");
+    });
+    EXPECT_TRUE(is_here || method == "fedavg") << method;
+  }
+  EXPECT_GE(known, 13U) << help;
+}
+
+#ifdef DPREDUCE_EVERY_NUMBER_OF_SILOS
+
+class EveryNumberOfSilosTest : public SiloSumsTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(EveryNumberOfSilosTest, GivesTheBytesOfThePlainRun) {
+  for (const std::size_t silos : {2, 3, 5, 8, 33}) expect_the_same(GetParam(), silos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, EveryNumberOfSilosTest, testing::ValuesIn(kMethods));
+
+#else
+
+// Of each method one row here. All rows, for 2, 3, 5, 8 and 33 silos, take minutes: the long tests.
+TEST_F(SiloSumsTest, EveryMethodGivesTheBytesOfThePlainRun) {
+  std::string last;
+  for (const std::string& method : kMethods) {
+    const std::string name = method.substr(0, method.find(' '));
+    if (name != last || method == "ls") expect_the_same(method, 3);
+    last = name;
+  }
+}
+
+TEST_F(SiloSumsTest, EveryNumberOfSilosGivesTheBytesOfThePlainRun) {
+  for (const std::size_t silos : {2, 5, 8, 33}) expect_the_same("ls --shared-gram", silos);
+}
+
+#endif
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,82 @@
+#include "dpreduce/silos/party_log.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "memory_wire.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+class PartyLogTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+  std::vector<std::string> lines() const {
+    std::ifstream file(path_);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(file, line);) all.push_back(line);
+    return all;
+  }
+  std::string path_ = std::filesystem::temp_directory_path() / ("dpreduce_party_log." + std::to_string(getpid()));
+};
+
+TEST_F(PartyLogTest, EachLineIsThereAsSoonAsItIsMadeAndHasItsTime) {
+  PartyLog log(path_);
+  log.line("one");
+  ASSERT_EQ(lines().size(), 1U);
+  EXPECT_THAT(lines()[0], MatchesRegex("20[0-9-]+T[0-9:]+\\.[0-9][0-9][0-9]Z one"));
+  PartyLog(path_).line("of another run");
+  log.line("two\nlines\x7f");
+  ASSERT_EQ(lines().size(), 3U);
+  EXPECT_THAT(lines()[1], HasSubstr("of another run"));
+  EXPECT_THAT(lines()[2], HasSubstr("two?lines?"));
+}
+
+TEST_F(PartyLogTest, IsItsOwnersAlone) {
+  PartyLog(path_).line("one");
+  EXPECT_EQ(std::filesystem::status(path_).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST_F(PartyLogTest, PhasesTellTheBytesSinceTheOneBefore) {
+  PartyLog log(path_);
+  PostOffice office(2);
+  MemoryWire plain(office, 0);
+  LoggedWire wire(plain, log);
+  wire.send(1, std::vector<std::byte>(7));
+  wire.send(1, std::vector<std::byte>(5));
+  office.post(0, {1, std::vector<std::byte>(3), false});
+  EXPECT_EQ(wire.receive(WireClock::now())->bytes.size(), 3U);
+  EXPECT_FALSE(wire.receive(WireClock::now()).has_value());
+  log.end_phase("open", 1.5);
+  log.end_phase("sums", 0.25);
+  EXPECT_THAT(lines()[0], HasSubstr("phase open: 1.500 s, 12 bytes sent, 3 received"));
+  EXPECT_THAT(lines()[1], HasSubstr("phase sums: 0.250 s, 0 bytes sent, 0 received"));
+}
+
+TEST_F(PartyLogTest, WithoutAPathThereIsNone) {
+  PartyLog("").line("one");
+  PartyLog none;
+  none.line("one");
+  none.end_phase("open", 1.0);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(PartyLogTest, WhatCannotBeWrittenIsNamed) {
+  try {
+    PartyLog log("/nonexistent/a.log");
+    FAIL();
+  } catch (const BadInput& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--log /nonexistent/a.log: cannot be written: No such file"));
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
