@@ -1,8 +1,8 @@
 // How a run begins: keys of the run, signed by identities.
 //
-//     offer    coordinator -> silo   run, terms, digests of options and roster, its identity, its key of the run;
-//     signed hello    silo -> coordinator   its identity, its key of the run; signed together with the offer members
-//     coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
+//     offer    coordinator -> silo   run, terms, digests of options and roster, identity, key of the run; signed
+//     hello    silo -> coordinator   identity, key of the run; signed together with the offer
+//     members  coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
 //
 // Offer and hello have a fixed length and are used only after their signature has been verified. With a roster an
 // identity must be the one that stands there. Without one every identity is taken as it comes: parties are then only
