@@ -110,9 +110,11 @@ void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand
                        const Operand& b, const Range& range_b, ProductPart part, const Int64View& c) {
   const std::size_t depth = a.depth();
   const bool one_operand = part == ProductPart::kUpperTriangle;
-  PackedPanels packed_a(micro, range_a.size(), depth);
+  thread_local PackingMemory memory_a;
+  thread_local PackingMemory memory_b;
+  PackedPanels packed_a(micro, range_a.size(), depth, memory_a);
   std::optional<PackedPanels> other;
-  if (!one_operand) other.emplace(micro, range_b.size(), depth);
+  if (!one_operand) other.emplace(micro, range_b.size(), depth, memory_b);
   PackedPanels& packed_b = one_operand ? packed_a : *other;
 
   const BlockProduct product(micro, packed_a, packed_b, part, c);

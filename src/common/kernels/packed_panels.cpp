@@ -86,19 +86,6 @@ void pack_columns(const Int16View& view, std::size_t first_row, std::size_t coun
   }
 }
 
-// Room for `bytes`, in huge pages where the system lends some: a block is written once and read many times, and its
-// 4 KiB pages cost a product with 1024 columns one part in 15.
-std::int16_t* allocate(std::size_t bytes) {
-  constexpr std::size_t kLine = 64;
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  const std::size_t page = bytes < kHugePage ? kLine : kHugePage;
-  const std::size_t whole = (bytes + page - 1) / page * page;
-  void* memory = std::aligned_alloc(page, whole);
-  if (memory == nullptr) throw std::bad_alloc();
-  if (page == kHugePage) madvise(memory, whole, MADV_HUGEPAGE);  // advice: it may be refused
-  return static_cast<std::int16_t*>(memory);
-}
-
 // Names the value that no bound covers.
 void reject_first(const Operand& operand, const Range& depth, const Range& columns) {
   for (std::size_t k = depth.begin; k < depth.end; ++k) {
@@ -122,7 +109,22 @@ std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
   return panels;
 }
 
-PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth)
+std::int16_t* PackingMemory::room(std::size_t bytes) {
+  if (bytes <= bytes_) return values_.get();
+  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const std::size_t page = bytes < kHugePage ? kLine : kHugePage;
+  const std::size_t whole = (bytes + page - 1) / page * page;
+  values_.reset();  // before there is another, so that there are never two
+  bytes_ = 0;
+  values_.reset(static_cast<std::int16_t*>(std::aligned_alloc(page, whole)));
+  if (!values_) throw std::bad_alloc();
+  if (page == kHugePage) madvise(values_.get(), whole, MADV_HUGEPAGE);  // advice: it may be refused
+  bytes_ = whole;
+  return values_.get();
+}
+
+PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth, PackingMemory& memory)
     : columns_(columns),
       lanes_(micro.lanes),
       measure_(micro.measure),
@@ -132,7 +134,7 @@ PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::s
       energies_(panels_.size() * max_stripes_) {
   const std::size_t padded_columns = (columns + lanes_ - 1) / lanes_ * lanes_;
   const std::size_t bytes = 2 * max_pairs_ * padded_columns * sizeof(std::int16_t);
-  values_.reset(allocate(bytes));
+  values_ = memory.room(bytes);
 }
 
 void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column, std::size_t first_k, std::size_t depth,

@@ -26,10 +26,27 @@ struct Panel {
 /// ceil(columns / lanes) vectors in the fewest panels of at most 3 vectors, as even as can be (4 = 2 + 2).
 std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes);
 
+/// Memory of packed blocks, kept from one product to the next: given back and asked for each time, its pages cost a
+/// product with 1024 columns one part in 15. Huge pages where the system lends some.
+class PackingMemory {
+ public:
+  /// At least `bytes`, aligned to 64; what it held before is lost. Throws std::bad_alloc.
+  std::int16_t* room(std::size_t bytes);
+
+ private:
+  struct Free {
+    void operator()(std::int16_t* values) const { std::free(values); }
+  };
+
+  std::unique_ptr<std::int16_t[], Free> values_;
+  std::size_t bytes_ = 0;
+};
+
 class PackedPanels {
  public:
-  /// Room for `columns` columns and min(depth, 2 kBlockPairs) rows. Memory: 2 bytes a padded value.
-  PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth);
+  /// Room for `columns` columns and min(depth, 2 kBlockPairs) rows, in `memory`, which outlives it and serves nobody
+  /// else meanwhile. Memory: 2 bytes a padded value.
+  PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth, PackingMemory& memory);
 
   std::span<const Panel> panels() const { return panels_; }
   std::size_t columns() const { return columns_; }
@@ -55,11 +72,7 @@ class PackedPanels {
   }
 
  private:
-  struct Free {
-    void operator()(std::int16_t* values) const { std::free(values); }
-  };
-
-  std::int16_t* panel_begin(const Panel& panel) const { return values_.get() + 2 * panel.first_column * max_pairs_; }
+  std::int16_t* panel_begin(const Panel& panel) const { return values_ + 2 * panel.first_column * max_pairs_; }
 
   std::size_t columns_;
   std::size_t lanes_;
@@ -68,7 +81,7 @@ class PackedPanels {
   std::size_t max_stripes_;
   std::vector<Panel> panels_;
   std::vector<std::uint32_t> energies_;
-  std::unique_ptr<std::int16_t[], Free> values_;
+  std::int16_t* values_ = nullptr;
 };
 
 }  // namespace dpreduce

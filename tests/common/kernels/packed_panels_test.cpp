@@ -52,13 +52,26 @@ TEST(SplitIntoPanels, FourVectorsAreTwoAndTwo) {
   EXPECT_EQ(panels[1].vectors, 2U);
 }
 
+TEST(PackingMemory, IsKeptUntilMoreIsNeeded) {
+  PackingMemory memory;
+  std::int16_t* const small = memory.room(1000);
+  EXPECT_EQ(memory.room(900), small);
+  for (const std::size_t bytes : {std::size_t{5000}, std::size_t{2} << 20, (std::size_t{2} << 20) + 1}) {
+    std::int16_t* const room = memory.room(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(room) % 64, 0U);
+    room[bytes / 2 - 1] = 7;
+    EXPECT_EQ(memory.room(1000), room);
+  }
+}
+
 TEST(PackedPanels, HoldEveryPairAndPadByZeros) {
   for (const MicroKernel& micro : micro_kernels()) {
     for (const std::size_t depth : {1, 2, 15, 16, 17, 40}) {
       for (const std::size_t columns : {1, 7, 16, 50, 63}) {
         const TestMatrix tall = random_matrix(depth + 5, columns + 2, 1, depth + columns);
         const Operand operand{tall.view(), SummedOver::kRows};
-        PackedPanels packed(micro, columns, depth);
+        PackingMemory memory;
+        PackedPanels packed(micro, columns, depth, memory);
         pack_all(packed, operand, 2, 5, depth);
         for (const Panel& panel : packed.panels()) {
           for (std::size_t k = 0; k < 2 * PackedPanels::pairs(depth); ++k) {
@@ -79,8 +92,10 @@ TEST(PackedPanels, AreTheSameForATransposedMatrixSummedAlongItsRows) {
     const TestMatrix tall = random_matrix(39, 53, 0, 4);
     const TestMatrix wide(53, 39, 3,
                           [&](std::size_t row, std::size_t column) { return tall.values[column * 53 + row]; });
-    PackedPanels by_rows(micro, 53, 37);
-    PackedPanels by_columns(micro, 53, 37);
+    PackingMemory of_rows;
+    PackingMemory of_columns;
+    PackedPanels by_rows(micro, 53, 37, of_rows);
+    PackedPanels by_columns(micro, 53, 37, of_columns);
     pack_all(by_rows, {tall.view(), SummedOver::kRows}, 0, 2, 37);
     pack_all(by_columns, {wide.view(), SummedOver::kColumns}, 0, 2, 37);
     for (std::size_t index = 0; index < by_rows.panels().size(); ++index) {
@@ -96,7 +111,8 @@ TEST(PackedPanels, EnergiesAreTheLargestOfTheColumns) {
   for (const MicroKernel& micro : micro_kernels()) {
     for (const int limit : {32767, 100}) {
       const TestMatrix a = random_matrix(45, 70, 0, 6, limit);
-      PackedPanels packed(micro, 70, 45);
+      PackingMemory memory;
+      PackedPanels packed(micro, 70, 45, memory);
       pack_all(packed, {a.view(), SummedOver::kRows}, 0, 0, 45);
       for (std::size_t index = 0; index < packed.panels().size(); ++index) {
         const Panel& panel = packed.panels()[index];
@@ -121,7 +137,8 @@ TEST(PackedPanels, TheLowestInt16IsRejected) {
   for (const MicroKernel& micro : micro_kernels()) {
     TestMatrix a = random_matrix(17, 20, 0, 8);
     a.values[16 * 20 + 19] = std::numeric_limits<std::int16_t>::min();
-    PackedPanels packed(micro, 20, 17);
+    PackingMemory memory;
+    PackedPanels packed(micro, 20, 17, memory);
     EXPECT_NO_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 17, 0));
     EXPECT_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 17, 1), UsageError);
   }
