@@ -2,6 +2,7 @@
 """One-shot sums over silos against federated averaging. launch/simulate-silos starts this; its head says what is told."""
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ METHODS = {  # name: options of `dpreduce fit`
     "fedavg": "--method fedavg --center dp",
 }
 DEPENDS_ON_PARTITION = {"fedavg"}
+SEGMENT = 1460  # bytes of a packet that are ours
 REFUSED = 5  # the exit code of a run that too few silos were left for
 
 
@@ -146,10 +148,21 @@ class Federation:
             gradients = sum(1 for label in labels if label.startswith("gradient"))
             rounds += gradients // report["local_steps"] - gradients
         a = self.arguments
-        network = rounds * a.round_trip / 1e3 + 8 * bytes_per_silo / (a.bandwidth * 1e6)
+        network = rounds * a.round_trip / 1e3 + 8 * bytes_per_silo / line_rate(a)
         phases = {name: seconds for name, seconds in report["timings"].items() if name not in ("open", "write", "test")}
         return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, network, phases,
                    self.model(method, lost), lost)
+
+
+def line_rate(arguments):
+    """Bits a second of a silo's line: its bandwidth, or what TCP makes of it where packets get lost.
+
+    min(bandwidth, sqrt(3/2) MSS / (round trip sqrt(loss)))   MSS 1460 bytes; Mathis et al. 1997, equation 3
+    """
+    bandwidth = arguments.bandwidth * 1e6
+    if arguments.loss == 0:
+        return bandwidth
+    return min(bandwidth, math.sqrt(1.5 / (arguments.loss / 100)) * 8 * SEGMENT / (arguments.round_trip / 1e3))
 
 
 def accuracy_text(row):
@@ -157,7 +170,8 @@ def accuracy_text(row):
 
 
 def table(rows, arguments):
-    network = f"network, s ({arguments.round_trip:g} ms, {arguments.bandwidth:g} Mbit/s)"
+    lost = f", {arguments.loss:g} % lost" if arguments.loss else ""
+    network = f"network, s ({arguments.round_trip:g} ms, {arguments.bandwidth:g} Mbit/s{lost})"
     head = ["partition", "method", "accuracy", "model", "rounds", "MB a silo", network, "seconds by phase"]
     if arguments.secure:
         head.append("lost")
@@ -174,6 +188,13 @@ def table(rows, arguments):
 def positive(text):
     number = float(text)
     if not 0 < number < float("inf"):
+        raise ValueError
+    return number
+
+
+def percentage(text):
+    number = float(text)
+    if not 0 <= number < 100:
         raise ValueError
     return number
 
@@ -199,6 +220,7 @@ def parse():
     parser.add_argument("--local-steps", type=count, default=5)
     parser.add_argument("--round-trip", type=positive, default=40.0)
     parser.add_argument("--bandwidth", type=positive, default=100.0)
+    parser.add_argument("--loss", type=percentage, default=0.0)
     parser.add_argument("--secure", action="store_true")
     parser.add_argument("--threshold", type=count)
     parser.add_argument("--noise", choices=("central", "distributed"), default="central")

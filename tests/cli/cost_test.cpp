@@ -1,6 +1,7 @@
 // What a run costs: told before it, by --dry-run, and measured by bench; and the launchers around them.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -166,6 +167,7 @@ TEST_F(LauncherTest, WrongWordsAreUsageErrors) {
                                   "launch/simulate-silos absent 3",
                                   "launch/simulate-silos . 3 --silos 0",
                                   "launch/simulate-silos . 3 --partition fair",
+                                  "launch/simulate-silos . 3 --loss 100",
                                   "launch/simulate-silos . 3 --threshold 2",
                                   "launch/simulate-silos . 3 --secure --method fedavg",
                                   "launch/scale-imagenet --rows 10",
@@ -221,11 +223,14 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
 TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);
   const std::string words = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
-  const ScriptRun whole = script(words + "--out whole");
+  const ScriptRun whole = script(words + "--round-trip 100 --bandwidth 1000 --loss 1 --out whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.out;
   const auto rows = lines_of(read_bytes(folder_ / "whole/silos.md"));
   EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*\\| - \\|"));
-  EXPECT_GT(json::parse(read_bytes(folder_ / "whole/silos.json"))[0]["bytes_per_silo"], 8 * (45 + 24));
+  const json counted = json::parse(read_bytes(folder_ / "whole/silos.json"))[0];
+  EXPECT_GT(counted["bytes_per_silo"], 8 * (45 + 24));
+  const double rate = std::sqrt(1.5 / 0.01) * 1460 / 0.1;  // bytes a second, less than the line has
+  EXPECT_NEAR(counted["network_seconds"].get<double>(), 2 * 0.1 + counted["bytes_per_silo"].get<double>() / rate, 1e-6);
 
   const ScriptRun lost = script(words + "--threshold 2 --fault 2:kill@masked --noise distributed --out lost");
   ASSERT_EQ(lost.exit_code, 0) << lost.out;
