@@ -1,10 +1,12 @@
 """Tables of balanced and minority accuracy from the JSON of `dpreduce sweep`, and a data set's split for it.
 
     imbalance_table.py split DATA OUT PUBLIC    first rows of DATA/train_x.npy to OUT, the last PUBLIC to OUT/public_x.npy
+    imbalance_table.py rows FILE.npy            how many rows the file's header tells; needs no NumPy
     imbalance_table.py print SWEEP.json         medians over seeds, as Markdown
     imbalance_table.py write SWEEP.json FILE WHAT    the same, in the place of @TABLES@ in bench/accuracy/imbalance.md; WHAT rows
 """
 
+import ast
 import json
 import os
 import statistics
@@ -23,6 +25,19 @@ def split(data, out, public_rows):
     numpy.save(os.path.join(out, "train_x.npy"), features[:private_rows])
     numpy.save(os.path.join(out, "train_y.npy"), labels[:private_rows])
     numpy.save(os.path.join(out, "public_x.npy"), features[private_rows:])
+
+
+def rows(path):
+    """The first dimension of an .npy file (NumPy's format, versions 1 to 3)."""
+    try:
+        with open(path, "rb") as file:
+            magic, version = file.read(6), file.read(2)
+            if magic != b"\x93NUMPY":
+                raise ValueError("no .npy file")
+            length = int.from_bytes(file.read(2 if version[0] == 1 else 4), "little")
+            return ast.literal_eval(file.read(length).decode("utf-8"))["shape"][0]
+    except (OSError, ValueError, SyntaxError, LookupError) as error:
+        sys.exit(f"launch/imbalance: {path}: {error}")
 
 
 def median(runs, key):
@@ -72,6 +87,8 @@ def write(sweep, path, what):
 def main(words):
     if len(words) == 4 and words[0] == "split":
         split(*words[1:])
+    elif len(words) == 2 and words[0] == "rows":
+        print(rows(words[1]))
     elif len(words) == 2 and words[0] == "print":
         print(tables(load(words[1])))
     elif len(words) == 4 and words[0] == "write":
