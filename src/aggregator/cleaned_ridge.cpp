@@ -8,6 +8,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "dpreduce/aggregator/exact_ridge.hpp"
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/config/error.hpp"
 
@@ -102,22 +103,13 @@ double squared_distance(std::span<const double> shorter, std::span<const double>
   return sum;
 }
 
-void solve_exactly(std::span<double> matrix, double ridge, std::span<double> x) {
-  const std::size_t dim = x.size();
-  for (std::size_t i = 0; i < dim; ++i) matrix[i * dim + i] += ridge;
-  const auto order = static_cast<lapack_int>(dim);
-  if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', order, 1, matrix.data(), order, x.data(), order) != 0) {
-    throw std::runtime_error("a Gram matrix with its ridge is not positive definite; give a larger --lambda");
-  }
-}
-
 }  // namespace
 
 void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, std::span<double> x) {
   const std::size_t dim = x.size();
   DPREDUCE_ASSERT(matrix.size() == dim * dim && ridge > 0.0 && noise_radius >= 0.0);
   use_one_blas_thread();
-  if (noise_radius == 0.0) return solve_exactly(matrix, ridge, x);
+  if (noise_radius == 0.0) return solve_exact_ridge(matrix, ridge, x);
   if (std::all_of(x.begin(), x.end(), [](double entry) { return entry == 0.0; })) return;
 
   const auto f = [&](double eigenvalue) { return 1.0 / (shrunk_eigenvalue(eigenvalue, noise_radius) + ridge); };

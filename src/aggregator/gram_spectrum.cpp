@@ -28,17 +28,25 @@ void use_one_blas_thread() {
   openblas_set_num_threads(1);
 }
 
-GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
-    : eigenvalues_(lattice.dim), eigenvectors_(lattice.dim * lattice.dim) {
+std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
   const std::size_t dim = lattice.dim;
   DPREDUCE_ASSERT(gram.values().size() == triangle_elements(dim));
   const double unit = lattice.scale() * lattice.scale();
+  std::vector<double> matrix(dim * dim);
   for (std::size_t i = 0; i < dim; ++i) {
     const auto row = gram.values().subspan(triangle_row(i, dim), dim - i);
-    for (std::size_t j = i; j < dim; ++j) eigenvectors_[i * dim + j] = static_cast<double>(row[j - i]) / unit;
+    for (std::size_t j = i; j < dim; ++j) matrix[i * dim + j] = static_cast<double>(row[j - i]) / unit;
   }
+  return matrix;
+}
+
+GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
+    : noise_radius_(gram.sigma() / (lattice.scale() * lattice.scale()) *
+                    std::sqrt(static_cast<double>(lattice.dim) / 2.0)),
+      eigenvalues_(lattice.dim),
+      eigenvectors_(gram_in_units(gram, lattice)) {
+  const std::size_t dim = lattice.dim;
   for (std::size_t i = 0; i < dim; ++i) trace_ += eigenvectors_[i * dim + i];
-  noise_radius_ = gram.sigma() / unit * std::sqrt(static_cast<double>(dim) / 2.0);
 
   // The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
   // eigenvectors then come as columns, which are our rows.

@@ -25,10 +25,14 @@ double shrunk_eigenvalue(double eigenvalue, double noise_radius);
 /// how many there are.
 void use_one_blas_thread();
 
+/// A released upper triangle (triangle.hpp) of rows on `lattice` as a d x d matrix in units of feature^2, row-major; 0
+/// below the diagonal. Preconditions (asserted): d (d + 1) / 2 elements.
+std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice);
+
 class GramSpectrum {
  public:
-  /// Of a released upper triangle (triangle.hpp) of rows on `lattice`. Cost: about 9 d^3 flops, on one thread, so that
-  /// its bits do not depend on the number of threads. Preconditions (asserted): d (d + 1) / 2 elements. Throws
+  /// Of a released upper triangle, as gram_in_units. Cost: about 9 d^3 flops, on one thread, so that
+  /// its bits do not depend on the number of threads. Throws
   /// std::runtime_error where LAPACK does not converge.
   GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dpreduce/aggregator/exact_ridge.hpp"
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 
 namespace dpreduce {
@@ -15,13 +16,20 @@ std::vector<double> in_units(const ReleasedBlock& block, double unit) {
 
 std::vector<std::vector<double>> solve_least_squares(const Release& release, const Lattice& lattice,
                                                      double ridge_in_radii, std::span<const double> factors) {
-  const GramSpectrum gram(release.block("gram"), lattice);
-  const double ridge = ridge_in_radii * gram.noise_radius() + lattice.clip_norm * lattice.clip_norm;
-  std::vector<std::vector<double>> solutions;
-  for (const double factor : factors) {
-    solutions.push_back(in_units(release.block("class_sums"), lattice.scale()));
-    gram.solve(solutions.back(), factor * ridge);
+  const ReleasedBlock& gram = release.block("gram");
+  const std::vector<double> class_sums = in_units(release.block("class_sums"), lattice.scale());
+  std::vector<std::vector<double>> solutions(factors.size(), class_sums);
+  const double one_row = lattice.clip_norm * lattice.clip_norm;
+  if (gram.sigma() == 0.0) {
+    for (std::size_t m = 0; m < factors.size(); ++m) {
+      std::vector<double> matrix = gram_in_units(gram, lattice);
+      solve_exact_ridge(matrix, factors[m] * one_row, solutions[m]);
+    }
+    return solutions;
   }
+  const GramSpectrum spectrum(gram, lattice);
+  const double ridge = ridge_in_radii * spectrum.noise_radius() + one_row;
+  for (std::size_t m = 0; m < factors.size(); ++m) spectrum.solve(solutions[m], factors[m] * ridge);
   return solutions;
 }
 
