@@ -82,21 +82,12 @@ class FitChoicesTest : public FitTest, public testing::WithParamInterface<Choice
   static std::string options() { return " --epsilon 2 --delta 1e-6 --seed 7 " + GetParam().options; }
 };
 
-TEST_P(FitChoicesTest, AnyNumberOfRanksGivesTheSameBytes) {
+TEST_P(FitChoicesTest, RanksThreadsAndMemoryDoNotMatter) {
   const std::string alone = fit(kWhole + options());
   ASSERT_FALSE(alone.empty());
-  for (const int ranks : {1, 2, 3, 5}) EXPECT_TRUE(fit(kWhole + options(), ranks) == alone) << ranks << " ranks";
-}
-
-TEST_P(FitChoicesTest, AnyStorageOfTheRowsGivesTheSameBytes) {
-  const std::string expected = fit(kWhole + options());
-  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + options()) == expected) << name;
-}
-
-TEST_P(FitChoicesTest, ThreadsAndMemoryDoNotMatter) {
-  const std::string expected = fit(kWhole + options());
+  for (const int ranks : {2, 3, 5}) EXPECT_TRUE(fit(kWhole + options(), ranks) == alone) << ranks << " ranks";
   for (const std::string further : {" --threads 1", " --threads 3", " --memory 1", " --memory 64 --threads 2"}) {
-    EXPECT_TRUE(fit(kWhole + options() + further) == expected) << further;
+    EXPECT_TRUE(fit(kWhole + options() + further) == alone) << further;
   }
 }
 
@@ -158,6 +149,31 @@ std::vector<Choices> all_choices() {
 }
 
 INSTANTIATE_TEST_SUITE_P(, FitChoicesTest, testing::ValuesIn(all_choices()),
+                         [](const testing::TestParamInfo<Choices>& choices) { return choices.param.name; });
+
+// One choice for every way in which a method reads its rows.
+class FitReadersTest : public FitChoicesTest {};
+
+TEST_P(FitReadersTest, AnyStorageOfTheRowsGivesTheSameBytes) {
+  const std::string expected = fit(kWhole + options());
+  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + options()) == expected) << name;
+  EXPECT_TRUE(fit(kWhole + options(), 1) == expected) << "mpirun -n 1";
+}
+
+INSTANTIATE_TEST_SUITE_P(, FitReadersTest,
+                         testing::ValuesIn(std::vector<Choices>{
+                             {"sums", "--method mean --center dp"},
+                             {"sums_reduced", "--method mean --pca 3"},
+                             {"sums_and_squares", "--method fisher --select 7 --select-by t --normalize none --clip 3"},
+                             {"gram", "--method ls --shared-gram --adjacency replace-one"},
+                             {"grams_by_class", "--method ls --alpha 0.5 --center dp"},
+                             {"gram_and_rounds", "--method fc --rounds 3"},
+                             {"rounds_of_samples", "--method gd --rounds 5 --batch 0.3 --accountant rdp"},
+                             {"hessians", "--method newton --rounds 2"},
+                             {"utilities", "--method public --public-x public.npy"},
+                             {"utilities_of_pairs", "--method public --public-x public.npy --d-min 0.7 --d-max 1.6"},
+                             {"correct_rows", "--method adam --rounds 5 --choose"},
+                         }),
                          [](const testing::TestParamInfo<Choices>& choices) { return choices.param.name; });
 
 const std::string kSeeded =
