@@ -54,7 +54,7 @@ int parse_and_run(const std::vector<std::string>& words) {
 }
 
 // A party of a run among silos: they do not share their failures, but for what the coordinator tells them.
-int run_party(const std::vector<std::string>& words, Wire& wire, int rank, int size) {
+int run_party(const std::vector<std::string>& words, SocketWire& wire, int rank, int size) {
   PartyLog log;
   bool has_entered = false;
   const auto end = [&](ExitCode code, const std::string& how) {
@@ -88,7 +88,7 @@ int run_party(const std::vector<std::string>& words, Wire& wire, int rank, int s
 
 int main_of(const std::vector<std::string>& words) {
   if (launched_by_mpi() && asks_for_silos(words)) {
-    return run_with_postman([&](Wire& wire, int rank, int size) { return run_party(words, wire, rank, size); },
+    return run_with_postman([&](SocketWire& wire, int rank, int size) { return run_party(words, wire, rank, size); },
                             AtomicFile::remove_unfinished);
   }
   return run_guarded([&] { return parse_and_run(words); }, AtomicFile::remove_unfinished);

@@ -44,7 +44,9 @@ class Row:
     accuracy: float
     rounds: int
     bytes_per_silo: float
-    network_seconds: float
+    round_trips: int
+    network_seconds: float  # by the model
+    seconds: float  # measured; with a network where silos mask
     phases: dict
     model: str  # beside the pooled one
     lost: list  # silos
@@ -93,6 +95,7 @@ class Federation:
         words = ["--secure-aggregation", "--silo-timeout", str(a.silo_timeout), "--noise", a.noise]
         if a.threshold:
             words += ["--threshold", str(a.threshold)]
+        words += ["--round-trip", str(a.round_trip), "--bandwidth", str(a.bandwidth), "--packet-loss", str(a.packet_loss)]
         for fault in a.fault:
             words += ["--fault", fault]
         return words
@@ -103,7 +106,7 @@ class Federation:
         return json.loads(run([os.path.join(ROOT, "launch/local"), str(ranks), *words]))
 
     def fit(self, method):
-        """The report, and the bytes of a silo: counted among silos that mask, else planned."""
+        """The report, and the bytes of a silo: counted among silos that mask, whose lines delay them, else planned."""
         files = ["--train-x", self.path("silo{rank}/x.npy"), "--train-y", self.path("silo{rank}/y.npy")]
         test = ["--test-x", self.data("test_x"), "--test-y", self.data("test_y")]
         if self.arguments.secure:
@@ -140,7 +143,7 @@ class Federation:
         except Failed as failure:
             if failure.code != REFUSED or not self.arguments.fault:
                 raise
-            return Row(self.name, method, None, 0, 0, 0, {}, "refused: too few silos left", [])
+            return Row(self.name, method, None, 0, 0, 0, 0, 0, {}, "refused: too few silos left", [])
         lost = [silo["silo"] for silo in report.get("silos", {}).get("lost", [])]
         labels = {release["release"] for release in report["privacy"]["releases"]}
         rounds = len(labels)
@@ -148,21 +151,27 @@ class Federation:
             gradients = sum(1 for label in labels if label.startswith("gradient"))
             rounds += gradients // report["local_steps"] - gradients
         a = self.arguments
-        network = rounds * a.round_trip / 1e3 + 8 * bytes_per_silo / line_rate(a)
+        seconds = sum(report["timings"].values())
+        round_trips = rounds
+        if a.secure:
+            messages = report["silos"]["messages"]
+            seconds += messages["hello"]["seconds"]  # before the first phase
+            round_trips = sum(kind["waits"] for kind in messages.values())
+        network = round_trips * a.round_trip / 1e3 + 8 * bytes_per_silo / line_rate(a)
         phases = {name: seconds for name, seconds in report["timings"].items() if name not in ("open", "write", "test")}
-        return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, network, phases,
-                   self.model(method, lost), lost)
+        return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, round_trips, network, seconds,
+                   phases, self.model(method, lost), lost)
 
 
 def line_rate(arguments):
-    """Bits a second of a silo's line: its bandwidth, or what TCP makes of it where packets get lost.
+    """Bits a second of a silo's line: its bandwidth, or what TCP makes of it where packets get lost. As src/common/silos/line.hpp.
 
     min(bandwidth, sqrt(3/2) MSS / (round trip sqrt(loss)))   MSS 1460 bytes; Mathis et al. 1997, equation 3
     """
     bandwidth = arguments.bandwidth * 1e6
-    if arguments.loss == 0:
+    if arguments.packet_loss == 0 or arguments.round_trip == 0:
         return bandwidth
-    return min(bandwidth, math.sqrt(1.5 / (arguments.loss / 100)) * 8 * SEGMENT / (arguments.round_trip / 1e3))
+    return min(bandwidth, math.sqrt(1.5 / (arguments.packet_loss / 100)) * 8 * SEGMENT / (arguments.round_trip / 1e3))
 
 
 def accuracy_text(row):
@@ -170,18 +179,19 @@ def accuracy_text(row):
 
 
 def table(rows, arguments):
-    lost = f", {arguments.loss:g} % lost" if arguments.loss else ""
+    lost = f", {arguments.packet_loss:g} % lost" if arguments.packet_loss else ""
     network = f"network, s ({arguments.round_trip:g} ms, {arguments.bandwidth:g} Mbit/s{lost})"
     head = ["partition", "method", "accuracy", "model", "rounds", "MB a silo", network, "seconds by phase"]
     if arguments.secure:
-        head.append("lost")
+        head += ["round trips", "seconds, network in them", "lost"]
     lines = [head, ["---"] * len(head)]
     for row in rows:
         phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in row.phases.items() if seconds >= 0.005)
         lines.append([row.partition, row.method, accuracy_text(row), row.model, str(row.rounds),
                       f"{row.bytes_per_silo / 1e6:.2f}", f"{row.network_seconds:.2f}", phases])
         if arguments.secure:
-            lines[-1].append(", ".join(f"silo {silo}" for silo in row.lost) or "-")
+            lost = ", ".join(f"silo {silo}" for silo in row.lost) or "-"
+            lines[-1] += [str(row.round_trips), f"{row.seconds:.2f}", lost]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -192,9 +202,16 @@ def positive(text):
     return number
 
 
+def not_negative(text):
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise ValueError
+    return number
+
+
 def percentage(text):
     number = float(text)
-    if not 0 <= number < 100:
+    if not 0 <= number <= 99:
         raise ValueError
     return number
 
@@ -218,9 +235,9 @@ def parse():
     parser.add_argument("--method", action="append", choices=METHODS)
     parser.add_argument("--rounds", type=count, default=60)
     parser.add_argument("--local-steps", type=count, default=5)
-    parser.add_argument("--round-trip", type=positive, default=40.0)
+    parser.add_argument("--round-trip", type=not_negative, default=40.0)
     parser.add_argument("--bandwidth", type=positive, default=100.0)
-    parser.add_argument("--loss", type=percentage, default=0.0)
+    parser.add_argument("--packet-loss", type=percentage, default=0.0)
     parser.add_argument("--secure", action="store_true")
     parser.add_argument("--threshold", type=count)
     parser.add_argument("--noise", choices=("central", "distributed"), default="central")
@@ -231,6 +248,8 @@ def parse():
     arguments = parser.parse_args()
     if not arguments.secure and (arguments.threshold or arguments.fault or arguments.noise != "central"):
         parser.error("--threshold, --noise and --fault go with --secure")
+    if arguments.packet_loss and not arguments.round_trip:
+        parser.error("--packet-loss goes with a --round-trip: what is lost costs round trips")
     if arguments.secure and "fedavg" in (arguments.method or []):
         parser.error("--method fedavg: its silos release for themselves; compare it without --secure")
     for stem in ("train_x", "train_y", "test_x", "test_y"):

@@ -19,6 +19,9 @@ namespace dpreduce {
 namespace {
 
 constexpr auto kWaitForCoordinator = std::chrono::seconds(60);
+constexpr double kMilliseconds = 1e3;  // a second
+constexpr double kBytesPerMegabit = 1e6 / 8;
+constexpr double kPercent = 100;
 
 SiloTerms terms_of(const SiloOptions& options, int size) {
   const int silos = size - 1;
@@ -74,6 +77,14 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
   return {terms, std::move(roster), std::move(identity), timeout, nullptr, 0};
 }
 
+LineTerms line_of(const SiloOptions& options) {
+  LineTerms line;
+  line.round_trip = options.round_trip_ms.value_or(0) / kMilliseconds;
+  if (options.bandwidth_mbit) line.bandwidth = *options.bandwidth_mbit * kBytesPerMegabit;
+  line.loss = options.packet_loss_percent.value_or(0) / kPercent;
+  return line;
+}
+
 std::string role_of(const SiloEntry& entry, int rank) {
   const std::string role =
       rank == 0
@@ -102,13 +113,20 @@ bool has_coordinator_ended(Wire& wire) {
   return letter && letter->is_farewell;
 }
 
-SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log) : logged_(wire, log) {
+SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& options, PartyLog& log)
+    : logged_(wire, log) {
   std::optional<Fault> fault;
   if (!options.silos.fault.empty()) fault = parse_fault(options.silos.fault);
   if (fault && fault->party != static_cast<std::uint32_t>(rank)) fault.reset();
   SiloEntry entry = entry_of(options.silos, rank, size, fault);
   entry.log = &log;
   log.line(role_of(entry, rank));
+  if (rank != 0 && options.silos.has_line()) {
+    const LineTerms line = line_of(options.silos);
+    wire.set_line(line);
+    log.line(fmt::format("line: round trip {:g} ms, {:g} Mbit/s: a simulation", line.round_trip * kMilliseconds,
+                         bytes_per_second(line) / kBytesPerMegabit));
+  }
   if (fault && fault->kind == FaultKind::kLie) entry.lie_at_reveal = fault->number;
   if (fault) faulty_ = std::make_unique<FaultyWire>(logged_, *fault, harm_of_this_process());
   const auto tell_of_lost = [&log](const LostSilo& lost, std::size_t left) {

@@ -10,6 +10,7 @@
 #include "dpreduce/silos/party_log.hpp"
 #include "dpreduce/silos/wire.hpp"
 #include "dpreduce/transport/communicator.hpp"
+#include "dpreduce/transport/socket_wire.hpp"
 
 namespace dpreduce {
 
@@ -26,7 +27,7 @@ bool has_coordinator_ended(Wire& wire);
 /// The coordinator tells of lost silos on standard error as they are lost. Both outlive it.
 class SiloParty {
  public:
-  SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log);
+  SiloParty(SocketWire& wire, int rank, int size, const FitOptions& options, PartyLog& log);
   ~SiloParty();
   Communicator& ranks() { return *ranks_; }
 

@@ -51,7 +51,8 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
                             {"reason", lost.reason}});
   }
   for (const auto& [kind, cost] : session.costs()) {
-    json["messages"][kind] = {{"count", cost.messages}, {"bytes", cost.bytes}, {"seconds", cost.seconds}};
+    json["messages"][kind] = {
+        {"count", cost.messages}, {"bytes", cost.bytes}, {"waits", cost.waits}, {"seconds", cost.seconds}};
   }
   return json;
 }

@@ -131,6 +131,23 @@ TEST_F(SilosTest, WhoRevealsAWrongShareIsNamedAndTheRunGoesOn) {
   EXPECT_THAT(too_few.err, HasSubstr("lost: silo 3 (reveal: it reveals another share"));
 }
 
+// Each wait of the coordinator is a round trip, but for the first: an offer may come before its silo has a line. From
+// the first message to the report the coordinator's seconds are those of "hello" and of the phases.
+TEST_F(SilosTest, ALineTakesItsTimeAndChangesNothingElse) {
+  const std::string options = "--mu 2 --seed 7 --method mean";
+  const ProgramRun run = run_silos(3, options + " --round-trip 100 --bandwidth 10 --packet-loss 1");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(model(), plain_model({1, 2, 3}, options));
+  const json told = report();
+  EXPECT_TRUE(told["silos"]["lost"].empty());
+  int waits = 0;
+  for (const json& kind : told["silos"]["messages"]) waits += kind["waits"].get<int>();
+  double seconds = told["silos"]["messages"]["hello"]["seconds"];
+  for (const json& phase : told["timings"]) seconds += phase.get<double>();
+  EXPECT_GE(waits, 10);
+  EXPECT_GE(seconds, 0.1 * (waits - 1));
+}
+
 TEST_F(SilosTest, ASiloThatHangsIsLostByTimeoutAndDoesNotOutliveTheRun) {
   RunningProgram program(
       among_silos("--non-private --method mean --threshold 3 --silo-timeout 4 --fault 3:hang@masked"),
@@ -299,6 +316,22 @@ TEST_F(SiloConfigTest, PartiesMayBeStartedWithWordsOfTheirOwn) {
   }
 }
 
+TEST_F(SiloConfigTest, ASiloWhoseLineIsSlowerThanTheTimeoutIsLost) {
+  std::ofstream(folder_ / "silo3.toml", std::ios::app) << "round-trip = 20000\n";
+  std::ofstream(folder_ / "common.toml", std::ios::app) << "round-trip = 1\n";
+  RunningProgram program(words("fit --config common.toml --silo-config silo{rank}.toml --threshold 2 --silo-timeout 3"),
+                         {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
+  const ProgramRun ended = program.finish();
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("silo 3 is lost, waiting for \"hello\": nothing came within --silo-timeout 3 s"));
+  EXPECT_EQ(model(), plain_model({1, 2}, "--mu 2 --seed 7 --method mean"));
+  EXPECT_THAT(log("silo1"), HasSubstr("line: round trip 1 ms"));
+  EXPECT_THAT(log("silo3"), HasSubstr("line: round trip 20000 ms"));
+  EXPECT_THAT(log("silo3"),
+              HasSubstr("end: exit code 5: the coordinator is gone"));  // what is on the line is not waited for
+  EXPECT_TRUE(all_gone(program.mark(), kSecondsToEnd)) << "processes remain";
+}
+
 TEST_F(SiloConfigTest, AWrongFileIsToldByItsOwner) {
   const std::string well = read_bytes(folder_ / "silo2.toml");
   for (const auto& [text, message] :
@@ -404,6 +437,14 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
       {"--secure-aggregation", "mpirun"},
       {"--threshold 3", "--threshold goes with --secure-aggregation"},
       {"--fault 1:kill@masked", "--fault goes with --secure-aggregation"},
+      {"--round-trip 40", "--round-trip goes with --secure-aggregation"},
+      {"--bandwidth 100", "--bandwidth goes with --secure-aggregation"},
+      {"--packet-loss 0", "--packet-loss goes with --secure-aggregation"},
+      {"--secure-aggregation --round-trip -1", "--round-trip -1: must be from 0"},
+      {"--secure-aggregation --round-trip nan", "--round-trip nan"},
+      {"--secure-aggregation --bandwidth 0", "--bandwidth 0: must be from 0.001"},
+      {"--secure-aggregation --packet-loss 100 --round-trip 40", "--packet-loss 100: must be from 0 to 99"},
+      {"--secure-aggregation --packet-loss 1 --bandwidth 10", "--packet-loss 1 goes with --round-trip"},
       {"--log a.log", "--log goes with --secure-aggregation"},
       {"--silo-config a.toml", "--silo-config: is of one party among silos"},
       {"--config a{rank}.toml", "what is a silo's own goes into --silo-config"},

@@ -137,15 +137,27 @@ void add_silos(CLI::App& app, SiloOptions& silos) {
                  "in simulations: one party does something wrong, e.g. 3:kill@masked (docs/silos.md)")
       ->type_name("SILO:KIND@MESSAGE")
       ->group("Silos");
+  app.add_option("--round-trip", silos.round_trip_ms,
+                 "in simulations: of a silo's line; its messages take half of it, either way; default: none")
+      ->type_name("MS")
+      ->group("Silos");
+  app.add_option("--bandwidth", silos.bandwidth_mbit, "in simulations: of a silo's line; default: without bound")
+      ->type_name("MBIT")
+      ->group("Silos");
+  app.add_option("--packet-loss", silos.packet_loss_percent,
+                 "in simulations: packets that a silo's line loses, which lowers what TCP makes of it; default: none")
+      ->type_name("PERCENT")
+      ->group("Silos");
 }
 
 // The options that all parties of a run among silos must have been told alike, one a line: all but what is a party's
 // own, or the coordinator's alone. Of files that one party may have elsewhere than another it only says that there are
 // some.
 std::string agreed_options(const CLI::App& fit) {
-  constexpr std::array<std::string_view, 17> kOwn{"train-x", "train-y", "identity", "roster", "log",        "threads",
-                                                  "memory",  "test-x",  "test-y",   "out",    "report",     "ledger",
-                                                  "key",     "format",  "config",   "fault",  "silo-config"};
+  constexpr std::array<std::string_view, 20> kOwn{"train-x", "train-y",     "identity",   "roster",    "log",
+                                                  "threads", "memory",      "test-x",     "test-y",    "out",
+                                                  "report",  "ledger",      "key",        "format",    "config",
+                                                  "fault",   "silo-config", "round-trip", "bandwidth", "packet-loss"};
   constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
   const auto is_in = [](const auto& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();

@@ -120,8 +120,8 @@ Words with_items(const CLI::App& app, Words arguments, const std::vector<CLI::Co
 
 // What a party may say for itself alone. All else must be the same for all, and so stands in the common options.
 void check_own_item(const CLI::ConfigItem& item, const std::string& file, std::size_t rank) {
-  constexpr std::array<std::string_view, 7> kOfAll{"train-x", "train-y", "identity", "roster",
-                                                   "log",     "threads", "memory"};
+  constexpr std::array<std::string_view, 10> kOfAll{"train-x", "train-y", "identity",   "roster",    "log",
+                                                    "threads", "memory",  "round-trip", "bandwidth", "packet-loss"};
   constexpr std::array<std::string_view, 6> kOfCoordinator{"test-x", "test-y", "out", "report", "ledger", "key"};
   if (item.name == "++" || item.name == "--") return;
   std::string key = item.name;

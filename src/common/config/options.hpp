@@ -47,8 +47,13 @@ struct SiloOptions {
   std::string agreed;            ///< the options that all parties must have been told alike, one a line
   double timeout_seconds = 300;  ///< then a silent silo is lost
   std::string fault;             ///< on purpose, in simulations; empty: none
+  // A silo's line to the coordinator, in simulations.
+  std::optional<double> round_trip_ms;        ///< empty: 0
+  std::optional<double> bandwidth_mbit;       ///< 10^6 bits a second, each direction; empty: without bound
+  std::optional<double> packet_loss_percent;  ///< of its packets; empty: 0
 
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
+  bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }
 };
 
 struct FitOptions {

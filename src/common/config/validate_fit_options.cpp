@@ -22,6 +22,9 @@ constexpr double kMostSeconds = 1e6;
 constexpr double kMostExpectedRows = 1e15;
 constexpr double kMostShareOfSmallest = 1.001;  // times K: 0.333 and 0.3334 are a third
 constexpr double kShortestTimeout = 0.05;
+constexpr double kLeastMegabits = 1e-3;  // then a message of 1 MiB takes 2.3 hours
+constexpr double kMostMegabits = 1e9;
+constexpr double kMostPercentLost = 99;
 
 constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton, global-adapt or fedavg";
 
@@ -304,6 +307,19 @@ void check_checkpoint(const FitOptions& options) {
   }
 }
 
+// A message takes at most as long as a silo may be waited for.
+void check_line(const SiloOptions& silos) {
+  if (silos.round_trip_ms) check_range("--round-trip", *silos.round_trip_ms, 0, 1e3 * kMostSeconds);
+  if (silos.bandwidth_mbit) check_range("--bandwidth", *silos.bandwidth_mbit, kLeastMegabits, kMostMegabits);
+  if (!silos.packet_loss_percent) return;
+  check_range("--packet-loss", *silos.packet_loss_percent, 0, kMostPercentLost);
+  if (*silos.packet_loss_percent > 0 && silos.round_trip_ms.value_or(0) == 0) {
+    throw UsageError(
+        fmt::format("--packet-loss {} goes with --round-trip: what is lost costs round trips; give a positive one",
+                    *silos.packet_loss_percent));
+  }
+}
+
 // What would bring one silo's rows, or the exact number of all, to the coordinator has no place among silos.
 void check_silos(const FitOptions& options) {
   const SiloOptions& silos = options.silos;
@@ -315,6 +331,9 @@ void check_silos(const FitOptions& options) {
         {"--silo-config", !silos.own_options.empty()},
         {"--log", !silos.log.empty()},
         {"--fault", !silos.fault.empty()},
+        {"--round-trip", silos.round_trip_ms.has_value()},
+        {"--bandwidth", silos.bandwidth_mbit.has_value()},
+        {"--packet-loss", silos.packet_loss_percent.has_value()},
         {"--noise distributed", silos.is_distributed()},
         {"--colluding", silos.colluding > 0},
         {"--silo-timeout", silos.timeout_seconds != SiloOptions().timeout_seconds}};
@@ -337,6 +356,7 @@ void check_silos(const FitOptions& options) {
     throw UsageError(fmt::format("--silo-timeout {}: must be from {} to {} seconds", silos.timeout_seconds,
                                  kShortestTimeout, kMostSeconds));
   }
+  check_line(silos);
   const auto refuse = [](bool is_given, const char* option, const char* reason) {
     if (is_given) throw UsageError(fmt::format("{} with --secure-aggregation: {}", option, reason));
   };

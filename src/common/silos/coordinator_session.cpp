@@ -108,7 +108,13 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
   for (const std::uint32_t silo : std::vector<std::uint32_t>(awaited)) {
     drop(silo, kind, fmt::format("nothing came within --silo-timeout {} s", seconds_of(entry_.timeout)));
   }
-  costs_[std::string(to_string(kind))].seconds += seconds_of(WireClock::now() - began);
+  end_wait(kind, began);
+}
+
+void CoordinatorSession::end_wait(FrameKind kind, WireClock::time_point began) {
+  PhaseCost& cost = costs_[std::string(to_string(kind))];
+  cost.seconds += seconds_of(WireClock::now() - began);
+  ++cost.waits;
 }
 
 void CoordinatorSession::connect() {
@@ -160,7 +166,7 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
              fmt::format("nothing came within --silo-timeout {} s", seconds_of(entry_.timeout)));
       }
     }
-    costs_[std::string(to_string(FrameKind::kStatus))].seconds += seconds_of(WireClock::now() - began);
+    end_wait(FrameKind::kStatus, began);
   }
   const std::vector<std::byte> payload = PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take();
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kVerdict, payload);

@@ -29,7 +29,8 @@ struct LostSilo {
 
 /// What one kind of message has cost so far.
 struct PhaseCost {
-  double seconds = 0.0;  ///< that the coordinator waited for it
+  double seconds = 0.0;     ///< that the coordinator waited for it
+  std::uint64_t waits = 0;  ///< and how often: once for all silos, a round trip each
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;  ///< on the wire, in both directions
 };
@@ -64,6 +65,7 @@ class CoordinatorSession {
   using Take = std::function<bool(std::uint32_t silo, PayloadReader& payload)>;
 
   void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take);
+  void end_wait(FrameKind kind, WireClock::time_point began);
   void take_letter(FrameKind kind, const Letter& letter, std::vector<std::uint32_t>& awaited, const Take& take);
   void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
   void drop(std::uint32_t silo, FrameKind due, const std::string& reason);

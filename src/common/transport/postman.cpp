@@ -8,6 +8,7 @@
 #include <deque>
 #include <list>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <fcntl.h>
@@ -19,9 +20,9 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/silos/frame.hpp"
+#include "dpreduce/silos/line.hpp"
 #include "dpreduce/transport/lifetime.hpp"
 #include "dpreduce/transport/mpi_job.hpp"
-#include "dpreduce/transport/socket_wire.hpp"
 
 namespace dpreduce {
 namespace {
@@ -66,7 +67,9 @@ class Postman {
       bool moved = test_sends();
       give_up_on_the_stuck();
       if (is_party_there_) moved |= read_from_party();
+      moved |= send_what_is_due();
       moved |= receive_from_peers(heard);
+      deliver_what_is_due();
       moved |= write_to_party();
       reap();
       const auto now = Clock::now();
@@ -107,7 +110,7 @@ class Postman {
   bool is_over() const {
     if (is_party_there_ || !come_.empty()) return false;
     if (!outgoing_.empty() && Clock::now() < ended_at_ + kFarewellTime) return false;
-    return rank_ == 0 || coordinator_has_ended_;
+    return rank_ == 0 ? to_peers_.empty() : coordinator_has_ended_;
   }
 
   // Then no sum can be made any more: a coordinator that is well finds that out by itself.
@@ -115,10 +118,12 @@ class Postman {
     return size_ > 1 && std::find(has_failed_.begin() + 1, has_failed_.end(), false) == has_failed_.end();
   }
 
+  bool takes_from_party() const { return !is_socket_closed_ && outgoing_bytes_ + to_peers_.bytes() < kMostForPeers; }
+
   void wait_a_moment(int microseconds) {
     pollfd ready{socket_, static_cast<short>(POLLIN | (for_party_.empty() ? 0 : POLLOUT)), 0};
     const timespec time{0, microseconds * 1000L};
-    const nfds_t watched = is_party_there_ && !is_socket_closed_ && outgoing_bytes_ < kMostForPeers ? 1 : 0;
+    const nfds_t watched = is_party_there_ && takes_from_party() ? 1 : 0;
     ::ppoll(&ready, watched, &time, nullptr);
   }
 
@@ -130,8 +135,19 @@ class Postman {
   }
 
   void tell_farewell(int of) {
-    const EnvelopeHeader header{static_cast<std::uint32_t>(of), 0, kFarewellFlag};
-    queue_bytes(&header, sizeof(header));
+    to_party_.put({static_cast<std::uint32_t>(of), {}, true}, Clock::now());
+    if (of == 0) to_party_.cut_short();
+  }
+
+  void deliver_what_is_due() {
+    while (std::optional<Letter> letter = to_party_.take(Clock::now())) {
+      const EnvelopeHeader header{letter->from, static_cast<std::uint32_t>(letter->bytes.size()),
+                                  letter->is_farewell ? kFarewellFlag : 0};
+      queue_bytes(&header, sizeof(header));
+      if (!is_party_there_ || letter->bytes.empty()) continue;
+      for_party_bytes_ += letter->bytes.size();
+      for_party_.push_back(std::move(letter->bytes));
+    }
   }
 
   bool write_to_party() {
@@ -152,7 +168,7 @@ class Postman {
   }
 
   bool read_from_party() {
-    if (outgoing_bytes_ >= kMostForPeers || is_socket_closed_) return false;
+    if (!takes_from_party()) return false;
     const std::size_t had = come_.size();
     come_.resize(had + kReadAtOnce);
     const ssize_t got = ::recv(socket_, come_.data() + had, kReadAtOnce, MSG_DONTWAIT);
@@ -169,11 +185,37 @@ class Postman {
       std::memcpy(&header, come_.data() + used, sizeof(header));
       if (come_.size() - used - sizeof(header) < header.length) break;
       const auto begin = come_.begin() + static_cast<std::ptrdiff_t>(used + sizeof(header));
-      send_to_peer(static_cast<int>(header.party), {begin, begin + header.length});
+      if (header.flags == kLineFlag) {
+        set_line({come_.data() + used + sizeof(header), header.length});
+      } else {
+        to_peers_.put({header.party, {begin, begin + header.length}, false}, Clock::now());
+      }
       used += sizeof(header) + header.length;
     }
     come_.erase(come_.begin(), come_.begin() + static_cast<std::ptrdiff_t>(used));
     return true;
+  }
+
+  void set_line(std::span<const std::byte> bytes) {
+    LineTerms terms;
+    DPREDUCE_ASSERT(bytes.size() == sizeof(terms));
+    std::memcpy(&terms, bytes.data(), sizeof(terms));
+    to_peers_.set(terms);
+    to_party_.set(terms);
+  }
+
+  bool send_what_is_due() {
+    bool moved = false;
+    while (std::optional<Letter> letter = to_peers_.take(Clock::now())) {
+      moved = true;
+      const int to = static_cast<int>(letter->from);
+      if (letter->is_farewell) {
+        send_mark(to, kEndTag);
+      } else {
+        send_to_peer(to, std::move(letter->bytes));
+      }
+    }
+    return moved;
   }
 
   void send_to_peer(int to, std::vector<std::byte> bytes) {
@@ -228,7 +270,11 @@ class Postman {
   // Whether something came. `heard`: when the coordinator's postman was there last.
   bool receive_from_peers(Clock::time_point& heard) {
     bool moved = false;
-    while (for_party_bytes_ < kMostForParty || !is_party_there_) {
+    for (;;) {
+      if (is_party_there_ && for_party_bytes_ + to_party_.bytes() >= kMostForParty) {
+        heard = Clock::now();  // whom it does not listen to is not silent
+        break;
+      }
       int is_there = 0;
       MPI_Status status;
       if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job_, &is_there, &status) != MPI_SUCCESS || is_there == 0) break;
@@ -245,10 +291,7 @@ class Postman {
         tell_farewell(from);
         if (from == 0) coordinator_has_ended_ = true;
       } else if (status.MPI_TAG == kMessageTag && bytes.size() <= kLargestFrame && is_party_there_) {
-        const EnvelopeHeader header{static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(bytes.size()), 0};
-        queue_bytes(&header, sizeof(header));
-        for_party_bytes_ += bytes.size();
-        for_party_.push_back(std::move(bytes));
+        to_party_.put({static_cast<std::uint32_t>(from), std::move(bytes), false}, Clock::now());
       }
     }
     return moved;
@@ -281,11 +324,12 @@ class Postman {
     come_.clear();
     for_party_.clear();
     for_party_bytes_ = 0;
+    const auto say_so_to = [&](int peer) { to_peers_.put({static_cast<std::uint32_t>(peer), {}, true}, ended_at_); };
     if (rank_ != 0) {
-      send_mark(0, kEndTag);
+      say_so_to(0);
       return;
     }
-    for (int peer = 1; peer < size_; ++peer) send_mark(peer, kEndTag);
+    for (int peer = 1; peer < size_; ++peer) say_so_to(peer);
   }
 
   // Together, as MPI wants it; without those that do not come.
@@ -318,6 +362,8 @@ class Postman {
   std::deque<std::vector<std::byte>> for_party_;  // what waits for it
   std::size_t for_party_bytes_ = 0;
   std::size_t written_ = 0;  // of the first
+  Line to_party_;            // what has come for it
+  Line to_peers_;            // what it has sent, each letter with whom it goes to
   std::list<Outgoing> outgoing_;
   std::size_t outgoing_bytes_ = 0;
   std::list<Outgoing> abandoned_;  // to lost peers: MPI may still read them
@@ -336,7 +382,7 @@ class Postman {
 
 }  // namespace
 
-int run_with_postman(const std::function<int(Wire& wire, int rank, int size)>& party,
+int run_with_postman(const std::function<int(SocketWire& wire, int rank, int size)>& party,
                      void (*before_the_end)() noexcept) {
   int sockets[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {

@@ -43,6 +43,12 @@ void SocketWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   send_all(socket_, bytes.data(), bytes.size());
 }
 
+void SocketWire::set_line(const LineTerms& terms) {
+  const EnvelopeHeader header{0, sizeof(terms), kLineFlag};
+  send_all(socket_, &header, sizeof(header));
+  send_all(socket_, &terms, sizeof(terms));
+}
+
 std::optional<Letter> SocketWire::whole_letter() {
   EnvelopeHeader header;
   if (come_.size() < sizeof(header)) return std::nullopt;

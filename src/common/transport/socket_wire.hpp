@@ -1,6 +1,7 @@
 // The wire of a process that has a postman (postman.hpp): a socket between the two.
 //
-//     party (4 bytes), length (4), flags (4: 1 for a farewell), then the message; in the machine's own byte order
+//     party (4 bytes), length (4), flags (4: 1 for a farewell, 2 for the terms of a line), then the message; in the
+//     machine's own byte order
 //
 // The postman is this process's own parent, and trusted with what goes through it: sealed frames.
 #pragma once
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "dpreduce/silos/line.hpp"
 #include "dpreduce/silos/wire.hpp"
 
 namespace dpreduce {
@@ -19,6 +21,7 @@ struct EnvelopeHeader {
   std::uint32_t flags = 0;
 };
 inline constexpr std::uint32_t kFarewellFlag = 1;
+inline constexpr std::uint32_t kLineFlag = 2;  ///< to the postman, for itself: LineTerms
 
 class SocketWire final : public Wire {
  public:
@@ -30,6 +33,10 @@ class SocketWire final : public Wire {
 
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   std::optional<Letter> receive(WireClock::time_point until) override;
+
+  /// From here on all that is sent and received goes over such a line, in either direction, beginning at the postman:
+  /// nobody waits for it but who waits for the message.
+  void set_line(const LineTerms& terms);
 
  private:
   bool read_some(WireClock::time_point until);

@@ -163,6 +163,19 @@ TEST_F(OwnConfigFile, StandsBetweenTheCommandLineAndTheCommonFile) {
   EXPECT_EQ(fit.seed, 5U);
 }
 
+TEST_F(OwnConfigFile, EachSiloMayHaveALineOfItsOwnAndTheSameTermsAsTheOthers) {
+  const std::string common = write("round-trip = 40\nbandwidth = 100\n");
+  const FitOptions near = parsed(kOwnRows, {"--config", common});
+  const std::string slow = std::string(kOwnRows) + "round-trip = 600\npacket-loss = 0.5\n";
+  const FitOptions far = parsed(slow, {"--config", common});
+  EXPECT_EQ(near.silos.round_trip_ms, 40.0);
+  EXPECT_FALSE(near.silos.packet_loss_percent.has_value());
+  EXPECT_EQ(far.silos.round_trip_ms, 600.0);
+  EXPECT_EQ(far.silos.bandwidth_mbit, 100.0);
+  EXPECT_EQ(far.silos.packet_loss_percent, 0.5);
+  EXPECT_EQ(near.silos.agreed, far.silos.agreed);
+}
+
 TEST_F(OwnConfigFile, MayBeNamedInTheCommonFile) {
   std::ofstream(own_) << kOwnRows;
   const std::string common = write("silo-config = \"" + path_.string() + ".{rank}\"\nclasses = 3\nmu = 1\n");

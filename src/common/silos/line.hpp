@@ -1,0 +1,61 @@
+// The line between a silo and the coordinator, in simulations: how long what goes over it takes.
+//
+//     rate      = min(bandwidth, sqrt(3/2) MSS / (T sqrt(p)))                  bytes a second
+//     leaves_i  = max(comes_i, leaves_{i-1}) + length_i / rate                 one letter after the other
+//     arrives_i = leaves_i + T / 2
+//
+// T is the round trip, p the share of packets that get lost, MSS = 1460 bytes what a packet holds. The second term is
+// what TCP makes of a line that loses packets (Mathis, Semke, Mahdavi, Ott 1997, equation 3): no letter is lost or
+// comes out of order, all take longer.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <limits>
+#include <optional>
+
+#include "dpreduce/silos/wire.hpp"
+
+namespace dpreduce {
+
+struct LineTerms {
+  double round_trip = 0.0;                                     ///< T, seconds
+  double bandwidth = std::numeric_limits<double>::infinity();  ///< bytes a second
+  double loss = 0.0;                                           ///< p, in [0, 1)
+};
+
+/// The rate above; the bandwidth where p or T is 0.
+double bytes_per_second(const LineTerms& terms);
+
+/// One direction of a line: letters leave it in the order in which they were put in, none before it has arrived.
+class Line {
+ public:
+  /// No line: what is put in has arrived.
+  Line() = default;
+
+  /// Of what is put in from here on. @pre (asserted) T >= 0, rate > 0.
+  void set(const LineTerms& terms);
+  void put(Letter letter, WireClock::time_point now);
+  /// The first letter, where it has arrived by then.
+  std::optional<Letter> take(WireClock::time_point now);
+
+  /// All that is on it has arrived, and so has whatever is put in from here on.
+  void cut_short();
+
+  bool empty() const { return letters_.empty(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct OnItsWay {
+    Letter letter;
+    WireClock::time_point arrives;
+  };
+
+  double rate_ = std::numeric_limits<double>::infinity();
+  WireClock::duration one_way_{0};
+  WireClock::time_point free_at_ = WireClock::time_point::min();  // when the last letter has left
+  std::deque<OnItsWay> letters_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace dpreduce
