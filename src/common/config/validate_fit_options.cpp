@@ -7,7 +7,7 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/config/option_checks.hpp"
-#include "dpreduce/config/rank_pattern.hpp"
+#include "dpreduce/config/silo_options.hpp"
 #include "dpreduce/config/validate_options.hpp"
 
 namespace dpreduce {
@@ -21,10 +21,6 @@ constexpr double kSmallestAlpha = 1e-6;
 constexpr double kMostSeconds = 1e6;
 constexpr double kMostExpectedRows = 1e15;
 constexpr double kMostShareOfSmallest = 1.001;  // times K: 0.333 and 0.3334 are a third
-constexpr double kShortestTimeout = 0.05;
-constexpr double kLeastMegabits = 1e-3;  // then a message of 1 MiB takes 2.3 hours
-constexpr double kMostMegabits = 1e9;
-constexpr double kMostPercentLost = 99;
 
 constexpr const char* kMethodsOfRounds = "fc, gd, adam, newton, global-adapt or fedavg";
 
@@ -305,72 +301,6 @@ void check_checkpoint(const FitOptions& options) {
         "--checkpoint with --method fedavg: it keeps what the coordinator gets, and noised gradients stay with their "
         "silos; use --resume alone");
   }
-}
-
-// A message takes at most as long as a silo may be waited for.
-void check_line(const SiloOptions& silos) {
-  if (silos.round_trip_ms) check_range("--round-trip", *silos.round_trip_ms, 0, 1e3 * kMostSeconds);
-  if (silos.bandwidth_mbit) check_range("--bandwidth", *silos.bandwidth_mbit, kLeastMegabits, kMostMegabits);
-  if (!silos.packet_loss_percent) return;
-  check_range("--packet-loss", *silos.packet_loss_percent, 0, kMostPercentLost);
-  if (*silos.packet_loss_percent > 0 && silos.round_trip_ms.value_or(0) == 0) {
-    throw UsageError(
-        fmt::format("--packet-loss {} goes with --round-trip: what is lost costs round trips; give a positive one",
-                    *silos.packet_loss_percent));
-  }
-}
-
-// What would bring one silo's rows, or the exact number of all, to the coordinator has no place among silos.
-void check_silos(const FitOptions& options) {
-  const SiloOptions& silos = options.silos;
-  if (!silos.secure_aggregation) {
-    const std::pair<const char*, bool> given[] = {
-        {"--threshold", silos.threshold.has_value()},
-        {"--roster", !silos.roster.empty()},
-        {"--identity", !silos.identity.empty()},
-        {"--silo-config", !silos.own_options.empty()},
-        {"--log", !silos.log.empty()},
-        {"--fault", !silos.fault.empty()},
-        {"--round-trip", silos.round_trip_ms.has_value()},
-        {"--bandwidth", silos.bandwidth_mbit.has_value()},
-        {"--packet-loss", silos.packet_loss_percent.has_value()},
-        {"--noise distributed", silos.is_distributed()},
-        {"--colluding", silos.colluding > 0},
-        {"--silo-timeout", silos.timeout_seconds != SiloOptions().timeout_seconds}};
-    for (const auto& [option, is_given] : given) {
-      if (is_given) throw UsageError(fmt::format("{} goes with --secure-aggregation", option));
-    }
-    return;
-  }
-  if (!silos.rows_are_own && (!has_rank(options.train.x) || !has_rank(options.train.y))) {
-    throw UsageError(
-        "--secure-aggregation: each silo has files of its own; write {rank} in --train-x and --train-y, e.g. "
-        "'silo{rank}/x.npy', or name them in --silo-config");
-  }
-  if (has_rank(options.test.x) || has_rank(options.validation.x) || has_rank(options.public_x)) {
-    throw UsageError(
-        "--secure-aggregation: the coordinator alone reads test, validation and public rows; name them without {rank}");
-  }
-  check_both_or_none("--roster", !silos.roster.empty(), "--identity", !silos.identity.empty());
-  if (!(silos.timeout_seconds >= kShortestTimeout && silos.timeout_seconds <= kMostSeconds)) {
-    throw UsageError(fmt::format("--silo-timeout {}: must be from {} to {} seconds", silos.timeout_seconds,
-                                 kShortestTimeout, kMostSeconds));
-  }
-  check_line(silos);
-  const auto refuse = [](bool is_given, const char* option, const char* reason) {
-    if (is_given) throw UsageError(fmt::format("{} with --secure-aggregation: {}", option, reason));
-  };
-  refuse(options.method == Method::kFedavg, "--method fedavg",
-         "its silos noise gradients of their own, which nobody adds up; leave the option out");
-  refuse(silos.is_distributed() && options.may_choose_prototypes(), "choosing public rows by --noise distributed",
-         "the coordinator would see the utilities of all rows; use central noise, or --method mean");
-  refuse(options.batch.has_value(), "--batch", "the coins of a sample would have to be known to every party");
-  refuse(options.resume, "--resume", "a run that has ended is begun anew, and charged anew");
-  refuse(!options.checkpoint.empty(), "--checkpoint", "a run that has ended is begun anew, and charged anew");
-  refuse(silos.is_distributed() && options.choose && options.validation.x.empty(), "--choose and --noise distributed",
-         "the coordinator would see how many rows each candidate gets right; choose by --validation-x");
-  refuse(options.dry_run, "--dry-run",
-         "its figures need the number of rows; plan without silos, the noise is the same");
 }
 
 }  // namespace
