@@ -6,12 +6,6 @@
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
-namespace {
-
-constexpr double kAdjustment = 0.75;
-
-}  // namespace
-
 bool adjusts_scores(const FitOptions& options) {
   const bool is_trained_in_rounds = options.method == Method::kFc || options.method == Method::kAdam;
   return options.objective == Objective::kBalanced && is_trained_in_rounds;
@@ -27,7 +21,7 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
     const ReleasedBlock& sizes = release.block("class_counts");
     const double least = std::max(sizes.sigma(), 1.0);
     for (std::size_t c = 0; c < scores.bias.size(); ++c) {
-      scores.bias[c] -= kAdjustment * std::log(std::max(static_cast<double>(sizes.values()[c]), least));
+      scores.bias[c] -= std::log(std::max(static_cast<double>(sizes.values()[c]), least));
     }
   }
   run.ranks().broadcast(scores.bias);

@@ -1,12 +1,11 @@
 // Scores that treat small classes as large ones: adjusted by noised class sizes.
 //
-//     b_c <- b_c - 0.75 log max(n_c, s, 1)        n_c the released size of class c, s its noise's standard deviation
+//     b_c <- b_c - log max(n_c, s, 1)        n_c the released size of class c, s its noise's standard deviation
 //
 // Softmax rounds learn log p(class | row), which holds log of the class's share; without that share the largest score
-// is the class that is right most often over classes. Rounds that stop early have learnt a part of it only: 0.75 was
-// the best of seven factors (docs/methods.md). A class below its noise counts as the noise: nothing is known of it but
-// that. Source: Menon et al. 2021, logit adjustment after training, with noised sizes. Post-processing but for the
-// sizes.
+// is the class that is right most often over classes. A class below its noise counts as the noise: nothing is known of
+// it but that. Source: Menon et al. 2021, logit adjustment after training, with noised sizes. Post-processing but for
+// the sizes.
 #pragma once
 
 #include "dpreduce/aggregator/linear_scores.hpp"
