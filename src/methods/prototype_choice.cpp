@@ -15,6 +15,7 @@ constexpr double kLogsOfCandidates = 7.0;
 
 /// What both rules look at.
 struct Outlook {
+  double mu;
   double smallest;       // mu n_s: the smallest class in standard deviations of the noise
   bool choice_can_tell;  // epsilon N / K >= 7 log m
 };
@@ -30,7 +31,8 @@ Outlook outlook_of(const FitOptions& options, std::uint64_t public_rows) {
   const double of_smallest = options.smallest_share ? rows * *options.smallest_share : of_class * shares.back();
   const double of_mean_class = of_class * std::accumulate(shares.begin(), shares.end(), 0.0) / classes;
   const double mu = budget_from(budget).mu(budget.accountant);
-  return {mu * of_smallest, selection_epsilon_of(budget) * of_mean_class >= kLogsOfCandidates * std::log(candidates)};
+  return {mu, mu * of_smallest,
+          selection_epsilon_of(budget) * of_mean_class >= kLogsOfCandidates * std::log(candidates)};
 }
 
 bool is_pure(const BudgetOptions& budget) {
@@ -53,6 +55,12 @@ bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows) {
   const Outlook outlook = outlook_of(options, public_rows);
   const double largest_of_noises = 2.0 * std::sqrt(std::log(static_cast<double>(options.classes)));
   return outlook.smallest < largest_of_noises && outlook.choice_can_tell;
+}
+
+bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
+  if (public_rows == 0 || options.budget.non_private) return false;
+  const Outlook outlook = outlook_of(options, public_rows);
+  return outlook.mu * outlook.smallest < static_cast<double>(dim);
 }
 
 }  // namespace dpreduce

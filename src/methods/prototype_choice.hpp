@@ -34,4 +34,10 @@ bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t pub
 /// prefers_means.
 bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows);
 
+/// Whether public rows have something to add to rounds under --objective balanced (public_refit.hpp): mu^2 n_s < d. A
+/// feature of a sum of n_s unit rows varies by about n_s / d from sample to sample, by 1 / mu^2 from the noise: where
+/// the noise is the larger part, rows without labels know more of the smallest class than what was released of it.
+/// Never without noise or without public rows. Errors: as prefers_means.
+bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
+
 }  // namespace dpreduce
