@@ -137,6 +137,19 @@ TEST(PrototypeChoice, AClassDrownsWhereItsRowsAreFewerThanNoiseOfTheOtherClasses
   EXPECT_FALSE(prefers_prototypes(options, 0));
 }
 
+// mu^2 n_s < d.
+TEST(PrototypeChoice, PublicRowsRefineScoresWhileNoiseExceedsSampling) {
+  FitOptions options = options_of(1, 1, 10'000);  // 1,000 rows a class
+  options.budget = {};
+  options.budget.mu = 0.5;
+  EXPECT_TRUE(noise_exceeds_sampling(options, 251, 1'000));
+  EXPECT_FALSE(noise_exceeds_sampling(options, 250, 1'000));
+  EXPECT_FALSE(noise_exceeds_sampling(options, 251, 0));
+  options.budget = {};
+  options.budget.non_private = true;
+  EXPECT_FALSE(noise_exceeds_sampling(options, 251, 1'000));
+}
+
 TEST(PrototypeChoice, PreconditionsAreChecked) {
   EXPECT_THROW(prefers_means(options_of(1, 1, 100), 10, 0), std::logic_error);
   FitOptions options = options_of(1, 1, 100);
