@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/prototype_choice.hpp"
+#include "dpreduce/methods/public_refit.hpp"
 
 namespace dpreduce {
-namespace {
-
-constexpr double kAdjustment = 0.75;
-
-}  // namespace
-
 bool adjusts_scores(const FitOptions& options) {
   const bool is_trained_in_rounds = options.method == Method::kFc || options.method == Method::kAdam;
   return options.objective == Objective::kBalanced && is_trained_in_rounds;
+}
+
+bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
+  return adjusts_scores(options) && options.method == Method::kFc && options.center == Centering::kPublic &&
+         noise_exceeds_sampling(options, dim, public_rows);
 }
 
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options) {
@@ -27,11 +29,21 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
     const ReleasedBlock& sizes = release.block("class_counts");
     const double least = std::max(sizes.sigma(), 1.0);
     for (std::size_t c = 0; c < scores.bias.size(); ++c) {
-      scores.bias[c] -= kAdjustment * std::log(std::max(static_cast<double>(sizes.values()[c]), least));
+      scores.bias[c] -= std::log(std::max(static_cast<double>(sizes.values()[c]), least));
     }
   }
-  run.ranks().broadcast(scores.bias);
-  return scores;
+  const std::uint64_t public_rows = options.center == Centering::kPublic ? run.candidates().features().rows() : 0;
+  if (!refits_on_public_rows(options, run.preprocessing().dim(), public_rows)) {
+    run.ranks().broadcast(scores.bias);
+    return scores;
+  }
+  run.ranks().together([&] {
+    if (run.ranks().is_coordinator()) {
+      scores = with_public_refit(std::move(scores), run.preprocessing(), run.candidates().features());
+    }
+  });
+  run.end_phase("public rows");
+  return shared_scores(std::move(scores), run);
 }
 
 }  // namespace dpreduce

@@ -1,12 +1,11 @@
 // Scores that treat small classes as large ones: adjusted by noised class sizes.
 //
-//     b_c <- b_c - 0.75 log max(n_c, s, 1)        n_c the released size of class c, s its noise's standard deviation
+//     b_c <- b_c - log max(n_c, s, 1)        n_c the released size of class c, s its noise's standard deviation
 //
 // Softmax rounds learn log p(class | row), which holds log of the class's share; without that share the largest score
-// is the class that is right most often over classes. Rounds that stop early have learnt a part of it only: 0.75 was
-// the best of seven factors (docs/methods.md). A class below its noise counts as the noise: nothing is known of it but
-// that. Source: Menon et al. 2021, logit adjustment after training, with noised sizes. Post-processing but for the
-// sizes.
+// is the class that is right most often over classes. A class below its noise counts as the noise: nothing is known of
+// it but that. Source: Menon et al. 2021, logit adjustment after training, with noised sizes. Post-processing but for
+// the sizes. Public rows that rows are centred by refine what came out (public_refit.hpp).
 #pragma once
 
 #include "dpreduce/aggregator/linear_scores.hpp"
@@ -21,8 +20,14 @@ inline constexpr double kSizesShare = 0.01;
 /// Whether the method that `options` (resolved) name is adjusted: --objective balanced, by rounds.
 bool adjusts_scores(const FitOptions& options);
 
-/// What the method makes of the run, adjusted by the release "class_sizes", made first, where adjusts_scores says so;
-/// the same on every rank. Collective. Preconditions (asserted): one bias a class. Errors: as TrainingMethod::train.
+/// Whether public rows refine what adjusts_scores adjusts: by fc, with rows of `dim` features centred by `public_rows`
+/// public rows, where the noise exceeds sampling (prototype_choice.hpp). (adam is for rows of so many features that d x
+/// d matrices are too slow.)
+bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
+
+/// What the method makes of the run, adjusted by the release "class_sizes", made first, where adjusts_scores says so,
+/// and refined by the run's candidates where refits_on_public_rows does; the same on every rank. Collective.
+/// Preconditions (asserted): one bias a class. Errors: as TrainingMethod::train.
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options);
 
 }  // namespace dpreduce

@@ -11,6 +11,7 @@
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/methods/class_balance.hpp"
+#include "dpreduce/methods/public_refit.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
@@ -209,6 +210,9 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
   plan.projection_elements = (options.method == Method::kFc ? plan.dim : options.pca) * pooled_dim;
   if (options.batch) {
     largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));
+  }
+  if (refits_on_public_rows(options, plan.dim, public_rows)) {
+    largest_release = std::max(largest_release, public_refit_bytes(options.classes, plan.dim, public_rows));
   }
   plan.memory_bytes = (options.memory_mib.value() << 20) + largest_release + plan.projection_elements * sizeof(double);
   return plan;

@@ -12,15 +12,15 @@ namespace dpreduce {
 namespace {
 
 constexpr double kLogsOfCandidates = 7.0;
-constexpr double kDrownedSignal = 0.3;
 
 /// What both rules look at.
 struct Outlook {
-  double signal;         // mu n_s / sqrt(d)
+  double mu;
+  double smallest;       // mu n_s: the smallest class in standard deviations of the noise
   bool choice_can_tell;  // epsilon N / K >= 7 log m
 };
 
-Outlook outlook_of(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
+Outlook outlook_of(const FitOptions& options, std::uint64_t public_rows) {
   DPREDUCE_ASSERT(public_rows >= 1);
   const BudgetOptions& budget = options.budget;
   const auto candidates = static_cast<double>(public_rows);
@@ -31,7 +31,7 @@ Outlook outlook_of(const FitOptions& options, std::size_t dim, std::uint64_t pub
   const double of_smallest = options.smallest_share ? rows * *options.smallest_share : of_class * shares.back();
   const double of_mean_class = of_class * std::accumulate(shares.begin(), shares.end(), 0.0) / classes;
   const double mu = budget_from(budget).mu(budget.accountant);
-  return {mu * of_smallest / std::sqrt(static_cast<double>(dim)),
+  return {mu, mu * of_smallest,
           selection_epsilon_of(budget) * of_mean_class >= kLogsOfCandidates * std::log(candidates)};
 }
 
@@ -45,14 +45,22 @@ bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t pub
   DPREDUCE_ASSERT(public_rows >= 1);
   if (options.budget.non_private) return true;
   if (is_pure(options.budget)) return false;
-  const Outlook outlook = outlook_of(options, dim, public_rows);
-  return outlook.signal >= 1.0 || !outlook.choice_can_tell;
+  const Outlook outlook = outlook_of(options, public_rows);
+  return outlook.smallest >= std::sqrt(static_cast<double>(dim)) || !outlook.choice_can_tell;
 }
 
-bool prefers_prototypes(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
+bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows) {
   if (public_rows == 0 || options.budget.non_private) return false;
   if (is_pure(options.budget)) return true;
-  return outlook_of(options, dim, public_rows).signal < kDrownedSignal;
+  const Outlook outlook = outlook_of(options, public_rows);
+  const double largest_of_noises = 2.0 * std::sqrt(std::log(static_cast<double>(options.classes)));
+  return outlook.smallest < largest_of_noises && outlook.choice_can_tell;
+}
+
+bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
+  if (public_rows == 0 || options.budget.non_private) return false;
+  const Outlook outlook = outlook_of(options, public_rows);
+  return outlook.mu * outlook.smallest < static_cast<double>(dim);
 }
 
 }  // namespace dpreduce

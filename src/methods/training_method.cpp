@@ -26,6 +26,13 @@ constexpr std::uint64_t kLocalSteps = 5;
 
 constexpr std::size_t kMostFeaturesOfGram = 4096;
 
+// A balanced objective has public rows to choose prototypes among. Their mean costs nothing, and lies between classes
+// where the training rows' mean lies among the large ones.
+Centering default_centering(const FitOptions& options, bool is_auto, std::uint64_t public_rows) {
+  if (!is_auto) return Centering::kNone;
+  return options.objective == Objective::kBalanced && public_rows > 0 ? Centering::kPublic : Centering::kDp;
+}
+
 std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
   if (options.select > 0) return options.select;
   if (options.pca > 0) return options.pca;
@@ -37,7 +44,7 @@ std::size_t kept_features(const FitOptions& options, std::size_t input_dim) {
 FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows,
                     std::uint64_t bytes_for_rank) {
   const bool drowns = options.method == Method::kAuto && options.objective == Objective::kBalanced &&
-                      prefers_prototypes(options, kept_features(options, input_dim), public_rows);
+                      prefers_prototypes(options, public_rows);
   if (drowns) options.method = Method::kPrototypes;
   const bool is_auto = options.method == Method::kAuto;
   if (is_auto) options.method = kept_features(options, input_dim) <= kMostFeaturesOfGram ? Method::kFc : Method::kAdam;
@@ -57,7 +64,7 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t pub
                          options.method == Method::kGlobalAdapt || options.method == Method::kFedavg;
   if (in_rounds && !options.loss && options.most_labels() > 1) options.loss = Loss::kSigmoid;
   if (options.method == Method::kFedavg && !options.local_steps) options.local_steps = kLocalSteps;
-  if (!options.center) options.center = is_auto ? Centering::kDp : Centering::kNone;
+  if (!options.center) options.center = default_centering(options, is_auto, public_rows);
   if (!options.memory_mib) {
     const std::size_t most = std::clamp<std::uint64_t>(bytes_for_rank >> 21, kMemoryMib, kMostMemoryMibOfKeptRows);
     options.memory_mib = passes_once(options) ? kMemoryMib : most;

@@ -201,6 +201,11 @@ std::vector<double> TrainingRun::candidate_row(std::uint64_t index) const {
   return row;
 }
 
+WorkerRows& TrainingRun::candidates() const {
+  DPREDUCE_ASSERT(public_rows_.candidates != nullptr);
+  return *public_rows_.candidates;
+}
+
 std::string TrainingRun::sealed_rows() {
   const SecretVector<std::byte> secret = releaser_.row_secret("rows of a checkpoint");
   RowDigest digest{};

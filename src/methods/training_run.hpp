@@ -109,6 +109,8 @@ class TrainingRun {
   /// A public row as rows are prepared now; zeros where it has a NaN or an infinity. Throws BadInput where it cannot be
   /// read.
   std::vector<double> candidate_row(std::uint64_t index) const;
+  /// All public rows to choose among. Precondition (asserted): there are some.
+  WorkerRows& candidates() const;
 
   /// From their next pass on every rank's rows, as they are now, are kept in memory, where they fit into --memory on
   /// that rank, until they change. For methods that pass over them many times; results are the same.

@@ -72,8 +72,7 @@ TEST(PrototypeChoice, KnowsATailByTheShareOfItsSmallestClass) {
       natural.smallest_share = 1.0 / (10 * ratio);
       EXPECT_EQ(prefers_means(natural, 768, 20'000), prefers_means(options_of(epsilon, ratio, 40'000), 768, 20'000))
           << epsilon << " " << ratio;
-      EXPECT_EQ(prefers_prototypes(natural, 768, 20'000),
-                prefers_prototypes(options_of(epsilon, ratio, 40'000), 768, 20'000));
+      EXPECT_EQ(prefers_prototypes(natural, 20'000), prefers_prototypes(options_of(epsilon, ratio, 40'000), 20'000));
     }
     FitOptions even = options_of(epsilon, 1, 40'000);
     even.smallest_share = 0.1;
@@ -105,17 +104,50 @@ TEST(PrototypeChoice, ABalancedObjectiveTakesPrototypesWhereTheSmallestClassesDr
   EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
   EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kPublic);
   EXPECT_EQ(resolved(options, 768).method, Method::kFc);  // no public rows
-  options.budget.epsilon = 0.02;                          // too little to choose by
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kMean);
+  EXPECT_EQ(resolved(options, 768).center, Centering::kDp);
+  options.budget.epsilon = 0.02;  // too little to choose by
+  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
   options.budget.epsilon = 8;
   EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
+  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kPublic);
+  options.center = Centering::kDp;
   EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kDp);
+  options.center.reset();
   options.budget.delta.reset();
   EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
   options.objective = Objective::kAccuracy;
   options.budget.delta = 1e-5;
   options.budget.epsilon = 0.2;
   EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
+  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kDp);  // of auto as ever
+}
+
+// Between 2 sqrt(log 10) = 3.03 standard deviations and fewer: mu = 0.1, 30 and 31 rows of 300,000 in the smallest
+// class; d plays no part.
+TEST(PrototypeChoice, AClassDrownsWhereItsRowsAreFewerThanNoiseOfTheOtherClassesReaches) {
+  FitOptions options = options_of(1, 1, 300'000);
+  options.budget = {};
+  options.budget.mu = 0.1;
+  options.smallest_share = 30.0 / 300'000;
+  EXPECT_TRUE(prefers_prototypes(options, 1'000));
+  options.smallest_share = 31.0 / 300'000;
+  EXPECT_FALSE(prefers_prototypes(options, 1'000));
+  options.classes = 12;  // 2 sqrt(log 12) = 3.15
+  EXPECT_TRUE(prefers_prototypes(options, 1'000));
+  EXPECT_FALSE(prefers_prototypes(options, 0));
+}
+
+// mu^2 n_s < d.
+TEST(PrototypeChoice, PublicRowsRefineScoresWhileNoiseExceedsSampling) {
+  FitOptions options = options_of(1, 1, 10'000);  // 1,000 rows a class
+  options.budget = {};
+  options.budget.mu = 0.5;
+  EXPECT_TRUE(noise_exceeds_sampling(options, 251, 1'000));
+  EXPECT_FALSE(noise_exceeds_sampling(options, 250, 1'000));
+  EXPECT_FALSE(noise_exceeds_sampling(options, 251, 0));
+  options.budget = {};
+  options.budget.non_private = true;
+  EXPECT_FALSE(noise_exceeds_sampling(options, 251, 1'000));
 }
 
 TEST(PrototypeChoice, PreconditionsAreChecked) {

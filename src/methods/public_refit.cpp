@@ -1,0 +1,125 @@
+#include "dpreduce/methods/public_refit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "dpreduce/aggregator/gram_spectrum.hpp"
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+constexpr std::uint64_t kRowsAtOnce = 512;
+constexpr int kIterations = 20;
+
+/// Shows `visit` (first row, prepared rows) all rows, block by block; rows that are not finite as zeros, with what
+/// is_finite says of each.
+template <typename Visit>
+void for_each_block(ShardedArray& rows, const RowTransform& transform, const Visit& visit) {
+  std::vector<float> raw;
+  std::vector<char> is_finite;
+  RowMajor prepared;
+  for (std::uint64_t first = 0; first < rows.rows(); first += kRowsAtOnce) {
+    const std::uint64_t count = std::min(kRowsAtOnce, rows.rows() - first);
+    raw.resize(count * transform.input_dim());
+    is_finite.resize(count);
+    prepared.resize(static_cast<Eigen::Index>(count), static_cast<Eigen::Index>(transform.output_dim()));
+    rows.read_features(first, count, raw);
+    transform(raw, std::span(prepared.data(), static_cast<std::size_t>(prepared.size())), is_finite);
+    visit(static_cast<Eigen::Index>(first), prepared, is_finite);
+  }
+}
+
+/// exp(s_c(z) - max_c s_c(z)), m x K; rows of zeros for public rows that are not finite.
+RowMajor likelihoods(const LinearScores& scores, const RowTransform& transform, ShardedArray& rows) {
+  const auto classes = static_cast<Eigen::Index>(scores.bias.size());
+  const Eigen::Map<const RowMajor> weights(scores.weights.data(), classes,
+                                           static_cast<Eigen::Index>(transform.output_dim()));
+  const Eigen::Map<const Eigen::RowVectorXd> bias(scores.bias.data(), classes);
+  RowMajor of_rows = RowMajor::Zero(static_cast<Eigen::Index>(rows.rows()), classes);
+  for_each_block(rows, transform, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>& is_finite) {
+    const RowMajor s = (block * weights.transpose()).rowwise() + bias;
+    for (Eigen::Index row = 0; row < s.rows(); ++row) {
+      if (is_finite[static_cast<std::size_t>(row)] == 0) continue;
+      of_rows.row(first + row) = (s.row(row).array() - s.row(row).maxCoeff()).exp();
+    }
+  });
+  return of_rows;
+}
+
+/// p_zc from likelihoods, in their place; rows of zeros stay so. Returns N.
+Eigen::VectorXd posteriors_by_mix(RowMajor& likelihood) {
+  const Eigen::Index rows = likelihood.rows();
+  const Eigen::Index classes = likelihood.cols();
+  const auto share = [](double total) { return total > 0.0 ? 1.0 / total : 0.0; };
+  Eigen::VectorXd mix = Eigen::VectorXd::Constant(classes, 1.0 / static_cast<double>(classes));
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    Eigen::VectorXd sizes = Eigen::VectorXd::Ones(classes);
+    for (Eigen::Index row = 0; row < rows; ++row) {
+      sizes += share(likelihood.row(row).dot(mix)) * likelihood.row(row).transpose().cwiseProduct(mix);
+    }
+    mix = sizes / sizes.sum();
+  }
+  Eigen::VectorXd sizes = Eigen::VectorXd::Zero(classes);
+  for (Eigen::Index row = 0; row < rows; ++row) {
+    likelihood.row(row) =
+        (share(likelihood.row(row).dot(mix)) * likelihood.row(row).transpose().cwiseProduct(mix)).transpose();
+    sizes += likelihood.row(row).transpose();
+  }
+  return sizes;
+}
+
+}  // namespace
+
+LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows) {
+  preprocessing.intercept = 0.0;
+  const RowTransform transform(std::move(preprocessing));
+  const auto dim = static_cast<Eigen::Index>(transform.output_dim());
+  const auto classes = static_cast<Eigen::Index>(scores.bias.size());
+  DPREDUCE_ASSERT(scores.weights.size() == static_cast<std::size_t>(classes * dim));
+  use_one_blas_thread();
+
+  RowMajor posterior = likelihoods(scores, transform, rows);
+  const Eigen::VectorXd sizes = posteriors_by_mix(posterior);
+  const double whole_rows = sizes.sum();
+  if (!(whole_rows >= 1.0)) return scores;
+
+  // mu_c and D
+  RowMajor means = RowMajor::Zero(classes, dim);
+  Eigen::MatrixXd spread = Eigen::MatrixXd::Zero(dim, dim);
+  for_each_block(rows, transform, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>&) {
+    means.noalias() += posterior.middleRows(first, block.rows()).transpose() * block;
+    spread.selfadjointView<Eigen::Lower>().rankUpdate(block.transpose());
+  });
+  for (Eigen::Index c = 0; c < classes; ++c) {
+    means.row(c) /= std::max(sizes[c], std::numeric_limits<double>::min());
+    spread.selfadjointView<Eigen::Lower>().rankUpdate(means.row(c).transpose(), -sizes[c]);
+  }
+  spread /= whole_rows;
+  const double trace = spread.trace();
+  if (!(trace > 0.0)) return scores;
+  spread.diagonal().array() += trace / whole_rows;
+
+  // E mu_c
+  const Eigen::MatrixXd directions = spread.selfadjointView<Eigen::Lower>().ldlt().solve(means.transpose());
+  for (Eigen::Index c = 0; c < classes; ++c) {
+    Eigen::Map<Eigen::VectorXd>(&scores.weights[static_cast<std::size_t>(c * dim)], dim) += directions.col(c);
+    scores.bias[static_cast<std::size_t>(c)] -= 0.5 * means.row(c).dot(directions.col(c));
+  }
+  return scores;
+}
+
+std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows) {
+  return sizeof(double) *
+         (static_cast<std::size_t>(public_rows) * classes + 2 * dim * dim + 3 * classes * dim + kRowsAtOnce * 2 * dim);
+}
+
+}  // namespace dpreduce
