@@ -20,38 +20,52 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 constexpr std::uint64_t kRowsAtOnce = 512;
 constexpr int kIterations = 20;
 
-/// Shows `visit` (first row, prepared rows) all rows, block by block; rows that are not finite as zeros, with what
-/// is_finite says of each.
+/// Of so many rows one block in `stride` is looked at: posteriors of more would not fit.
+std::uint64_t stride_of(std::uint64_t rows, std::uint64_t classes, std::uint64_t most_posteriors) {
+  return std::max<std::uint64_t>(1, (rows * classes + most_posteriors - 1) / most_posteriors);
+}
+
+/// How many rows for_each_block shows.
+std::uint64_t rows_shown(std::uint64_t rows, std::uint64_t stride) {
+  const std::uint64_t of_stride = stride * kRowsAtOnce;
+  return rows / of_stride * kRowsAtOnce + std::min(kRowsAtOnce, rows % of_stride);
+}
+
+/// Shows `visit` (how many rows came before, prepared rows) the rows, one block in `stride`; rows that are not finite
+/// as zeros, with what is_finite says of each.
 template <typename Visit>
-void for_each_block(ShardedArray& rows, const RowTransform& transform, const Visit& visit) {
+void for_each_block(ShardedArray& rows, const RowTransform& transform, std::uint64_t stride, const Visit& visit) {
   std::vector<float> raw;
   std::vector<char> is_finite;
   RowMajor prepared;
-  for (std::uint64_t first = 0; first < rows.rows(); first += kRowsAtOnce) {
+  for (std::uint64_t first = 0; first < rows.rows(); first += stride * kRowsAtOnce) {
     const std::uint64_t count = std::min(kRowsAtOnce, rows.rows() - first);
     raw.resize(count * transform.input_dim());
     is_finite.resize(count);
     prepared.resize(static_cast<Eigen::Index>(count), static_cast<Eigen::Index>(transform.output_dim()));
     rows.read_features(first, count, raw);
     transform(raw, std::span(prepared.data(), static_cast<std::size_t>(prepared.size())), is_finite);
-    visit(static_cast<Eigen::Index>(first), prepared, is_finite);
+    visit(static_cast<Eigen::Index>(first / stride), prepared, is_finite);
   }
 }
 
-/// exp(s_c(z) - max_c s_c(z)), m x K; rows of zeros for public rows that are not finite.
-RowMajor likelihoods(const LinearScores& scores, const RowTransform& transform, ShardedArray& rows) {
+/// exp(s_c(z) - max_c s_c(z)) of the rows that for_each_block shows, m x K; rows of zeros for those that are not
+/// finite.
+RowMajor likelihoods(const LinearScores& scores, const RowTransform& transform, ShardedArray& rows,
+                     std::uint64_t stride) {
   const auto classes = static_cast<Eigen::Index>(scores.bias.size());
   const Eigen::Map<const RowMajor> weights(scores.weights.data(), classes,
                                            static_cast<Eigen::Index>(transform.output_dim()));
   const Eigen::Map<const Eigen::RowVectorXd> bias(scores.bias.data(), classes);
-  RowMajor of_rows = RowMajor::Zero(static_cast<Eigen::Index>(rows.rows()), classes);
-  for_each_block(rows, transform, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>& is_finite) {
-    const RowMajor s = (block * weights.transpose()).rowwise() + bias;
-    for (Eigen::Index row = 0; row < s.rows(); ++row) {
-      if (is_finite[static_cast<std::size_t>(row)] == 0) continue;
-      of_rows.row(first + row) = (s.row(row).array() - s.row(row).maxCoeff()).exp();
-    }
-  });
+  RowMajor of_rows = RowMajor::Zero(static_cast<Eigen::Index>(rows_shown(rows.rows(), stride)), classes);
+  for_each_block(rows, transform, stride,
+                 [&](Eigen::Index first, const RowMajor& block, const std::vector<char>& is_finite) {
+                   const RowMajor s = (block * weights.transpose()).rowwise() + bias;
+                   for (Eigen::Index row = 0; row < s.rows(); ++row) {
+                     if (is_finite[static_cast<std::size_t>(row)] == 0) continue;
+                     of_rows.row(first + row) = (s.row(row).array() - s.row(row).maxCoeff()).exp();
+                   }
+                 });
   return of_rows;
 }
 
@@ -79,7 +93,8 @@ Eigen::VectorXd posteriors_by_mix(RowMajor& likelihood) {
 
 }  // namespace
 
-LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows) {
+LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows,
+                               std::uint64_t most_posteriors) {
   preprocessing.intercept = 0.0;
   const RowTransform transform(std::move(preprocessing));
   const auto dim = static_cast<Eigen::Index>(transform.output_dim());
@@ -87,7 +102,8 @@ LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing,
   DPREDUCE_ASSERT(scores.weights.size() == static_cast<std::size_t>(classes * dim));
   use_one_blas_thread();
 
-  RowMajor posterior = likelihoods(scores, transform, rows);
+  const std::uint64_t stride = stride_of(rows.rows(), scores.bias.size(), most_posteriors);
+  RowMajor posterior = likelihoods(scores, transform, rows, stride);
   const Eigen::VectorXd sizes = posteriors_by_mix(posterior);
   const double whole_rows = sizes.sum();
   if (!(whole_rows >= 1.0)) return scores;
@@ -95,7 +111,7 @@ LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing,
   // mu_c and D
   RowMajor means = RowMajor::Zero(classes, dim);
   Eigen::MatrixXd spread = Eigen::MatrixXd::Zero(dim, dim);
-  for_each_block(rows, transform, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>&) {
+  for_each_block(rows, transform, stride, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>&) {
     means.noalias() += posterior.middleRows(first, block.rows()).transpose() * block;
     spread.selfadjointView<Eigen::Lower>().rankUpdate(block.transpose());
   });
@@ -118,8 +134,8 @@ LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing,
 }
 
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows) {
-  return sizeof(double) *
-         (static_cast<std::size_t>(public_rows) * classes + 2 * dim * dim + 3 * classes * dim + kRowsAtOnce * 2 * dim);
+  return sizeof(double) * (rows_shown(public_rows, stride_of(public_rows, classes, kMostPosteriors)) * classes +
+                           2 * dim * dim + 3 * classes * dim + kRowsAtOnce * 2 * dim);
 }
 
 }  // namespace dpreduce

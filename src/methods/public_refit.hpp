@@ -23,11 +23,16 @@
 
 namespace dpreduce {
 
+/// Posteriors that are kept at once: 1 GiB.
+inline constexpr std::uint64_t kMostPosteriors = std::uint64_t{1} << 27;
+
 /// `scores` and t of `rows`, prepared by `preprocessing` (its intercept aside, as scores are). Rows with a NaN or an
 /// infinity are left out; without a row that is whole, `scores`. On one thread, rows in their order: the same bits
-/// whatever the ranks. Shapes: scores K x preprocessing.dim(). Cost: m (d^2 / 2 + 2 d k + 20 K) multiply-adds, k the
-/// features before a projection, and d^3 / 3; memory public_refit_bytes. Errors: as ShardedArray::read_features.
-LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows);
+/// whatever the ranks. Of more than most_posteriors / K public rows one block of 512 in two, three, ... is looked at.
+/// Shapes: scores K x preprocessing.dim(). Cost: m (d^2 / 2 + 2 d k + 20 K) multiply-adds, k the features before a
+/// projection, and d^3 / 3; memory public_refit_bytes. Errors: as ShardedArray::read_features.
+LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows,
+                               std::uint64_t most_posteriors = kMostPosteriors);
 
 /// Of scores of public rows, moments and blocks of rows.
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows);

@@ -118,5 +118,19 @@ TEST_F(PublicRefit, LeavesOutRowsThatAreNotFinite) {
   EXPECT_EQ(with_public_refit(noisy_scores(), as_they_are(), none.features()).weights, noisy_scores().weights);
 }
 
+// 1,500 rows in blocks of 512, one in two: the first and the third, of 476 rows.
+TEST_F(PublicRefit, LooksAtOneBlockInSeveralWhereItsMemoryIsBounded) {
+  std::vector<int> truth;
+  const std::vector<float> x = two_classes(1500, 1, truth);
+  std::vector<float> shown(x.begin(), x.begin() + 512 * kDim);
+  shown.insert(shown.end(), x.begin() + 1024 * kDim, x.end());
+  WorkerRows all = rows_of(x);
+  WorkerRows some = rows_of(shown);
+  const LinearScores bounded = with_public_refit(noisy_scores(), as_they_are(), all.features(), 2 * 1499);
+  EXPECT_EQ(bounded.weights, with_public_refit(noisy_scores(), as_they_are(), some.features()).weights);
+  EXPECT_NE(bounded.weights, with_public_refit(noisy_scores(), as_they_are(), all.features(), 2 * 1500).weights);
+  EXPECT_LT(public_refit_bytes(1000, 100, 100'000'000), std::size_t{5} << 28);
+}
+
 }  // namespace
 }  // namespace dpreduce
