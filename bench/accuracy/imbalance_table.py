@@ -3,7 +3,8 @@
     imbalance_table.py split DATA OUT PUBLIC    first rows of DATA/train_x.npy to OUT, the last PUBLIC to OUT/public_x.npy
     imbalance_table.py rows FILE.npy            how many rows the file's header tells; needs no NumPy
     imbalance_table.py print SWEEP.json         medians over seeds, as Markdown
-    imbalance_table.py write SWEEP.json FILE WHAT    the same, in the place of @TABLES@ in bench/accuracy/imbalance.md; WHAT rows
+    imbalance_table.py write FILE [SWEEP.json NAME WHAT]...    the same of several sets, a section each, in the place of
+        @SECTIONS@ in bench/accuracy/imbalance.md; NAME of the set, WHAT rows
 """
 
 import ast
@@ -75,10 +76,14 @@ def load(path):
         return json.load(file)
 
 
-def write(sweep, path, what):
+def section(sweep, name, what):
+    seeds = "1 seed" if sweep["seeds"] == 1 else f"{sweep['seeds']} seeds"
+    return f"## {name}\n\n{what}, {seeds}.\n\n{tables(sweep).rstrip()}"
+
+
+def write(path, sections):
     with open(os.path.join(HERE, "imbalance.md"), encoding="utf-8") as file:
-        text = file.read()
-    text = text.replace("@TABLES@", tables(sweep).rstrip()).replace("@SEEDS@", str(sweep["seeds"])).replace("@WHAT@", what)
+        text = file.read().replace("@SECTIONS@", "\n\n".join(sections))
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".new", path)
@@ -91,8 +96,8 @@ def main(words):
         print(rows(words[1]))
     elif len(words) == 2 and words[0] == "print":
         print(tables(load(words[1])))
-    elif len(words) == 4 and words[0] == "write":
-        write(load(words[1]), words[2], words[3])
+    elif len(words) > 2 and words[0] == "write" and len(words) % 3 == 2:
+        write(words[1], [section(load(sweep), name, what) for sweep, name, what in zip(*[iter(words[2:])] * 3)])
     else:
         sys.exit(__doc__)
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "dpreduce/aggregator/public_refit.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/methods/prototype_choice.hpp"
-#include "dpreduce/methods/public_refit.hpp"
 
 namespace dpreduce {
 bool adjusts_scores(const FitOptions& options) {

@@ -7,11 +7,11 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/aggregator/public_refit.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/methods/class_balance.hpp"
-#include "dpreduce/methods/public_refit.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"

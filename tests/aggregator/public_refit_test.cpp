@@ -1,4 +1,4 @@
-#include "dpreduce/methods/public_refit.hpp"
+#include "dpreduce/aggregator/public_refit.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "dpreduce/methods/public_refit.hpp"
+#include "dpreduce/aggregator/public_refit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <cblas.h>
 
+#include "dpreduce/aggregator/exact_ridge.hpp"
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/config/error.hpp"
 
@@ -54,18 +55,19 @@ void for_each_block(ShardedArray& rows, const RowTransform& transform, std::uint
 RowMajor likelihoods(const LinearScores& scores, const RowTransform& transform, ShardedArray& rows,
                      std::uint64_t stride) {
   const auto classes = static_cast<Eigen::Index>(scores.bias.size());
-  const Eigen::Map<const RowMajor> weights(scores.weights.data(), classes,
-                                           static_cast<Eigen::Index>(transform.output_dim()));
+  const auto dim = static_cast<int>(transform.output_dim());
   const Eigen::Map<const Eigen::RowVectorXd> bias(scores.bias.data(), classes);
   RowMajor of_rows = RowMajor::Zero(static_cast<Eigen::Index>(rows_shown(rows.rows(), stride)), classes);
-  for_each_block(rows, transform, stride,
-                 [&](Eigen::Index first, const RowMajor& block, const std::vector<char>& is_finite) {
-                   const RowMajor s = (block * weights.transpose()).rowwise() + bias;
-                   for (Eigen::Index row = 0; row < s.rows(); ++row) {
-                     if (is_finite[static_cast<std::size_t>(row)] == 0) continue;
-                     of_rows.row(first + row) = (s.row(row).array() - s.row(row).maxCoeff()).exp();
-                   }
-                 });
+  for_each_block(
+      rows, transform, stride, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>& is_finite) {
+        RowMajor s = bias.replicate(block.rows(), 1);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(block.rows()), static_cast<int>(classes),
+                    dim, 1.0, block.data(), dim, scores.weights.data(), dim, 1.0, s.data(), static_cast<int>(classes));
+        for (Eigen::Index row = 0; row < s.rows(); ++row) {
+          if (is_finite[static_cast<std::size_t>(row)] == 0) continue;
+          of_rows.row(first + row) = (s.row(row).array() - s.row(row).maxCoeff()).exp();
+        }
+      });
   return of_rows;
 }
 
@@ -108,34 +110,39 @@ LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing,
   const double whole_rows = sizes.sum();
   if (!(whole_rows >= 1.0)) return scores;
 
-  // mu_c and D
+  // mu_c and, above its diagonal, D
+  const auto order = static_cast<int>(dim);
   RowMajor means = RowMajor::Zero(classes, dim);
-  Eigen::MatrixXd spread = Eigen::MatrixXd::Zero(dim, dim);
+  RowMajor spread = RowMajor::Zero(dim, dim);
   for_each_block(rows, transform, stride, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>&) {
-    means.noalias() += posterior.middleRows(first, block.rows()).transpose() * block;
-    spread.selfadjointView<Eigen::Lower>().rankUpdate(block.transpose());
+    const auto count = static_cast<int>(block.rows());
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(classes), order, count, 1.0,
+                posterior.row(first).data(), static_cast<int>(classes), block.data(), order, 1.0, means.data(), order);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, order, count, 1.0, block.data(), order, 1.0, spread.data(),
+                order);
   });
   for (Eigen::Index c = 0; c < classes; ++c) {
     means.row(c) /= std::max(sizes[c], std::numeric_limits<double>::min());
-    spread.selfadjointView<Eigen::Lower>().rankUpdate(means.row(c).transpose(), -sizes[c]);
+    cblas_dsyr(CblasRowMajor, CblasUpper, order, -sizes[c], means.row(c).data(), 1, spread.data(), order);
   }
   spread /= whole_rows;
   const double trace = spread.trace();
   if (!(trace > 0.0)) return scores;
-  spread.diagonal().array() += trace / whole_rows;
 
   // E mu_c
-  const Eigen::MatrixXd directions = spread.selfadjointView<Eigen::Lower>().ldlt().solve(means.transpose());
+  RowMajor directions = means;
+  solve_exact_ridge({spread.data(), static_cast<std::size_t>(spread.size())}, trace / whole_rows,
+                    {directions.data(), static_cast<std::size_t>(directions.size())});
   for (Eigen::Index c = 0; c < classes; ++c) {
-    Eigen::Map<Eigen::VectorXd>(&scores.weights[static_cast<std::size_t>(c * dim)], dim) += directions.col(c);
-    scores.bias[static_cast<std::size_t>(c)] -= 0.5 * means.row(c).dot(directions.col(c));
+    Eigen::Map<Eigen::RowVectorXd>(&scores.weights[static_cast<std::size_t>(c * dim)], dim) += directions.row(c);
+    scores.bias[static_cast<std::size_t>(c)] -= 0.5 * means.row(c).dot(directions.row(c));
   }
   return scores;
 }
 
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows) {
   return sizeof(double) * (rows_shown(public_rows, stride_of(public_rows, classes, kMostPosteriors)) * classes +
-                           2 * dim * dim + 3 * classes * dim + kRowsAtOnce * 2 * dim);
+                           dim * dim + 3 * classes * dim + kRowsAtOnce * 2 * dim);
 }
 
 }  // namespace dpreduce
