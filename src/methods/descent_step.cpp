@@ -8,10 +8,6 @@
 namespace dpreduce {
 namespace {
 
-// D = 20 sqrt(K) / C: a first step that moves every class alike changes a score by up to 20, so that probabilities can
-// come close to 0 and 1, and turn back in some tens of rounds.
-constexpr double kScoreReach = 20.0;
-
 constexpr double kAimedShare = 0.1;
 constexpr double kSmallestNorm = 1e-3;
 constexpr double kLargestNorm = 2.0;
@@ -22,6 +18,7 @@ DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, 
     : settings_(settings),
       rounds_(rounds),
       clip_norm_(clip_norm),
+      // D: a first step that moves every class alike changes a score by up to kScoreReach.
       reach_(kScoreReach * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
 
 void DescentStep::adapt(std::span<const std::int64_t> sides) {

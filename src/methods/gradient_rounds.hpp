@@ -30,6 +30,10 @@ namespace dpreduce {
 /// Share of C^2 that an intercept coordinate takes of every row in rounds.
 inline constexpr double kInterceptShare = 0.1;
 
+/// How far a step may take a score where its size is bounded: a class's weights then move by at most 20 / C, so that
+/// probabilities can come close to 0 and 1, and turn back in some rounds.
+inline constexpr double kScoreReach = 20.0;
+
 /// A round, as its step rule sees it.
 struct NoisedRound {
   std::uint64_t round;               ///< t, from 1

@@ -1,14 +1,18 @@
 // DP-Newton: every round releases gradients and, class by class, Hessians.
 //
-//     W_c <- W_c - eta g_c (H_c + (w + C^2) I)^-1        H_c cleaned of its known noise (gram_spectrum.hpp)
+//     W_c <- W_c - eta min(1, 20 / (C |d_c|)) d_c,  d_c = g_c (H_c + (w + C^2) I)^-1
 //
-// g_c and H_c are sums over rows at W (newton_release); w is the noise's radius in H_c: as much as noise alone makes of
-// a direction that no row has. For sigmoid loss the Hessian consists of these blocks, and eta = 1. Softmax couples the
-// classes: at equal probabilities the whole Hessian is K / (K - 1) times its blocks on the space where class weights
-// add up to 0, so that eta = 1 - 1 / K makes the step that of the whole. Source: paper 002, Algorithm 1, with
-// corrections: sums, never means (n cancels, and so does its noise); sensitivities that do not grow with K; symmetric
-// noise. With a warm start H_c is the curvature of a bound on the residual loss (hessian_rows.hpp), which is of one
-// sign.
+// H_c is cleaned of its known noise (gram_spectrum.hpp); g_c and H_c are sums over rows at W (newton_release); w is the
+// noise's radius in H_c: as much as noise alone makes of a direction that no row has. For sigmoid loss the Hessian
+// consists of these blocks, and eta = 1. Softmax couples the classes: at equal probabilities the whole Hessian is K /
+// (K - 1) times its blocks on the space where class weights add up to 0, so that eta = 1 - 1 / K makes the step that of
+// the whole. Far from there curvature can vanish where the loss does not, and a class of few rows would be thrown to
+// where no later round brings it back from: a step moves a score by at most 20.
+//
+// Source: paper 002, Algorithm 1, with corrections: sums, never means (n cancels, and so does its noise); sensitivities
+// that do not grow with K; symmetric noise; the bound on steps. With a warm start H_c is the curvature of a bound on
+// the residual loss (hessian_rows.hpp), which is of one sign.
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -16,6 +20,7 @@
 
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/lattice/row_transform.hpp"
 #include "dpreduce/methods/gradient_rounds.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/triangle.hpp"
@@ -43,7 +48,9 @@ class NewtonStep : public StepRule {
       const auto of_class = round.gradient.subspan(c * lattice_.dim, lattice_.dim);
       std::vector<double> direction(of_class.begin(), of_class.end());
       spectrum.solve(direction, kRidgeInRadii * spectrum.noise_radius() + lattice_.clip_norm * lattice_.clip_norm);
-      for (std::size_t a = 0; a < lattice_.dim; ++a) weights[c * lattice_.dim + a] -= eta_ * direction[a];
+      const double reach = lattice_.clip_norm * std::sqrt(squared_norm(direction));  // of a score
+      const double eta = reach <= kScoreReach ? eta_ : eta_ * kScoreReach / reach;
+      for (std::size_t a = 0; a < lattice_.dim; ++a) weights[c * lattice_.dim + a] -= eta * direction[a];
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace dpreduce {
@@ -185,9 +186,11 @@ class Reference {
     return sum;
   }
 
-  void step_of_class(std::size_t c, const Matrix& matrix, double eta) {
+  void step_of_class(std::size_t c, const Matrix& matrix, double eta,
+                     double farthest = std::numeric_limits<double>::infinity()) {
     const auto first = gradient_.begin() + static_cast<std::ptrdiff_t>(c * dim_);
     const std::vector<double> step = solved(matrix, {first, first + static_cast<std::ptrdiff_t>(dim_)});
+    eta *= std::min(1.0, farthest / std::sqrt(squared_norm(step)));
     for (std::size_t a = 0; a < dim_; ++a) weights_[c * dim_ + a] -= eta * step[a];
   }
 
@@ -203,7 +206,8 @@ class Reference {
 
   void step_of_newton() {
     const double eta = loss_ == Loss::kSoftmax ? 1.0 - 1.0 / static_cast<double>(rows_.classes) : 1.0;
-    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, hessian_with_ridge(c), eta);
+    const double farthest = 20.0 / rows_.lattice.clip_norm;
+    for (std::size_t c = 0; c < rows_.classes; ++c) step_of_class(c, hessian_with_ridge(c), eta, farthest);
   }
 
   const ReferenceRows& rows_;

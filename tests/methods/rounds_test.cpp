@@ -214,6 +214,33 @@ TEST_F(RoundsTest, RowsThatAreNotKeptGiveTheSameModel) {
   }
 }
 
+// Two classes told apart by 2 % of their rows' length, where the whole step would move a score by 63: (n / 2) delta /
+// (3 / 16 n delta^2 + 1) for rows of length 1.
+TEST_F(RoundsTest, ANewtonStepMovesAScoreByNoMoreThanTwenty) {
+  constexpr std::size_t kMany = 12000;
+  std::vector<float> x(kMany * kInputDim, 0.0F);
+  std::vector<std::int32_t> y(kMany);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    y[i] = static_cast<std::int32_t>(i % 2);
+    x[i * kInputDim] = 1.0F;
+    x[i * kInputDim + 1] = y[i] == 0 ? 0.02F : -0.02F;
+  }
+  const std::string n = std::to_string(kMany);
+  write_bytes(folder_ / "x.npy",
+              npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kInputDim) + ")")) + element_bytes(x));
+  write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+  FitOptions options = options_of(Method::kNewton);
+  options.rounds = 1;
+  const LinearScores scores = fit(options);
+  for (const std::size_t c : {0U, 1U}) {
+    const double without =
+        squared_norm(std::span(scores.weights).subspan(c * kInputDim, kInputDim)) / (1.0 - kIntercept);
+    const double intercept = scores.bias[c] / (std::sqrt(kIntercept) * kClipNorm);
+    const double eta = 1.0 - 1.0 / static_cast<double>(kClasses);
+    EXPECT_NEAR(std::sqrt(without + intercept * intercept), eta * 20.0 / kClipNorm, 1e-9) << c;
+  }
+}
+
 TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
   FitOptions options = options_of(Method::kGd);
   options.rounds = 1;

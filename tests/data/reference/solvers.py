@@ -295,7 +295,8 @@ def newton(rows, rounds, loss="softmax", warm=False, average=False):
             v = root[:, None] * rows.q
             v = (np.rint(v) if rounds_to_lattice else v) / rows.scale
             hessian = v.T @ v + rows.clip**2 * np.eye(v.shape[1])
-            w[c] -= eta * scipy.linalg.solve(hessian, g[c], assume_a="pos")
+            direction = scipy.linalg.solve(hessian, g[c], assume_a="pos")
+            w[c] -= eta * min(1.0, 20.0 / (rows.clip * np.linalg.norm(direction))) * direction
         return w
 
     return iterate(rows, gradient, step, rounds, average=average)
