@@ -11,8 +11,10 @@ namespace {
 
 constexpr double kSegment = 1460.0;  // MSS of TCP over Ethernet
 
+constexpr double kForEver = 1e7;  // seconds: ten times the longest --silo-timeout, and clocks still count it
+
 WireClock::duration duration_of(double seconds) {
-  return std::chrono::ceil<WireClock::duration>(std::chrono::duration<double>(seconds));
+  return std::chrono::ceil<WireClock::duration>(std::chrono::duration<double>(std::min(seconds, kForEver)));
 }
 
 }  // namespace

@@ -107,6 +107,13 @@ TEST(Line, CutShortAllHasArrivedInItsOrderAndNothingIsHeldAnyMore) {
   }
 }
 
+TEST(Line, WhatTakesLongerThanClocksCountArrivesAfterAnyTimeout) {
+  Line line = line_of({.round_trip = 1e6, .bandwidth = kMegabit, .loss = 0.99});  // some 0.002 bytes a second
+  line.put(letter_of(64 << 20, 1), at(0));
+  EXPECT_FALSE(line.take(at(2e6)).has_value());
+  EXPECT_TRUE(line.take(at(2e7)).has_value());
+}
+
 TEST(Line, ALineThatMovesNothingIsRefused) {
   EXPECT_THROW(line_of({.round_trip = 0.0, .bandwidth = 0.0}), std::logic_error);
   EXPECT_THROW(line_of({.round_trip = -1.0}), std::logic_error);
