@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "dpreduce/aggregator/blas.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/silo_party.hpp"
 #include "dpreduce/config/command_line.hpp"
@@ -97,5 +98,6 @@ int main_of(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  choose_blas_kernels(argv);
   return main_of({argv + 1, argv + argc});
 }

@@ -8,6 +8,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "dpreduce/aggregator/blas.hpp"
 #include "dpreduce/aggregator/exact_ridge.hpp"
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/config/error.hpp"

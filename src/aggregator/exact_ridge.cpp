@@ -6,7 +6,7 @@
 
 #include <lapacke.h>
 
-#include "dpreduce/aggregator/gram_spectrum.hpp"
+#include "dpreduce/aggregator/blas.hpp"
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {

@@ -7,10 +7,9 @@
 #include <Eigen/Core>
 #include <lapacke.h>
 
+#include "dpreduce/aggregator/blas.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/triangle.hpp"
-
-extern "C" void openblas_set_num_threads(int count);
 
 namespace dpreduce {
 namespace {
@@ -22,10 +21,6 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 double shrunk_eigenvalue(double eigenvalue, double noise_radius) {
   if (eigenvalue < 2.0 * noise_radius) return 0.0;
   return 0.5 * (eigenvalue + std::sqrt(eigenvalue * eigenvalue - 4.0 * noise_radius * noise_radius));
-}
-
-void use_one_blas_thread() {
-  openblas_set_num_threads(1);
 }
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {

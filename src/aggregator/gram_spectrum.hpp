@@ -21,10 +21,6 @@ namespace dpreduce {
 /// g(l) for noise of radius w: the eigenvalue that shows up at l. Precondition: noise_radius >= 0.
 double shrunk_eigenvalue(double eigenvalue, double noise_radius);
 
-/// BLAS and LAPACK work on one thread from here on: they divide work among threads, and sum in an order that depends on
-/// how many there are.
-void use_one_blas_thread();
-
 /// A released upper triangle (triangle.hpp) of rows on `lattice` as a d x d matrix in units of feature^2, row-major; 0
 /// below the diagonal. Preconditions (asserted): d (d + 1) / 2 elements.
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice);

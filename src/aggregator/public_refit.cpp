@@ -9,8 +9,8 @@
 #include <Eigen/Core>
 #include <cblas.h>
 
+#include "dpreduce/aggregator/blas.hpp"
 #include "dpreduce/aggregator/exact_ridge.hpp"
-#include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {

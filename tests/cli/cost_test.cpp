@@ -202,6 +202,17 @@ TEST_F(LauncherTest, ScalingWritesATableAndAPicture) {
   EXPECT_THAT(read_bytes(folder_ / "out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr("round strong")));
 }
 
+// OpenBLAS' kernels round differently, and its own choice of them depends on its version.
+TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
+  unsetenv("OPENBLAS_CORETYPE");
+  const std::string words =
+      "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method ls --shared-gram --seed 7 --out ";
+  const ScriptRun launched = script("launch/local 1 " + words + "launched");
+  ASSERT_EQ(launched.exit_code, 0) << launched.out;
+  ASSERT_EQ(run(words + "bare").exit_code, 0);
+  EXPECT_EQ(read_bytes(folder_ / "launched"), read_bytes(folder_ / "bare"));
+}
+
 // The script itself ends with 1 where a model over silos is not that of the pooled rows.
 TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);

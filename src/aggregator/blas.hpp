@@ -1,0 +1,16 @@
+// OpenBLAS, which solves what noise has made public: the same bits whatever it would choose by itself.
+#pragma once
+
+namespace dpreduce {
+
+/// BLAS and LAPACK work on one thread from here on: they divide work among threads, and sum in an order that depends on
+/// how many there are.
+void use_one_blas_thread();
+
+/// Kernels by the processor's instructions, unless OPENBLAS_CORETYPE names others: SkylakeX with AVX-512, Haswell with
+/// AVX2. OpenBLAS (0.3.21) falls back to SSE3, a quarter as fast, on processors younger than itself, and kernels round
+/// differently. It chooses while it is loaded, so that a process with others starts its program again. Call it before
+/// anything else: what the process has done is lost. `arguments` as in main, ended by null.
+void choose_blas_kernels(char** arguments);
+
+}  // namespace dpreduce
