@@ -17,6 +17,7 @@
 
 #include "dpreduce/kernels/class_sums.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/memory/huge_pages.hpp"
 
 #ifdef DPREDUCE_BENCH_BLAS
 extern "C" void ssyrk_(const char* uplo, const char* trans, const int* n, const int* k, const float* alpha,
@@ -28,10 +29,10 @@ namespace {
 
 enum class Rows { kGaussian, kHotColumn };
 
-std::vector<std::int16_t> lattice_rows(std::size_t n, std::size_t d, Rows kind) {
+LargeVector<std::int16_t> lattice_rows(std::size_t n, std::size_t d, Rows kind) {
   std::mt19937_64 bits(7);
   std::normal_distribution<float> gaussian;
-  std::vector<std::int16_t> values(n * d);
+  LargeVector<std::int16_t> values(n * d);
   std::vector<float> row(d);
   for (std::size_t index = 0; index < n; ++index) {
     double energy = 0.0;
@@ -50,8 +51,8 @@ void report_rate(benchmark::State& state, double multiply_adds) {
 
 void gram(benchmark::State& state, const IntegerKernel& kernel, std::size_t n, std::size_t d, unsigned threads,
           Rows kind) {
-  const std::vector<std::int16_t> x = lattice_rows(n, d, kind);
-  std::vector<std::int64_t> c(d * d);
+  const LargeVector<std::int16_t> x = lattice_rows(n, d, kind);
+  LargeVector<std::int64_t> c(d * d);
   for (auto _ : state) {
     kernel.accumulate_gram({x.data(), n, d, d}, {c.data(), d, d, d}, threads);
     benchmark::ClobberMemory();
@@ -85,9 +86,9 @@ __attribute__((target("avx512f"))) void peak(benchmark::State& state) {
 // R^T Q, the gradient of a round: n x classes by n x d.
 void gradient(benchmark::State& state, const IntegerKernel& kernel, std::size_t n, std::size_t classes, std::size_t d,
               unsigned threads) {
-  const std::vector<std::int16_t> r = lattice_rows(n, classes, Rows::kGaussian);
-  const std::vector<std::int16_t> q = lattice_rows(n, d, Rows::kGaussian);
-  std::vector<std::int64_t> c(classes * d);
+  const LargeVector<std::int16_t> r = lattice_rows(n, classes, Rows::kGaussian);
+  const LargeVector<std::int16_t> q = lattice_rows(n, d, Rows::kGaussian);
+  LargeVector<std::int64_t> c(classes * d);
   for (auto _ : state) {
     kernel.accumulate_product({r.data(), n, classes, classes}, {q.data(), n, d, d}, {c.data(), classes, d, d}, threads);
     benchmark::ClobberMemory();
@@ -98,9 +99,9 @@ void gradient(benchmark::State& state, const IntegerKernel& kernel, std::size_t 
 // Q W^T, the logits of a round: n x d by classes x d.
 void logits(benchmark::State& state, const IntegerKernel& kernel, std::size_t n, std::size_t classes, std::size_t d,
             unsigned threads) {
-  const std::vector<std::int16_t> q = lattice_rows(n, d, Rows::kGaussian);
-  const std::vector<std::int16_t> w = lattice_rows(classes, d, Rows::kGaussian);
-  std::vector<std::int64_t> c(n * classes);
+  const LargeVector<std::int16_t> q = lattice_rows(n, d, Rows::kGaussian);
+  const LargeVector<std::int16_t> w = lattice_rows(classes, d, Rows::kGaussian);
+  LargeVector<std::int64_t> c(n * classes);
   for (auto _ : state) {
     kernel.accumulate_row_products({q.data(), n, d, d}, {w.data(), classes, d, d}, {c.data(), n, classes, classes},
                                    threads);
@@ -110,7 +111,7 @@ void logits(benchmark::State& state, const IntegerKernel& kernel, std::size_t n,
 }
 
 void class_sums(benchmark::State& state, std::size_t n, std::size_t classes, std::size_t d, unsigned threads) {
-  const std::vector<std::int16_t> x(n * d, 3);
+  const LargeVector<std::int16_t> x(n * d, 3);
   std::vector<std::int32_t> labels(n);
   std::mt19937 bits(11);
   for (std::int32_t& label : labels) label = static_cast<std::int32_t>(bits() % classes);
@@ -136,7 +137,7 @@ void read_bandwidth(benchmark::State& state, std::size_t bytes) {
 
 #ifdef DPREDUCE_BENCH_BLAS
 void blas_ssyrk(benchmark::State& state, std::size_t n, std::size_t d) {
-  const std::vector<std::int16_t> x = lattice_rows(n, d, Rows::kGaussian);
+  const LargeVector<std::int16_t> x = lattice_rows(n, d, Rows::kGaussian);
   const std::vector<float> a(x.begin(), x.end());
   std::vector<float> c(d * d);
   const int order = static_cast<int>(d);

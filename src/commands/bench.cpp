@@ -13,6 +13,7 @@
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/data/worker_rows.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/memory/huge_pages.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
@@ -37,10 +38,10 @@ double median_seconds(
 }
 
 // Rows like those of the lattice: Gaussian directions, integer norm just below S.
-std::vector<std::int16_t> lattice_like_rows(std::size_t rows, std::size_t dim) {
+LargeVector<std::int16_t> lattice_like_rows(std::size_t rows, std::size_t dim) {
   std::mt19937_64 engine(1);
   std::normal_distribution<double> normal(0.0, 32000.0 / std::sqrt(static_cast<double>(dim)));
-  std::vector<std::int16_t> values(rows * dim);
+  LargeVector<std::int16_t> values(rows * dim);
   for (std::int16_t& value : values) value = static_cast<std::int16_t>(std::clamp(normal(engine), -32767.0, 32767.0));
   return values;
 }
@@ -57,8 +58,8 @@ std::size_t rows_of(const BenchOptions& options, const Communicator& ranks) {
 // Upper triangles are what is summed; alone there is nothing to sum.
 nlohmann::json bench_gram(const BenchOptions& options, Communicator& ranks) {
   const std::size_t rows = rows_of(options, ranks);
-  std::vector<std::int16_t> values;
-  std::vector<std::int64_t> gram;
+  LargeVector<std::int16_t> values;
+  LargeVector<std::int64_t> gram;
   std::vector<std::uint64_t> triangle;
   const IntegerKernel* kernel = nullptr;
   ranks.together([&] {

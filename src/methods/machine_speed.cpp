@@ -8,6 +8,7 @@
 
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/memory/huge_pages.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
@@ -49,7 +50,7 @@ double product_rate(std::size_t dim, unsigned threads) {
   LatticeRows rows(Lattice{1.0, dim}, kMostRows);
   rows.assign(RowTransform({.input_dim = dim, .center = {}}), synthetic_features(kMostRows, dim),
               std::vector<std::int32_t>(kMostRows, 0), threads);
-  std::vector<std::int64_t> gram(dim * dim);
+  LargeVector<std::int64_t> gram(dim * dim);
   const double seconds = seconds_of_call([&] {
     select_kernel().accumulate_gram(view_of(rows), {gram.data(), dim, dim, dim}, threads);
   });

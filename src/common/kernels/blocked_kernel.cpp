@@ -11,8 +11,8 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kMaxColumns = 4096;
-/// Panels of B that stay in cache while the panels of A pass: 4 x 48 columns x 2048 rows = 768 KiB.
-constexpr std::size_t kPanelsInCache = 4;
+/// Columns of B that stay in a cache of 1 MiB while the panels of A pass: 96 x 2048 rows = 384 KiB.
+constexpr std::size_t kColumnsInCache = 96;
 
 /// A panel of A with some neighbouring panels of B: what one thread multiplies while the panel of A is in its cache.
 struct PanelRow {
@@ -20,15 +20,16 @@ struct PanelRow {
   Range b;
 };
 
-/// All pairs of panels, or those that touch the upper triangle; groups of kPanelsInCache panels of B at a time. Where
-/// that gives `threads` too few steps to share, each is one pair.
-std::vector<PanelRow> order_panels(std::size_t count_a, std::size_t count_b, ProductPart part, std::size_t threads) {
+/// All pairs of panels, or those that touch the upper triangle; `group_size` panels of B at a time. Where that gives
+/// `threads` too few steps to share, each is one pair.
+std::vector<PanelRow> order_panels(std::size_t count_a, std::size_t count_b, std::size_t group_size, ProductPart part,
+                                   std::size_t threads) {
   constexpr std::size_t kStepsOfThread = 16;
-  const std::size_t steps = count_a * count_b / kPanelsInCache / (part == ProductPart::kUpperTriangle ? 2 : 1);
-  const std::size_t width = threads > 1 && steps < kStepsOfThread * threads ? 1 : kPanelsInCache;
+  const std::size_t steps = count_a * count_b / group_size / (part == ProductPart::kUpperTriangle ? 2 : 1);
+  const std::size_t width = threads > 1 && steps < kStepsOfThread * threads ? 1 : group_size;
   std::vector<PanelRow> rows;
-  for (std::size_t group = 0; group < count_b; group += kPanelsInCache) {
-    const std::size_t group_end = std::min(group + kPanelsInCache, count_b);
+  for (std::size_t group = 0; group < count_b; group += group_size) {
+    const std::size_t group_end = std::min(group + group_size, count_b);
     for (std::size_t a = 0; a < count_a; ++a) {
       const std::size_t first_b = part == ProductPart::kUpperTriangle ? std::max(group, a) : group;
       for (std::size_t b = first_b; b < group_end; b += width) rows.push_back({a, {b, std::min(b + width, group_end)}});
@@ -51,11 +52,14 @@ class BlockProduct {
 
  private:
   void accumulate(std::size_t index_a, std::size_t index_b, std::size_t depth) const {
-    thread_local std::vector<Segment> segments;
-    plan_segments(a_.energies(index_a, depth), b_.energies(index_b, depth), PackedPanels::pairs(depth), segments);
-
     const Panel& panel_a = a_.panels()[index_a];
     const Panel& panel_b = b_.panels()[index_b];
+    thread_local std::vector<Segment> segments;
+    plan_segments(
+        a_.energies(index_a, depth), b_.energies(index_b, depth), PackedPanels::pairs(depth),
+        [&](const Segment& part) { return std::uint64_t{a_.energy(panel_a, part)} * b_.energy(panel_b, part); },
+        segments);
+
     const std::size_t end_row = std::min(panel_a.first_column + panel_a.vectors * micro_.lanes, a_.columns());
     const std::size_t end_column = std::min(panel_b.first_column + panel_b.vectors * micro_.lanes, b_.columns());
     for (std::size_t row = panel_a.first_column; row < end_row; row += micro_.tile_rows) {
@@ -119,7 +123,8 @@ void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand
 
   const BlockProduct product(micro, packed_a, packed_b, part, c);
   const std::vector<PanelRow> panel_rows =
-      order_panels(packed_a.panels().size(), packed_b.panels().size(), part, team.size());
+      order_panels(packed_a.panels().size(), packed_b.panels().size(),
+                   kColumnsInCache / (kMaxTileVectors * micro.lanes), part, team.size());
   for (std::size_t first_k = 0; first_k < depth; first_k += 2 * kBlockPairs) {
     const std::size_t block_depth = std::min(2 * kBlockPairs, depth - first_k);
     team.for_each(PackedPanels::stripes(block_depth), [&](std::size_t stripe) {

@@ -15,10 +15,20 @@ constexpr std::uint64_t kEnergyLimit = kMaxInt32 * kMaxInt32 / (1024 * 1024);
 constexpr std::uint64_t kMaxBlockUnits = kBlockPairs * ((std::uint64_t{1} << 21) + 1);
 static_assert(kMaxBlockUnits < std::uint64_t{1} << 32);
 
+void add_halves(const Segment& part, const EnergyProduct& measured, std::vector<Segment>& segments) {
+  if (part.end - part.begin == 1 || measured(part) <= kEnergyLimit) {
+    segments.push_back(part);
+    return;
+  }
+  const std::size_t middle = part.begin + (part.end - part.begin) / 2;
+  add_halves({part.begin, middle}, measured, segments);
+  add_halves({middle, part.end}, measured, segments);
+}
+
 }  // namespace
 
 void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b,
-                   std::size_t pairs, std::vector<Segment>& segments) {
+                   std::size_t pairs, const EnergyProduct& measured, std::vector<Segment>& segments) {
   const std::size_t stripes = energies_a.size();
   DPREDUCE_ASSERT(pairs <= kBlockPairs && stripes == (pairs + kStripePairs - 1) / kStripePairs);
   DPREDUCE_ASSERT(energies_b.size() == stripes);
@@ -39,9 +49,8 @@ void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const st
     energy_b = energies_b[stripe];
     if (energy_a * energy_b <= kEnergyLimit) continue;
 
-    // One stripe alone is too much: pair by pair.
-    const std::size_t stripe_end = std::min(stripe_begin + kStripePairs, pairs);
-    for (; begin < stripe_end; ++begin) segments.push_back({begin, begin + 1});
+    begin = std::min(stripe_begin + kStripePairs, pairs);
+    add_halves({stripe_begin, begin}, measured, segments);
     energy_a = 0;
     energy_b = 0;
   }

@@ -31,6 +31,9 @@ struct MicroKernel {
   /// are in int16.
   using Multiply = void (*)(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b, std::size_t b_stride,
                             std::size_t pairs, std::int32_t* tile);
+  /// packed[2j], packed[2j + 1] = first[j], second[j] for `vectors` vectors.
+  using Interleave = void (*)(const std::int16_t* first, const std::int16_t* second, std::size_t vectors,
+                              std::int16_t* packed);
   /// The largest energy of a column over `pairs` packed pairs of `vectors` vectors, in the units of
   /// energy_segments.hpp; kNoEnergy where a value is -32768, which no bound covers.
   using Measure = std::uint32_t (*)(const std::int16_t* packed, std::size_t pairs, std::size_t vectors);
@@ -41,6 +44,7 @@ struct MicroKernel {
   std::size_t tile_rows = 0;                         ///< divides `lanes`, at most kMaxTileRows
   std::size_t lanes = 0;                             ///< at most kMaxLanes
   std::array<Multiply, kMaxTileVectors> multiply{};  ///< [v - 1] computes v vectors
+  Interleave interleave = nullptr;
   Measure measure = nullptr;
   Widen widen = nullptr;
 };

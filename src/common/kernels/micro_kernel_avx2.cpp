@@ -56,6 +56,15 @@ DPREDUCE_AVX2 void multiply(const std::int16_t* a, std::size_t a_stride, const s
   }
 }
 
+DPREDUCE_AVX2 void interleave(const std::int16_t* first, const std::int16_t* second, std::size_t vectors,
+                              std::int16_t* packed) {
+  for (std::size_t v = 0; v < vectors; ++v, first += kLanes, second += kLanes, packed += 2 * kLanes) {
+    const __m256i low = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first)));
+    const __m256i high = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(second)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed), _mm256_or_si256(low, _mm256_slli_epi32(high, 16)));
+  }
+}
+
 DPREDUCE_AVX2 std::uint32_t measure(const std::int16_t* packed, std::size_t pairs, std::size_t vectors) {
   const __m256i one = _mm256_set1_epi32(1);
   __m256i largest = _mm256_setzero_si256();
@@ -91,7 +100,7 @@ DPREDUCE_AVX2 void widen(const std::int32_t* sums, std::size_t count, std::int64
 }  // namespace
 
 MicroKernel avx2_micro_kernel() {
-  return {"avx2", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, measure, widen};
+  return {"avx2", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, interleave, measure, widen};
 }
 
 }  // namespace dpreduce

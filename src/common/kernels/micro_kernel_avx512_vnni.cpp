@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kRows = 8;
 constexpr std::size_t kLanes = 16;
 /// The packed panels stream from the second-level cache: ask for them this many pairs ahead.
-constexpr std::size_t kPairsAhead = 16;
+constexpr std::size_t kPairsAhead = 32;
 
 // sums += left.first * right.first + left.second * right.second, in every lane. Written as an instruction because GCC
 // 12 copies the sums of the intrinsic to and from the stack, at half the speed.
@@ -74,6 +74,15 @@ DPREDUCE_AVX512_VNNI void multiply(const std::int16_t* a, std::size_t a_stride, 
   }
 }
 
+DPREDUCE_AVX512_VNNI void interleave(const std::int16_t* first, const std::int16_t* second, std::size_t vectors,
+                                     std::int16_t* packed) {
+  for (std::size_t v = 0; v < vectors; ++v, first += kLanes, second += kLanes, packed += 2 * kLanes) {
+    const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(first)));
+    const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(second)));
+    _mm512_storeu_si512(packed, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+  }
+}
+
 DPREDUCE_AVX512_VNNI std::uint32_t measure(const std::int16_t* packed, std::size_t pairs, std::size_t vectors) {
   const __m512i one = _mm512_set1_epi32(1);
   __m512i largest = _mm512_setzero_si512();
@@ -108,7 +117,7 @@ DPREDUCE_AVX512_VNNI void widen(const std::int32_t* sums, std::size_t count, std
 }  // namespace
 
 MicroKernel avx512_vnni_micro_kernel() {
-  return {"avx512-vnni", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, measure, widen};
+  return {"avx512-vnni", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, interleave, measure, widen};
 }
 
 }  // namespace dpreduce

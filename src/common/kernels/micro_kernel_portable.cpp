@@ -32,6 +32,13 @@ void multiply(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b
   }
 }
 
+void interleave(const std::int16_t* first, const std::int16_t* second, std::size_t vectors, std::int16_t* packed) {
+  for (std::size_t column = 0; column < vectors * kLanes; ++column) {
+    packed[2 * column] = first[column];
+    packed[2 * column + 1] = second[column];
+  }
+}
+
 std::uint32_t measure(const std::int16_t* packed, std::size_t pairs, std::size_t vectors) {
   const std::size_t width = vectors * kLanes;
   std::array<std::uint32_t, kMaxTileVectors * kLanes> energies{};
@@ -55,7 +62,7 @@ void widen(const std::int32_t* sums, std::size_t count, std::int64_t* c) {
 }  // namespace
 
 MicroKernel portable_micro_kernel() {
-  return {"portable", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, measure, widen};
+  return {"portable", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, interleave, measure, widen};
 }
 
 }  // namespace dpreduce

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 
-#include <sys/mman.h>
+#include "dpreduce/memory/huge_pages.hpp"
 
 namespace dpreduce {
 namespace {
@@ -15,23 +13,31 @@ namespace {
 constexpr std::int16_t kLowest = std::numeric_limits<std::int16_t>::min();
 constexpr std::size_t kMaxPanelColumns = kMaxTileVectors * kMaxLanes;
 
-// packed[2j], packed[2j + 1] = first[j], second[j].
-void interleave(const std::int16_t* first, const std::int16_t* second, std::size_t count, std::int16_t* packed) {
-  for (std::size_t column = 0; column < count; ++column) {
-    packed[2 * column] = first[column];
-    packed[2 * column + 1] = second[column];
-  }
-}
-
-// Pairs of rows k of a matrix that is summed over its rows.
-void pack_rows(const Int16View& view, std::size_t first_column, std::size_t count, std::size_t first_k,
-               std::size_t depth, std::size_t width, std::int16_t* packed) {
+// Pairs of rows k of a matrix that is summed over its rows. The rows of the next stripe are asked for meanwhile.
+void pack_rows(const MicroKernel& micro, const Int16View& view, std::size_t first_column, std::size_t count,
+               std::size_t first_k, std::size_t depth, std::size_t vectors, std::int16_t* packed) {
+  constexpr std::size_t kLine = 64 / sizeof(std::int16_t);
   static constexpr std::array<std::int16_t, kMaxPanelColumns> kZeroRow{};
+  const std::size_t width = vectors * micro.lanes;
+  std::array<std::int16_t, kMaxPanelColumns> padded_first{};
+  std::array<std::int16_t, kMaxPanelColumns> padded_second{};
   for (std::size_t k = 0; k < depth; k += 2, packed += 2 * width) {
     const std::int16_t* first = view.row(first_k + k) + first_column;
     const std::int16_t* second = k + 1 < depth ? first + view.stride : kZeroRow.data();
-    interleave(first, second, count, packed);
-    std::fill(packed + 2 * count, packed + 2 * width, std::int16_t{0});
+    if (first_k + k + 2 * kStripePairs + 1 < view.rows) {
+      const std::int16_t* ahead = first + 2 * kStripePairs * view.stride;
+      for (std::size_t column = 0; column < count; column += kLine) {
+        __builtin_prefetch(ahead + column, 0, 2);
+        __builtin_prefetch(ahead + view.stride + column, 0, 2);
+      }
+    }
+    if (count < width) {
+      std::copy_n(first, count, padded_first.begin());
+      std::copy_n(second, count, padded_second.begin());
+      first = padded_first.data();
+      second = padded_second.data();
+    }
+    micro.interleave(first, second, vectors, packed);
   }
 }
 
@@ -63,21 +69,26 @@ void transpose_pairs(const std::int16_t* rows, std::size_t stride, std::int16_t*
   store_pairs(__builtin_shufflevector(high01, high23, 2, 3, 6, 7), packed + 3 * packed_stride);
 }
 
-// The same for a matrix that is summed along its rows: pairs lie side by side already, and are transposed, whole
-// stripes four columns at a time.
-void pack_columns(const Int16View& view, std::size_t first_row, std::size_t count, std::size_t first_k,
-                  std::size_t depth, std::size_t width, std::int16_t* packed) {
-  static_assert(kStripePairs % 4 == 0);
-  const std::size_t fours = depth == 2 * kStripePairs ? count - count % 4 : 0;
-  for (std::size_t column = 0; column < fours; column += 4) {
-    const std::int16_t* source = view.row(first_row + column) + first_k;
-    for (std::size_t pair = 0; pair < kStripePairs; pair += 4) {
-      transpose_pairs(source + 2 * pair, view.stride, packed + (pair * width + column) * 2, 2 * width);
+// The same for a matrix that is summed along its rows: pairs lie side by side already, and are transposed, four pairs
+// of four columns at a time.
+void pack_columns(const MicroKernel& micro, const Int16View& view, std::size_t first_row, std::size_t count,
+                  std::size_t first_k, std::size_t depth, std::size_t vectors, std::int16_t* packed) {
+  constexpr std::size_t kRun = 16;
+  const std::size_t width = vectors * micro.lanes;
+  const std::size_t fours = count - count % 4;
+  const std::size_t four_pairs = depth - depth % 8;
+  for (std::size_t run = 0; run < four_pairs; run += kRun) {
+    const std::size_t run_end = std::min(run + kRun, four_pairs);
+    for (std::size_t column = 0; column < fours; column += 4) {
+      const std::int16_t* source = view.row(first_row + column) + first_k;
+      for (std::size_t k = run; k < run_end; k += 8) {
+        transpose_pairs(source + k, view.stride, packed + (k / 2 * width + column) * 2, 2 * width);
+      }
     }
   }
-  for (std::size_t column = fours; column < count; ++column) {
+  for (std::size_t column = 0; column < count; ++column) {
     const std::int16_t* source = view.row(first_row + column) + first_k;
-    for (std::size_t k = 0; k < depth + depth % 2; ++k) {
+    for (std::size_t k = column < fours ? four_pairs : 0; k < depth + depth % 2; ++k) {
       packed[(k / 2 * width + column) * 2 + k % 2] = k < depth ? source[k] : std::int16_t{0};
     }
   }
@@ -111,28 +122,21 @@ std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
 
 std::int16_t* PackingMemory::room(std::size_t bytes) {
   if (bytes <= bytes_) return values_.get();
-  constexpr std::size_t kLine = 64;
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  const std::size_t page = bytes < kHugePage ? kLine : kHugePage;
-  const std::size_t whole = (bytes + page - 1) / page * page;
   values_.reset();  // before there is another, so that there are never two
   bytes_ = 0;
-  values_.reset(static_cast<std::int16_t*>(std::aligned_alloc(page, whole)));
-  if (!values_) throw std::bad_alloc();
-  if (page == kHugePage) madvise(values_.get(), whole, MADV_HUGEPAGE);  // advice: it may be refused
-  bytes_ = whole;
+  values_.reset(static_cast<std::int16_t*>(allocate_in_huge_pages(bytes)));
+  bytes_ = bytes;
   return values_.get();
 }
 
 PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth, PackingMemory& memory)
     : columns_(columns),
-      lanes_(micro.lanes),
-      measure_(micro.measure),
+      micro_(micro),
       max_pairs_(std::min(pairs(depth), kBlockPairs)),
       max_stripes_((max_pairs_ + kStripePairs - 1) / kStripePairs),
       panels_(split_into_panels(columns, micro.lanes)),
       energies_(panels_.size() * max_stripes_) {
-  const std::size_t padded_columns = (columns + lanes_ - 1) / lanes_ * lanes_;
+  const std::size_t padded_columns = (columns + micro.lanes - 1) / micro.lanes * micro.lanes;
   const std::size_t bytes = 2 * max_pairs_ * padded_columns * sizeof(std::int16_t);
   values_ = memory.room(bytes);
 }
@@ -145,14 +149,13 @@ void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column,
   const std::size_t stripe_pairs = pairs(stripe_depth);
   for (std::size_t index = 0; index < panels_.size(); ++index) {
     const Panel& panel = panels_[index];
-    const std::size_t width = panel.vectors * lanes_;
-    const std::size_t count = std::min(width, columns_ - panel.first_column);
+    const std::size_t count = std::min(panel.vectors * micro_.lanes, columns_ - panel.first_column);
     const std::size_t source_column = first_column + panel.first_column;
     std::int16_t* packed = panel_begin(panel) + first_pair * pair_stride(panel);
     const auto pack = operand.summed_over == SummedOver::kRows ? pack_rows : pack_columns;
-    pack(operand.view, source_column, count, stripe_k, stripe_depth, width, packed);
+    pack(micro_, operand.view, source_column, count, stripe_k, stripe_depth, panel.vectors, packed);
 
-    const std::uint32_t energy = measure_(packed, stripe_pairs, panel.vectors);
+    const std::uint32_t energy = micro_.measure(packed, stripe_pairs, panel.vectors);
     if (energy == kNoEnergy) {
       reject_first(operand, {stripe_k, stripe_k + stripe_depth}, {source_column, source_column + count});
     }

@@ -1,7 +1,7 @@
 // A block of an operand, rearranged for the micro-kernels, with the energies that certify it.
 //
 // Legend: columns are cut into panels of 1 to 3 vectors of `lanes` columns, the last padded by zeros; depth is taken in
-// pairs (micro_kernel.hpp), the last padded by zeros; 8 pairs are a stripe. A stripe is the unit of packing: stripes
+// pairs (micro_kernel.hpp), the last padded by zeros; 32 pairs are a stripe. A stripe is the unit of packing: stripes
 // may be packed by different threads.
 #pragma once
 
@@ -44,8 +44,8 @@ class PackingMemory {
 
 class PackedPanels {
  public:
-  /// Room for `columns` columns and min(depth, 2 kBlockPairs) rows, in `memory`, which outlives it and serves nobody
-  /// else meanwhile. Memory: 2 bytes a padded value.
+  /// Room for `columns` columns and min(depth, 2 kBlockPairs) rows, in `memory`, which serves nobody else meanwhile;
+  /// `micro` and `memory` outlive it. Memory: 2 bytes a padded value.
   PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth, PackingMemory& memory);
 
   std::span<const Panel> panels() const { return panels_; }
@@ -64,19 +64,22 @@ class PackedPanels {
   const std::int16_t* at(const Panel& panel, std::size_t pair) const {
     return panel_begin(panel) + pair * pair_stride(panel);
   }
-  std::size_t pair_stride(const Panel& panel) const { return 2 * panel.vectors * lanes_; }
+  std::size_t pair_stride(const Panel& panel) const { return 2 * panel.vectors * micro_.lanes; }
 
   /// For each stripe of a block of `depth` rows, the largest energy of a column of the panel, in units.
   std::span<const std::uint32_t> energies(std::size_t panel_index, std::size_t depth) const {
     return {energies_.data() + panel_index * max_stripes_, stripes(depth)};
+  }
+  /// The same for any pairs of the panel, measured anew.
+  std::uint32_t energy(const Panel& panel, const Segment& pairs) const {
+    return micro_.measure(at(panel, pairs.begin), pairs.end - pairs.begin, panel.vectors);
   }
 
  private:
   std::int16_t* panel_begin(const Panel& panel) const { return values_ + 2 * panel.first_column * max_pairs_; }
 
   std::size_t columns_;
-  std::size_t lanes_;
-  MicroKernel::Measure measure_;
+  const MicroKernel& micro_;
   std::size_t max_pairs_;
   std::size_t max_stripes_;
   std::vector<Panel> panels_;

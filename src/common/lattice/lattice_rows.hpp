@@ -18,6 +18,7 @@
 #include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/data/stored_floats.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
+#include "dpreduce/memory/huge_pages.hpp"
 
 namespace dpreduce {
 
@@ -78,7 +79,7 @@ class LatticeRows {
  private:
   Lattice lattice_;
   std::size_t capacity_;
-  std::vector<std::int16_t> values_;
+  LargeVector<std::int16_t> values_;
   std::size_t labels_per_row_;
   std::vector<std::int32_t> labels_;
   std::vector<char> counts_;

@@ -6,9 +6,10 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
+
+#include "dpreduce/memory/huge_pages.hpp"
 
 namespace dpreduce {
 
@@ -26,7 +27,7 @@ void secure_bytes(std::span<std::byte> out, const EntropySource& source = openss
 /// Overwrites with zeros, in a way that the compiler may not leave out (OPENSSL_cleanse).
 void cleanse(void* memory, std::size_t bytes) noexcept;
 
-/// Hands out plain memory and overwrites it before giving it back.
+/// Hands out memory and overwrites it before giving it back.
 template <class T>
 struct CleansingAllocator {
   using value_type = T;
@@ -35,10 +36,10 @@ struct CleansingAllocator {
   template <class U>
   CleansingAllocator(const CleansingAllocator<U>&) noexcept {}
 
-  T* allocate(std::size_t count) { return std::allocator<T>().allocate(count); }
+  T* allocate(std::size_t count) { return HugePageAllocator<T>().allocate(count); }
   void deallocate(T* memory, std::size_t count) noexcept {
     cleanse(memory, count * sizeof(T));
-    std::allocator<T>().deallocate(memory, count);
+    HugePageAllocator<T>().deallocate(memory, count);
   }
   friend bool operator==(const CleansingAllocator&, const CleansingAllocator&) { return true; }
 };

@@ -66,7 +66,7 @@ TEST(PackingMemory, IsKeptUntilMoreIsNeeded) {
 
 TEST(PackedPanels, HoldEveryPairAndPadByZeros) {
   for (const MicroKernel& micro : micro_kernels()) {
-    for (const std::size_t depth : {1, 2, 15, 16, 17, 40}) {
+    for (const std::size_t depth : {1, 2, 15, 16, 63, 64, 65, 160}) {
       for (const std::size_t columns : {1, 7, 16, 50, 63}) {
         const TestMatrix tall = random_matrix(depth + 5, columns + 2, 1, depth + columns);
         const Operand operand{tall.view(), SummedOver::kRows};
@@ -89,20 +89,20 @@ TEST(PackedPanels, HoldEveryPairAndPadByZeros) {
 
 TEST(PackedPanels, AreTheSameForATransposedMatrixSummedAlongItsRows) {
   for (const MicroKernel& micro : micro_kernels()) {
-    const TestMatrix tall = random_matrix(39, 53, 0, 4);
-    const TestMatrix wide(53, 39, 3,
+    const TestMatrix tall = random_matrix(139, 53, 0, 4);
+    const TestMatrix wide(53, 139, 3,
                           [&](std::size_t row, std::size_t column) { return tall.values[column * 53 + row]; });
     PackingMemory of_rows;
     PackingMemory of_columns;
-    PackedPanels by_rows(micro, 53, 37, of_rows);
-    PackedPanels by_columns(micro, 53, 37, of_columns);
-    pack_all(by_rows, {tall.view(), SummedOver::kRows}, 0, 2, 37);
-    pack_all(by_columns, {wide.view(), SummedOver::kColumns}, 0, 2, 37);
+    PackedPanels by_rows(micro, 53, 137, of_rows);
+    PackedPanels by_columns(micro, 53, 137, of_columns);
+    pack_all(by_rows, {tall.view(), SummedOver::kRows}, 0, 2, 137);
+    pack_all(by_columns, {wide.view(), SummedOver::kColumns}, 0, 2, 137);
     for (std::size_t index = 0; index < by_rows.panels().size(); ++index) {
       const Panel& panel = by_rows.panels()[index];
-      const std::size_t values = PackedPanels::pairs(37) * by_rows.pair_stride(panel);
+      const std::size_t values = PackedPanels::pairs(137) * by_rows.pair_stride(panel);
       EXPECT_TRUE(std::equal(by_rows.at(panel, 0), by_rows.at(panel, 0) + values, by_columns.at(panel, 0)));
-      EXPECT_TRUE(std::ranges::equal(by_rows.energies(index, 37), by_columns.energies(index, 37)));
+      EXPECT_TRUE(std::ranges::equal(by_rows.energies(index, 137), by_columns.energies(index, 137)));
     }
   }
 }
@@ -110,23 +110,25 @@ TEST(PackedPanels, AreTheSameForATransposedMatrixSummedAlongItsRows) {
 TEST(PackedPanels, EnergiesAreTheLargestOfTheColumns) {
   for (const MicroKernel& micro : micro_kernels()) {
     for (const int limit : {32767, 100}) {
-      const TestMatrix a = random_matrix(45, 70, 0, 6, limit);
+      const TestMatrix a = random_matrix(173, 70, 0, 6, limit);
       PackingMemory memory;
-      PackedPanels packed(micro, 70, 45, memory);
-      pack_all(packed, {a.view(), SummedOver::kRows}, 0, 0, 45);
+      PackedPanels packed(micro, 70, 173, memory);
+      pack_all(packed, {a.view(), SummedOver::kRows}, 0, 0, 173);
       for (std::size_t index = 0; index < packed.panels().size(); ++index) {
         const Panel& panel = packed.panels()[index];
-        for (std::size_t stripe = 0; stripe < PackedPanels::stripes(45); ++stripe) {
+        for (std::size_t stripe = 0; stripe < PackedPanels::stripes(173); ++stripe) {
           std::uint32_t largest = 0;
           for (std::size_t column = panel.first_column;
                column < std::min<std::size_t>(panel.first_column + panel.vectors * micro.lanes, 70); ++column) {
             std::uint32_t energy = 0;
-            for (std::size_t k = 16 * stripe; k < std::min<std::size_t>(16 * stripe + 16, 45); k += 2) {
-              energy += energy_units(a.values[k * 70 + column], k + 1 < 45 ? a.values[(k + 1) * 70 + column] : 0);
+            for (std::size_t k = 64 * stripe; k < std::min<std::size_t>(64 * stripe + 64, 173); k += 2) {
+              energy += energy_units(a.values[k * 70 + column], k + 1 < 173 ? a.values[(k + 1) * 70 + column] : 0);
             }
             largest = std::max(largest, energy);
           }
-          EXPECT_EQ(packed.energies(index, 45)[stripe], largest) << micro.name;
+          EXPECT_EQ(packed.energies(index, 173)[stripe], largest) << micro.name;
+          const Segment pairs{32 * stripe, std::min<std::size_t>(32 * stripe + 32, PackedPanels::pairs(173))};
+          EXPECT_EQ(packed.energy(panel, pairs), largest) << micro.name;
         }
       }
     }
@@ -135,12 +137,12 @@ TEST(PackedPanels, EnergiesAreTheLargestOfTheColumns) {
 
 TEST(PackedPanels, TheLowestInt16IsRejected) {
   for (const MicroKernel& micro : micro_kernels()) {
-    TestMatrix a = random_matrix(17, 20, 0, 8);
-    a.values[16 * 20 + 19] = std::numeric_limits<std::int16_t>::min();
+    TestMatrix a = random_matrix(65, 20, 0, 8);
+    a.values[64 * 20 + 19] = std::numeric_limits<std::int16_t>::min();
     PackingMemory memory;
-    PackedPanels packed(micro, 20, 17, memory);
-    EXPECT_NO_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 17, 0));
-    EXPECT_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 17, 1), UsageError);
+    PackedPanels packed(micro, 20, 65, memory);
+    EXPECT_NO_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 65, 0));
+    EXPECT_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 65, 1), UsageError);
   }
 }
 

@@ -1,0 +1,35 @@
+// Large arrays in huge pages, where the system lends some.
+//
+// A product adds into its sums tile by tile, and every row of a tile lies in a page of its own: with pages of 4 KiB the
+// sums of 1024 features have more of them than the processor remembers.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <vector>
+
+namespace dpreduce {
+
+/// At least `bytes`, aligned to 64, in huge pages from 2 MiB on, where the system has them; give it back to std::free.
+/// Throws std::bad_alloc.
+void* allocate_in_huge_pages(std::size_t bytes);
+
+/// The same for a standard container.
+template <class T>
+struct HugePageAllocator {
+  using value_type = T;
+
+  HugePageAllocator() = default;
+  template <class U>
+  HugePageAllocator(const HugePageAllocator<U>&) noexcept {}
+
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_in_huge_pages(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
+  friend bool operator==(const HugePageAllocator&, const HugePageAllocator&) { return true; }
+};
+
+/// For the operands and sums of products.
+template <class T>
+using LargeVector = std::vector<T, HugePageAllocator<T>>;
+
+}  // namespace dpreduce
