@@ -1,6 +1,7 @@
 #include "dpreduce/worker/prototype_utilities.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -108,8 +109,8 @@ class RowsOfPairs {
   RowsOfPairs(const UtilityTable& utilities, const CosineClip& clip, const StatisticInputs& inputs,
               const StatisticInputs& candidates, std::size_t capacity)
       : utilities_(utilities),
-        least_(clip.lower - kSquaredNorm),
-        most_(clip.upper - kSquaredNorm),
+        least_(static_cast<std::int32_t>(clip.lower - kSquaredNorm)),
+        most_(static_cast<std::int32_t>(clip.upper - kSquaredNorm)),
         candidates_(candidates),
         dim_(inputs.transform.output_dim()),
         capacity_(capacity),
@@ -168,16 +169,19 @@ class RowsOfPairs {
     });
   }
 
-  // clip(S^2 + p, lower, upper) - lower = clip(p, lower - S^2, upper - S^2) - (lower - S^2)
+  // clip(S^2 + p, lower, upper) - lower = clip(p, lower - S^2, upper - S^2) - (lower - S^2), all of it within 2 S^2: in
+  // 32 bits, which any processor compares several at a time.
   void add_clipped(std::span<const std::int64_t> products, std::int64_t* utilities) const {
+    static_assert(2 * kSquaredNorm <= std::numeric_limits<std::int32_t>::max());
     for (std::size_t z = 0; z < products.size(); ++z) {
-      utilities[z] += std::min(std::max(products[z], least_), most_) - least_;
+      const auto product = static_cast<std::int32_t>(products[z]);
+      utilities[z] += std::min(std::max(product, least_), most_) - least_;
     }
   }
 
   UtilityTable utilities_;
-  std::int64_t least_;
-  std::int64_t most_;
+  std::int32_t least_;
+  std::int32_t most_;
   const StatisticInputs& candidates_;
   std::size_t dim_;
   std::size_t capacity_;
