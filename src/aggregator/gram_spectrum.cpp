@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include <Eigen/Core>
+#include <cblas.h>
 #include <lapacke.h>
 
 #include "dpreduce/aggregator/blas.hpp"
@@ -12,11 +12,6 @@
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
-namespace {
-
-using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-}  // namespace
 
 double shrunk_eigenvalue(double eigenvalue, double noise_radius) {
   if (eigenvalue < 2.0 * noise_radius) return 0.0;
@@ -64,13 +59,18 @@ std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
 }
 
 void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
-  const auto dim = static_cast<Eigen::Index>(eigenvalues_.size());
-  DPREDUCE_ASSERT(factors.size() == eigenvalues_.size() && rows.size() % eigenvalues_.size() == 0);
-  Eigen::Map<RowMajor> x(rows.data(), static_cast<Eigen::Index>(rows.size()) / dim, dim);
-  const Eigen::Map<const RowMajor> vectors(eigenvectors_.data(), dim, dim);
-  const Eigen::Map<const Eigen::VectorXd> scales(factors.data(), dim);
-  const RowMajor coordinates = (x * vectors.transpose()) * scales.asDiagonal();
-  x.noalias() = coordinates * vectors;
+  DPREDUCE_ASSERT(factors.size() == dim() && rows.size() % dim() == 0);
+  const auto order = static_cast<int>(dim());
+  const std::size_t count = rows.size() / dim();
+  use_one_blas_thread();
+  std::vector<double> coordinates(rows.size());
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(count), order, order, 1.0, rows.data(), order,
+              eigenvectors_.data(), order, 0.0, coordinates.data(), order);
+  for (std::size_t row = 0; row < count; ++row) {
+    for (std::size_t j = 0; j < dim(); ++j) coordinates[row * dim() + j] *= factors[j];
+  }
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, coordinates.data(),
+              order, eigenvectors_.data(), order, 0.0, rows.data(), order);
 }
 
 void GramSpectrum::solve(std::span<double> rows, double ridge) const {
@@ -82,11 +82,19 @@ void GramSpectrum::solve(std::span<double> rows, double ridge) const {
 
 std::vector<double> GramSpectrum::whitening(double ridge) const {
   DPREDUCE_ASSERT(ridge > 0.0);
-  std::vector<double> factors = eigenvalues_;
-  for (double& factor : factors) factor = 1.0 / std::sqrt(factor + ridge);
-  std::vector<double> matrix(dim() * dim(), 0.0);
-  for (std::size_t a = 0; a < dim(); ++a) matrix[a * dim() + a] = 1.0;
-  scale_coordinates(matrix, factors);
+  // R^T R with eigenvectors times roots as the rows of R
+  std::vector<double> roots = eigenvectors_;
+  for (std::size_t j = 0; j < dim(); ++j) {
+    const double root = std::pow(eigenvalues_[j] + ridge, -0.25);
+    for (std::size_t a = 0; a < dim(); ++a) roots[j * dim() + a] *= root;
+  }
+  std::vector<double> matrix(dim() * dim());
+  const auto order = static_cast<int>(dim());
+  use_one_blas_thread();
+  cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, order, order, 1.0, roots.data(), order, 0.0, matrix.data(), order);
+  for (std::size_t a = 0; a < dim(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) matrix[a * dim() + b] = matrix[b * dim() + a];
+  }
   return matrix;
 }
 

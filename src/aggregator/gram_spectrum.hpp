@@ -54,7 +54,7 @@ class GramSpectrum {
   void solve(std::span<double> rows, double ridge) const;
 
   /// (G + ridge I)^(-1/2), d x d and symmetric: rows x of second moment G + ridge I become rows of second moment I.
-  /// Preconditions (asserted): ridge > 0. Cost: 4 d^3 flops.
+  /// Preconditions (asserted): ridge > 0. Cost: d^3 flops.
   std::vector<double> whitening(double ridge) const;
 
  private:

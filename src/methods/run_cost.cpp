@@ -12,7 +12,7 @@ namespace dpreduce {
 namespace {
 
 constexpr double kEigenFlops = 9.0;      // d^3 times so many for eigenvalues and eigenvectors (gram_spectrum.hpp)
-constexpr double kWhiteningFlops = 4.0;  // more for G^(-1/2)
+constexpr double kWhiteningFlops = 1.0;  // more for G^(-1/2)
 constexpr double kDigestLanes = 8.0;     // multiply-adds a feature (row_digest.hpp)
 constexpr double kCentringMacs = 4.0;    // a feature (centred_sums.hpp)
 constexpr double kPassesOfClassGrams = 2.0;

@@ -6,23 +6,39 @@
 #include <cmath>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/vector_width.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr double kSmallestExponent = -700.0;
+constexpr std::size_t kLanes = 8;
 
-// sum_c v_c in a fixed order: eight running sums, then pairwise.
-double sum_of(std::span<const double> v) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> sums{};
+double largest_of(std::span<const double> v) {
+  EightDoubles largest = EightDoubles{} + v[0];
+  EightDoubles entries;
   std::size_t c = 0;
   for (; c + kLanes <= v.size(); c += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += v[c + lane];
+    load(&v[c], entries);
+    largest = largest < entries ? entries : largest;
+  }
+  double result = v[0];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) result = std::max(result, largest[lane]);
+  for (; c < v.size(); ++c) result = std::max(result, v[c]);
+  return result;
+}
+
+double sum_of(std::span<const double> v) {
+  EightDoubles sums{};
+  EightDoubles entries;
+  std::size_t c = 0;
+  for (; c + kLanes <= v.size(); c += kLanes) {
+    load(&v[c], entries);
+    sums += entries;
   }
   for (std::size_t lane = 0; c < v.size(); ++c, ++lane) sums[lane] += v[c];
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+  return sum_of_lanes(sums);
 }
 
 // x = k ln 2 + r, |r| <= ln(2)/2, and exp(r) by its Taylor polynomial of degree 13: remainder below 2^-57.
@@ -48,8 +64,7 @@ inline double exp_polynomial(double x) {
 
 // v <- softmax(v)
 void softmax(std::span<double> v) {
-  double largest = v[0];
-  for (const double entry : v) largest = std::max(largest, entry);
+  const double largest = largest_of(v);
   for (double& entry : v) entry = exp_polynomial(entry - largest);
   const double inverse = 1.0 / sum_of(v);
   for (double& entry : v) entry *= inverse;
@@ -71,18 +86,22 @@ double exp_of_nonpositive(double x) {
 
 void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
                          std::span<double> p) {
-  for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * static_cast<double>(products[c]);
-  if (loss == Loss::kSoftmax) softmax(p);
-  if (loss == Loss::kSigmoid) sigmoid(p);
+  run_at_full_width([&](auto) {
+    for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * static_cast<double>(products[c]);
+    if (loss == Loss::kSoftmax) softmax(p);
+    if (loss == Loss::kSigmoid) sigmoid(p);
+  });
 }
 
 void prior_probabilities(std::span<const std::int64_t> products, double row_length,
                          std::span<const double> direction_lengths, std::span<double> u) {
-  for (std::size_t c = 0; c < u.size(); ++c) {
-    const double lengths = row_length * direction_lengths[c];
-    u[c] = lengths > 0.0 ? static_cast<double>(products[c]) / lengths : 0.0;
-  }
-  softmax(u);
+  run_at_full_width([&](auto) {
+    for (std::size_t c = 0; c < u.size(); ++c) {
+      const double lengths = row_length * direction_lengths[c];
+      u[c] = lengths > 0.0 ? static_cast<double>(products[c]) / lengths : 0.0;
+    }
+    softmax(u);
+  });
 }
 
 double share_of_head(std::span<const double> p, std::span<const double> prior, std::span<const std::int32_t> classes) {
@@ -109,7 +128,9 @@ double lattice_residual(std::span<const std::int64_t> products, std::span<const 
   const double norm = std::sqrt(squared_norm(scratch));
   const double divisor = std::max(norm, residual_norm);
   if (divisor != 1.0) {
-    for (double& entry : scratch) entry /= divisor;
+    run_at_full_width([&](auto) {
+      for (double& entry : scratch) entry /= divisor;
+    });
   }
   quantize_row(scratch, Lattice{1.0, scratch.size()}, rho);
   return norm;

@@ -1,5 +1,7 @@
 #include "dpreduce/worker/residuals.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -38,6 +40,33 @@ TEST(ExpOfNonpositive, AgreesWithTheLibraryToAFewUnitsInTheLastPlace) {
   }
   EXPECT_EQ(exp_of_nonpositive(0.0), 1.0);
   EXPECT_EQ(exp_of_nonpositive(-1000.0), 0.0);
+}
+
+// Whatever vectors the processor has, and however many classes fill their last one.
+TEST(ClassProbabilities, HaveTheBitsOfOneEntryAtATime) {
+  std::mt19937_64 engine(4);
+  for (const std::size_t classes : {2, 3, 8, 10, 17, 1000}) {
+    std::vector<std::int64_t> products(classes);
+    std::vector<double> factors(classes);
+    for (auto& product : products) product = static_cast<std::int64_t>(engine() >> 34) - (std::int64_t{1} << 29);
+    for (auto& factor : factors) factor = 1e-8 * static_cast<double>(1 + engine() % 7);
+    std::vector<double> softmax(classes);
+    std::vector<double> sigmoid(classes);
+    class_probabilities(products, factors, Loss::kSoftmax, softmax);
+    class_probabilities(products, factors, Loss::kSigmoid, sigmoid);
+
+    std::vector<double> scores(classes);
+    for (std::size_t c = 0; c < classes; ++c) scores[c] = factors[c] * static_cast<double>(products[c]);
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    std::array<double, 8> sums{};
+    for (std::size_t c = 0; c < classes; ++c) sums[c % 8] += exp_of_nonpositive(scores[c] - largest);
+    const double sum = ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+    for (std::size_t c = 0; c < classes; ++c) {
+      EXPECT_EQ(softmax[c], exp_of_nonpositive(scores[c] - largest) * (1.0 / sum)) << c << " of " << classes;
+      const double small = exp_of_nonpositive(-std::abs(scores[c]));
+      EXPECT_EQ(sigmoid[c], (scores[c] < 0.0 ? small : 1.0) / (1.0 + small)) << c << " of " << classes;
+    }
+  }
 }
 
 TEST(LatticeResidual, IsProbabilitiesMinusLabelOnTheLattice) {

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <cstring>
 #include <thread>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/vector_width.hpp"
 
 namespace dpreduce {
 namespace {
@@ -16,29 +17,40 @@ constexpr std::size_t kRowsInCache = 128;
 constexpr std::size_t kRowsToProject = 512;                  // enough for a projection to be packed for
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
 
-// Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to even, for |value| < 2^51: the same bits with and
-// without vector instructions.
-double rounded_entry(double value) {
+constexpr std::size_t kLanes = 8;
+using EightIntegers [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
+using EightEntries [[gnu::vector_size(kLanes * sizeof(std::int16_t))]] = std::int16_t;
+
+// Rounds values and adds their squares to `squares`. Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to
+// even, for |value| < 2^51: the same bits in vectors of any width.
+void round_entries(const EightDoubles& values, EightDoubles& squares, EightEntries& q) {
   constexpr double kRoundToInteger = 6755399441055744.0;
-  const double rounded = (value + kRoundToInteger) - kRoundToInteger;
-  return std::min(std::max(rounded, -double{kLatticeNorm}), double{kLatticeNorm});
+  constexpr EightDoubles kMost = EightDoubles{} + double{kLatticeNorm};
+  EightDoubles rounded = (values + kRoundToInteger) - kRoundToInteger;
+  rounded = rounded < -kMost ? -kMost : rounded;
+  rounded = rounded > kMost ? kMost : rounded;
+  squares += rounded * rounded;
+  q = __builtin_convertvector(__builtin_convertvector(rounded, EightIntegers), EightEntries);
 }
 
 // q = round(u * factor), and sum_a q_a^2. The sum is exact: integers below d 2^30 < 2^53, in double.
 double round_scaled(std::span<const double> u, double factor, std::span<std::int16_t> q) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> squares{};
-  const auto round_entry = [&](std::size_t a, std::size_t lane) {
-    const double entry = rounded_entry(u[a] * factor);
-    squares[lane] += entry * entry;
-    q[a] = static_cast<std::int16_t>(static_cast<std::int32_t>(entry));
-  };
+  EightDoubles squares{};
+  EightDoubles values;
+  EightEntries entries;
   std::size_t a = 0;
   for (; a + kLanes <= u.size(); a += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) round_entry(a + lane, lane);
+    load(&u[a], values);
+    round_entries(values * factor, squares, entries);
+    std::memcpy(&q[a], &entries, sizeof(entries));
   }
-  for (std::size_t lane = 0; a < u.size(); ++a, ++lane) round_entry(a, lane);
-  return std::accumulate(squares.begin(), squares.end(), 0.0);
+  if (const std::size_t left = u.size() - a; left > 0) {
+    values = EightDoubles{};
+    std::memcpy(&values, &u[a], left * sizeof(double));
+    round_entries(values * factor, squares, entries);
+    std::memcpy(&q[a], &entries, left * sizeof(std::int16_t));
+  }
+  return sum_of_lanes(squares);
 }
 
 }  // namespace
@@ -53,7 +65,9 @@ bool quantize_row(std::span<const double> u, const Lattice& lattice, std::span<s
   constexpr int kAttempts = 4;
   double factor = lattice.scale();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (round_scaled(u, factor, q) <= kSquaredNorm) return true;
+    double squared_norm = 0.0;
+    run_at_full_width([&](auto) { squared_norm = round_scaled(u, factor, q); });
+    if (squared_norm <= kSquaredNorm) return true;
     factor *= 1.0 - 1.0 / 1024.0;
   }
   std::fill(q.begin(), q.end(), std::int16_t{0});

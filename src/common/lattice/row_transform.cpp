@@ -1,7 +1,6 @@
 #include "dpreduce/lattice/row_transform.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -9,24 +8,27 @@
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
+#include "dpreduce/kernels/vector_width.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/lattice/lattice_weights.hpp"
 
 namespace dpreduce {
 namespace {
 
-// Running sums are kept in this many lanes, so that a loop's body is one vector operation on any processor.
 constexpr std::size_t kLanes = 8;
 
-// A sum of x * 0 is 0 for finite entries and NaN otherwise: one test a row.
-bool is_finite_row(std::span<const float> row) {
-  std::array<float, kLanes> sums{};
+// A sum of v_a * 0 is 0 for finite entries and NaN otherwise: one test a row. A mean of floats is finite where they
+// are.
+bool is_finite_row(std::span<const double> v) {
+  EightDoubles sums{};
+  EightDoubles entries;
   std::size_t a = 0;
-  for (; a + kLanes <= row.size(); a += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += row[a + lane] * 0.0F;
+  for (; a + kLanes <= v.size(); a += kLanes) {
+    load(&v[a], entries);
+    sums += entries * 0.0;
   }
-  for (std::size_t lane = 0; a < row.size(); ++a, ++lane) sums[lane] += row[a] * 0.0F;
-  return std::all_of(sums.begin(), sums.end(), [](float sum) { return sum == 0.0F; });
+  for (; a < v.size(); ++a) sums[0] += v[a] * 0.0;
+  return sum_of_lanes(sums) == 0.0;
 }
 
 // v <- v * C / ||v|| (L2), or v * min(1, C / ||v||) (none).
@@ -35,6 +37,31 @@ void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_no
   if (norm == 0.0 || (normalize == Normalize::kNone && norm <= clip_norm)) return;
   const double factor = clip_norm / norm;
   for (double& entry : v) entry *= factor;
+}
+
+// v = the row, pooled, scaled and centred; zeros and false where it is not finite.
+bool centre(const Preprocessing& p, std::span<const float> row, std::span<double> v) {
+  if (p.pool == 1) {
+    std::copy(row.begin(), row.end(), v.begin());
+  } else {
+    for (std::size_t group = 0; group < v.size(); ++group) {
+      const std::size_t first = group * p.pool;
+      const std::size_t last = std::min(first + p.pool, row.size());
+      double sum = 0.0;
+      for (std::size_t a = first; a < last; ++a) sum += row[a];
+      v[group] = sum / static_cast<double>(last - first);
+    }
+  }
+  if (!is_finite_row(v)) {
+    std::fill(v.begin(), v.end(), 0.0);
+    return false;
+  }
+  scale_to_clip_norm(v, p.normalize, p.clip_norm);
+  if (!p.center.empty()) {
+    for (std::size_t a = 0; a < v.size(); ++a) v[a] -= p.center[a];
+    scale_to_clip_norm(v, p.normalize, p.clip_norm);
+  }
+  return true;
 }
 
 void check_projection(const Preprocessing& p) {
@@ -97,13 +124,15 @@ Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> m
 }
 
 double squared_norm(std::span<const double> v) {
-  std::array<double, kLanes> sums{};
+  EightDoubles sums{};
+  EightDoubles entries;
   std::size_t a = 0;
   for (; a + kLanes <= v.size(); a += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += v[a + lane] * v[a + lane];
+    load(&v[a], entries);
+    sums += entries * entries;
   }
   for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+  return sum_of_lanes(sums);
 }
 
 RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::move(preprocessing)) {
@@ -128,32 +157,6 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   }
 }
 
-// v = the row, pooled, scaled and centred; zeros and false where it is not finite.
-bool RowTransform::centred(std::span<const float> row, std::span<double> v) const {
-  const Preprocessing& p = preprocessing_;
-  if (!is_finite_row(row)) {
-    std::fill(v.begin(), v.end(), 0.0);
-    return false;
-  }
-  if (p.pool == 1) {
-    std::copy(row.begin(), row.end(), v.begin());
-  } else {
-    for (std::size_t group = 0; group < v.size(); ++group) {
-      const std::size_t first = group * p.pool;
-      const std::size_t last = std::min(first + p.pool, row.size());
-      double sum = 0.0;
-      for (std::size_t a = first; a < last; ++a) sum += row[a];
-      v[group] = sum / static_cast<double>(last - first);
-    }
-  }
-  scale_to_clip_norm(v, p.normalize, p.clip_norm);
-  if (!p.center.empty()) {
-    for (std::size_t a = 0; a < v.size(); ++a) v[a] -= p.center[a];
-    scale_to_clip_norm(v, p.normalize, p.clip_norm);
-  }
-  return true;
-}
-
 // w = P v for each row v, scaled again.
 void RowTransform::project(std::span<const double> centred_rows, std::size_t rows, std::span<double> projected) const {
   const Preprocessing& p = preprocessing_;
@@ -170,10 +173,11 @@ void RowTransform::project(std::span<const double> centred_rows, std::size_t row
                                           {products.data(), rows, kept, kept});
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span<double> w = projected.subspan(row * kept, kept);
-    for (std::size_t j = 0; j < kept; ++j) {
-      w[j] = static_cast<double>(products[row * kept + j]) * projection_->factors()[j];
-    }
-    scale_to_clip_norm(w, p.normalize, p.clip_norm);
+    const std::span<const double> factors = projection_->factors();
+    run_at_full_width([&](auto) {
+      for (std::size_t j = 0; j < kept; ++j) w[j] = static_cast<double>(products[row * kept + j]) * factors[j];
+      scale_to_clip_norm(w, p.normalize, p.clip_norm);
+    });
   }
 }
 
@@ -188,7 +192,8 @@ void RowTransform::finish(std::span<const double> w, std::span<double> out) cons
     scale_to_clip_norm(kept, p.normalize, p.clip_norm);
   }
   if (p.intercept > 0.0) {
-    for (double& entry : kept) entry *= std::sqrt(1.0 - p.intercept);
+    const double factor = std::sqrt(1.0 - p.intercept);
+    for (double& entry : kept) entry *= factor;
     out.back() = std::sqrt(p.intercept) * p.clip_norm;
   }
 }
@@ -205,7 +210,7 @@ void RowTransform::operator()(std::span<const float> rows, std::span<double> out
   for (std::size_t row = 0; row < count; ++row) {
     const std::span<double> v =
         in_place ? row_of(out, row, p.output_dim()).first(dim) : row_of(std::span(centred_rows), row, dim);
-    is_finite[row] = centred(row_of(rows, row, p.input_dim), v) ? 1 : 0;
+    run_at_full_width([&](auto) { is_finite[row] = centre(p, row_of(rows, row, p.input_dim), v) ? 1 : 0; });
   }
   std::vector<double> projected;
   if (projection_) {

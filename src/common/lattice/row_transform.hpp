@@ -74,7 +74,6 @@ class RowTransform {
   void operator()(std::span<const float> rows, std::span<double> out, std::span<char> is_finite) const;
 
  private:
-  bool centred(std::span<const float> row, std::span<double> v) const;
   void project(std::span<const double> centred_rows, std::size_t rows, std::span<double> projected) const;
   void finish(std::span<const double> w, std::span<double> out) const;
 

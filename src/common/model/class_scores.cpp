@@ -2,30 +2,28 @@
 
 #include <algorithm>
 #include <array>
-
-#include <Eigen/Core>
+#include <cstring>
 
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/kernels/vector_width.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kTile = 8;
 
-// One score of each class of a tile. Eigen keeps it in registers, and adds and multiplies entry by entry: no sum over
-// entries is ever taken.
-using TileScores = Eigen::Array<double, kTile, 1>;
-
-// upper_k = sum_a first_a tile_ak and lower_k = sum_a second_a tile_ak: two rows share each load of the tile.
-std::array<TileScores, 2> tile_sums(const double* first, const double* second, const double* tile, std::size_t dim) {
-  TileScores upper = TileScores::Zero();
-  TileScores lower = TileScores::Zero();
+// scores_r = sum_a rows_ra tile_a, one lane a class: rows share each load of the tile, and no sum is ever taken over
+// lanes.
+template <std::size_t count>
+void tile_sums(const std::array<const double*, count>& rows, const double* tile, std::size_t dim,
+               std::array<EightDoubles, count>& scores) {
+  std::array<EightDoubles, count> sums{};
   for (std::size_t a = 0; a < dim; ++a) {
-    const Eigen::Map<const TileScores> weights(tile + a * kTile);
-    upper += first[a] * weights;
-    lower += second[a] * weights;
+    EightDoubles weights;
+    load(tile + a * kTile, weights);
+    for (std::size_t row = 0; row < count; ++row) sums[row] += rows[row][a] * weights;
   }
-  return {upper, lower};
+  scores = sums;
 }
 
 }  // namespace
@@ -42,18 +40,23 @@ ClassScores::ClassScores(std::span<const double> matrix, std::size_t classes, st
 void ClassScores::operator()(std::span<const double> rows, std::span<double> scores) const {
   const std::size_t n = rows.size() / dim_;
   DPREDUCE_ASSERT(rows.size() == n * dim_ && scores.size() == n * classes_);
-  // A tile stays in cache while all rows of the chunk pass it.
-  for (std::size_t begin = 0; begin < classes_; begin += kTile) {
-    const std::size_t width = std::min(kTile, classes_ - begin);
-    const double* tile = tiles_.data() + begin * dim_;
-    for (std::size_t row = 0; row < n; row += 2) {
-      // An odd last row is computed twice, and written once.
-      const std::size_t next = std::min(row + 1, n - 1);
-      const auto [upper, lower] = tile_sums(rows.data() + row * dim_, rows.data() + next * dim_, tile, dim_);
-      std::copy_n(upper.data(), width, &scores[row * classes_ + begin]);
-      if (next > row) std::copy_n(lower.data(), width, &scores[next * classes_ + begin]);
+  // A tile stays in cache while all rows of the chunk pass it, as many together as keep eight registers of sums busy.
+  run_at_full_width([&](auto doubles) {
+    constexpr std::size_t kTogether = decltype(doubles)::value;
+    for (std::size_t begin = 0; begin < classes_; begin += kTile) {
+      const std::size_t width = std::min(kTile, classes_ - begin);
+      for (std::size_t row = 0; row < n; row += kTogether) {
+        // Beyond the last row it is computed again, and written once.
+        std::array<const double*, kTogether> together;
+        for (std::size_t i = 0; i < kTogether; ++i) together[i] = rows.data() + std::min(row + i, n - 1) * dim_;
+        std::array<EightDoubles, kTogether> sums;
+        tile_sums(together, tiles_.data() + begin * dim_, dim_, sums);
+        for (std::size_t i = 0; i < std::min(kTogether, n - row); ++i) {
+          std::memcpy(&scores[(row + i) * classes_ + begin], &sums[i], width * sizeof(double));
+        }
+      }
     }
-  }
+  });
 }
 
 }  // namespace dpreduce

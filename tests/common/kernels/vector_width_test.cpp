@@ -1,0 +1,69 @@
+#include "dpreduce/kernels/vector_width.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+// Of every kind of step that loops at several widths take: conversions, products and sums that would round differently
+// if they were contracted, divisions, roots, comparisons, and eight running sums.
+std::vector<std::uint64_t> bits_at(std::size_t width, const std::vector<std::int64_t>& integers,
+                                   const std::vector<float>& features) {
+  std::vector<double> values(integers.size());
+  std::array<double, 8> sums{};
+  run_at_width(width, [&](auto) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double wide = static_cast<double>(integers[i]) * 1e-9;
+      const double mixed = wide * wide + static_cast<double>(features[i]);
+      values[i] = mixed < 0.5 ? mixed / 3.0 : std::sqrt(mixed);
+    }
+    for (std::size_t i = 0; i + sums.size() <= values.size(); i += sums.size()) {
+      for (std::size_t lane = 0; lane < sums.size(); ++lane) sums[lane] += values[i + lane] * values[i + lane];
+    }
+  });
+  std::vector<std::uint64_t> bits;
+  for (const double value : values) bits.push_back(std::bit_cast<std::uint64_t>(value));
+  for (const double sum : sums) bits.push_back(std::bit_cast<std::uint64_t>(sum));
+  return bits;
+}
+
+TEST(VectorWidth, EveryWidthHasTheSameBits) {
+  std::mt19937_64 engine(1);
+  for (const std::size_t count : {1, 7, 8, 9, 64, 1003}) {
+    std::vector<std::int64_t> integers(count);
+    std::vector<float> features(count);
+    for (auto& integer : integers) integer = static_cast<std::int64_t>(engine()) >> (engine() % 40);
+    for (auto& feature : features) feature = std::ldexp(static_cast<float>(engine() >> 40), -24);
+    const auto plain = bits_at(2, integers, features);
+    for (const std::size_t width : vector_widths()) EXPECT_EQ(bits_at(width, integers, features), plain) << width;
+  }
+}
+
+TEST(VectorWidth, AscendsFromWhatEveryProcessorHas) {
+  const auto widths = vector_widths();
+  ASSERT_FALSE(widths.empty());
+  EXPECT_EQ(widths.front(), 2u);
+  EXPECT_TRUE(std::is_sorted(widths.begin(), widths.end()));
+}
+
+TEST(VectorWidth, WorkIsToldItsWidth) {
+  for (const std::size_t width : vector_widths()) {
+    std::size_t told = 0;
+    run_at_width(width, [&](auto doubles) { told = doubles; });
+    EXPECT_EQ(told, width);
+  }
+  std::size_t told = 0;
+  run_at_full_width([&](auto doubles) { told = doubles; });
+  EXPECT_EQ(told, vector_widths().back());
+}
+
+}  // namespace
+}  // namespace dpreduce
