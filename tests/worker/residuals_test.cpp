@@ -45,7 +45,7 @@ TEST(ExpOfNonpositive, AgreesWithTheLibraryToAFewUnitsInTheLastPlace) {
 // Whatever vectors the processor has, and however many classes fill their last one.
 TEST(ClassProbabilities, HaveTheBitsOfOneEntryAtATime) {
   std::mt19937_64 engine(4);
-  for (const std::size_t classes : {2, 3, 8, 10, 17, 1000}) {
+  for (const std::size_t classes : {2u, 3u, 8u, 10u, 17u, 1000u}) {
     std::vector<std::int64_t> products(classes);
     std::vector<double> factors(classes);
     for (auto& product : products) product = static_cast<std::int64_t>(engine() >> 34) - (std::int64_t{1} << 29);

@@ -37,7 +37,7 @@ std::vector<std::uint64_t> bits_at(std::size_t width, const std::vector<std::int
 
 TEST(VectorWidth, EveryWidthHasTheSameBits) {
   std::mt19937_64 engine(1);
-  for (const std::size_t count : {1, 7, 8, 9, 64, 1003}) {
+  for (const std::size_t count : {1u, 7u, 8u, 9u, 64u, 1003u}) {
     std::vector<std::int64_t> integers(count);
     std::vector<float> features(count);
     for (auto& integer : integers) integer = static_cast<std::int64_t>(engine()) >> (engine() % 40);
