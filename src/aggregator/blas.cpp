@@ -1,5 +1,7 @@
 #include "dpreduce/aggregator/blas.hpp"
 
+#include <array>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -34,7 +36,11 @@ void choose_blas_kernels(char** arguments) {
   const char* kernels = kernels_of_processor();
   if (kernels == nullptr || std::strcmp(kernels, openblas_get_corename()) == 0) return;
   if (setenv(kVariable, kernels, 1) != 0) return;
-  execv("/proc/self/exe", arguments);  // returns only where it fails: then OpenBLAS' own choice has to do
+  // By its path it keeps its name among processes. What returns has failed: then OpenBLAS' own choice has to do.
+  constexpr const char* kSelf = "/proc/self/exe";
+  std::array<char, PATH_MAX> path{};
+  if (readlink(kSelf, path.data(), path.size() - 1) > 0) execv(path.data(), arguments);
+  execv(kSelf, arguments);
 }
 
 }  // namespace dpreduce

@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "data_files.hpp"
+#include "process_watch.hpp"
 #include "program_run.hpp"
 #include "training_files.hpp"
 #include <gmock/gmock.h>
@@ -211,6 +214,22 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
   ASSERT_EQ(launched.exit_code, 0) << launched.out;
   ASSERT_EQ(run(words + "bare").exit_code, 0);
   EXPECT_EQ(read_bytes(folder_ / "launched"), read_bytes(folder_ / "bare"));
+}
+
+// Whoever looks for dpreduce among processes finds it, also where it has started itself once more.
+TEST_F(LauncherTest, AStartWithoutALauncherKeepsTheProgramsName) {
+  unsetenv("OPENBLAS_CORETYPE");
+  RunningProgram program({"bench", "noise", "--sigma", "4096", "--count", "20000000"}, {.folder = folder_.path()});
+  std::set<std::string> names;
+  const double give_up = seconds_now() + 30.0;
+  for (bool runs = true; runs && seconds_now() < give_up;) {
+    const auto found = processes_with(program.mark());
+    for (const ProcessEntry& process : found) names.insert(process.name);
+    runs = names.empty() || !found.empty();
+  }
+  EXPECT_EQ(program.finish().exit_code, 0);
+  names.erase("cli_cost_test");  // before it became the program
+  EXPECT_THAT(names, testing::ElementsAre("dpreduce"));
 }
 
 // The script itself ends with 1 where a model over silos is not that of the pooled rows.
