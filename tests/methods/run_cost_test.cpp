@@ -198,7 +198,7 @@ TEST(RunCost, AWhitenedGramMatrixIsSolvedOnce) {
   for (const PhaseWork& phase : phases_of(run_of(Method::kFc).options, run_of(Method::kFc).plan, job_of(kRows))) {
     flops += phase.serial_flops;
   }
-  EXPECT_EQ(flops, 13.0 * kDim * kDim * kDim);
+  EXPECT_EQ(flops, 10.0 * kDim * kDim * kDim);
 }
 
 }  // namespace
