@@ -1,6 +1,7 @@
 // DP-LS: a ridge regression for each class, from Gram matrices of the classes, streamed.
 #include "dpreduce/aggregator/class_least_squares.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -10,12 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/privacy/guarantee.hpp"
 
 namespace dpreduce {
 namespace {
 
-// Within half a point of the best alpha on balanced classes, at any budget; see docs/methods.md.
-constexpr double kAlpha = 10.0;
+constexpr double kLeastAlpha = 1.0;
+constexpr double kMostAlpha = 10.0;
 // What --choose tries: multiples of alpha (whose split of the noise stays) and of the usual ridge, those first.
 constexpr std::array kAlphaFactors{1.0, 0.1, 0.3, 3.0};
 constexpr std::array kRidgeFactors{1.0, 0.25, 4.0};
@@ -32,12 +34,19 @@ std::vector<ClassRidge> ridges_to_try(double alpha, std::optional<double> lambda
   return ridges;
 }
 
+// 1 / mu, from 1 to 10: the noise in A_j + alpha G does not depend on alpha, and hides a class's own rows first.
+double usual_alpha(const FitOptions& options) {
+  if (options.budget.non_private) return kLeastAlpha;
+  const double mu = budget_from(options.budget).mu(options.budget.accountant);
+  return std::clamp(1.0 / mu, kLeastAlpha, kMostAlpha);
+}
+
 class ClassLeastSquaresMethod : public TrainingMethod {
  public:
   explicit ClassLeastSquaresMethod(const FitOptions& options)
       : gram_share_(least_squares_gram_share(options)),
         intercept_(least_squares_intercept(options)),
-        alpha_(options.alpha.value_or(kAlpha)),
+        alpha_(options.alpha ? *options.alpha : usual_alpha(options)),
         lambda_(options.lambda),
         ridges_(ridges_to_try(alpha_, lambda_, options.choose)) {}
 
