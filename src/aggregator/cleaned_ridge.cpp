@@ -10,7 +10,6 @@
 
 #include "dpreduce/aggregator/blas.hpp"
 #include "dpreduce/aggregator/exact_ridge.hpp"
-#include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
@@ -105,6 +104,11 @@ double squared_distance(std::span<const double> shorter, std::span<const double>
 }
 
 }  // namespace
+
+double shrunk_eigenvalue(double eigenvalue, double noise_radius) {
+  if (eigenvalue < 2.0 * noise_radius) return 0.0;
+  return 0.5 * (eigenvalue + std::sqrt(eigenvalue * eigenvalue - 4.0 * noise_radius * noise_radius));
+}
 
 void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, std::span<double> x) {
   const std::size_t dim = x.size();

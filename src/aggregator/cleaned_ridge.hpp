@@ -1,20 +1,26 @@
 // One ridge problem with a noised matrix, cleaned of the noise that is known to be in it, without its eigenvectors.
 //
-// Legend: M = A + N is d x d, N symmetric Gaussian noise of radius w (gram_spectrum.hpp), g the shrinkage there.
+// Legend: M = A + N is d x d, N symmetric Gaussian noise of radius w (gram_spectrum.hpp). An eigenvalue g of A, of low
+// rank beside d, shows up at l = g + w^2 / g, if g > w:
 //
-//     x = f(M) b,   f(l) = 1 / (g(l) + ridge)
+//     x = f(M) b,   f(l) = 1 / (g(l) + ridge),   g(l) = (l + sqrt(l^2 - 4 w^2)) / 2 for l >= 2 w, else 0
 //
 // One right-hand side wants no eigendecomposition (9 d^3 flops): m steps of Lanczos' method from b give an orthonormal
 // basis V (m x d) of the Krylov space with V M V^T = T tridiagonal, and x = |b| V^T f(T) e_1, in 2 m d^2 flops. Few
 // steps do: the bulk of the spectrum, where the noise is, maps to the one number 1 / ridge, and the eigenvalues outside
-// of it are what Lanczos' method finds first. Without noise there is nothing to clean, and Cholesky solves exactly.
-// Source: Golub and Van Loan 2013, sections 9.1.2 (f(A) b) and 10.3.1 (orthogonalising twice).
+// of it are what Lanczos' method finds first. They have no whole spectrum, by which gram_spectrum.hpp cleans better.
+// Without noise there is nothing to clean, and Cholesky solves exactly.
+// Source: Benaych-Georges and Nadakuditi 2011, section 3.1 (g); Golub and Van Loan 2013, sections 9.1.2 (f(A) b) and
+// 10.3.1 (orthogonalising twice).
 #pragma once
 
 #include <cstddef>
 #include <span>
 
 namespace dpreduce {
+
+/// g(l) for noise of radius w: the eigenvalue that shows up at l. Precondition: noise_radius >= 0.
+double shrunk_eigenvalue(double eigenvalue, double noise_radius);
 
 /// x <- f(M) x.
 /// Shapes: x has d entries; matrix d x d, row-major, of which the upper triangle is read; overwritten when

@@ -13,10 +13,45 @@
 
 namespace dpreduce {
 
-double shrunk_eigenvalue(double eigenvalue, double noise_radius) {
-  if (eigenvalue < 2.0 * noise_radius) return 0.0;
-  return 0.5 * (eigenvalue + std::sqrt(eigenvalue * eigenvalue - 4.0 * noise_radius * noise_radius));
+namespace {
+
+// values <- the sequence that never falls and is closest to them (pool adjacent violators).
+void make_isotonic(std::span<double> values) {
+  struct Pool {
+    double sum;
+    std::size_t size;
+    double mean() const { return sum / static_cast<double>(size); }
+  };
+  std::vector<Pool> pools;
+  for (const double value : values) {
+    pools.push_back({value, 1});
+    while (pools.size() > 1 && pools.end()[-2].mean() > pools.back().mean()) {
+      const Pool last = pools.back();
+      pools.pop_back();
+      pools.back() = {pools.back().sum + last.sum, pools.back().size + last.size};
+    }
+  }
+  std::size_t next = 0;
+  for (const Pool& pool : pools) {
+    std::fill_n(&values[next], pool.size, pool.mean());
+    next += pool.size;
+  }
 }
+
+// g of ascending l; variance is s^2.
+std::vector<double> cleaned(std::span<const double> eigenvalues, double variance) {
+  std::vector<double> values(eigenvalues.begin(), eigenvalues.end());
+  for (double& value : values) {
+    double repulsion = 0.0;
+    for (const double other : eigenvalues) repulsion += value == other ? 0.0 : 1.0 / (value - other);
+    value -= variance * repulsion;
+  }
+  make_isotonic(values);
+  for (double& value : values) value = std::max(value, 0.0);
+  return values;
+}
+
+}  // namespace
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
   const std::size_t dim = lattice.dim;
@@ -45,7 +80,7 @@ GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', order, eigenvectors_.data(), order, eigenvalues_.data()) != 0) {
     throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
   }
-  for (double& eigenvalue : eigenvalues_) eigenvalue = shrunk_eigenvalue(eigenvalue, noise_radius_);
+  eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));
 }
 
 std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {

@@ -1,13 +1,18 @@
 // A released Gram matrix by its eigenvalues, cleaned of the noise that is known to be in it.
 //
-// Legend: G + N is the released d x d matrix in feature units, N symmetric Gaussian with standard deviation s on the
-// diagonal and s / sqrt(2) beside it: a Wigner matrix with spectrum in [-2 w, 2 w], w = s sqrt(d / 2). By random-matrix
-// theory an eigenvalue g of G (of low rank beside d) shows up at l = g + w^2 / g, if g > w; so
+// Legend: G + N is the released d x d matrix in feature units, with eigenvalues l_i and eigenvectors v_i; N is
+// symmetric Gaussian with standard deviation s on the diagonal and s / sqrt(2) beside it: a Wigner matrix with spectrum
+// in [-2 w, 2 w], w = s sqrt(d / 2).
 //
-//     g(l) = (l + sqrt(l^2 - 4 w^2)) / 2  for l >= 2 w,  else 0
+//     g = max(isotonic(e), 0),   e_i = l_i - s^2 sum_{j != i} 1 / (l_i - l_j)
 //
-// s is public, so this is post-processing. Without noise w = 0 and g(l) = max(l, 0).
-// Source: Benaych-Georges and Nadakuditi 2011, section 3.1; shared/METHODS for its use here.
+// E v_i^T G v_i = E e_i, for every G and d: of all matrices with eigenvectors v_i, the closest to G has v_i^T G v_i for
+// eigenvalues. Those grow with i, but for chance, and e scatters where two l are close, by opposite amounts that the
+// least-squares fit which grows with i (isotonic) takes out again. sum_i e_i = trace(G + N). s is public, so this is
+// post-processing. Without noise g_i = max(l_i, 0).
+// Source: Stein 1975, "Estimation of a covariance matrix", here for additive noise: e follows from integration by
+// parts, E v^T N v = sum_{a <= b} Var(N_ab) E d(v^T N v)/dN_ab, with dv_i / dN_ij = v_j / (l_i - l_j) in the basis of
+// the v. For large d it is the estimator of Bun, Allez, Bouchaud and Potters 2016.
 #pragma once
 
 #include <span>
@@ -17,9 +22,6 @@
 #include "dpreduce/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
-
-/// g(l) for noise of radius w: the eigenvalue that shows up at l. Precondition: noise_radius >= 0.
-double shrunk_eigenvalue(double eigenvalue, double noise_radius);
 
 /// A released upper triangle (triangle.hpp) of rows on `lattice` as a d x d matrix in units of feature^2, row-major; 0
 /// below the diagonal. Preconditions (asserted): d (d + 1) / 2 elements.
@@ -35,7 +37,7 @@ class GramSpectrum {
   std::size_t dim() const { return eigenvalues_.size(); }
   /// w, in units of feature^2.
   double noise_radius() const { return noise_radius_; }
-  /// g(l), ascending.
+  /// g_i, in the order of l_i, ascending.
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released

@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::uint64_t kRounds = 6;
 constexpr double kHessianShare = 0.5;
-constexpr double kRidgeInRadii = 1.0;
+constexpr double kRidgeInRadii = 0.7;
 
 class NewtonStep : public StepRule {
  public:

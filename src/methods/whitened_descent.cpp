@@ -4,24 +4,21 @@
 //     W_c <- W_c - step (gradient(W) + noise)_c (E + (r + C^2) I)^-1,  r = step h
 //
 // Legend: G is the cleaned Gram matrix of the prepared rows, with eigenvalues g_j, noise radius w and noised trace t;
-// s the noise of a gradient's entry, h its curvature (gradient_rounds.hpp); ridge = 2 w + 4 t / d + C^2; E the
-// curvature, with G's eigenvectors.
+// s the noise of a gradient's entry, h its curvature (gradient_rounds.hpp); ridge = w + t / d + C^2; E the curvature,
+// with G's eigenvectors.
 //
 // A gradient's noise is the same in every direction of the rows that it is summed over. For rows of second moment
 // lambda_j the noise costs sum_j s_j^2 / lambda_j in loss where sum_j lambda_j / s_j^2 is bounded by the rows' norm,
 // which is least for s_j^2 ~ lambda_j: white rows. So rows are whitened before the noise, and gradients need not be
-// after it. The ridge keeps directions that are noise in G, or hold less than a few parts of an even share, from being
-// blown up.
+// after it. The ridge keeps directions that are noise in G, or hold less than an even share, from being blown up.
 //
-// E's eigenvalues, e_j = (1 - a) t (g_j + u) / h_j / sum_i (g_i + u) / h_i, are the second moments of whitened rows:
-// h = g + ridge, u the part of t that cleaning could not tell from noise, spread evenly, a the intercept's share (its
-// own e is a t). Where noise rules, a step is 1 / h.
+// E's eigenvalues, e_j = (1 - a) t (g_j / h_j) / sum_i g_i / h_i, are the second moments of whitened rows:
+// h = g + ridge, a the intercept's share (its own e is a t). Where noise rules, a step is 1 / h.
 //
 // Source: paper 002, Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -36,8 +33,6 @@ namespace {
 
 constexpr double kGramShare = 0.1;
 constexpr std::uint64_t kRounds = 20;
-constexpr double kRidgeInRadii = 2.0;
-constexpr double kRidgeInMeanEigenvalues = 4.0;
 
 // Newton's step in units of 1 / E: 1 / (p (1 - p)) for a class of probability p. Rounds begin at p = 1 / K, where it is
 // about K, and end at rows that are undecided, where it is 4; this is the geometric mean. A square has curvature 1.
@@ -51,17 +46,16 @@ class WhitenedStep : public StepRule {
       : spectrum_(gram, lattice), clip_norm_(lattice.clip_norm), rounds_(rounds), step_(step_length(loss, classes)) {
     const std::span<const double> eigenvalues = spectrum_.eigenvalues();
     const auto dim = static_cast<double>(lattice.dim);
-    const double told = std::accumulate(eigenvalues.begin(), eigenvalues.end(), 0.0);
-    const double trace = std::max({spectrum_.trace(), told, one_row()});
-    const double untold = (trace - told) / dim;
-    ridge_ = kRidgeInRadii * spectrum_.noise_radius() + kRidgeInMeanEigenvalues * trace / dim + one_row();
+    const double trace = std::max(spectrum_.trace(), one_row());
+    ridge_ = spectrum_.noise_radius() + trace / dim + one_row();
     double sum = 0.0;
     for (const double eigenvalue : eigenvalues) {
-      sum += (eigenvalue + untold) / (eigenvalue + ridge_);
-      // What cleaning took for noise may hold up to w. Probabilities forgive a step that is too long there; squares,
-      // whose curvature is the same wherever W is, do not.
-      const double most = loss == Loss::kSquare ? std::max(eigenvalue, spectrum_.noise_radius()) : eigenvalue;
-      curvature_.push_back((most + untold) / (eigenvalue + ridge_));
+      const double own = std::max(eigenvalue, one_row() / dim);
+      sum += own / (own + ridge_);
+      // Mixed with its neighbours', a direction may have more curvature than its own, by up to 2 w. Probabilities
+      // forgive a step that is too long there; squares, whose curvature is the same wherever W is, do not.
+      const double most = loss == Loss::kSquare ? std::max(own, 2.0 * spectrum_.noise_radius()) : own;
+      curvature_.push_back(most / (own + ridge_));
     }
     for (double& entry : curvature_) entry *= (1.0 - kInterceptShare) * trace / sum;
     intercept_curvature_ = kInterceptShare * trace;

@@ -306,7 +306,7 @@ def whitened_descent(rows, rounds, loss="softmax", warm=False, average=False):
     gram = rows.x.T @ rows.x
     d = len(gram)
     energy = np.trace(gram)
-    regular = gram + (4 * energy / d + rows.clip**2) * np.eye(d)
+    regular = gram + (energy / d + rows.clip**2) * np.eye(d)
     curvature = scipy.linalg.solve(regular, gram)
     curvature *= (1 - INTERCEPT) * energy / np.trace(curvature)
     e = scipy.linalg.block_diag((curvature + curvature.T) / 2, INTERCEPT * energy) + rows.clip**2 * np.eye(d + 1)
@@ -377,7 +377,7 @@ def all_cases(x, y, public_x):
         rows().pca(3, public(rows())))
     yield "ridge_on_selected_components", "--method ls --shared-gram --center dp --pca 6 --select 4", ridge_regression(
         rows().center().pca(6).select(4))
-    for alpha, options in ((10, ""), (0.3, " --alpha 0.3"), (0, " --alpha 0")):
+    for alpha, options in ((1, ""), (10, " --alpha 10"), (0.3, " --alpha 0.3"), (0, " --alpha 0")):
         yield f"ridge_by_class_alpha_{alpha}".replace(".", "_"), "--method ls" + options, ridge_regression_by_class(
             rows(), alpha)
     yield "ridge_by_class_lambda", "--method ls --alpha 2 --lambda 0.7", ridge_regression_by_class(rows(), 2, 0.7)
