@@ -8,6 +8,7 @@
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
+#include "dpreduce/aggregator/cleaned_ridge.hpp"
 #include "dpreduce/aggregator/least_squares.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
@@ -96,6 +97,50 @@ TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
   }
   EXPECT_EQ(kept, 2U);
   EXPECT_LT(spectrum.eigenvalues()[kDim - 4], 2.0 * spectrum.noise_radius());
+}
+
+// Eigenvalues 1000 / k, so that noise of radius about 77 hides most of them, but none of them is 0.
+TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
+  std::mt19937 engine(4);
+  std::normal_distribution<double> normal;
+  constexpr double kSigma = 20.0;
+  constexpr int kDraws = 400;
+  const Eigen::MatrixXd factors = Eigen::MatrixXd::NullaryExpr(kDim, kDim, [&] { return normal(engine); });
+  const Eigen::MatrixXd basis = Eigen::HouseholderQR<Eigen::MatrixXd>(factors).householderQ();
+  Eigen::VectorXd truth(kDim);
+  for (Eigen::Index k = 0; k < truth.size(); ++k) truth[k] = 1000.0 / static_cast<double>(k + 1);
+  const Eigen::MatrixXd gram = basis * truth.asDiagonal() * basis.transpose();
+
+  double squared_error = 0.0;
+  double squared_error_of_few = 0.0;  // of the formula for a matrix whose other eigenvalues are 0
+  std::vector<double> bias(kDim, 0.0);
+  std::vector<double> squared_bias(kDim, 0.0);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Eigen::MatrixXd noised = gram;
+    for (Eigen::Index i = 0; i < noised.rows(); ++i) {
+      for (Eigen::Index j = i; j < noised.cols(); ++j) {
+        noised(i, j) += kSigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
+        noised(j, i) = noised(i, j);
+      }
+    }
+    const GramSpectrum spectrum(released(noised, kSigma), kLattice);
+    const std::vector<double> vectors = spectrum.top_eigenvectors(kDim);
+    for (std::size_t j = 0; j < kDim; ++j) {
+      const Eigen::Map<const Eigen::VectorXd> vector(vectors.data() + j * kDim, kDim);
+      const double held = vector.dot(gram * vector);
+      const double error = spectrum.eigenvalues()[kDim - 1 - j] - held;
+      squared_error += error * error;
+      squared_error_of_few +=
+          std::pow(shrunk_eigenvalue(vector.dot(noised * vector), spectrum.noise_radius()) - held, 2);
+      bias[j] += error / kDraws;
+      squared_bias[j] += error * error / kDraws;
+    }
+  }
+  EXPECT_LT(squared_error, squared_error_of_few / 2.0);
+  // Far from all others an eigenvalue stays as the unbiased estimate has it.
+  for (std::size_t j = 0; j < 3; ++j) {
+    EXPECT_LT(std::abs(bias[j]), 4.0 * std::sqrt(squared_bias[j] / kDraws)) << "eigenvalue " << j;
+  }
 }
 
 }  // namespace
