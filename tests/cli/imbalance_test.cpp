@@ -220,8 +220,8 @@ TEST_F(ImbalanceTest, OnWideClassesPublicRowsAreFirstAndMeansOvertakeThem) {
 }
 
 // What public rows are worth to rounds on the same wide classes at ratio 30 (half of them training rows): the centre
-// and the refinement took epsilon 0.3 from 0.692 balanced and 0.261 on the minority to 0.831 and 0.542, epsilon 1 from
-// 0.909 and 0.797 to 0.986 and 0.970 (16,000 rows, three seeds). Half of that is asked for.
+// and the refinement take epsilon 0.3 from 0.742 balanced and 0.408 on the minority to 0.851 and 0.619, epsilon 1 from
+// 0.918 and 0.835 to 0.984 and 0.953 (16,000 rows, nine seeds). Half of that is asked for.
 TEST_F(ImbalanceTest, PublicRowsMakeABalancedObjectiveBetterOnEveryCount) {
   const std::string with = "auto --objective balanced --expected-rows 16000";
   const std::string without = with + " --center dp";
@@ -231,10 +231,10 @@ TEST_F(ImbalanceTest, PublicRowsMakeABalancedObjectiveBetterOnEveryCount) {
   const auto gain = [&](double epsilon, const char* figure) {
     return median(swept, with, 30, epsilon, figure) - median(swept, without, 30, epsilon, figure);
   };
-  EXPECT_GE(gain(0.3, "balanced_accuracy"), 0.07);
-  EXPECT_GE(gain(0.3, "minority_accuracy"), 0.14);
-  EXPECT_GE(gain(1, "balanced_accuracy"), 0.038);
-  EXPECT_GE(gain(1, "minority_accuracy"), 0.086);
+  EXPECT_GE(gain(0.3, "balanced_accuracy"), 0.05);
+  EXPECT_GE(gain(0.3, "minority_accuracy"), 0.1);
+  EXPECT_GE(gain(1, "balanced_accuracy"), 0.033);
+  EXPECT_GE(gain(1, "minority_accuracy"), 0.059);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ class RoundsTest : public testing::Test {
         for (std::size_t k = 0; k < dim; ++k) white[j * dim + k] += x[j] * x[k];
       }
     }
-    const double ridge = 4.0 * trace / static_cast<double>(dim) + kClipNorm * kClipNorm;
+    const double ridge = trace / static_cast<double>(dim) + kClipNorm * kClipNorm;
     std::vector<double> result((dim + 1) * (dim + 1), 0.0);
     for (std::size_t j = 0; j < dim; ++j) {
       for (std::size_t k = 0; k < dim; ++k) {
