@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <cblas.h>
@@ -38,12 +39,16 @@ void make_isotonic(std::span<double> values) {
   }
 }
 
-// g of ascending l; variance is s^2.
+// g of ascending l; variance is s^2. Of eigenvalues nearer than LAPACK tells them apart none pushes the other.
 std::vector<double> cleaned(std::span<const double> eigenvalues, double variance) {
+  const double tie = std::numeric_limits<double>::epsilon() * std::max(-eigenvalues.front(), eigenvalues.back());
   std::vector<double> values(eigenvalues.begin(), eigenvalues.end());
   for (double& value : values) {
     double repulsion = 0.0;
-    for (const double other : eigenvalues) repulsion += value == other ? 0.0 : 1.0 / (value - other);
+    for (const double other : eigenvalues) {
+      const double distance = value - other;
+      repulsion += std::abs(distance) <= tie ? 0.0 : 1.0 / distance;
+    }
     value -= variance * repulsion;
   }
   make_isotonic(values);

@@ -99,6 +99,13 @@ TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
   EXPECT_LT(spectrum.eigenvalues()[kDim - 4], 2.0 * spectrum.noise_radius());
 }
 
+TEST(GramSpectrum, EqualEigenvaluesAreNotTornApart) {
+  for (const double sigma : {0.0, 2.0}) {
+    const GramSpectrum spectrum(released(100.0 * Eigen::MatrixXd::Identity(kDim, kDim), sigma), kLattice);
+    for (const double eigenvalue : spectrum.eigenvalues()) EXPECT_NEAR(eigenvalue, 100.0, 1e-9);
+  }
+}
+
 // Eigenvalues 1000 / k, so that noise of radius about 77 hides most of them, but none of them is 0.
 TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
   std::mt19937 engine(4);
