@@ -15,7 +15,6 @@ namespace {
 // The Gram matrix has d^2 / 2 noised entries, class sums K d: the more classes, the more the sums need.
 constexpr double kGramShare = 0.5;
 constexpr double kGramShareManyClasses = 0.3;
-constexpr std::size_t kManyClasses = 30;
 constexpr double kRidgeInRadii = 0.5;
 // Between two classes the threshold decides, and it is not the mean of all rows where one is rarer: 5 points. With more
 // classes an intercept is a prior, which costs rare ones more than it gives: 0.2 points with 10, 1.4 with 51

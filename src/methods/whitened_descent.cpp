@@ -4,8 +4,8 @@
 //     W_c <- W_c - step (gradient(W) + noise)_c (E + (r + C^2) I)^-1,  r = step h
 //
 // Legend: G is the cleaned Gram matrix of the prepared rows, with eigenvalues g_j, noise radius w and noised trace t;
-// s the noise of a gradient's entry, h its curvature (gradient_rounds.hpp); ridge = w + t / d + C^2; E the curvature,
-// with G's eigenvectors.
+// s the noise of a gradient's entry, h its curvature (gradient_rounds.hpp); ridge = w + t / d + C^2, with 30
+// classes or more 2 w + t / d + C^2; E the curvature, with G's eigenvectors.
 //
 // A gradient's noise is the same in every direction of the rows that it is summed over. For rows of second moment
 // lambda_j the noise costs sum_j s_j^2 / lambda_j in loss where sum_j lambda_j / s_j^2 is bounded by the rows' norm,
@@ -33,6 +33,9 @@ namespace {
 
 constexpr double kGramShare = 0.1;
 constexpr std::uint64_t kRounds = 20;
+// Measured: with 2 to 10 classes w is up to 0.8 points ahead of 2 w at small budgets, with 51 and 72 2 w up to 1.1.
+constexpr double kRidgeInRadii = 1.0;
+constexpr double kRidgeInRadiiManyClasses = 2.0;
 
 // Newton's step in units of 1 / E: 1 / (p (1 - p)) for a class of probability p. Rounds begin at p = 1 / K, where it is
 // about K, and end at rows that are undecided, where it is 4; this is the geometric mean. A square has curvature 1.
@@ -47,7 +50,8 @@ class WhitenedStep : public StepRule {
     const std::span<const double> eigenvalues = spectrum_.eigenvalues();
     const auto dim = static_cast<double>(lattice.dim);
     const double trace = std::max(spectrum_.trace(), one_row());
-    ridge_ = spectrum_.noise_radius() + trace / dim + one_row();
+    const double radii = classes < kManyClasses ? kRidgeInRadii : kRidgeInRadiiManyClasses;
+    ridge_ = radii * spectrum_.noise_radius() + trace / dim + one_row();
     double sum = 0.0;
     for (const double eigenvalue : eigenvalues) {
       const double own = std::max(eigenvalue, one_row() / dim);
