@@ -77,7 +77,7 @@ std::unique_ptr<TrainingMethod> make_federated_averaging_method(const FitOptions
 
 /// From so many classes on class sums, gradients and the directions that tell classes apart are many (measured with 10
 /// and fewer, and with 51 and 72): the usual settings are others.
-constexpr std::size_t kManyClasses = 30;
+inline constexpr std::size_t kManyClasses = 30;
 
 /// Share of mu^2 for the Gram matrices of `ls`, shared or by class.
 double least_squares_gram_share(const FitOptions& options);

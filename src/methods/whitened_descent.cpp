@@ -13,7 +13,8 @@
 // after it. The ridge keeps directions that are noise in G, or hold less than an even share, from being blown up.
 //
 // E's eigenvalues, e_j = (1 - a) t (g_j / h_j) / sum_i g_i / h_i, are the second moments of whitened rows:
-// h = g + ridge, a the intercept's share (its own e is a t). Where noise rules, a step is 1 / h.
+// h = g + ridge, g at least C^2 / d, with square loss g_j above the line at least 2 w, a the intercept's share (its own
+// e is a t). Where noise rules, a step is 1 / h.
 //
 // Source: paper 002, Algorithm 3, with corrections: residuals are clipped as vectors, so that nothing grows with the
 // number of classes; sums, never means, so that no n is needed; G is cleaned of its known noise. Whitening is ours.
