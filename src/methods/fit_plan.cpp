@@ -41,7 +41,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
                         {"normalize", to_string(preprocessing.normalize)},
                         {"clip_norm", preprocessing.clip_norm},
                         {"center", to_string(options.center.value())},
-                        {"center_share", options.center_share},
+                        {"center_share", center_share(options)},
                         {"pca", options.pca},
                         {"select", options.select},
                         {"choose", options.choose},

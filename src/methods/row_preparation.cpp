@@ -9,6 +9,9 @@
 namespace dpreduce {
 namespace {
 
+constexpr double kCenterShare = 0.02;
+// Rounds learn an intercept, which takes out what the noise of the centre leaves in every row; least squares do not.
+constexpr double kCenterShareOfLeastSquares = 0.05;
 constexpr double kPcaShare = 0.1;
 constexpr double kSelectShare = 0.1;
 
@@ -56,10 +59,14 @@ void check_kept(const char* option, std::size_t kept, std::size_t dim) {
 
 }  // namespace
 
+double center_share(const FitOptions& options) {
+  return options.center_share.value_or(options.method == Method::kLs ? kCenterShareOfLeastSquares : kCenterShare);
+}
+
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms) {
   std::vector<ReleaseRequest> requests;
   if (options.center == Centering::kDp) {
-    requests.push_back(registered_statistic("center").request(terms, options.center_share));
+    requests.push_back(registered_statistic("center").request(terms, center_share(options)));
   }
   if (options.pca > 0) {
     check_kept("--pca", options.pca, terms.dim);

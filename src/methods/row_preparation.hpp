@@ -16,6 +16,9 @@
 
 namespace dpreduce {
 
+/// Share of mu^2 that the DP centre takes: --center-share, else 0.02, with `ls` 0.05.
+double center_share(const FitOptions& options);
+
 /// The releases of the preparation, in order, each with its share of mu^2; the method gets what is left. `terms` are
 /// those of rows before it, and become those of rows after it. Throws UsageError where rows have fewer features than
 /// are to be kept, or no share is left.

@@ -76,8 +76,7 @@ void add_method(CLI::App& app, FitOptions& options) {
       ->group("Method");
   app.add_option("--warm-start-share", options.warm_start_share, "share of mu^2 that those means take; default: 0.2")
       ->group("Method");
-  app.add_option("--center-share", options.center_share, "share of mu^2 that the released mean takes")
-      ->capture_default_str()
+  app.add_option("--center-share", options.center_share, "share of mu^2 that the released mean takes (0.02; ls: 0.05)")
       ->group("Method");
   add_count(app, "--pca", options.pca, "project rows on the first k principal components, of --public-x where given")
       ->group("Method");

@@ -91,7 +91,7 @@ struct FitOptions {
   std::optional<Iterate> iterate;       ///< of training rounds; empty: the last
   bool warm_start = false;              ///< fc, gd, adam, newton: class means first, as a second head
   std::optional<double> warm_start_share;  ///< of mu^2, for those means; empty: as the method likes it
-  double center_share = 0.02;              ///< share of mu^2 that the DP centre takes
+  std::optional<double> center_share;      ///< of mu^2, for the DP centre; empty: as the method likes it
   std::size_t pool = 1;
   std::size_t pca = 0;                 ///< components to project on; 0: none
   std::optional<double> pca_share;     ///< of mu^2, for components of private rows; empty: a default
