@@ -82,7 +82,8 @@ inline constexpr std::size_t kManyClasses = 30;
 /// Share of mu^2 for the Gram matrices of `ls`, shared or by class.
 double least_squares_gram_share(const FitOptions& options);
 
-/// Share of C^2 that an intercept coordinate takes of every row of `ls`; 0 for none.
+/// Share of C^2 that an intercept coordinate takes of every row of `ls`, with two classes or `--center moments`; else
+/// 0.
 double least_squares_intercept(const FitOptions& options);
 
 /// Makes the coordinator's W and b known to every rank. Collective.

@@ -58,8 +58,11 @@ def accuracy(rows, result, x, y):
 def without_lattice(x, y, test_x, test_y):
     solvers.rounds_to_lattice = False
 
+    def prepared(rows):
+        return rows.intercept(0.02) if rows.classes == 2 else rows
+
     def ridge(rows):
-        return solvers.ridge_regression(rows.intercept(0.02) if rows.classes == 2 else rows)
+        return solvers.ridge_regression(prepared(rows))
 
     cases = [
         ("--method mean", solvers.cosine_means),
@@ -67,7 +70,7 @@ def without_lattice(x, y, test_x, test_y):
         ("--method fisher", solvers.fisher),
         ("--method ls --shared-gram --center dp", lambda r: ridge(r.center())),
         ("--method ls --shared-gram --pca 12", lambda r: ridge(r.pca(12))),
-        ("--method ls --alpha 1", lambda r: solvers.ridge_regression_by_class(r, 1)),
+        ("--method ls --alpha 1", lambda r: solvers.ridge_regression_by_class(prepared(r), 1)),
         ("--method gd --rounds 40", lambda r: solvers.descent(r, 40)),
         ("--method gd --warm-start --rounds 40", lambda r: solvers.descent(r, 40, warm=True)),
         ("--method adam --rounds 40", lambda r: solvers.adam(r, 40)),
