@@ -79,7 +79,7 @@ class AdamMethod : public TrainingMethod {
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(kInterceptShare);
+    run.set_intercept(settings_.intercept_share);
     const Lattice lattice = run.lattice();
     const double rate =
         learning_rate_.value_or(kScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));

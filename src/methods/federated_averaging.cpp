@@ -88,7 +88,7 @@ class FederatedAveragingMethod : public TrainingMethod {
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(kInterceptShare);
+    run.set_intercept(settings_.intercept_share);
     run.keep_rows();
     const Lattice lattice = run.lattice();
     const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale();

@@ -38,7 +38,7 @@ class GradientDescentMethod : public TrainingMethod {
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(kInterceptShare);
+    run.set_intercept(settings_.intercept_share);
     DescentStep rule(descent_, settings_.rounds, run.classes(), run.lattice().clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }

@@ -130,7 +130,7 @@ nlohmann::json to_json(const RoundSettings& settings) {
   nlohmann::json json{{"rounds", settings.rounds},
                       {"loss", to_string(settings.loss)},
                       {"iterate", to_string(settings.iterate)},
-                      {"intercept", kInterceptShare}};
+                      {"intercept", settings.intercept_share}};
   if (settings.sampling_rate < 1.0) json["batch"] = settings.sampling_rate;
   if (settings.warm_start_share) json["warm_start_share"] = *settings.warm_start_share;
   return json;

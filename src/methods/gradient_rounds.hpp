@@ -27,7 +27,8 @@
 
 namespace dpreduce {
 
-/// Share of C^2 that an intercept coordinate takes of every row in rounds.
+/// Share of C^2 that an intercept coordinate takes of every row in rounds, unless the method's steps know its
+/// curvature.
 inline constexpr double kInterceptShare = 0.1;
 
 /// How far a step may take a score where its size is bounded: a class's weights then move by at most 20 / C, so that
@@ -67,7 +68,8 @@ struct RoundSettings {
   std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; empty: none are
   double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
   std::string_view release = "gradient";   ///< its block "gradient" is K x d
-  double sampling_rate = 1.0;              ///< q: a row enters a round by a coin of its own; 1: all do
+  double intercept_share = kInterceptShare;
+  double sampling_rate = 1.0;  ///< q: a row enters a round by a coin of its own; 1: all do
 };
 
 /// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /

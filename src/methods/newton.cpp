@@ -96,7 +96,7 @@ class NewtonMethod : public TrainingMethod {
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
-    run.set_intercept(kInterceptShare);
+    run.set_intercept(settings_.intercept_share);
     NewtonStep rule(run.lattice(), run.classes(), settings_.loss);
     return train_in_rounds(run, settings_, &rule);
   }

@@ -24,6 +24,7 @@ HERE = pathlib.Path(__file__).parent
 S = 32767
 K = 4
 INTERCEPT = 0.1  # of rounds
+INTERCEPT_OF_WHITENED = 0.05
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------
@@ -308,9 +309,10 @@ def whitened_descent(rows, rounds, loss="softmax", warm=False, average=False):
     energy = np.trace(gram)
     regular = gram + (energy / d + rows.clip**2) * np.eye(d)
     curvature = scipy.linalg.solve(regular, gram)
-    curvature *= (1 - INTERCEPT) * energy / np.trace(curvature)
-    e = scipy.linalg.block_diag((curvature + curvature.T) / 2, INTERCEPT * energy) + rows.clip**2 * np.eye(d + 1)
-    rows.project(scipy.linalg.inv(scipy.linalg.sqrtm(regular))).intercept(INTERCEPT)
+    curvature *= (1 - INTERCEPT_OF_WHITENED) * energy / np.trace(curvature)
+    e = scipy.linalg.block_diag((curvature + curvature.T) / 2, INTERCEPT_OF_WHITENED * energy)
+    e += rows.clip**2 * np.eye(d + 1)
+    rows.project(scipy.linalg.inv(scipy.linalg.sqrtm(regular))).intercept(INTERCEPT_OF_WHITENED)
 
     length = 1 if loss == "square" else 2 * np.sqrt(rows.classes)
 
@@ -368,6 +370,7 @@ def all_cases(x, y, public_x):
     yield "ridge_publicly_centred", "--method ls --shared-gram --center public --public-x public_x.npy", (
         ridge_regression(rows().center(public(rows()))))
     yield "ridge_of_two_classes", "--method ls --shared-gram", ridge_regression(two().intercept(0.02))
+    yield "ridge_by_class_of_two_classes", "--method ls --alpha 2", ridge_regression_by_class(two().intercept(0.02), 2)
     yield "ridge_of_centred_moments", "--method ls --shared-gram --center moments", ridge_regression(rows().intercept(0.02))
     yield "ridge_by_class_of_centred_moments", "--method ls --alpha 3 --center moments", ridge_regression_by_class(
         rows().intercept(0.02), 3)
