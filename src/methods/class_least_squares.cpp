@@ -62,7 +62,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   std::size_t candidates() const override { return ridges_.size(); }
 
   nlohmann::json settings() const override {
-    nlohmann::json settings{{"shared_gram", false}, {"gram_share", gram_share_}, {"alpha", alpha_}};
+    nlohmann::json settings{
+        {"shared_gram", false}, {"gram_share", gram_share_}, {"intercept", intercept_}, {"alpha", alpha_}};
     settings["lambda"] = lambda_ ? nlohmann::json(*lambda_) : nlohmann::json("auto");
     return settings;
   }
