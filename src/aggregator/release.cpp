@@ -74,26 +74,55 @@ std::span<const std::uint64_t> Selection::of_group(std::size_t group) const {
 
 Releaser::Releaser(Communicator& ranks) : ranks_(ranks) {}
 
-Releaser::Releaser(Communicator& ranks, NoisePlan plan, NoiseKey key, Charging charging, LedgerContext context)
-    : ranks_(ranks) {
-  run_.emplace(std::move(plan), std::move(key), std::move(charging), std::move(context));
-}
-
-void Releaser::share_noise(NoiseShares shares) {
-  DPREDUCE_ASSERT(ranks_.silos() != nullptr && shares.honest >= 1);
-  shares_ = shares;
+Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunJournal journal, Charging charging, RunTerms terms,
+                   std::optional<NoiseShares> shares)
+    : ranks_(ranks), shares_(shares) {
+  DPREDUCE_ASSERT(!shares_ || (ranks_.silos() != nullptr && shares_->honest >= 1));
+  SiloJob* const silos = ranks_.silos();
+  const bool is_silo = silos != nullptr && !ranks_.is_coordinator();
+  if (silos != nullptr) {
+    const SiloTerms& of_job = silos->terms();
+    terms.silos = LedgerSilos{shares_ ? NoiseSource::kDistributed : NoiseSource::kCentral, of_job.silos,
+                              of_job.threshold, of_job.colluding};
+  }
+  if (is_silo) {
+    terms.silos->left = 0;
+    terms.silos->silo = static_cast<std::uint64_t>(ranks_.rank());
+    if (shares_) plan = shares_->guaranteed(std::move(plan));
+  }
+  const std::optional<DataSetBudget> limit = charging.limit;
+  run_ = std::make_unique<ChargedRun>(std::move(plan), std::move(journal), std::move(charging), std::move(terms));
+  if (is_silo) account_ = std::make_unique<SiloAccount>(*silos, *run_, limit);
+  ranks_.together([&] {
+    if (ranks_.is_coordinator()) run_->reserve();
+  });
 }
 
 // Who is left to make the next release, for its charge. On the coordinator.
 void Releaser::note_silos() {
   if (ranks_.silos() == nullptr || !ranks_.is_coordinator()) return;
-  const SiloTerms& terms = ranks_.silos()->terms();
-  run_->set_silos({shares_ ? NoiseSource::kDistributed : NoiseSource::kCentral,
-                   ranks_.silos()->coordinator()->left().size(), terms.threshold, terms.colluding});
+  run_->set_silos_left(ranks_.silos()->coordinator()->left().size());
+}
+
+void Releaser::finish() {
+  if (account_) return account_->finish();
+  if (run_) run_->finish();
+}
+
+LedgerHead Releaser::ledger_head() const {
+  DPREDUCE_ASSERT(run_ != nullptr);
+  return run_->ledger().head();
+}
+
+// A fingerprint is one sum more over the silos that are left at that time: where one is lost before the statistic
+// itself is summed, the two differ by what that silo has. Nobody resumes a run among silos, so there it serves nothing
+// but a seed, which promises nothing.
+bool Releaser::has_fingerprints() const {
+  return ranks_.silos() == nullptr || !run_->is_private();
 }
 
 std::string Releaser::fingerprint(std::string_view name, const Statistic& local) {
-  return shares_ ? nothing_of_the_data() : run_->fingerprint(ranks_, name, local);
+  return has_fingerprints() && !shares_ ? run_->fingerprint(ranks_, name, local) : nothing_of_the_data();
 }
 
 Release Releaser::release(std::string_view name, Statistic local) {
@@ -115,26 +144,27 @@ Release Releaser::release_of_sample(std::string_view name, const StatisticOfSamp
   const PlannedRelease& planned = run_->plan().release(name);
   DPREDUCE_ASSERT(planned.is_sampled());
   run_->begin(planned);
-  std::vector<std::string> ids;
+  std::vector<std::string> runs;  // whose sample is tried
   ranks_.together([&] {
-    if (ranks_.is_coordinator()) ids = run_->sample_ids(planned);
+    if (ranks_.is_coordinator()) runs = run_->runs_with_sample(planned);
   });
   for (std::size_t next = 0;; ++next) {
-    const std::string sample = ranks_.is_coordinator() ? ids[next] : std::string();
+    const bool is_new = next == runs.size();  // on the coordinator
+    std::string run;
+    ranks_.together([&] {
+      if (ranks_.is_coordinator()) run = is_new ? run_->run_of_new_sample(planned) : runs[next];
+    });
+    const std::string sample = ranks_.is_coordinator() ? run_->sample_id(planned, run) : std::string();
     Statistic local = statistic_of(run_->shared_secret(ranks_, "row coins", sample));
     const std::string whole = run_->fingerprint(ranks_, name, local);
-    std::string id;  // of the noise; none: another sample is tried
+    std::optional<std::string> id;  // of the noise; none: another sample is tried
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
-      if (next + 1 == ids.size()) {
-        id = run_->charge_new_sample(planned, whole);
-      } else if (run_->is_on_file(planned, sample, whole)) {
-        id = fmt::format("{}/{}", sample, whole);
-      }
+      id = is_new ? run_->charge_new_sample(planned, whole) : run_->charge_again(planned, run, whole);
     });
-    std::array<std::byte, 1> is_settled{std::byte{!id.empty()}};
+    std::array<std::byte, 1> is_settled{std::byte{id.has_value()}};
     ranks_.broadcast(is_settled);
-    if (is_settled[0] != std::byte{0}) return noised_sum(&planned, id, std::move(local));
+    if (is_settled[0] != std::byte{0}) return noised_sum(&planned, id.value_or(std::string()), std::move(local));
     cleanse(local.words().data(), local.words().size_bytes());
   }
 }
@@ -153,6 +183,7 @@ Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& i
     });
   }
   ranks_.sum_to_coordinator(local.words());
+  if (account_) account_->close_release();
 
   std::vector<ReleasedBlock> blocks;
   if (ranks_.is_coordinator()) {
@@ -204,21 +235,18 @@ void Releaser::pass_over(std::string_view name) {
 }
 
 void Releaser::require_charged(std::span<const std::string> labels) const {
-  DPREDUCE_ASSERT(run_.has_value());
+  DPREDUCE_ASSERT(run_ != nullptr);
   run_->require_charged(labels);
 }
 
 const std::string& Releaser::run_id() const {
-  DPREDUCE_ASSERT(run_.has_value());
+  DPREDUCE_ASSERT(run_ != nullptr);
   return run_->run_id();
 }
 
-std::string Releaser::seal(std::span<const std::uint64_t> digest) const {
-  DPREDUCE_ASSERT(run_.has_value());
-  RandomStream stream = run_->stream("digest of rows", fmt::format("{}/{}", run_->run_id(), hex_words(digest)));
-  std::vector<std::uint64_t> words(4);
-  for (std::uint64_t& word : words) word = stream.next_u64();
-  return hex_words(words);
+void Releaser::require_same_rows(std::span<const std::uint64_t> digest) {
+  DPREDUCE_ASSERT(run_ != nullptr);
+  run_->require_same_rows(digest);
 }
 
 SecretVector<std::byte> Releaser::row_secret(std::string_view name) {
@@ -230,12 +258,13 @@ PartRelease Releaser::release_in_parts(std::string_view name, std::span<std::uin
   if (!run_) return PartRelease(ranks_);
   const PlannedRelease& planned = run_->plan().release(name);
   run_->begin(planned);
-  if (!shares_) ranks_.sum_to_coordinator(digest);
+  const bool is_bound = has_fingerprints() && !shares_;
+  if (is_bound) ranks_.sum_to_coordinator(digest);
   std::string id;
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
     note_silos();
-    id = run_->charge(planned, shares_ ? nothing_of_the_data() : hex_words(digest));
+    id = run_->charge(planned, is_bound ? hex_words(digest) : nothing_of_the_data());
   });
   if (shares_) {
     SecretVector<std::byte> own(32);
@@ -275,6 +304,12 @@ ChoiceOfGroup Releaser::charge(const PlannedSelection& selection, const std::str
 Selection Releaser::shared(const PlannedSelection& selection, std::vector<std::uint64_t> chosen) {
   chosen.resize(selection.terms.groups * selection.terms.chosen);
   ranks_.broadcast(std::as_writable_bytes(std::span(chosen)));
+  const bool are_candidates = std::all_of(chosen.begin(), chosen.end(),
+                                          [&](std::uint64_t index) { return index < selection.terms.candidates; });
+  if (!are_candidates) {  // silos need not trust their coordinator
+    throw AggregationAborted(fmt::format("selection {}: the coordinator names a candidate that is none of the {}",
+                                         selection.name, selection.terms.candidates));
+  }
   return {std::move(chosen), selection.terms.chosen};
 }
 
@@ -285,7 +320,8 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   });
   UtilityRange range = utility_range(local.block(0));
   ranks_.sum_to_coordinator(range);
-  const std::string whole = run_ ? run_->fingerprint(ranks_, selection.name, local) : std::string();
+  std::string whole;
+  if (run_) whole = has_fingerprints() ? run_->fingerprint(ranks_, selection.name, local) : nothing_of_the_data();
   ChoiceOfGroup choice_of;
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
@@ -299,6 +335,7 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   });
 
   ranks_.sum_to_coordinator(local.words());
+  if (account_) account_->close_release();
   std::vector<std::uint64_t> chosen;
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;

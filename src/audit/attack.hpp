@@ -12,6 +12,9 @@
 // no noise in it (noise that is shared, or absent) separates the worlds completely.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
@@ -19,6 +22,10 @@ namespace dpreduce {
 
 /// Runs as rows.
 using Runs = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// The columns, at most so many, in which the worlds' means differ most for their standard deviation, the best first.
+/// Columns without a difference are left out. Preconditions (asserted): as Attack.
+std::vector<Eigen::Index> strongest_columns(const Runs& world_0, const Runs& world_1, std::size_t most);
 
 enum class Discriminant { kLinear, kQuadratic };
 

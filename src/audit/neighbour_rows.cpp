@@ -35,6 +35,16 @@ LabelledRows other_rows(const NeighbourTerms& terms, std::int32_t label) {
   return rows;
 }
 
+// n rows C u, and 2 n rows -C u.
+LabelledRows rows_taken_for(const NeighbourTerms& terms) {
+  LabelledRows rows{terms.dim, {}, {}};
+  for (std::size_t row = 0; row < terms.rows_taken_for; ++row) {
+    rows.add(along_diagonal(terms, 1.0), kOtherClass);
+    for (int opposite = 0; opposite < 2; ++opposite) rows.add(along_diagonal(terms, -1.0), kBalancingClass);
+  }
+  return rows;
+}
+
 }  // namespace
 
 void LabelledRows::add(std::span<const float> row, std::int32_t label) {
@@ -66,11 +76,9 @@ std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms) {
   const std::vector<float> canary = along_diagonal(terms, kCanaryLength);
   std::vector<NeighbourPair> pairs;
   if (terms.adjacency == Adjacency::kAddRemove) {
-    for (const auto& [name, label] : {std::pair{"alone", kOtherClass}, std::pair{"opposed", kCanaryClass}}) {
-      NeighbourPair pair{name, other_rows(terms, label), other_rows(terms, label)};
-      pair.with.add(canary, kCanaryClass);
-      pairs.push_back(std::move(pair));
-    }
+    pairs.push_back({"alone", rows_taken_for(terms), rows_taken_for(terms)});
+    pairs.push_back({"opposed", other_rows(terms, kCanaryClass), other_rows(terms, kCanaryClass)});
+    for (NeighbourPair& pair : pairs) pair.with.add(canary, kCanaryClass);
     return pairs;
   }
   NeighbourPair turned{"turned", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};

@@ -3,13 +3,16 @@
 // Legend: C the clip norm, u = (1, ..., 1) / sqrt(d). The canary is 1000 C u: a clip must bring it to C u, and an entry
 // that is only cut off at the lattice's bound has norm sqrt(d) C still.
 //
-//     alone      the canary's class is empty without it, n rows -C u lie in another class
+//     alone      the canary's class is empty without it; n rows C u lie in another class, so that a model that learns
+//     by
+//                rounds takes the canary for one of them, with a residual of norm 1 and more; 2 n rows -C u lie in a
+//                third, so that centring by a released mean leaves the canary its full length, and more
 //     opposed    n rows -C u lie in the canary's own class: a mean over n rows moves by 2 C / (n + 1)
 //     turned     (replace-one) the canary stands for its own opposite
 //     moved      (replace-one) the canary stands for a row at right angles to it, (1, -1, 1, ...), in another class
 //
-// Where rows are centred by a released mean, rows C u and -C u by turns in a third class keep that mean near 0, so that
-// centring takes nothing from the canary.
+// But for `alone`, where rows are centred by a released mean, rows C u and -C u by turns in a third class keep that
+// mean near 0, so that centring takes nothing from the canary.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +47,8 @@ struct NeighbourTerms {
   std::size_t classes = 0;
   std::size_t dim = 0;
   double clip_norm = 1.0;
-  std::size_t other_rows = 0;      ///< n
+  std::size_t other_rows = 0;      ///< n, but for `alone`
+  std::size_t rows_taken_for = 0;  ///< n, for `alone`
   std::size_t balancing_rows = 0;  ///< C u and -C u by turns
   Adjacency adjacency = Adjacency::kAddRemove;
 };

@@ -8,6 +8,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <Eigen/QR>
 #include <fmt/format.h>
 
 #include "dpreduce/audit/neighbour_rows.hpp"
@@ -35,16 +36,27 @@ std::mt19937_64 unpredictable_engine() {
   return std::mt19937_64(sequence);
 }
 
+// d directions at right angles, as columns: what the QR decomposition of a matrix of normal numbers makes of them.
+Eigen::MatrixXd draw_directions(std::size_t dim, std::mt19937_64& engine) {
+  std::normal_distribution<double> normal;
+  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(dim), static_cast<Eigen::Index>(dim));
+  for (double& entry : matrix.reshaped()) entry = normal(engine);
+  return Eigen::HouseholderQR<Eigen::MatrixXd>(matrix).householderQ();
+}
+
+// The i-th canary of a class gets the i-th direction; beyond d of them, of a new set.
 Canaries draw_canaries(std::size_t count, std::size_t dim, std::size_t classes, double clip_norm) {
   std::mt19937_64 engine = unpredictable_engine();
-  std::normal_distribution<double> normal;
   Canaries canaries{{dim, {}, {}}, {}};
   std::vector<float> row(dim);
-  std::vector<double> direction(dim);
+  Eigen::MatrixXd directions;
   for (std::size_t canary = 0; canary < count; ++canary) {
-    for (double& entry : direction) entry = normal(engine);
-    const double norm = std::sqrt(squared_norm(direction));
-    for (std::size_t a = 0; a < dim; ++a) row[a] = static_cast<float>(direction[a] / norm * kCanaryLength * clip_norm);
+    const std::size_t of_class = canary / classes;
+    if (canary % (classes * dim) == 0) directions = draw_directions(dim, engine);
+    for (std::size_t a = 0; a < dim; ++a) {
+      const double entry = directions(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(of_class % dim));
+      row[a] = static_cast<float>(entry * kCanaryLength * clip_norm);
+    }
     canaries.in.add(row, static_cast<std::int32_t>(canary % classes));
     canaries.coin.push_back(engine() % 2 == 1);
   }
@@ -161,7 +173,7 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
   const Canaries canaries =
       draw_canaries(terms.canaries, method.plan().preprocessing.input_dim, options.classes, options.clip_norm);
   trained_on(canaries, options.adjacency).write(folder / "canaries_x.npy", folder / "canaries_y.npy");
-  const std::size_t guesses = best_guess_count(terms.canaries, planned.block(kSums).mu, terms.delta, terms.error);
+  const std::size_t guesses = best_guess_count(terms.canaries, planned.block(kSums).mu, terms.error);
 
   WorkerRows all = WorkerRows::open(with_file(train_x, folder / "canaries_x.npy"),
                                     with_file(train_y, folder / "canaries_y.npy"), 0, 1);
@@ -173,10 +185,9 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
   const std::vector<double> scores =
       scores_of(canaries, RowTransform(published.preprocessing), options.adjacency, options.classes,
                 published.releases.at(position).block(kSums), exact_rest.block(exact_rest.index_of(kSums)));
-  OneRunResult result{.guesses = guesses, .correct = 0, .epsilon = 0.0};
-  result.correct = count_correct(scores, canaries.coin, guesses);
-  result.epsilon = one_run_epsilon(terms.canaries, guesses, result.correct, terms.delta, terms.error);
-  return result;
+  const CoinGuesses seen{terms.canaries, guesses, count_correct(scores, canaries.coin, guesses)};
+  return {
+      .guesses = seen, .mu = one_run_mu(seen, terms.error), .epsilon = one_run_epsilon(seen, terms.delta, terms.error)};
 }
 
 }  // namespace dpreduce

@@ -7,7 +7,8 @@
 //     V_c - B_c - sum_i (a_i + b_i) / 2 = H^T t + N(0, s^2 I),      h_i = (a_i - b_i) / 2, the rows of H
 //     score = H (s^2 I + H^T H)^-1 (V_c - B_c - sum_i (a_i + b_i) / 2)        the best linear estimate of t
 //
-// Any method that releases class sums will do; what else it releases is not looked at.
+// Any method that releases class sums will do; what else it releases is not looked at. Canaries of one class are at
+// right angles as long as there are no more of them than features: then none hides another.
 //
 // The r scores farthest from 0 are guessed about, by their signs (one_run_bound.hpp).
 #pragma once
@@ -16,7 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/audit/method_run.hpp"
+#include "dpreduce/audit/audited_method.hpp"
+#include "dpreduce/audit/one_run_bound.hpp"
 #include "dpreduce/audit/private_folder.hpp"
 
 namespace dpreduce {
@@ -27,10 +29,11 @@ struct OneRunTerms {
   double error = 0.0;
 };
 
+/// What is proven, but for probability terms.error.
 struct OneRunResult {
-  std::size_t guesses = 0;
-  std::size_t correct = 0;
-  double epsilon = 0.0;  ///< proven at terms.delta, but for probability terms.error
+  CoinGuesses guesses;
+  double mu = 0.0;       ///< of a mechanism that is mu-GDP
+  double epsilon = 0.0;  ///< at terms.delta, whatever the mechanism
 };
 
 /// Runs `method` once over the rows that the patterns name, with canaries among them. Files of its own (canaries,

@@ -3,19 +3,64 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/special_functions/erf.hpp>
 
 #include "dpreduce/config/error.hpp"
 
 namespace dpreduce {
 namespace {
 
+constexpr double kLargestMu = 64.0;
 constexpr double kLargestEpsilon = 64.0;
 constexpr double kStep = 1e-6;
+constexpr double kStepOfChoice = 1e-3;  // of best_guess_count: the number of guesses is no bound
 constexpr double kFewestGuesses = 16;
 
 double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
+}
+
+// 0 < p < 1.
+double normal_quantile(double p) {
+  return -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p);
+}
+
+void require_counts(const CoinGuesses& seen, double error) {
+  DPREDUCE_ASSERT(seen.canaries >= 1 && seen.guesses <= seen.canaries && seen.correct <= seen.guesses);
+  DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
+}
+
+// Whether the smallest tails pass 1; `inverse` is G.
+template <typename Inverse>
+bool refutes(const CoinGuesses& seen, double error, Inverse inverse) {
+  const auto m = static_cast<double>(seen.canaries);
+  const auto r = static_cast<double>(seen.guesses);
+  double tail = error;      // S_i
+  double tail_sum = error;  // U_i
+  for (auto i = static_cast<double>(seen.correct); i >= 1.0; --i) {
+    const double right = tail_sum + (i - 1.0) * tail;  // A_i
+    if (right >= m) return true;
+    const double next = (tail_sum + m * inverse(right / m)) / (r - i + 1.0);
+    if (next > 1.0) return true;
+    if (next <= tail) return false;  // A stays where it is from here on, and so does the tail
+    tail = next;
+    tail_sum += next;
+  }
+  return false;
+}
+
+// The largest value in [0, most] that is refuted, to a step; 0 where none is. What refutes a value refutes smaller
+// ones.
+template <typename Refuted>
+double largest_refuted(double most, double step, Refuted refuted) {
+  if (!refuted(0.0)) return 0.0;
+  double low = 0.0;
+  double high = most;
+  while (high - low > step) {
+    const double middle = (low + high) / 2;
+    (refuted(middle) ? low : high) = middle;
+  }
+  return low;
 }
 
 // The share of right guesses among those about the `share` most extreme of scores N(-mu/2, 1) and N(mu/2, 1).
@@ -32,56 +77,44 @@ double expected_accuracy(double mu, double share) {
 
 }  // namespace
 
-double one_run_p_value(std::size_t canaries, std::size_t guesses, std::size_t correct, double epsilon, double delta) {
-  DPREDUCE_ASSERT(correct <= guesses && guesses <= canaries);
-  DPREDUCE_ASSERT(epsilon >= 0.0 && delta >= 0.0 && delta <= 1.0);
-  if (correct == 0) return 1.0;
-  const double q = 1.0 / (1.0 + std::exp(-epsilon));
-  const double odds_against = std::exp(-epsilon);  // (1 - q) / q
-  const auto r = static_cast<double>(guesses);
-  const auto v = static_cast<double>(correct);
-  const boost::math::binomial_distribution<> w(r, q);
-  const double tail = boost::math::cdf(boost::math::complement(w, v - 1.0));
-
-  double alpha = 0.0;
-  if (delta > 0.0) {
-    double mass = boost::math::pdf(w, v - 1.0);  // P[W = v - i]
-    double below = 0.0;                          // P[v - i <= W < v]
-    for (std::size_t i = 1; i <= correct; ++i) {
-      below += mass;
-      alpha = std::max(alpha, below / static_cast<double>(i));
-      const double k = v - static_cast<double>(i);
-      mass *= k / (r - k + 1.0) * odds_against;
-    }
-  }
-  return std::min(1.0, tail + 2.0 * static_cast<double>(canaries) * delta * alpha);
+bool refutes_mu(const CoinGuesses& seen, double mu, double error) {
+  require_counts(seen, error);
+  DPREDUCE_ASSERT(mu >= 0.0);
+  return refutes(seen, error, [mu](double y) { return normal_cdf(normal_quantile(y) - mu); });
 }
 
-double one_run_epsilon(std::size_t canaries, std::size_t guesses, std::size_t correct, double delta, double error) {
-  DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
-  double low = 0.0;
-  double high = kLargestEpsilon;
-  if (one_run_p_value(canaries, guesses, correct, low, delta) >= error) return 0.0;
-  while (high - low > kStep) {
-    const double middle = (low + high) / 2;
-    (one_run_p_value(canaries, guesses, correct, middle, delta) < error ? low : high) = middle;
-  }
-  return low;
+bool refutes_epsilon(const CoinGuesses& seen, double epsilon, double delta, double error) {
+  require_counts(seen, error);
+  DPREDUCE_ASSERT(epsilon >= 0.0 && delta >= 0.0 && delta < 1.0);
+  const double odds = std::exp(epsilon);
+  return refutes(seen, error, [=](double y) {
+    return std::max({(y - delta) / odds, 1.0 - delta - odds * (1.0 - y), 0.0});
+  });
 }
 
-std::size_t best_guess_count(std::size_t canaries, double mu, double delta, double error) {
+double one_run_mu(const CoinGuesses& seen, double error) {
+  return largest_refuted(kLargestMu, kStep, [&](double mu) { return refutes_mu(seen, mu, error); });
+}
+
+double one_run_epsilon(const CoinGuesses& seen, double delta, double error) {
+  return largest_refuted(kLargestEpsilon, kStep,
+                         [&](double epsilon) { return refutes_epsilon(seen, epsilon, delta, error); });
+}
+
+std::size_t best_guess_count(std::size_t canaries, double mu, double error) {
   DPREDUCE_ASSERT(canaries >= 2 && mu > 0.0);
   const auto all = static_cast<double>(canaries);
   std::size_t best = canaries;
-  double best_epsilon = -1.0;
+  double best_mu = -1.0;
   for (double share = 1.0; share == 1.0 || share * all >= kFewestGuesses; share *= 0.8) {
     const double guesses = std::floor(share * all);
-    const double correct = std::round(expected_accuracy(mu, share) * guesses);
-    const double epsilon =
-        one_run_epsilon(canaries, static_cast<std::size_t>(guesses), static_cast<std::size_t>(correct), delta, error);
-    if (epsilon <= best_epsilon) continue;
-    best_epsilon = epsilon;
-    best = static_cast<std::size_t>(guesses);
+    const double correct = std::floor(expected_accuracy(mu, share) * guesses);
+    const CoinGuesses expected{canaries, static_cast<std::size_t>(guesses), static_cast<std::size_t>(correct)};
+    const double proven =
+        largest_refuted(mu + 1.0, kStepOfChoice * mu, [&](double other) { return refutes_mu(expected, other, error); });
+    if (proven <= best_mu) continue;
+    best_mu = proven;
+    best = expected.guesses;
   }
   return best;
 }

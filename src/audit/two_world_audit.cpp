@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
+#include <optional>
 #include <thread>
 
 #include "dpreduce/audit/confidence_bounds.hpp"
@@ -12,19 +14,50 @@ namespace {
 
 constexpr std::size_t kMostThresholds = 400;
 
-// An attack on the first columns of runs.
-struct LearntAttack {
-  LearntAttack(Discriminant discriminant, Eigen::Index first_columns, const Runs& runs_0, const Runs& runs_1)
-      : columns(first_columns), attack(discriminant, runs_0.leftCols(columns), runs_1.leftCols(columns)) {}
-  Eigen::VectorXd scores(const Runs& runs) const { return attack.scores(runs.leftCols(columns)); }
+// An attack on columns: a learnt one, or a single column that is a score already.
+class ColumnAttack {
+ public:
+  explicit ColumnAttack(Eigen::Index score) : columns_{score} {}
+  ColumnAttack(std::vector<Eigen::Index> columns, Discriminant discriminant, const Runs& runs_0, const Runs& runs_1)
+      : columns_(std::move(columns)), learnt_(Attack(discriminant, seen(runs_0), seen(runs_1))) {}
 
-  Eigen::Index columns;
-  Attack attack;
+  Eigen::VectorXd scores(const Runs& runs) const {
+    return learnt_ ? learnt_->scores(seen(runs)) : Eigen::VectorXd(runs.col(columns_.front()));
+  }
+
+ private:
+  Runs seen(const Runs& runs) const { return runs(Eigen::all, columns_); }
+
+  std::vector<Eigen::Index> columns_;
+  std::optional<Attack> learnt_;
 };
+
+constexpr std::size_t kFew = 8;
+
+// What is attacked of a view, each list by itself.
+std::vector<std::vector<Eigen::Index>> columns_of(const View& view, const Runs& runs_0, const Runs& runs_1) {
+  const auto first = static_cast<Eigen::Index>(view.first);
+  const auto count = static_cast<Eigen::Index>(view.columns);
+  if (view.kind == ViewKind::kFewOfMany) {
+    std::vector<Eigen::Index> few =
+        strongest_columns(runs_0.middleCols(first, count), runs_1.middleCols(first, count), kFew);
+    if (few.empty()) few.push_back(0);
+    for (Eigen::Index& column : few) column += first;
+    return {{few.front()}, few};
+  }
+  std::vector<Eigen::Index> all(view.columns);
+  std::iota(all.begin(), all.end(), first);
+  return {all};
+}
+
+void require_there(const View& view, const Runs& runs) {
+  DPREDUCE_ASSERT(view.columns >= 1 && view.first + view.columns <= static_cast<std::size_t>(runs.cols()));
+  DPREDUCE_ASSERT(view.kind != ViewKind::kScore || view.columns == 1);
+}
 
 // Scores of one attack on runs of both worlds, ascending.
 struct Scores {
-  Scores(const LearntAttack& attack, const Runs& runs_0, const Runs& runs_1)
+  Scores(const ColumnAttack& attack, const Runs& runs_0, const Runs& runs_1)
       : world_0(sorted(attack.scores(runs_0))), world_1(sorted(attack.scores(runs_1))) {}
 
   AttackCounts above(double threshold) const {
@@ -120,22 +153,29 @@ Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t run
   return matrix;
 }
 
-ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, std::size_t summary, double delta, double error) {
+ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vector<View>& views, double delta,
+                       double error) {
   DPREDUCE_ASSERT(world_0.rows() >= 12 && world_1.rows() >= 12 && world_0.cols() == world_1.cols());
   DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
-  DPREDUCE_ASSERT(summary >= 1 && summary <= static_cast<std::size_t>(world_0.cols()));
-  const auto learning = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / 4); };
+  DPREDUCE_ASSERT(!views.empty());
+  const auto learning = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / kShareToLearn); };
   const auto choosing = [](const Runs& runs) -> Runs {
-    return runs.middleRows(runs.rows() / 4, runs.rows() / 2 - runs.rows() / 4);
+    return runs.middleRows(runs.rows() / kShareToLearn, runs.rows() / 2 - runs.rows() / kShareToLearn);
   };
   const auto counting = [](const Runs& runs) -> Runs { return runs.bottomRows(runs.rows() - runs.rows() / 2); };
 
-  std::vector<LearntAttack> attacks;
-  for (const Eigen::Index columns : {static_cast<Eigen::Index>(summary), world_0.cols()}) {
-    for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
-      attacks.emplace_back(discriminant, columns, learning(world_0), learning(world_1));
+  std::vector<ColumnAttack> attacks;
+  for (const View& view : views) {
+    require_there(view, world_0);
+    if (view.kind == ViewKind::kScore) {
+      attacks.emplace_back(static_cast<Eigen::Index>(view.first));
+      continue;
     }
-    if (columns == world_0.cols()) break;
+    for (const auto& columns : columns_of(view, learning(world_0), learning(world_1))) {
+      for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
+        attacks.emplace_back(columns, discriminant, learning(world_0), learning(world_1));
+      }
+    }
   }
 
   Choice for_epsilon;
@@ -163,7 +203,7 @@ ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, std::size_t sum
 ProvenLoss audit_two_worlds(const AuditedRunFactory& factory, const TwoWorldTerms& terms) {
   const Runs world_0 = observe_runs(factory, World::kWithoutCanary, terms.runs_per_world, terms.threads);
   const Runs world_1 = observe_runs(factory, World::kWithCanary, terms.runs_per_world, terms.threads);
-  return proven_loss(world_0, world_1, factory()->summary(), terms.delta, terms.error);
+  return proven_loss(world_0, world_1, factory()->views(), terms.delta, terms.error);
 }
 
 }  // namespace dpreduce

@@ -1,7 +1,8 @@
 // The audit by many runs: a private method on one data set and on its neighbour, again and again.
 //
-// The runs of each world are cut in three: a quarter to learn the attacks (attack.hpp), a quarter to choose attack and
-// threshold, and half to count its hits on. Nothing that is counted was seen before it was counted.
+// A run is observed as numbers, some of which an attack is learnt from, and some of which are scores of an attack that
+// needs no learning. The runs of each world are cut in three: a quarter to learn the attacks (attack.hpp), a quarter to
+// choose attack and threshold, and half to count its hits on. Nothing that is counted was seen before it was counted.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,23 @@ namespace dpreduce {
 /// Which of two neighbouring data sets a run gets.
 enum class World { kWithoutCanary, kWithCanary };
 
+/// One run in so many is learnt from: the first ones.
+inline constexpr Eigen::Index kShareToLearn = 4;
+
+/// How attacks look at columns of an observation.
+enum class ViewKind {
+  kNumbers,    ///< attacks are learnt from them
+  kFewOfMany,  ///< attacks are learnt from the few that differ most between the worlds, and from the one that does
+  kScore       ///< one column that is an attack's score already: high values speak for the canary
+};
+
+/// Columns that are looked at together. The fewer, the fewer runs it takes to learn from them.
+struct View {
+  std::size_t first = 0;
+  std::size_t columns = 0;
+  ViewKind kind = ViewKind::kNumbers;
+};
+
 /// A private method on two neighbouring data sets, ready to be run. One thread at a time.
 class AuditedRun {
  public:
@@ -25,9 +43,8 @@ class AuditedRun {
   /// One run, with noise of its own: everything that it publishes, as numbers. Always the same length.
   virtual std::vector<double> observe(World world) = 0;
 
-  /// How many of these numbers, from the first, sum up the run. Attacks are also learnt from them alone: the fewer
-  /// numbers, the fewer runs it takes.
-  virtual std::size_t summary() const = 0;
+  /// What is attacked.
+  virtual std::vector<View> views() const = 0;
 };
 
 /// Makes the run of one thread.
@@ -49,9 +66,10 @@ struct ProvenLoss {
 /// The runs of one world as rows. `factory` is called once a thread. Throws what a run throws.
 Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t runs, unsigned threads);
 
-/// What the runs prove, by attacks on all columns and on the first `summary` ones. Preconditions (asserted): at least
-/// 12 runs a world; 0 < error < 1; 0 <= delta < 1; as many numbers in each run, and 1 <= summary <= that many.
-ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, std::size_t summary, double delta, double error);
+/// What the runs prove, by attacks on each view. Preconditions (asserted): at least 12 runs a world; 0 < error < 1;
+/// 0 <= delta < 1; as many numbers in each run; at least one view, of columns that are there, one where it is a score.
+ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vector<View>& views, double delta,
+                       double error);
 
 /// proven_loss of `runs_per_world` runs in each world.
 ProvenLoss audit_two_worlds(const AuditedRunFactory& factory, const TwoWorldTerms& terms);

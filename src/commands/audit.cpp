@@ -13,8 +13,11 @@
 #include "dpreduce/audit/method_run.hpp"
 #include "dpreduce/audit/neighbour_rows.hpp"
 #include "dpreduce/audit/one_run_audit.hpp"
+#include "dpreduce/audit/reader_audit.hpp"
+#include "dpreduce/audit/release_audit.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/commands/read_fit.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/synthetic_files.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
@@ -30,10 +33,17 @@ constexpr std::size_t kOtherRows = 8;
 constexpr std::size_t kOtherRowsOfChoice = 3;  // against more a canary would hardly ever be heard
 constexpr std::size_t kPublicRows = 3;         // opposed_public_rows
 constexpr std::size_t kBalancingRows = 200;    // against the noise of a released centre
+constexpr std::size_t kRowsTakenFor = 60;      // against the noise of rounds
 
-constexpr std::size_t kSyntheticRows = 10000;
+constexpr std::size_t kMostTrialsOfRelease = 80000;
+constexpr std::size_t kReleasesATrial = 10;  // one release is far cheaper than a run
+
+constexpr double kMuOfSamples = 2.0;  // for the number of runs, where rounds on samples claim no mu
+
+constexpr std::size_t kSyntheticRows = 2000;
 constexpr std::size_t kSyntheticDim = 256;
 constexpr std::size_t kFewestDefaultTrials = 4000;
+constexpr std::size_t kMostDefaultTrials = 60000;
 constexpr double kLargestEpsilonToCheck = 100.0;
 
 struct Verdict {
@@ -42,8 +52,16 @@ struct Verdict {
   double epsilon_lower = 0.0;
   double mu_lower = 0.0;
   nlohmann::json details;
+  std::vector<ReleaseLoss> releases{};  // each by itself
   bool refutes_mu() const { return claimed.mu && mu_lower > *claimed.mu; }
   bool refutes_epsilon() const { return epsilon_lower > claimed.epsilon; }
+  // The first release that costs more than what is charged for it; null where none does.
+  const ReleaseLoss* refuted_release() const {
+    const auto found =
+        std::find_if(releases.begin(), releases.end(), [](const auto& r) { return r.mu_lower > r.mu_claimed; });
+    return found == releases.end() ? nullptr : &*found;
+  }
+  bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr; }
 };
 
 // What a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a conversion of
@@ -60,15 +78,63 @@ Guarantee claim_of(const AuditedMethod& method) {
   return claim;
 }
 
-// As many runs as take 5 to 20 seconds on two cores, at 20 us a run and 40 us a release.
+// As many runs as prove most of mu at mu = 1: half a minute's on two cores with one release, some three minutes' with
+// the twenty rounds of `fc` (0.6 ms a run and 0.5 ms a release).
 std::size_t default_trials(const NoisePlan& plan) {
-  constexpr std::size_t kTrials = 400000;
+  constexpr std::size_t kTrials = 600000;
   std::size_t releases = 0;
   for (const PlannedRelease& planned : plan.releases) releases += planned.rounds;
-  return std::max(kFewestDefaultTrials, kTrials / (1 + releases));
+  return std::clamp(kTrials / (1 + releases), kFewestDefaultTrials, kMostDefaultTrials);
 }
 
-// The error is shared by the pairs of neighbours, and by the two bounds on each.
+std::size_t rows_taken_for(const AuditedMethod& method) {
+  if (method.plan().prototypes) return kOtherRowsOfChoice;
+  const auto& releases = method.plan().noise->releases;
+  return std::any_of(releases.begin(), releases.end(), [](const auto& r) { return r.rounds > 1; }) ? kRowsTakenFor
+                                                                                                   : kOtherRows;
+}
+
+// Which releases lose too much by themselves, on the pair of worlds `files`.
+std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
+                                            const ReleaseAuditTerms& terms, const PrivateFolder& folder) {
+  const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
+  const bool is_whole_run = releases.size() == 1 && releases.front().rounds == 1;
+  if (releases.empty() || is_whole_run) return {};
+  WorkerRows without = WorkerRows::open({files.without.x}, {files.without.y}, 0, 1);
+  WorkerRows with = WorkerRows::open({files.with.x}, {files.with.y}, 0, 1);
+  std::optional<WorkerRows> features;
+  if (!files.public_x.empty()) features = WorkerRows::open({files.public_x}, {}, 0, 1);
+  return audit_releases(method, without, with, terms, folder / "releases.jsonl",
+                        {.features = features ? &*features : nullptr});
+}
+
+WorldFiles write_worlds(const NeighbourPair& pair, bool has_public_rows, double clip_norm,
+                        const PrivateFolder& folder) {
+  const WorldFiles files{.without = {folder / "x0.npy", folder / "y0.npy"},
+                         .with = {folder / "x1.npy", folder / "y1.npy"},
+                         .public_x = has_public_rows ? folder / "p.npy" : std::string()};
+  pair.without.write(files.without.x, files.without.y);
+  pair.with.write(files.with.x, files.with.y);
+  if (has_public_rows) opposed_public_rows(pair.with.dim, clip_norm).write(files.public_x, folder / "none.npy");
+  return files;
+}
+
+// What readers of files and output can tell, on the pair of worlds `files`; its bounds go into the verdict.
+void audit_by_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& files, const ReaderTerms& terms,
+                      const PrivateFolder& folder) {
+  const ReadFit read_fit(fit, files, folder);
+  const ReaderLoss loss = audit_by_reading([&](World world) { return read_fit.read(world); }, terms);
+  verdict.epsilon_lower = std::max(verdict.epsilon_lower, loss.proven.epsilon);
+  verdict.mu_lower = std::max(verdict.mu_lower, loss.proven.mu);
+  verdict.details["reader"] = {{"runs", 2 * terms.runs_per_world},
+                               {"fields", loss.fields},
+                               {"strongest_field", loss.strongest},
+                               {"epsilon_lower", loss.proven.epsilon},
+                               {"mu_lower", loss.proven.mu}};
+}
+
+// The error is shared by the pairs of neighbours, and by the two bounds on each; the releases by themselves, and what
+// is read in files, are one pair more each.
 Verdict audit_many_runs(const AuditOptions& options) {
   FitOptions fit = options.fit;
   fit.classes = kSmallClasses;
@@ -79,6 +145,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
                                        .dim = kSmallDim,
                                        .clip_norm = fit.clip_norm,
                                        .other_rows = method.plan().prototypes ? kOtherRowsOfChoice : kOtherRows,
+                                       .rows_taken_for = rows_taken_for(method),
                                        .balancing_rows = is_centred ? kBalancingRows : 0,
                                        .adjacency = fit.adjacency});
   Verdict verdict{.method = std::string(method.name()),
@@ -89,32 +156,38 @@ Verdict audit_many_runs(const AuditOptions& options) {
   const TwoWorldTerms terms{
       .runs_per_world = options.trials.value_or(default_trials(*method.plan().noise)) / (2 * pairs.size()),
       .delta = verdict.claimed.delta,
-      .error = (1.0 - options.confidence) / static_cast<double>(pairs.size()),
+      .error = (1.0 - options.confidence) / static_cast<double>(pairs.size() + 2),
       .threads = fit.threads != 0 ? fit.threads : default_threads()};
   verdict.details["trials"] = 2 * pairs.size() * terms.runs_per_world;
   verdict.details["pairs"] = nlohmann::json::array();
   for (const NeighbourPair& pair : pairs) {
     const PrivateFolder folder;
-    pair.without.write(folder / "x0.npy", folder / "y0.npy");
-    pair.with.write(folder / "x1.npy", folder / "y1.npy");
-    const std::string public_x = has_public_rows ? folder / "p.npy" : std::string();
-    if (has_public_rows) opposed_public_rows(kSmallDim, fit.clip_norm).write(public_x, folder / "none.npy");
+    const WorldFiles files = write_worlds(pair, has_public_rows, fit.clip_norm, folder);
     std::atomic<int> ledgers = 0;
     const auto on_this_pair = [&] {
-      return std::make_unique<MethodRun>(method, MethodRun::Files{folder / "x0.npy", folder / "y0.npy"},
-                                         MethodRun::Files{folder / "x1.npy", folder / "y1.npy"},
-                                         folder / fmt::format("ledger.{}.jsonl", ledgers++), public_x);
+      return std::make_unique<MethodRun>(method, files, folder / fmt::format("ledger.{}.jsonl", ledgers++));
     };
+    if (&pair == &pairs.front()) {
+      const std::size_t most_trials =
+          std::min(kReleasesATrial * 2 * pairs.size() * terms.runs_per_world, kMostTrialsOfRelease);
+      verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
+      const std::size_t reader_runs_per_world =
+          std::min(reader_runs(verdict.claimed.mu.value_or(kMuOfSamples)), terms.runs_per_world);
+      audit_by_reading(verdict, fit, files, {reader_runs_per_world, terms.delta, terms.error}, folder);
+    }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.epsilon_lower = std::max(verdict.epsilon_lower, proven.epsilon);
     verdict.mu_lower = std::max(verdict.mu_lower, proven.mu);
-    verdict.details["pairs"].push_back(
-        {{"name", pair.name}, {"epsilon_lower", proven.epsilon}, {"mu_lower", proven.mu}});
+    const std::unique_ptr<MethodRun> one_more = on_this_pair();
+    one_more->observe(World::kWithCanary);
+    verdict.details["pairs"].push_back({{"name", pair.name},
+                                        {"epsilon_lower", proven.epsilon},
+                                        {"mu_lower", proven.mu},
+                                        {"mu_if_as_planned", one_more->planned_distance()}});
   }
   return verdict;
 }
 
-// What is proven of epsilon is proven of mu: were mu smaller, epsilon would be as well.
 Verdict audit_one_run(const AuditOptions& options) {
   const PrivateFolder folder;
   const FitOptions& fit = options.fit;
@@ -136,9 +209,11 @@ Verdict audit_one_run(const AuditOptions& options) {
   const OneRunTerms terms{options.canaries, verdict.claimed.delta, 1.0 - options.confidence};
   const OneRunResult result = audit_in_one_run(method, rows.train_x, rows.train_y, terms, folder);
   verdict.epsilon_lower = result.epsilon;
-  if (result.epsilon > 0.0) verdict.mu_lower = mu_of_claim(result.epsilon, terms.delta);
-  verdict.details = {
-      {"trials", 1}, {"canaries", terms.canaries}, {"guesses", result.guesses}, {"correct", result.correct}};
+  verdict.mu_lower = result.mu;
+  verdict.details = {{"trials", 1},
+                     {"canaries", terms.canaries},
+                     {"guesses", result.guesses.guesses},
+                     {"correct", result.guesses.correct}};
   return verdict;
 }
 
@@ -152,11 +227,16 @@ nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, doub
       {"mu_lower", verdict.mu_lower},
       {"epsilon_lower_if_gaussian", nullptr},
       {"confidence", options.confidence},
-      {"refuted", verdict.refutes_mu() || verdict.refutes_epsilon()},
+      {"refuted", verdict.refutes()},
       {"seconds", seconds}};
   const double delta = verdict.claimed.delta;
   if (delta > 0.0) json["epsilon_lower_if_gaussian"] = epsilon_of_mu(verdict.mu_lower, delta);
   json.update(verdict.details);
+  if (!verdict.releases.empty()) json["releases"] = nlohmann::json::array();
+  for (const ReleaseLoss& release : verdict.releases) {
+    json["releases"].push_back(
+        {{"name", release.name}, {"mu_claimed", release.mu_claimed}, {"mu_lower", release.mu_lower}});
+  }
   return json;
 }
 
@@ -181,12 +261,24 @@ void print_text(const nlohmann::json& json) {
   } else if (has_mu) {
     fmt::print("           mu      {:<10.5g} of one that is mu-GDP\n", number(json["mu_lower"]));
   }
+  if (json.contains("releases")) {
+    for (const nlohmann::json& release : json["releases"]) {
+      fmt::print("release    {:<18} mu {:<10.5g} proven of {:.5g} charged\n", release["name"].get<std::string>(),
+                 number(release["mu_lower"]), number(release["mu_claimed"]));
+    }
+  }
+  if (json.contains("reader")) {
+    const nlohmann::json& reader = json["reader"];
+    fmt::print("readers    mu {:<10.5g} and epsilon {:.5g} proven from {} fields of files and output, {} runs\n",
+               number(reader["mu_lower"]), number(reader["epsilon_lower"]), reader["fields"].dump(),
+               reader["runs"].dump());
+  }
   fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
              json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),
              number(json["seconds"]));
 }
 
-[[noreturn]] void refute(const char* name, double proven, double claimed) {
+[[noreturn]] void refute(const std::string& name, double proven, double claimed) {
   throw ClaimRefuted(
       fmt::format("the claim is refuted: {} is at least {:.5g}, not {:.5g}; do not trust releases of this build", name,
                   proven, claimed));
@@ -208,8 +300,9 @@ void run_command(const AuditOptions& options, Communicator& ranks) {
     }
     std::fflush(stdout);
     if (verdict.refutes_mu()) refute("mu", verdict.mu_lower, *verdict.claimed.mu);
-    if (verdict.refutes_epsilon()) {
-      refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
+    if (verdict.refutes_epsilon()) refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
+    if (const ReleaseLoss* release = verdict.refuted_release()) {
+      refute("mu of " + release->name, release->mu_lower, release->mu_claimed);
     }
   });
 }

@@ -18,6 +18,7 @@ void run_command(const SplitOptions& options, Communicator& ranks);
 void run_command(const ExplainOptions& options, Communicator& ranks);
 void run_command(const LedgerShowOptions& options, Communicator& ranks);
 void run_command(const LedgerVerifyOptions& options, Communicator& ranks);
+void run_command(const LedgerReleaseOptions& options, Communicator& ranks);
 void run_command(const SynthOptions& options, Communicator& ranks);
 void run_command(const SanitizeOptions& options, Communicator& ranks);
 void run_command(const PartitionOptions& options, Communicator& ranks);

@@ -117,6 +117,10 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     report["ranks"] = ranks.size();
     report["version"] = version();
     report["note"] = "figures about the test rows: outside the privacy guarantee";
+    if (!shares.empty()) {
+      report["minority_note"] =
+          "which classes are a minority is told by the exact sizes of the training classes: for the data's owner only";
+    }
     if (!options.report.empty()) {
       AtomicFile file(options.report);
       file.write(report.dump(2) + "\n");

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/commands/budget_warning.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/reported_run.hpp"
 #include "dpreduce/privacy/attack_bound.hpp"
@@ -54,37 +55,58 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
 // A heading and its sentences.
 using Section = std::pair<std::string, std::vector<std::string>>;
 
+// Not below the value: so many digits of a bound.
+std::string rounded_up(double value, int digits) {
+  if (!(value > 0.0) || !std::isfinite(value)) return fmt::format("{:g}", value);
+  constexpr double kWhole = 1e-9;  // of a digit's unit: a double that stands for a decimal number is that number
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - digits + 1);
+  return fmt::format("{:.{}g}", std::ceil(value / unit - kWhole) * unit, digits);
+}
+
+// Whatever the numbers are, these words are the definition.
+std::string neighbours_words(const ReportedGuarantee& guarantee) {
+  const std::string pair =
+      guarantee.adjacency == Adjacency::kAddRemove
+          ? "add-remove: with any one record more or less, no set of outcomes becomes more likely than"
+          : "replace-one: with any one record exchanged, no set of outcomes becomes more likely than";
+  const std::string factor = guarantee.epsilon <= kLargeEpsilon
+                                 ? fmt::format("{} times", rounded_up(std::exp(guarantee.epsilon), 4))
+                                 : fmt::format("e^{:g} times", guarantee.epsilon);
+  const std::string slack = guarantee.delta == 0.0 ? "" : fmt::format(", plus {:g}", guarantee.delta);
+  return fmt::format("{} {} what it was{}", pair, factor, slack);
+}
+
 std::vector<std::string> guarantee_words(const ReportedRun& run) {
   if (!run.guarantee) {
     return {run.has_noise ? "none: the noise has a seed, so that anyone can compute it and take it off"
                           : "none: there is no noise"};
   }
   const ReportedGuarantee& g = *run.guarantee;
-  const std::string neighbours =
-      g.adjacency == Adjacency::kAddRemove
-          ? "add-remove: what is released hardly tells the data set from one with any one record more or less"
-          : "replace-one: what is released hardly tells the data set from one with any one record exchanged";
+  std::vector<std::string> words;
   if (g.delta == 0.0) {
-    return {
-        fmt::format("epsilon {:g}, pure: delta is 0, nothing is left to chance; it is mu {:g} (Gaussian DP) as well",
-                    g.epsilon, *g.mu),
-        neighbours};
+    words.push_back(
+        fmt::format("epsilon {:g}, pure: delta is 0; it is mu {:g} (Gaussian DP) as well", g.epsilon, *g.mu));
+  } else {
+    const std::string mu = g.mu ? fmt::format("mu {:g} (Gaussian DP), that is ", *g.mu) : "";
+    words.push_back(fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
+                                to_string(g.accountant)));
   }
-  const std::string mu = g.mu ? fmt::format("mu {:g} (Gaussian DP), that is ", *g.mu) : "";
-  return {fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
-                      to_string(g.accountant)),
-          neighbours};
+  words.push_back(neighbours_words(g));
+  if (std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty()) words.push_back(std::move(weakness));
+  return words;
 }
 
-std::vector<std::string> attacker_words(const Consequences& consequences) {
-  std::vector<std::string> words{
-      fmt::format("who knows all other records and asks whether a certain one is in: with {:g} % false alarms, at most "
-                  "{:.4g} % of those who are in are found (blind guessing: {:g} %)",
-                  100 * kFalsePositiveRate, 100 * consequences.true_positive_rate, 100 * kFalsePositiveRate)};
+std::vector<std::string> attacker_words(const ReportedGuarantee& guarantee, const Consequences& consequences) {
+  const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
+  std::vector<std::string> words{fmt::format(
+      "who knows all other records and asks {}: with {:g} % false alarms, at most {} % of those {} are found (blind "
+      "guessing: {:g} %)",
+      adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
+      rounded_up(100 * consequences.true_positive_rate, 4), adds ? "who are in" : "of whom the other is in",
+      100 * kFalsePositiveRate)};
   if (consequences.even_odds_accuracy) {
-    words.push_back(
-        fmt::format("from even odds, the guess is right at most {:.4g} % of the time (blind guessing: 50 %)",
-                    100 * *consequences.even_odds_accuracy));
+    words.push_back(fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
+                                rounded_up(100 * *consequences.even_odds_accuracy, 4)));
   }
   return words;
 }
@@ -123,15 +145,17 @@ std::vector<std::string> released_words(const ReportedRun& run) {
                                 selection.name, which, selection.candidates, selection.epsilon,
                                 run.is_private ? "" : ", seeded"));
   }
-  words.push_back("model, scores and predictions are computed from these numbers alone, and cost nothing more");
+  words.push_back(fmt::format(
+      "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
+      run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : ""));
   return words;
 }
 
 std::vector<std::string> group_words(const ReportedRun& run, const Consequences& consequences) {
   std::vector<std::string> words;
   for (const GroupCost& group : consequences.groups) {
-    words.push_back(group.epsilon ? fmt::format("{} records: epsilon {:.6g} at delta {:g}", group.records,
-                                                *group.epsilon, run.guarantee->delta)
+    words.push_back(group.epsilon ? fmt::format("{} records: epsilon {} at delta {:g}", group.records,
+                                                rounded_up(*group.epsilon, 6), run.guarantee->delta)
                                   : fmt::format("{} records: no useful bound follows from this report", group.records));
   }
   words.push_back("a person with several records, also over several files or sites, is such a group");
@@ -140,25 +164,73 @@ std::vector<std::string> group_words(const ReportedRun& run, const Consequences&
 
 std::vector<std::string> delta_words(const ReportedGuarantee& guarantee) {
   if (guarantee.delta == 0.0) return {"0: the guarantee holds for every outcome, whatever the number of records"};
-  return {
-      fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of records; {:g} suits up to "
-                  "{:.6g} records (the exact number is private, and not in the report)",
-                  guarantee.delta, std::floor(0.1 / guarantee.delta))};
+  const std::string rule = "rule: delta at most 1 / (10 n), n a public figure of about the number of records; ";
+  const double records = std::floor(0.1 / guarantee.delta * (1.0 + std::numeric_limits<double>::epsilon()));
+  if (guarantee.delta >= kLargeDelta) {
+    return {rule + fmt::format("{:g} is too large: publishing each record with that probability keeps to it",
+                               guarantee.delta)};
+  }
+  return {rule + fmt::format("{:g} suits up to {:.6g} records (the exact number is private, and not in the report)",
+                             guarantee.delta, records)};
 }
 
-std::vector<std::string> uncovered_words() {
-  return {
+std::vector<std::string> holds_for_words(const ReportedRun& run) {
+  std::vector<std::string> words{"whoever reads the model, the report and the ledger"};
+  if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
+    words.push_back(run.silos->colluding == 0
+                        ? "the coordinator: each silo adds a share of the noise before its sums leave it"
+                        : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the "
+                                      "noise before its sums leave it, and the others' shares are enough",
+                                      run.silos->colluding, run.silos->colluding == 1 ? "" : "s"));
+  }
+  return words;
+}
+
+// Who makes the noise can take it off.
+std::string not_for_words(const ReportedRun& run) {
+  if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
+    return run.silos->colluding == 0
+               ? "a silo, which knows its own rows and can take its own share of the noise off"
+               : "more silos than that together, which know their own rows and can take their shares of the noise off";
+  }
+  if (run.silos) {
+    return "the coordinator, which adds the noise (or draws the choice) and could look at the exact sums; it sees no "
+           "silo's own sums";
+  }
+  if (run.method == to_string(Method::kFedavg)) {
+    return "the ranks that computed it: they hold rows, and each adds noise to the sums of its own";
+  }
+  return "the ranks that computed it, the coordinator among them: they hold rows, and what noise and choices are drawn "
+         "from";
+}
+
+std::vector<std::string> uncovered_words(const ReportedRun& run) {
+  std::vector<std::string> words{
       "figures about test rows, which are exact",
-      "running times, file sizes, and the memory, swap and disks of the machines that computed it",
-      "the owner's own logs, terminal, inspect and error messages about rows, and the noise key",
+      "running times, also those in the report, file sizes, and the memory, swap and disks of the machines that "
+      "computed it",
+      "how a run ended: an exit code or a missing model says that a row was refused, or that there was too little "
+      "memory",
+      "the owner's own logs, terminal, inspect and error messages about rows, and the secrets that noise is drawn from",
       "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
-      "other releases about the same records: they add up (dpreduce ledger show)",
+      run.silos
+          ? "other releases about the same records: they add up; each silo's own ledger has all that it took part in, "
+            "the coordinator's what the coordinator tells (dpreduce ledger show)"
+          : "other releases about the same records: they add up (dpreduce ledger show)",
       "what is true of the population, which a model may reveal about a person who is not in the data"};
+  if (run.is_chosen_by_validation)
+    words.push_back("validation rows: the setting was chosen by exact figures about them");
+  if (run.is_on_a_long_tail) {
+    words.push_back(
+        "which rows were kept for the long tail (--imbalance-ratio): it depends on all of them; the guarantee is about "
+        "the rows that were kept");
+  }
+  return words;
 }
 
 std::vector<Section> sections_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
   std::vector<Section> sections{{"guarantee", guarantee_words(run)}};
-  if (consequences) sections.emplace_back("attacker", attacker_words(*consequences));
+  if (consequences) sections.emplace_back("attacker", attacker_words(*run.guarantee, *consequences));
   sections.emplace_back("released", released_words(run));
   if (!run.guarantee) {
     sections.emplace_back("advice",
@@ -166,10 +238,9 @@ std::vector<Section> sections_of(const ReportedRun& run, const std::optional<Con
                                                    "--non-private for a release"});
     return sections;
   }
-  sections.emplace_back("holds_for", std::vector<std::string>{"whoever reads the model, the report and the ledger"});
-  sections.emplace_back("not_for", std::vector<std::string>{"the coordinator, which holds the exact sums and adds the "
-                                                            "noise or draws, and the other ranks, which hold rows"});
-  sections.emplace_back("not_covered", uncovered_words());
+  sections.emplace_back("holds_for", holds_for_words(run));
+  sections.emplace_back("not_for", std::vector<std::string>{not_for_words(run)});
+  sections.emplace_back("not_covered", uncovered_words(run));
   sections.emplace_back("groups", group_words(run, *consequences));
   sections.emplace_back("delta", delta_words(*run.guarantee));
   return sections;
@@ -178,7 +249,8 @@ std::vector<Section> sections_of(const ReportedRun& run, const std::optional<Con
 nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
   nlohmann::json json{{"private", run.is_private}, {"dry_run", run.is_dry_run}, {"method", run.method},
                       {"epsilon", nullptr},        {"delta", nullptr},          {"mu", nullptr},
-                      {"adjacency", nullptr},      {"accountant", nullptr},     {"attack", nullptr}};
+                      {"adjacency", nullptr},      {"accountant", nullptr},     {"attack", nullptr},
+                      {"warning", nullptr}};
   json["groups"] = nlohmann::json::array();
   if (run.guarantee) {
     const ReportedGuarantee& g = *run.guarantee;
@@ -187,6 +259,7 @@ nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>
                  {"mu", or_null(g.mu)},
                  {"adjacency", to_string(g.adjacency)},
                  {"accountant", to_string(g.accountant)}});
+    if (const std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty()) json["warning"] = weakness;
     json["attack"] = {{"false_positive_rate", kFalsePositiveRate},
                       {"true_positive_rate", consequences->true_positive_rate},
                       {"even_odds_accuracy", or_null(consequences->even_odds_accuracy)}};

@@ -1,5 +1,7 @@
 #include <array>
+#include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/commands/budget_warning.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/cost_report.hpp"
 #include "dpreduce/commands/evaluation.hpp"
@@ -20,15 +23,16 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/paths.hpp"
-#include "dpreduce/methods/checkpoint_binding.hpp"
+#include "dpreduce/ledger/ledger.hpp"
 #include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/machine_memory.hpp"
 #include "dpreduce/methods/machine_speed.hpp"
 #include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
+#include "dpreduce/methods/run_binding.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/model/classifier_file.hpp"
-#include "dpreduce/randomness/key_file.hpp"
+#include "dpreduce/randomness/signing_key.hpp"
 #include "dpreduce/silos/party_log.hpp"
 #include "dpreduce/transport/silo_job.hpp"
 
@@ -49,14 +53,10 @@ struct Outputs {
   std::optional<AtomicFile> report;
 };
 
-// The ledger can be read, verifies, has room for the plan, and can be written, as far as that shows in advance. A
-// resumed run may have paid already; what it still has to pay is checked when it is charged.
-void check_ledger(const FitOptions& options, const FitPlan& plan) {
+// The ledger can be read, verifies, and can be written, as far as that shows in advance.
+void check_ledger(const FitOptions& options) {
   const std::string& path = options.ledger;
-  const std::vector<LedgerRecord> records = Ledger::read(path);
-  if (plan.limit && plan.is_private && !options.resume) {
-    require_allowed({*plan.limit, options.adjacency, spending_of(*plan.noise)}, records, path);
-  }
+  Ledger::read(path);
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
@@ -70,7 +70,7 @@ void check_own_rows(const FitOptions& options, const Communicator& ranks) {
   if (options.method != Method::kFedavg || ranks.size() == 1 || paths_are_per_worker(options.train.x)) return;
   throw UsageError(
       fmt::format("--method fedavg on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
-                  "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition makes such files)",
+                  "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
                   ranks.size()));
 }
 
@@ -88,56 +88,83 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
           .speed = measure_speed(options, plan, threads, ranks)};
 }
 
-std::string key_path(const FitOptions& options) {
-  return options.key.empty() ? options.ledger + ".key" : options.key;
-}
-
-// The folder of what the run has released. On the coordinator.
-std::unique_ptr<ReleaseLog> open_log(const FitOptions& options) {
+// The folder of what the run has released: empty, or of a run with this very binding. On the coordinator.
+std::unique_ptr<ReleaseLog> open_log(const FitOptions& options, const nlohmann::json& binding) {
   if (options.checkpoint.empty()) return nullptr;
   const LogStart start = options.resume ? LogStart::kResume : LogStart::kNewRun;
   auto log = std::make_unique<ReleaseLog>(options.checkpoint, start, options.checkpoint_every);
-  if (options.resume && !options.seed && !std::filesystem::exists(key_path(options))) {
-    throw ResumeMismatch(fmt::format("--key {}: is not there; the run to resume needs its own", key_path(options)));
-  }
+  log->require_binding(binding);
   return log;
 }
 
 // From here on the run's releases are kept, those that are kept already are taken. Collective.
-void record_releases(TrainingRun& run, ReleaseLog* log, const FitOptions& options, const FitPlan& plan,
-                     const Releaser& releaser, const std::string& key_id) {
-  const std::string rows = run.sealed_rows();
+void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, const nlohmann::json& binding) {
+  std::array<std::byte, 1> has_ended{std::byte{releaser.has_ended()}};
+  run.ranks().broadcast(has_ended);
+  // Where the run has ended no row is read again, and nothing is left to tell whether they are the same.
+  if (has_ended[0] == std::byte{0}) run.require_same_rows();
   run.ranks().together([&] {
     if (log == nullptr) return;
-    log->bind(releaser.run_id(), checkpoint_binding(options, plan, key_id, rows));
+    log->bind(releaser.run_id(), binding);
     releaser.require_charged(log->release_labels());
   });
   run.record_in(log);
   run.end_phase("checkpoint");
 }
 
-// A run's key: of the seed, or of the coordinator's key file. Other ranks' keys are of this run alone: silos that add
-// shares of the noise draw them from these, elsewhere they are never used.
-NoiseKey noise_key(const FitOptions& options, const Communicator& ranks) {
-  if (options.seed) return NoiseKey::from_seed(*options.seed);
-  if (!ranks.is_coordinator()) return NoiseKey::from_entropy();
-  return load_or_make_key(key_path(options));
+NoiseKey new_secret(const FitOptions& options) {
+  return options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
 }
 
-// A run that goes on from a checkpoint keeps its name, and so finds its own charges; another one those of any run.
-Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communicator& ranks, NoiseKey key,
-                       const ReleaseLog* log) {
-  Charging charging{.ledger_path = options.ledger,
-                    .limit = plan.limit,
-                    .replay = options.resume && options.checkpoint.empty() ? Replay::kChargedBefore : Replay::kNever,
-                    .run_id = log != nullptr ? log->run_id() : std::string()};
-  LedgerContext context{.method = std::string(make_method(options)->name()),
-                        .accountant = options.budget.accountant,
-                        .epsilon = plan.prototypes ? std::nullopt : options.budget.epsilon,
-                        .delta = plan.prototypes || !options.budget.epsilon ? std::nullopt : options.budget.delta,
-                        .config_digest = plan.config_digest,
-                        .version = version()};
-  return Releaser(ranks, *plan.noise, std::move(key), std::move(charging), std::move(context));
+// The coordinator's: that of the run to go on with, or a new one. Other ranks' secrets are of this run alone: silos
+// that add shares of the noise draw them from these, elsewhere they are never used. Nobody resumes a run among silos.
+RunJournal open_journal(const FitOptions& options, const Communicator& ranks, const ReleaseLog* log,
+                        const nlohmann::json& binding) {
+  if (!ranks.is_coordinator() || ranks.silos() != nullptr) return RunJournal(new_secret(options));
+  if (log != nullptr && !log->run_id().empty()) {
+    std::optional<RunJournal> journal = RunJournal::of_run(options.ledger, log->run_id());
+    if (journal) return std::move(*journal);
+    if (log->recorded() > 0) return RunJournal::of_ended(log->run_id());  // else it ended before its first release
+  }
+  const std::string digest = to_hex(sha256(binding.dump()));
+  if (options.resume) {
+    // A run with a checkpoint has made that before its first charge.
+    const ResumableJournal which = log != nullptr ? ResumableJournal::kUncharged : ResumableJournal::kAny;
+    std::optional<RunJournal> journal = RunJournal::take_over(options.ledger, digest, which);
+    if (journal) return std::move(*journal);
+  }
+  return RunJournal::make(options.ledger, digest, new_secret(options));
+}
+
+Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communicator& ranks, RunJournal journal) {
+  RunTerms terms{.method = std::string(make_method(options)->name()),
+                 .accountant = options.budget.accountant,
+                 .epsilon = plan.prototypes ? std::nullopt : options.budget.epsilon,
+                 .delta = plan.prototypes || !options.budget.epsilon ? std::nullopt : options.budget.delta,
+                 .config_digest = plan.config_digest,
+                 .version = version()};
+  std::optional<NoiseShares> shares;
+  if (options.silos.is_distributed()) shares = NoiseShares{honest_shares(ranks)};
+  return Releaser(ranks, *plan.noise, std::move(journal), {options.ledger, plan.limit}, std::move(terms), shares);
+}
+
+// Does the work; an error of a run that has charged something also says what the next start may do about it.
+void with_way_to_resume(const Releaser& releaser, const std::function<void()>& work) {
+  const auto way = [&] {
+    return fmt::format(
+        "run {} has charged releases: the same command with --resume repeats them at no charge, `dpreduce ledger "
+        "release {}` gives them up",
+        releaser.run_id(), releaser.run_id());
+  };
+  try {
+    work();
+  } catch (const PeerFailed&) {  // that rank prints its error
+    if (releaser.can_be_resumed()) fmt::print(stderr, "{}\n", way());
+    throw;
+  } catch (const Error& error) {
+    if (!releaser.can_be_resumed()) throw;
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), way()));
+  }
 }
 
 // What a training run shows of its passes; only at the coordinator's terminal.
@@ -194,6 +221,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     machine.require(memory_of_rank(options, plan, rows.range().count, ranks.size()));
   });
   const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
+  if (ranks.is_coordinator()) warn_of_weakness(weakness_of(plan));
   if (options.dry_run) {
     const RunEstimate cost = estimate(options, plan, rows, threads, ranks);
     if (ranks.is_coordinator()) print_dry_run(options, plan, cost);
@@ -202,9 +230,8 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::optional<WorkerRows> test_rows;
   std::optional<WorkerRows> validation_rows;
   std::optional<Outputs> outputs;
-  std::optional<Releaser> releaser;
   std::unique_ptr<ReleaseLog> log;
-  std::string key_id;
+  const nlohmann::json binding = plan.noise ? run_binding(options, plan) : nlohmann::json();
   ranks.together([&] {
     const auto open = [&](const RowsOptions& of) { return open_rows_of_rank(of, rows.dim(), ranks); };
     if (!options.test.x.empty()) test_rows.emplace(open(options.test));
@@ -212,73 +239,75 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       validation_rows.emplace(open(options.validation));
       label_counts(validation_rows->labels(), validation_rows->range(), options.classes, ranks);  // before it costs
     }
-    if (ranks.is_coordinator()) {
-      if (plan.noise) check_ledger(options, plan);
-      outputs.emplace(options, plan);
-      log = open_log(options);
-    }
-    if (!plan.noise) {
-      releaser.emplace(ranks);
-      return;
-    }
-    NoiseKey key = noise_key(options, ranks);
-    key_id = key.id();
-    releaser.emplace(make_releaser(options, plan, ranks, std::move(key), log.get()));
-    if (options.silos.is_distributed()) releaser->share_noise({honest_shares(ranks)});
+    if (!ranks.is_coordinator()) return;
+    if (plan.noise) check_ledger(options);
+    outputs.emplace(options, plan);
+    log = open_log(options, binding);
   });
+  std::optional<RunJournal> journal;
+  ranks.together([&] {
+    if (plan.noise) journal.emplace(open_journal(options, ranks, log.get(), binding));
+  });
+  Releaser releaser = plan.noise ? make_releaser(options, plan, ranks, std::move(*journal)) : Releaser(ranks);
   timings.end_phase("open");
 
-  const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads,
-                          options.most_labels()};
-  const std::unique_ptr<TrainingMethod> method = make_method(options);
-  TrainingRun run(ranks, rows, *releaser, plan, stream, progress_of(rows, ranks), timings,
-                  {.features = public_rows ? &*public_rows : nullptr,
-                   .validation = validation_rows ? &*validation_rows : nullptr,
-                   .candidates = candidates ? &*candidates : nullptr});
-  if (!options.checkpoint.empty()) record_releases(run, log.get(), options, plan, *releaser, key_id);
-  const std::size_t taken = log ? log->release_labels().size() : 0;
-  prepare_rows(run, options);
-  LinearScores scores = trained_scores(*method, run, options);
-  ranks.together([&] {
-    if (log) log->flush();
-  });
-  timings.end_phase("solve");
-  std::optional<Classifier> trained;
-  ranks.together(
-      [&] { trained.emplace(fitted_classifier(*method, std::move(scores), run.preprocessing(), options, plan)); });
-  const Classifier& classifier = *trained;
+  with_way_to_resume(releaser, [&] {
+    const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads,
+                            options.most_labels()};
+    const std::unique_ptr<TrainingMethod> method = make_method(options);
+    TrainingRun run(ranks, rows, releaser, plan, stream, progress_of(rows, ranks), timings,
+                    {.features = public_rows ? &*public_rows : nullptr,
+                     .validation = validation_rows ? &*validation_rows : nullptr,
+                     .candidates = candidates ? &*candidates : nullptr});
+    if (!options.checkpoint.empty()) record_releases(run, log.get(), releaser, binding);
+    const std::size_t taken = log ? log->release_labels().size() : 0;
+    prepare_rows(run, options);
+    LinearScores scores = trained_scores(*method, run, options);
+    if (ranks.silos() != nullptr && !ranks.is_coordinator())
+      releaser.finish();  // nothing more of its rows is asked for
+    ranks.together([&] {
+      if (log) log->flush();
+    });
+    timings.end_phase("solve");
+    std::optional<Classifier> trained;
+    ranks.together(
+        [&] { trained.emplace(fitted_classifier(*method, std::move(scores), run.preprocessing(), options, plan)); });
+    const Classifier& classifier = *trained;
 
-  // What has been paid for is kept, whatever becomes of the test.
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    outputs->model.write(to_bytes(classifier));
-    outputs->model.commit();
-  });
-  timings.end_phase("write");
+    // What has been paid for is kept, whatever becomes of the test.
+    ranks.together([&] {
+      if (!ranks.is_coordinator()) return;
+      outputs->model.write(to_bytes(classifier));
+      outputs->model.commit();
+    });
+    timings.end_phase("write");
 
-  std::optional<TestFigures> test;
-  if (test_rows && ranks.silos() == nullptr) {
-    test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.test.bad_rows, threads));
-    timings.end_phase("test");
-  } else if (test_rows && ranks.is_coordinator()) {
-    Communicator coordinator = Communicator::alone();
-    test.emplace(evaluate_on_ranks(coordinator, classifier, *test_rows, options.test.bad_rows, threads));
-    timings.end_phase("test");
-  }
-
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
-    if (run.prototypes() != nullptr) report["prototypes"] = prototypes_json(*run.prototypes());
-    if (stated.method == Method::kPrototypes) report["adaptive"] = adaptive_json(options);
-    if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
-    if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
-    if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
-    if (outputs->report) {
-      outputs->report->write(report.dump(2) + "\n");
-      outputs->report->commit();
+    std::optional<TestFigures> test;
+    if (test_rows && ranks.silos() == nullptr) {
+      test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.test.bad_rows, threads));
+      timings.end_phase("test");
+    } else if (test_rows && ranks.is_coordinator()) {
+      Communicator coordinator = Communicator::alone();
+      test.emplace(evaluate_on_ranks(coordinator, classifier, *test_rows, options.test.bad_rows, threads));
+      timings.end_phase("test");
     }
-    print_fit(options, plan, report, timings);
+
+    ranks.together([&] {
+      if (!ranks.is_coordinator()) return;
+      nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
+      if (run.prototypes() != nullptr) report["prototypes"] = prototypes_json(*run.prototypes());
+      if (stated.method == Method::kPrototypes) report["adaptive"] = adaptive_json(options);
+      if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
+      if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
+      if (plan.noise) report["ledger"] = ledger_json(releaser);
+      if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
+      if (outputs->report) {
+        outputs->report->write(report.dump(2) + "\n");
+        outputs->report->commit();
+      }
+      if (plan.noise) releaser.finish();
+      print_fit(options, plan, report, timings);
+    });
   });
 }
 

@@ -80,7 +80,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
         {"seed", tail->seed},
         {"note",
          "an experiment: trained on a part of the rows; order and shares of classes are public design, and which "
-         "rows are kept is no part of the mechanism"}};
+         "rows are kept is no part of the mechanism: the guarantee is about the rows that were kept"}};
   }
   for (const auto& [phase, seconds] : timings.phases()) report["timings"][phase] = seconds;
   return report;
@@ -109,6 +109,14 @@ nlohmann::json prototypes_json(const Selection& chosen) {
     of_classes.push_back(std::vector<std::uint64_t>(rows.begin(), rows.end()));
   }
   return of_classes;
+}
+
+nlohmann::json ledger_json(const Releaser& releaser) {
+  const LedgerHead head = releaser.ledger_head();
+  return {{"run", releaser.run_id()},
+          {"public_key", head.public_key},
+          {"lines", head.lines},
+          {"last_line_sha256", head.last_line_sha256}};
 }
 
 void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings) {

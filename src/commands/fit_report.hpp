@@ -28,6 +28,10 @@ nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const
 /// {"method", "chosen", "by"}: what --method prototypes --auto stands for, of resolved options.
 nlohmann::json adaptive_json(const FitOptions& options);
 
+/// {"run", "public_key", "lines", "last_line_sha256"}: where the ledger stands, so that `ledger verify --report` can
+/// tell whether it is the same one, and lines were cut off since. On the coordinator.
+nlohmann::json ledger_json(const Releaser& releaser);
+
 /// For each class the public rows that stand for it, counted from 0 over --public-x.
 nlohmann::json prototypes_json(const Selection& chosen);
 

@@ -1,4 +1,5 @@
-#include "dpreduce/privacy/ledger.hpp"
+// dpreduce ledger show, verify, release: what runs have charged and reserved, and giving up what a run reserved.
+#include "dpreduce/ledger/ledger.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,55 +7,95 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "dpreduce/commands/commands.hpp"
+#include "dpreduce/commands/reported_run.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/ledger/ledger_key.hpp"
+#include "dpreduce/ledger/ledger_line.hpp"
+#include "dpreduce/ledger/run_journal.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
 #include "dpreduce/privacy/spending.hpp"
 
 namespace dpreduce {
 namespace {
 
+using nlohmann::json;
+
 // An absent ledger is an empty one to a run that will write it; to somebody who asks for it, it is a wrong path.
 void require_file(const std::string& path) {
   if (!std::filesystem::exists(path)) throw BadInput(path + ": no such ledger; check the path");
 }
 
-void print_selection(const LedgerRecord& record, std::string_view seeded) {
-  const SelectionTerms& terms = *record.entry.selection;
-  fmt::print("{}  {}  {}  epsilon {:.6g}{}\n", record.utc_time, record.entry.release_id, record.entry.method,
+std::string of_sample(double sampling_rate) {
+  return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
+}
+
+// On the coordinator's ledger, what it says; on a silo's, for whom the charge holds.
+std::string silos_words(const LedgerSilos& silos) {
+  if (!silos.is_of_silo()) {
+    return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
+                       to_string(silos.noise), silos.left, silos.threshold, silos.colluding);
+  }
+  if (silos.noise == NoiseSource::kCentral) {
+    return fmt::format(
+        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator",
+        silos.silo);
+  }
+  return fmt::format(
+      "account of silo {}: distributed noise, at least {} honest shares; holds against the coordinator and {} "
+      "colluding "
+      "silos, too",
+      silos.silo, silos.threshold - silos.colluding, silos.colluding);
+}
+
+void print_silos(const LedgerEntry& entry) {
+  if (entry.terms.silos) fmt::print("    {}\n", silos_words(*entry.terms.silos));
+}
+
+void print_selection(const LedgerCharge& charge, std::string_view seeded) {
+  const SelectionTerms& terms = *charge.entry.selection;
+  fmt::print("{}  {}  {}  epsilon {:.6g}{}\n", charge.utc_time, charge.entry.release_id, charge.entry.terms.method,
              terms.epsilon, seeded);
   fmt::print("    selection by {}: {} of {} candidates{}, sensitivity {}\n", to_string(terms.mechanism), terms.chosen,
              terms.candidates, terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups),
              terms.sensitivity);
+  print_silos(charge.entry);
 }
 
-void print_text(const std::vector<LedgerRecord>& records) {
-  for (const LedgerRecord& record : records) {
-    const LedgerEntry& entry = record.entry;
-    const std::string_view seeded = entry.is_private ? "" : "  (seeded: not private)";
-    if (entry.selection) {
-      print_selection(record, seeded);
-      continue;
-    }
-    fmt::print(
-        "{}  {}  {}  mu {:.6g}{}{}\n", record.utc_time, entry.release_id, entry.method, entry.mu,
-        entry.sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", entry.sampling_rate) : "",
-        seeded);
-    if (entry.silos) {
-      fmt::print("    among silos: noise {}, {} left when charged, at least {} to the end, {} colluding\n",
-                 to_string(entry.silos->noise), entry.silos->left, entry.silos->threshold, entry.silos->colluding);
-    }
-    for (const LedgerBlock& block : entry.blocks) {
-      fmt::print("    {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
-                 block.sensitivity, block.sigma);
-    }
+void print_charge(const LedgerCharge& charge) {
+  const LedgerEntry& entry = charge.entry;
+  const std::string_view seeded = entry.terms.is_private ? "" : "  (seeded: not private)";
+  if (entry.selection) return print_selection(charge, seeded);
+  fmt::print("{}  {}  {}  mu {:.6g}{}{}\n", charge.utc_time, entry.release_id, entry.terms.method, entry.mu,
+             of_sample(entry.sampling_rate), seeded);
+  print_silos(entry);
+  for (const LedgerBlock& block : entry.blocks) {
+    fmt::print("    {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
+               block.sensitivity, block.sigma);
   }
-  const Spending spent = spending_of(records, Adjacency::kAddRemove);
-  fmt::print("{} releases", records.size());
-  if (!records.empty()) fmt::print("; if all were about the same records: mu {:.6g} together", composed_mu(records));
-  if (std::any_of(records.begin(), records.end(), [](const auto& record) { return record.entry.selection; })) {
-    fmt::print(" (without selections), rho {:.6g} (with them)", composed_rho(records));
+}
+
+void print_remains(const Reservation& remains) {
+  if (remains.is_empty()) fmt::print("    nothing\n");
+  for (const ReservedRelease& release : remains.releases) {
+    fmt::print("    {:<14} {:>12} {} of mu {:.6g}{}\n", release.name, release.rounds,
+               release.rounds == 1 ? "round" : "rounds", release.mu, of_sample(release.sampling_rate));
+  }
+  for (const PlannedSelection& selection : remains.selections) {
+    fmt::print("    {:<14} selection of epsilon {:.6g}\n", selection.name, selection.terms.epsilon);
+  }
+}
+
+void print_sum(const LedgerState& state) {
+  const std::vector<LedgerCharge>& charges = state.charges();
+  const Spending spent = spending_of(charges, Adjacency::kAddRemove);
+  fmt::print("{} releases", charges.size());
+  if (!charges.empty()) fmt::print("; if all were about the same records: mu {:.6g} together", spent.mu);
+  if (std::any_of(charges.begin(), charges.end(), [](const auto& charge) { return charge.entry.selection; })) {
+    fmt::print(" (without selections), rho {:.6g} (with them)", rho_of(spent));
   }
   if (!spent.samples.empty()) {
     fmt::print(" (without sampled rounds), epsilon {:.6g} at delta {:g} (with everything)",
@@ -63,23 +104,84 @@ void print_text(const std::vector<LedgerRecord>& records) {
   fmt::print("\n");
 }
 
+void print_text(const LedgerState& state) {
+  for (const LedgerCharge& charge : state.charges()) print_charge(charge);
+  print_sum(state);
+  if (state.open_runs().empty()) return;
+  fmt::print("open runs, and what they may still charge (alive, or ended early: resume those, or ledger release):\n");
+  for (const auto& [run_id, run] : state.open_runs()) {
+    fmt::print("{}  {}  {}{}\n", run.since, run_id, run.remains.terms.method,
+               run.remains.terms.is_private ? "" : "  (seeded: not private)");
+    print_remains(run.remains);
+  }
+}
+
+// What the line says, without its place in the chain.
+json fields_of(decltype(LedgerRecord::content) content, const std::string& utc_time) {
+  json fields = json::parse(print_unsigned({std::move(content), utc_time, kNoPrevious}));
+  for (const char* name : {"schema", "kind", "previous"}) fields.erase(name);
+  return fields;
+}
+
+json json_of(const LedgerState& state) {
+  json releases = json::array();
+  for (const LedgerCharge& charge : state.charges()) {
+    releases.push_back(fields_of(charge.entry, charge.utc_time));
+    releases.back()["rounds"] = charge.entry.rounds;
+  }
+  json open_runs = json::array();
+  for (const auto& [run_id, run] : state.open_runs()) {
+    json fields = fields_of(run.remains, run.since);
+    fields["since"] = fields["time"];
+    fields.erase("time");
+    open_runs.push_back(std::move(fields));
+  }
+  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  json whole{{"releases", releases}, {"mu", spent.mu}, {"rho", rho_of(spent)}, {"open_runs", open_runs}};
+  if (!spent.samples.empty()) {
+    whole["epsilon"] = epsilon_of(spent, kDeltaToTell);
+    whole["delta"] = kDeltaToTell;
+  }
+  return whole;
+}
+
+// A reader may have the ledger alone. Where the key beside it is his own, it must be that of the lines: who exchanges
+// the whole ledger has another one.
+std::string key_words(const std::string& path, const LedgerHead& head) {
+  if (head.public_key.empty()) return "not signed yet: an edit of the last line cannot be found";
+  struct stat status {};
+  const std::filesystem::path key_path = signing_key_path(path);
+  const bool is_own = ::stat(key_path.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+  const std::optional<SigningKey> key = is_own ? find_signing_key(path) : std::nullopt;
+  if (!key) return "signed with the key " + head.public_key;
+  if (to_hex(key->public_key()) != head.public_key) {
+    throw LedgerCorrupt(path + ": is signed with the key " + head.public_key + ", not with " + key_path.string() +
+                        ": the ledger, or its key, has been exchanged");
+  }
+  return "signed with its own key, " + head.public_key;
+}
+
+LedgerHead reported_head(const std::string& report) {
+  const std::optional<LedgerHead> head = read_report(report).ledger;
+  if (head) return *head;
+  throw BadInput("--report " + report +
+                 ": does not say where the ledger stood: its run charged nothing, or an earlier version made it");
+}
+
+// The names under which a run charged: another one each time that it had to begin anew.
+std::vector<std::string> names_of(const std::string& run, const std::optional<RunJournal>& journal) {
+  return journal ? journal->run_ids() : std::vector{run};
+}
+
 }  // namespace
 
 void run_command(const LedgerShowOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     require_file(options.ledger);
-    const std::vector<LedgerRecord> records = Ledger::read(options.ledger);
-    if (options.format == OutputFormat::kText) return print_text(records);
-    nlohmann::json releases = nlohmann::json::array();
-    for (const LedgerRecord& record : records) releases.push_back(nlohmann::json::parse(print_record(record)));
-    nlohmann::json json{{"releases", releases}, {"mu", composed_mu(records)}, {"rho", composed_rho(records)}};
-    const Spending spent = spending_of(records, Adjacency::kAddRemove);
-    if (!spent.samples.empty()) {
-      json["epsilon"] = epsilon_of(spent, kDeltaToTell);
-      json["delta"] = kDeltaToTell;
-    }
-    fmt::print("{}\n", json.dump(2));
+    const LedgerState state = Ledger::read(options.ledger);
+    if (options.format == OutputFormat::kText) return print_text(state);
+    fmt::print("{}\n", json_of(state).dump(2));
   });
 }
 
@@ -87,8 +189,38 @@ void run_command(const LedgerVerifyOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     require_file(options.ledger);
-    fmt::print("{}: {} lines, intact (a cut at the end cannot be told from the chain alone)\n", options.ledger,
-               Ledger::verify(options.ledger));
+    const LedgerState state = Ledger::read(options.ledger);
+    const std::string key = key_words(options.ledger, state.head());
+    if (!options.report.empty()) require_contains(state, reported_head(options.report), options.ledger);
+    fmt::print("{}: {} lines, intact; {}; {}\n", options.ledger, state.head().lines, key,
+               options.report.empty() ? "lines cut off at the end show with --report alone"
+                                      : "all lines of " + options.report + " are there");
+  });
+}
+
+void run_command(const LedgerReleaseOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    require_file(options.ledger);
+    // The journal's lock tells whether the run is alive, and keeps it from being resumed meanwhile.
+    std::optional<RunJournal> journal = RunJournal::of_run(options.ledger, options.run, LockedJournal::kRefuse);
+    Ledger ledger(options.ledger);
+    bool was_open = false;
+    for (const std::string& run : names_of(options.run, journal)) {
+      const OpenRun* open = ledger.current().open_run(run);
+      const Reservation remains = open != nullptr ? open->remains : Reservation{};
+      if (!ledger.end(run, RunOutcome::kReleased)) continue;
+      was_open = true;
+      fmt::print("{}: run {} is given up; what it had reserved and not charged is given back:\n", options.ledger, run);
+      print_remains(remains);
+    }
+    if (!was_open && !journal) {
+      throw UsageError("ledger release " + options.run + ": " + options.ledger +
+                       " has no run of that name that has not ended (dpreduce ledger show names those)");
+    }
+    if (!journal) return;
+    journal->destroy();
+    fmt::print("its journal is destroyed: nobody can repeat or compute its noise\n");
   });
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/commands/budget_warning.hpp"
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/methods/training_method.hpp"
@@ -44,6 +45,7 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
   json["selections"] = nlohmann::json::array();
   if (!plan.noise) return json;
   json.update(to_json(*plan.guarantee));
+  if (const std::string weakness = weakness_of(plan); !weakness.empty()) json["warning"] = weakness;
   for (const PlannedRelease& release : plan.noise->releases) {
     for (std::uint64_t round = 1; round <= release.rounds; ++round) {
       for (const PlannedBlock& block : release.blocks) {

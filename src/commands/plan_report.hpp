@@ -12,8 +12,8 @@ namespace dpreduce {
 
 /// {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release", "sensitivity",
 /// "sigma", "mu", "coordinates"}]}; one entry a block and round, sensitivity and sigma in lattice units; a symmetric
-/// block has "sigma_off_diagonal" too. Figures are null and releases empty in a
-/// non-private run.
+/// block has "sigma_off_diagonal" too. A budget that promises little has a "warning" (budget_warning.hpp). Figures are
+/// null and releases empty in a non-private run.
 nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant);
 
 /// For class means, and class sizes that a user may think of: {"rows_per_class", "error"}, where error = s sqrt(d) /

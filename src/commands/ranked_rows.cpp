@@ -1,10 +1,12 @@
 #include "dpreduce/commands/ranked_rows.hpp"
 
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "dpreduce/commands/evaluation.hpp"
+#include "dpreduce/commands/files_once.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/data/paths.hpp"
 
@@ -29,14 +31,19 @@ WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, Row
       ranks.silos() == nullptr || (whose == RowsOfSilos::kEachItsOwn && paths_are_per_worker(options.x));
   const bool has_some = has_rows(ranks, whose);
   std::optional<WorkerRows> rows;
+  std::unique_ptr<FileClaims> claims;
   ranks.together([&] {
+    if (is_shared) require_no_file_left_out(options, ranks);
     if (!has_some) return;
     rows.emplace(WorkerRows::open(options.x, options.y, is_shared ? static_cast<std::size_t>(ranks.rank()) : 0,
                                   is_shared ? static_cast<std::size_t>(ranks.size()) : 1));
+    if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
+  if (ranks.silos() == nullptr) require_files_once(*rows, !paths_are_per_worker(options.x), ranks);
   const double dim = rows ? static_cast<double>(rows->dim()) : 0.0;
   const double largest = ranks.max_everywhere(dim);
   ranks.together([&] {
+    if (claims) require_no_earlier_claim(*rows, *claims);
     if (!has_some || dim == largest) return;
     throw BadInput(fmt::format("{}: rows have {} features, but those of another rank have {}; all files must agree",
                                options.x.front(), dim, largest));

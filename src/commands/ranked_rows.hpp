@@ -18,7 +18,8 @@ enum class RowsOfSilos {
 WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const Communicator& ranks);
 
 /// This rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError as
-/// WorkerRows::open does, and BadInput where ranks' own files differ in their number of features.
+/// WorkerRows::open does, and BadInput where ranks' own files differ in their number of features, where a file would
+/// count for two ranks, and where one beside those of {rank} would count for none (files_once.hpp).
 WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks,
                             RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 

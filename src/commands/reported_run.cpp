@@ -11,6 +11,7 @@
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/mechanism.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"
+#include "dpreduce/randomness/signing_key.hpp"
 
 namespace dpreduce {
 namespace {
@@ -119,6 +120,35 @@ std::vector<ReportedSelection> selections_of(const ReportFields& report, const j
   return selections;
 }
 
+std::optional<ReportedSilos> silos_of(const ReportFields& report, const json& root) {
+  if (!root.contains("silos")) return std::nullopt;
+  const json& silos = root["silos"];
+  if (!silos.is_object()) report.refuse("'silos' must be an object");
+  const json& noise = report.field(silos, "noise");
+  if (!noise.is_object()) report.refuse("'noise' must be an object");
+  const json& colluding = report.field(silos, "colluding");
+  if (!colluding.is_number_unsigned()) report.refuse("'colluding' must be a whole number");
+  return ReportedSilos{report.choice<NoiseSource>(noise, "source"), colluding.get<std::uint64_t>()};
+}
+
+bool is_chosen_by_validation(const json& root) {
+  return root.contains("choice") && root["choice"].is_object() && root["choice"].contains("by") &&
+         root["choice"]["by"] == "validation rows";
+}
+
+// Reports of versions whose ledgers were not signed have no such field.
+std::optional<LedgerHead> ledger_of(const ReportFields& report, const json& root) {
+  if (!root.contains("ledger")) return std::nullopt;
+  const json& ledger = root["ledger"];
+  if (!ledger.is_object()) report.refuse("'ledger' must be an object");
+  LedgerHead head{.public_key = report.text(ledger, "public_key"),
+                  .lines = report.count(ledger, "lines"),
+                  .last_line_sha256 = report.text(ledger, "last_line_sha256")};
+  if (!public_key_of_hex(head.public_key)) report.refuse("'public_key' must be 64 lower-case hex digits");
+  if (!public_key_of_hex(head.last_line_sha256)) report.refuse("'last_line_sha256' must be 64 lower-case hex digits");
+  return head;
+}
+
 // epsilon-DP adds up, and holds for selections alone; mu^2 adds up as well.
 void check_pure(const ReportFields& report, const ReportedGuarantee& guarantee,
                 const std::vector<ReportedBlock>& blocks, const std::vector<ReportedSelection>& selections) {
@@ -188,7 +218,11 @@ ReportedRun parse_report(std::string_view text, const std::string& path) {
                   .has_noise = false,
                   .guarantee = std::nullopt,
                   .blocks = blocks_of(report, privacy),
-                  .selections = selections_of(report, privacy)};
+                  .selections = selections_of(report, privacy),
+                  .silos = silos_of(report, root),
+                  .is_chosen_by_validation = is_chosen_by_validation(root),
+                  .is_on_a_long_tail = root.contains("imbalance"),
+                  .ledger = ledger_of(report, root)};
   run.has_noise = !run.blocks.empty() || !run.selections.empty();
   if (!run.is_private) return run;
   if (!run.has_noise) report.refuse("contradicts itself: private, but without a release");

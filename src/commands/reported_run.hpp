@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "dpreduce/config/choices.hpp"
+#include "dpreduce/config/options.hpp"
+#include "dpreduce/ledger/ledger_state.hpp"
 
 namespace dpreduce {
 
@@ -37,6 +39,12 @@ struct ReportedGuarantee {
   Accountant accountant = Accountant::kGdp;
 };
 
+/// Of a run among silos with masked sums.
+struct ReportedSilos {
+  NoiseSource noise = NoiseSource::kCentral;
+  std::uint64_t colluding = 0;  ///< c
+};
+
 struct ReportedRun {
   std::string method;
   bool is_private = false;
@@ -45,6 +53,10 @@ struct ReportedRun {
   std::optional<ReportedGuarantee> guarantee;  ///< of private runs only: a seeded one has none to give
   std::vector<ReportedBlock> blocks;
   std::vector<ReportedSelection> selections;
+  std::optional<ReportedSilos> silos;
+  bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
+  bool is_on_a_long_tail = false;        ///< an experiment: trained on a part of the rows
+  std::optional<LedgerHead> ledger{};    ///< when the report was made; absent where nothing was charged
 };
 
 /// Larger files are refused: a report of 2^20 classes takes about 25 MB.

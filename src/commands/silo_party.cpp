@@ -11,6 +11,8 @@
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/config/rank_pattern.hpp"
+#include "dpreduce/config/silo_options.hpp"
+#include "dpreduce/methods/fit_plan.hpp"
 #include "dpreduce/silos/faulty_wire.hpp"
 #include "dpreduce/silos/neighbour_graph.hpp"
 #include "dpreduce/transport/silo_job.hpp"
@@ -41,8 +43,8 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
   if (terms.threshold < 2) throw UsageError(fmt::format("--threshold {}: must be at least 2", terms.threshold));
   if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
     throw UsageError(fmt::format(
-        "--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or a coordinator that "
-        "tells silos different stories could open one of them; use at least {}",
+        "--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign two "
+        "contradictory lists and a coordinator open one of them; use at least {}",
         terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1));
   }
   return terms;
@@ -74,7 +76,7 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size, const std::op
                                roster->members[static_cast<std::size_t>(rank)].name, rank));
   }
   const auto timeout = std::chrono::milliseconds(std::llround(1000.0 * options.timeout_seconds));
-  return {terms, std::move(roster), std::move(identity), timeout, nullptr, 0};
+  return {terms, std::move(roster), std::move(identity), timeout, nullptr, std::nullopt};
 }
 
 LineTerms line_of(const SiloOptions& options) {
@@ -105,7 +107,10 @@ FitOptions options_of_party(const std::vector<std::string>& words, int rank) {
   const FitOptions* fit = std::get_if<FitOptions>(&command);
   if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
   if (!fit->silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
-  return *fit;
+  FitOptions own = *fit;
+  own.ledger = ledger_of_party(own, static_cast<std::size_t>(rank));
+  if (own.limit_epsilon) data_set_budget(*own.limit_epsilon, *own.limit_delta);  // wrong at this party alone
+  return own;
 }
 
 bool has_coordinator_ended(Wire& wire) {
@@ -127,7 +132,7 @@ SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& opt
     log.line(fmt::format("line: round trip {:g} ms, {:g} Mbit/s: a simulation", line.round_trip * kMilliseconds,
                          bytes_per_second(line) / kBytesPerMegabit));
   }
-  if (fault && fault->kind == FaultKind::kLie) entry.lie_at_reveal = fault->number;
+  entry.fault = fault;
   if (fault) faulty_ = std::make_unique<FaultyWire>(logged_, *fault, harm_of_this_process());
   const auto tell_of_lost = [&log](const LostSilo& lost, std::size_t left) {
     const std::string told =

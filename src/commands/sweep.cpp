@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/audit/private_folder.hpp"
+#include "dpreduce/commands/budget_warning.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/fit_rows.hpp"
@@ -197,6 +198,9 @@ class Sweep {
     const TestFigures figures = evaluate_on_ranks(ranks_, *classifier, *test_, run.options.train.bad_rows, threads_);
     run.test = std::get<ConfusionMatrix>(figures);
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    ranks_.together([&] {
+      if (ranks_.is_coordinator()) releaser.finish();
+    });
     std::filesystem::remove(ledger);
   }
 
@@ -253,6 +257,8 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
                       {"classes", sweep.classes},
                       {"ranks", ranks},
                       {"runs", nlohmann::json::array()}};
+  const double largest = *std::max_element(sweep.epsilons.begin(), sweep.epsilons.end());
+  if (const std::string weakness = weakness_of(largest, sweep.delta); !weakness.empty()) json["warning"] = weakness;
   for (const SweptRun& run : runs) {
     json["runs"].push_back({{"method", run.method},
                             {"trained_by", make_method(run.options)->name()},
@@ -303,6 +309,9 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
     csv.emplace(options.out + ".csv");
     json.emplace(options.out + ".json");
   });
+  if (ranks.is_coordinator()) {
+    warn_of_weakness(weakness_of(*std::max_element(options.epsilons.begin(), options.epsilons.end()), options.delta));
+  }
   sweep.make_runs();
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;

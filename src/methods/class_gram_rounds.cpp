@@ -176,7 +176,7 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
     }
   }
   if (std::optional<PartRelease::Pending> last = std::exchange(pending, std::nullopt)) finish(*last, true);
-  if (watched) watcher_(watched->whole());
+  if (watched) watcher_({name, watched->whole(), preprocessing(), {}});
   return solutions.take();
 }
 

@@ -15,10 +15,10 @@
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/ledger_record.hpp"
 #include "dpreduce/privacy/sampled_plan.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"
 #include "dpreduce/privacy/triangle.hpp"
+#include "dpreduce/randomness/signing_key.hpp"
 #include "dpreduce/worker/prototype_utilities.hpp"
 #include "dpreduce/worker/statistic_inputs.hpp"
 
@@ -130,6 +130,8 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
   DPREDUCE_ASSERT(plan.guarantee->mu <= mu);
 }
 
+}  // namespace
+
 DataSetBudget data_set_budget(double epsilon, double delta) {
   if (!(epsilon > 0.0)) throw UsageError(fmt::format("--budget-epsilon {}: must be greater than 0", epsilon));
   if (!(delta > 0.0 && delta < 1.0))
@@ -137,8 +139,6 @@ DataSetBudget data_set_budget(double epsilon, double delta) {
   gdp_mu(epsilon, delta);  // throws where no noise meets it
   return {epsilon, delta};
 }
-
-}  // namespace
 
 const ReleaseRequest& FitPlan::request(std::string_view name) const {
   const auto found = std::find_if(requests.begin(), requests.end(), [&](const auto& r) { return r.name == name; });
@@ -198,7 +198,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     }
   }
   plan.config = config_of(options, plan.preprocessing, *method);
-  plan.config_digest = sha256_hex(plan.config);
+  plan.config_digest = to_hex(sha256(plan.config));
 
   std::size_t largest_release = 0;
   for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));

@@ -10,12 +10,15 @@
 #include "dpreduce/config/options.hpp"
 #include "dpreduce/data/long_tail.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
+#include "dpreduce/ledger/data_set_budget.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
-#include "dpreduce/privacy/ledger.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 
 namespace dpreduce {
+
+/// What --budget-epsilon and --budget-delta allow.  @throws UsageError naming the option and its limit.
+DataSetBudget data_set_budget(double epsilon, double delta);
 
 struct FitPlan {
   Preprocessing preprocessing;                 ///< without centre, projection and selection, which come on the way

@@ -17,7 +17,7 @@
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/mapped_file.hpp"
 #include "dpreduce/model/safetensors.hpp"
-#include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/randomness/signing_key.hpp"
 
 namespace dpreduce {
 namespace {
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-checkpoint";
-constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kFormatVersion = 2;
 constexpr std::string_view kManifestName = "checkpoint.json";
 constexpr std::string_view kReleasesPrefix = "releases-";
 constexpr std::size_t kLargestManifest = std::size_t{16} << 20;
@@ -61,12 +61,12 @@ std::size_t files_of_releases(const fs::path& folder) {
 std::string checksum_of(SafetensorsFile& file) {
   file.metadata.erase("sha256");
   const std::vector<std::byte> bytes = serialize(file);
-  return sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return to_hex(sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
 }
 
 std::string checksum_of(json manifest) {
   manifest.erase("sha256");
-  return sha256_hex(manifest.dump());
+  return to_hex(sha256(manifest.dump()));
 }
 
 std::string digest_of(const Release& sum) {
@@ -76,7 +76,7 @@ std::string digest_of(const Release& sum) {
     const auto bytes = std::as_bytes(block.values());
     text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  return sha256_hex(text);
+  return to_hex(sha256(text));
 }
 
 constexpr std::string_view kPublicPrefix = "public:";
@@ -132,7 +132,7 @@ void ReleaseLog::read_manifest() {
   const fs::path path = manifest_of(folder_);
   if (!fs::exists(path)) {
     if (files_of_releases(folder_) > 0) refuse_damaged(path, "is missing");
-    refuse(folder_, "holds no checkpoint to resume; start without --resume");
+    return;  // killed before its first release, or never begun
   }
   const MappedFile file(path.string());
   const std::span<const std::byte> bytes = file.bytes();
@@ -207,38 +207,39 @@ std::vector<std::string> ReleaseLog::release_labels() const {
   return releases;
 }
 
-void ReleaseLog::bind(const std::string& run_id, const json& manifest) {
-  if (manifest_.is_null()) {
-    run_id_ = run_id;
-    manifest_ = manifest;
-    json file{{"format", kFormat}, {"format_version", kFormatVersion}, {"run", run_id}, {"bound_to", manifest}};
-    file["sha256"] = checksum_of(file);
-    AtomicFile out(manifest_of(folder_).string());
-    out.write(file.dump(2) + "\n");
-    out.commit();
-    return;
-  }
-  DPREDUCE_ASSERT(run_id == run_id_);
-  refuse_difference(manifest, Compared::kPlainValues);
-  refuse_difference(manifest, Compared::kLists);
+void ReleaseLog::require_binding(const json& binding) const {
+  if (manifest_.is_null()) return;
+  refuse_difference(binding, Compared::kPlainValues);
+  refuse_difference(binding, Compared::kLists);
 }
 
-void ReleaseLog::refuse_difference(const json& manifest, Compared compared) const {
+void ReleaseLog::bind(const std::string& run_id, const json& binding) {
+  if (!labels_.empty()) return;
+  run_id_ = run_id;
+  manifest_ = binding;
+  json file{{"format", kFormat}, {"format_version", kFormatVersion}, {"run", run_id}, {"bound_to", binding}};
+  file["sha256"] = checksum_of(file);
+  AtomicFile out(manifest_of(folder_).string());
+  out.write(file.dump(2) + "\n");
+  out.commit();
+}
+
+void ReleaseLog::refuse_difference(const json& binding, Compared compared) const {
   json names = manifest_;
-  names.update(manifest);
+  names.update(binding);
   for (const auto& [name, unused] : names.items()) {
     const json there = manifest_.value(name, json());
-    const json here = manifest.value(name, json());
+    const json here = binding.value(name, json());
     const bool are_lists = there.is_structured() || here.is_structured();
     if (there == here || are_lists != (compared == Compared::kLists)) continue;
     constexpr std::size_t kLongestValue = 24;  // digests are longer, and say nothing to people
     const auto shown = [](const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace); };
     const bool is_short = std::max(shown(there).size(), shown(here).size()) <= kLongestValue;
-    throw ResumeMismatch(fmt::format(
-        "--checkpoint {}: holds another run: {} {}; resume with the options, rows and key of that run, or name another "
-        "folder",
-        folder_.string(), name,
-        is_short ? fmt::format("is {} there and {} here", shown(there), shown(here)) : "is not the same"));
+    throw ResumeMismatch(
+        fmt::format("--checkpoint {}: holds another run: {} {}; resume with the options of that run, or name another "
+                    "folder",
+                    folder_.string(), name,
+                    is_short ? fmt::format("is {} there and {} here", shown(there), shown(here)) : "is not the same"));
   }
 }
 

@@ -56,9 +56,9 @@ using NamedIntegers = std::vector<std::pair<std::string, std::vector<std::int64_
 class ReleaseLog {
  public:
   /// kNewRun: writes nothing yet. Throws ResumeMismatch where the folder holds the releases of a run.
-  /// kResume: everything in the folder is verified. Throws BadInput where it holds no checkpoint, or a file is damaged,
-  /// naming it; ResumeMismatch where another version of the format is in it.
-  /// Both throw as LockedFolder.
+  /// kResume: everything in the folder is verified; where there is nothing, the run begins. Throws BadInput where a
+  /// file is damaged, naming it; ResumeMismatch where another version of the format is in it. Both throw as
+  /// LockedFolder.
   ReleaseLog(const std::filesystem::path& folder, LogStart start, double seconds_between_writes);
 
   /// What names the run in the ledger; empty before bind in a new run.
@@ -71,10 +71,12 @@ class ReleaseLog {
   /// How many entries are on disk, public sums too, that were there at the start.
   std::uint64_t recorded() const { return labels_.size(); }
 
-  /// Ties the log to what decides what the run releases: a flat object that may hold public values, and digests of
-  /// others under a secret key. A new run writes it, durably. One that goes on compares: throws ResumeMismatch naming
-  /// the first entry that differs, and both values.
-  void bind(const std::string& run_id, const nlohmann::json& manifest);
+  /// Returns where the run on disk, if there is one, has this binding: a flat object of public values.
+  /// Throws ResumeMismatch naming the first entry that differs, and both values.
+  void require_binding(const nlohmann::json& binding) const;
+
+  /// Ties a log without releases to its run, durably; others are tied already.  @pre require_binding has returned.
+  void bind(const std::string& run_id, const nlohmann::json& binding);
 
   /// The next release on disk.  @pre recorded() entries have not all been taken.  Throws BadInput where it is not a
   /// round of `planned`.
@@ -109,7 +111,7 @@ class ReleaseLog {
 
   enum class Compared { kPlainValues, kLists };  // options first: they explain the lists
 
-  void refuse_difference(const nlohmann::json& manifest, Compared compared) const;
+  void refuse_difference(const nlohmann::json& binding, Compared compared) const;
   std::filesystem::path file_of(std::uint64_t first) const;
   std::vector<Entry> read_file(std::uint64_t first) const;
   void read_manifest();

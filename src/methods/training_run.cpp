@@ -83,7 +83,7 @@ Release TrainingRun::release_at(std::string_view name, const PublicPoint& point)
       if (log_) log_->record(plan_.noise->release(name), *release);
     });
   }
-  if (watcher_) watcher_(*release);
+  if (watcher_) watcher_({name, *release, preprocessing(), point});
   return std::move(*release);
 }
 
@@ -91,7 +91,7 @@ Release TrainingRun::release_of_own_rows(std::string_view name, const GradientPo
   DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0 && (!watcher_ || ranks_.size() == 1));
   Release release =
       releaser_.release_of_each_rank(name, local_statistic(plan_.request(name), rows_, {.gradient = &point}));
-  if (watcher_) watcher_(release);
+  if (watcher_) watcher_({name, release, preprocessing(), {.gradient = &point}});
   return release;
 }
 
@@ -206,7 +206,7 @@ WorkerRows& TrainingRun::candidates() const {
   return *public_rows_.candidates;
 }
 
-std::string TrainingRun::sealed_rows() {
+void TrainingRun::require_same_rows() {
   const SecretVector<std::byte> secret = releaser_.row_secret("rows of a checkpoint");
   RowDigest digest{};
   ranks_.together([&] {
@@ -219,7 +219,9 @@ std::string TrainingRun::sealed_rows() {
     digest = digest_of_rows({rows_, transform_, stream_, on_chunk}, hasher);
   });
   ranks_.sum_to_coordinator(digest);
-  return ranks_.is_coordinator() ? releaser_.seal(digest) : std::string();
+  ranks_.together([&] {
+    if (ranks_.is_coordinator()) releaser_.require_same_rows(digest);
+  });
 }
 
 void TrainingRun::record_in(ReleaseLog* log) {

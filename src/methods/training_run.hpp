@@ -51,6 +51,22 @@ struct Candidate {
   std::optional<double> threshold{};  ///< that of its scores, where candidates differ in it; the same on every rank
 };
 
+/// What a statistic is taken at, beside the rows: public, null where it has no such point.
+struct PublicPoint {
+  const GradientPoint* gradient = nullptr;
+  const ClassBalls* balls = nullptr;
+};
+
+/// A release as it becomes public, and the public point that its statistic was taken at.
+struct WatchedRelease {
+  std::string_view name;
+  const Release& release;
+  const Preprocessing& preprocessing;  ///< of the rows that were summed
+  PublicPoint point;
+};
+
+using ReleaseWatcher = std::function<void(const WatchedRelease&)>;
+
 class TrainingRun {
  public:
   /// All references outlive the run, and so do public rows.
@@ -116,11 +132,11 @@ class TrainingRun {
   /// that rank, until they change. For methods that pass over them many times; results are the same.
   void keep_rows() { keeps_rows_ = true; }
 
-  /// What stands for the rows of all ranks, as they were transformed at first: the same for any number of ranks and any
-  /// order, another for other rows, and without meaning to who has not the noise key (Releaser::seal). At the
-  /// coordinator, else empty. Collective. Before anything is released. Cost: a pass over the rows, 8 n d multiply-adds.
-  /// Preconditions: releases have noise. Errors: as for_each_lattice_chunk.
-  std::string sealed_rows();
+  /// Returns where the rows of all ranks, as they are transformed at first, are those that the run began with
+  /// (Releaser::require_same_rows): on any number of ranks, in any order. Collective. Before anything is released.
+  /// Cost: a pass over the rows, 8 n d multiply-adds. Preconditions: releases have noise. Errors: as
+  /// for_each_lattice_chunk; ResumeMismatch where they are others.
+  void require_same_rows();
 
   /// From here on releases, and sums of public rows, are recorded in `log` when they become public; those that it holds
   /// are taken from there, and no row is read for them. `log`, bound, at the coordinator, where it outlives the run;
@@ -129,7 +145,7 @@ class TrainingRun {
 
   /// From here on `watcher` is shown every release, as it becomes public. Releases in parts are whole on one
   /// rank only: with more ranks they must not be watched.
-  void watch(std::function<void(const Release&)> watcher) { watcher_ = std::move(watcher); }
+  void watch(ReleaseWatcher watcher) { watcher_ = std::move(watcher); }
 
   /// From here on rows are centred by this released mean.
   void set_center(std::vector<double> center);
@@ -148,12 +164,6 @@ class TrainingRun {
   void end_phase(const std::string& phase) { timings_.end_phase(phase); }
 
  private:
-  /// What a statistic is taken at, beside the rows.
-  struct PublicPoint {
-    const GradientPoint* gradient = nullptr;
-    const ClassBalls* balls = nullptr;
-  };
-
   void prepare(Preprocessing changed);
   /// Shows `visit` this rank's share of `rows`, as they are prepared now. Collective.
   void pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
@@ -185,7 +195,7 @@ class TrainingRun {
   PublicRows public_rows_;
   std::string chosen_setting_;
   std::optional<Selection> prototypes_;
-  std::function<void(const Release&)> watcher_;
+  ReleaseWatcher watcher_;
   ReleaseLog* log_ = nullptr;               // at the coordinator
   std::uint64_t recorded_ = 0;              // releases that the log holds and that are still to be taken; on every rank
   std::optional<std::uint64_t> first_row_;  // once a sample has asked for it

@@ -10,7 +10,7 @@
 // A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
 //
 // Why other rows have another digest. The rows are fixed before the secrets are drawn (whoever chooses records does not
-// know the key, and never sees a digest: ledgers show a keyed hash of it).
+// know the key, and never sees a digest: it stays in the run's journal, and goes with it).
 //   1. Rows q != q' differ in some feature a. Whatever the other entries of R, one value at most of R_la makes
 //      <R_l, q> = <R_l, q'>: probability 1 / (2 S + 1) a lane, below 2^-127 for L = 8. This is the universal hash of
 //      Carter and Wegman (1979) with short coefficients, over the integers, so that the kernel of all other products

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/ledger/ledger_key.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/transport/silo_job.hpp"
 
@@ -37,6 +38,49 @@ TEST(NoiseShares, AgreeWithTheReferenceTable) {
 TEST(NoiseShares, AreNeverSoSmallThatRoundingCounts) {
   EXPECT_EQ(NoiseShares{4}.share_sigma(0.5), kSmallestShareSigma);
   EXPECT_GE(NoiseShares{4}.share_sigma(9.0), 4.5);
+}
+
+TEST(NoiseShares, BesideADiagonalAreNotSmallerEither) {
+  for (const double sigma : {0.5, 4.0, 9.0, 11.0, 12.0, 1e6}) {
+    PlannedBlock gram{};
+    gram.sigma = sigma;
+    gram.noise = BlockNoise::kSymmetric;
+    const double share = NoiseShares{4}.share_of(gram).sigma;
+    EXPECT_GE(off_diagonal_sigma(share), kSmallestShareSigma) << sigma;
+    // Four honest shares: s^2 on the diagonal, s^2 / 2 beside it.
+    EXPECT_GE(4 * share * share, sigma * sigma);
+    EXPECT_GE(4 * std::pow(off_diagonal_sigma(share), 2), sigma * sigma / 2);
+  }
+  PlannedBlock sums{};
+  sums.sigma = 9.0;
+  EXPECT_LT(NoiseShares{4}.share_of(sums).sigma, kSmallestDiagonalShareSigma);
+}
+
+// What a silo charges: never less noise than planned, and its shares stay what they are.
+TEST(NoiseShares, GuaranteeWhatTheySumToAtLeast) {
+  for (const double mu : {0.01, 0.5, 20.0, 1e4}) {
+    const NoisePlan plan = make_noise_plan(mu, Adjacency::kAddRemove,
+                                           {{.name = "least_squares",
+                                             .share = 1.0,
+                                             .rounds = 2,
+                                             .blocks = {{"gram", 55, 1.0, BlockNoise::kSymmetric}, {"sums", 30, 1.0}},
+                                             .profiles = {{"add-remove", {1000U * 1000U, 1000U}}}}});
+    const NoiseShares shares{3};
+    const NoisePlan guaranteed = shares.guaranteed(plan);
+    EXPECT_LE(guaranteed.mu, plan.mu);
+    EXPECT_LE(guaranteed.releases[0].mu, plan.releases[0].mu);
+    for (std::size_t block = 0; block < 2; ++block) {
+      const PlannedBlock& planned = plan.releases[0].blocks[block];
+      const PlannedBlock& held = guaranteed.releases[0].blocks[block];
+      EXPECT_GE(held.sigma, planned.sigma);
+      EXPECT_EQ(shares.share_of(held).sigma, shares.share_of(planned).sigma);
+      EXPECT_LE(held.sigma, std::sqrt(3.0) * shares.share_of(planned).sigma);
+      EXPECT_NEAR(held.sigma / (std::sqrt(3.0) * shares.share_of(planned).sigma), 1.0, 1e-14);
+    }
+    if (mu == 0.01) {
+      EXPECT_EQ(guaranteed.mu, plan.mu) << "no share is the smallest";
+    }
+  }
 }
 
 constexpr std::size_t kElements = 20000;
@@ -79,8 +123,8 @@ Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
                          .epsilon = {},
                          .delta = {},
                          .config_digest = std::string(64, 'c'),
-                         .version = "test"});
-      releaser.share_noise({terms.threshold - terms.colluding});
+                         .version = "test"},
+                        NoiseShares{terms.threshold - terms.colluding});
       for (int round = 0; round < 2; ++round) {
         const Release release = releaser.release("sums", Statistic({{"sums", kElements}}));
         if (rank != 0) continue;
@@ -97,6 +141,7 @@ Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
     }
     if (rank != 0) office.post(0, {rank, {}, true});
     std::filesystem::remove(ledger.string() + "." + std::to_string(rank));
+    std::filesystem::remove(signing_key_path(ledger.string() + "." + std::to_string(rank)));
   };
   std::vector<std::thread> silos;
   for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) silos.emplace_back(party, silo);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "charged_runs.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -54,7 +55,7 @@ class SelectTest : public testing::Test {
   SelectTest()
       : ranks_(Communicator::join()),
         ledger_(std::filesystem::temp_directory_path() / ("dpreduce_select_test." + std::to_string(getpid()))) {}
-  ~SelectTest() override { std::filesystem::remove(ledger_); }
+  ~SelectTest() override { remove_ledger(ledger_); }
 
   static NoisePlan selections_only(std::vector<PlannedSelection> selections = {kChoice}) {
     return with_selections({.adjacency = Adjacency::kAddRemove}, std::move(selections));
@@ -65,10 +66,8 @@ class SelectTest : public testing::Test {
     return with_selections(make_noise_plan(mu, Adjacency::kAddRemove, {center()}), {kChoice});
   }
 
-  Releaser releaser(NoisePlan plan, NoiseKey key, Replay replay = Replay::kNever,
-                    std::optional<DataSetBudget> limit = std::nullopt) {
-    return Releaser(ranks_, std::move(plan), std::move(key),
-                    {.ledger_path = ledger_.string(), .limit = limit, .replay = replay},
+  Releaser releaser(NoisePlan plan, RunJournal journal, std::optional<DataSetBudget> limit = std::nullopt) {
+    return Releaser(ranks_, std::move(plan), std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
                     {.method = "public",
                      .accountant = Accountant::kPld,
                      .epsilon = std::nullopt,
@@ -77,11 +76,7 @@ class SelectTest : public testing::Test {
                      .version = "test"});
   }
 
-  static NoiseKey copy_of(const NoiseKey& key) {
-    return NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes()));
-  }
-
-  std::size_t lines() const { return Ledger::verify(ledger_); }
+  std::size_t lines() const { return charges_of(ledger_).size(); }
 
   Communicator ranks_;
   std::filesystem::path ledger_;
@@ -104,19 +99,18 @@ TEST_F(SelectTest, NonPrivateSelectionIsTheExactArgmaxAndLeavesNoLedger) {
 
 TEST_F(SelectTest, TheLineStatesTheTermsAndTheyAreChargedOnce) {
   releaser(selections_only(), NoiseKey::from_entropy()).select(kChoice, some_utilities());
-  const auto records = Ledger::read(ledger_);
+  const auto records = charges_of(ledger_);
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].entry.selection, kChoice.terms);
-  EXPECT_TRUE(records[0].entry.is_private);
+  EXPECT_TRUE(records[0].entry.terms.is_private);
   EXPECT_TRUE(records[0].entry.release_id.ends_with("/choice"));
   EXPECT_EQ(composed_mu(records), 0);
   EXPECT_NEAR(composed_rho(records), 0.01 / 8, 1e-15);
 }
 
 TEST_F(SelectTest, WithoutALedgerLineThereIsNoChoice) {
-  Releaser selecting = releaser(selections_only(), NoiseKey::from_entropy());
   std::filesystem::create_directory(ledger_);
-  EXPECT_THROW(selecting.select(kChoice, some_utilities()), BadInput);
+  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()), BadInput);
 }
 
 TEST_F(SelectTest, ASecondOfTheSamePlanIsAnError) {
@@ -170,28 +164,26 @@ TEST_F(SelectTest, ASeedRepeatsTheChoiceAndSaysSoInTheLedger) {
     runs.push_back(all_chosen(releaser(selections_only(), NoiseKey::from_seed(4)).select(kChoice, some_utilities())));
   }
   EXPECT_EQ(runs[0], runs[1]);
-  for (const LedgerRecord& record : Ledger::read(ledger_)) EXPECT_FALSE(record.entry.is_private);
+  for (const LedgerCharge& record : charges_of(ledger_)) EXPECT_FALSE(record.entry.terms.is_private);
 }
 
 TEST_F(SelectTest, AResumedRunRepeatsTheChoiceThatItHasPaidFor) {
-  const NoiseKey key = NoiseKey::from_entropy();
-  const auto run = [&](Replay replay) {
-    return all_chosen(releaser(selections_only(), copy_of(key), replay).select(kChoice, some_utilities()));
+  const auto run = [&](RunJournal journal) {
+    return all_chosen(releaser(selections_only(), std::move(journal)).select(kChoice, some_utilities()));
   };
-  const auto first = run(Replay::kChargedBefore);
-  EXPECT_EQ(run(Replay::kChargedBefore), first);
+  const auto first = run(resumed_journal(ledger_));
+  EXPECT_EQ(run(resumed_journal(ledger_)), first);
   EXPECT_EQ(lines(), 1u) << "charged once";
-  EXPECT_NE(run(Replay::kNever), first) << "a new selection";
+  EXPECT_NE(run(NoiseKey::from_entropy()), first) << "a new selection";
   EXPECT_EQ(lines(), 2u);
 }
 
 TEST_F(SelectTest, OneOtherUtilityOrOtherTermsAreANewChargeAndAnIndependentChoice) {
-  const NoiseKey key = NoiseKey::from_entropy();
   const auto run = [&](const PlannedSelection& selection, std::int64_t shift) {
     Statistic utilities = some_utilities();
     utilities.block(0)[17] += shift;
-    return all_chosen(releaser(selections_only({selection}), copy_of(key), Replay::kChargedBefore)
-                          .select(selection, std::move(utilities)));
+    return all_chosen(
+        releaser(selections_only({selection}), resumed_journal(ledger_)).select(selection, std::move(utilities)));
   };
   const auto before = run(kChoice, 0);
   EXPECT_NE(run(kChoice, 1), before);
@@ -208,7 +200,7 @@ TEST_F(SelectTest, OneOtherUtilityOrOtherTermsAreANewChargeAndAnIndependentChoic
 TEST_F(SelectTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
   const DataSetBudget limit{1.0, 1e-6};
   const auto run = [&](double mu) {
-    Releaser both = releaser(center_and_choice(mu), NoiseKey::from_entropy(), Replay::kNever, limit);
+    Releaser both = releaser(center_and_choice(mu), NoiseKey::from_entropy(), limit);
     both.release("center", empty_statistic(center()));
     both.select(kChoice, some_utilities());
   };
@@ -218,17 +210,15 @@ TEST_F(SelectTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWoul
   EXPECT_EQ(lines(), 2u);
   EXPECT_THROW(run(gdp_mu(0.9, 1e-6)), BudgetRefused);
   // A run without selections is held against what selections on file have spent.
-  Releaser gaussian = releaser(make_noise_plan(gdp_mu(0.42, 1e-6), Adjacency::kAddRemove, {center()}),
-                               NoiseKey::from_entropy(), Replay::kNever, limit);
-  EXPECT_THROW(gaussian.release("center", empty_statistic(center())), BudgetRefused);
+  EXPECT_THROW(
+      releaser(make_noise_plan(gdp_mu(0.42, 1e-6), Adjacency::kAddRemove, {center()}), NoiseKey::from_entropy(), limit),
+      BudgetRefused);
   EXPECT_EQ(lines(), 2u);
 }
 
 TEST_F(SelectTest, ARefusalIsExitCodeFour) {
-  Releaser selecting =
-      releaser(selections_only(), NoiseKey::from_entropy(), Replay::kNever, DataSetBudget{0.05, 1e-12});
   try {
-    selecting.select(kChoice, some_utilities());
+    releaser(selections_only(), NoiseKey::from_entropy(), DataSetBudget{0.05, 1e-12});
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);
@@ -238,10 +228,8 @@ TEST_F(SelectTest, ARefusalIsExitCodeFour) {
 }
 
 TEST_F(SelectTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
-  const NoiseKey key = NoiseKey::from_entropy();
   for (int run = 0; run < 3; ++run) {
-    releaser(selections_only(), copy_of(key), Replay::kChargedBefore, DataSetBudget{0.101, 1e-6})
-        .select(kChoice, some_utilities());
+    releaser(selections_only(), resumed_journal(ledger_), DataSetBudget{0.101, 1e-6}).select(kChoice, some_utilities());
   }
   EXPECT_EQ(lines(), 1u);
 }

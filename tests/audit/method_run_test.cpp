@@ -8,7 +8,6 @@
 #include "dpreduce/audit/neighbour_rows.hpp"
 #include "dpreduce/audit/private_folder.hpp"
 #include "dpreduce/config/error.hpp"
-#include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
 namespace {
@@ -45,21 +44,21 @@ std::vector<NeighbourPair> pairs_of(const Terms& terms) {
                            .dim = kDim,
                            .clip_norm = 1.0,
                            .other_rows = 3,
+                           .rows_taken_for = 3,
                            .balancing_rows = 4,
                            .adjacency = terms.adjacency});
 }
 
-MethodRun::Files write(const PrivateFolder& folder, const std::string& name, const LabelledRows& rows) {
-  MethodRun::Files files{folder / (name + "_x.npy"), folder / (name + "_y.npy")};
+WorldFiles::Rows write(const PrivateFolder& folder, const std::string& name, const LabelledRows& rows) {
+  const WorldFiles::Rows files{folder / (name + "_x.npy"), folder / (name + "_y.npy")};
   rows.write(files.x, files.y);
   return files;
 }
 
 class MethodRunTest : public testing::TestWithParam<Terms> {};
 
-// sum_b D_b^2 / s_b^2 of the pair's exact statistics: the mu that this pair can show. Elements beside a diagonal have
-// half the variance. A gradient's first round is at zero weights, where squared loss has residuals of norm 1; for the
-// others that stands as well.
+// sum_b D_b^2 / s_b^2 of the pair's exact statistics: the mu that this pair can show. A gradient's first round is at
+// zero weights, where squared loss has residuals of norm 1; for the others that stands as well.
 TEST_P(MethodRunTest, SomePairOfNeighboursCostsWhatThePlanPaysFor) {
   const AuditedMethod method = method_of(GetParam());
   const std::size_t dim = kDim + (GetParam().method == Method::kFc ? 1 : 0);
@@ -72,24 +71,15 @@ TEST_P(MethodRunTest, SomePairOfNeighboursCostsWhatThePlanPaysFor) {
       Preprocessing preprocessing = method.plan().preprocessing;
       if (planned.name == "gradient") preprocessing.intercept = 0.1;
       const LatticeWeights zero(std::vector<double>(kClasses * dim, 0.0), {1.0, dim});
-      const GradientPoint at{zero, Loss::kSquare};
+      const GradientPoint gradient{zero, Loss::kSquare};
+      const PublicPoint at{.gradient = &gradient};
       std::vector<Statistic> statistics;
-      for (const MethodRun::Files& file : files) {
+      for (const WorldFiles::Rows& file : files) {
         WorkerRows rows = WorkerRows::open({file.x}, {file.y}, 0, 1);
-        statistics.push_back(method.statistic(planned.name, rows, preprocessing, &at));
+        statistics.push_back(method.statistic(planned.name, rows, preprocessing, at));
       }
-      for (std::size_t b = 0; b < planned.blocks.size(); ++b) {
-        const bool is_triangle = planned.blocks[b].noise == BlockNoise::kSymmetric;
-        const std::uint64_t matrix = planned.blocks[b].elements / planned.blocks[b].triangles;
-        const std::uint64_t order = is_triangle ? triangle_order(matrix).value() : 0;
-        for (std::size_t e = 0; e < planned.blocks[b].elements; ++e) {
-          bool is_diagonal = false;
-          for (std::uint64_t i = 0; i < order; ++i) is_diagonal = is_diagonal || triangle_row(i, order) == e % matrix;
-          const auto difference = static_cast<double>(statistics[1].block(b)[e] - statistics[0].block(b)[e]);
-          const double squared = std::pow(difference / planned.blocks[b].sigma, 2);
-          cost += static_cast<double>(planned.rounds) * (is_triangle && !is_diagonal ? 2.0 : 1.0) * squared;
-        }
-      }
+      const double distance = planned_distance(planned, statistics[0], statistics[1]);
+      cost += static_cast<double>(planned.rounds) * distance * distance;
     }
     EXPECT_LE(std::sqrt(cost), method.plan().noise->mu) << pair.name;
     worst = std::max(worst, std::sqrt(cost));
@@ -103,7 +93,7 @@ TEST_P(MethodRunTest, EveryRunPublishesEveryNumberWithNoiseOfItsOwn) {
   const AuditedMethod method = method_of(GetParam());
   const PrivateFolder folder;
   const NeighbourPair pair = pairs_of(GetParam()).front();
-  MethodRun run(method, write(folder, "0", pair.without), write(folder, "1", pair.with), folder / "ledger.jsonl");
+  MethodRun run(method, {write(folder, "0", pair.without), write(folder, "1", pair.with)}, folder / "ledger.jsonl");
   std::size_t summary = kClasses * (kDim + 1);  // the model
   std::size_t rounds = 0;
   for (const PlannedRelease& planned : method.plan().noise->releases) {
@@ -114,9 +104,10 @@ TEST_P(MethodRunTest, EveryRunPublishesEveryNumberWithNoiseOfItsOwn) {
   }
   const std::vector<double> first = run.observe(World::kWithCanary);
   const std::vector<double> second = run.observe(World::kWithCanary);
-  EXPECT_EQ(run.summary(), summary);
-  EXPECT_EQ(first.size(), summary + rounds);
-  EXPECT_EQ(second.size(), summary + rounds);
+  const std::size_t ratios = 1 + method.plan().noise->releases.size();
+  EXPECT_EQ(run.views().front().columns, summary);
+  EXPECT_EQ(first.size(), summary + rounds + ratios);
+  EXPECT_EQ(second.size(), summary + rounds + ratios);
   EXPECT_NE(first, second);
   EXPECT_FALSE(std::filesystem::exists(folder / "ledger.jsonl"));
 }

@@ -13,13 +13,19 @@ namespace dpreduce {
 namespace {
 
 NeighbourTerms terms(Adjacency adjacency) {
-  return {.classes = 3, .dim = 4, .clip_norm = 2.0, .other_rows = 5, .balancing_rows = 6, .adjacency = adjacency};
+  return {.classes = 3,
+          .dim = 4,
+          .clip_norm = 2.0,
+          .other_rows = 5,
+          .rows_taken_for = 4,
+          .balancing_rows = 6,
+          .adjacency = adjacency};
 }
 
 TEST(NeighbourRows, DifferByOneRecord) {
   for (const NeighbourPair& pair : worst_case_pairs(terms(Adjacency::kAddRemove))) {
-    EXPECT_EQ(pair.without.y.size(), 11U);
-    EXPECT_EQ(pair.with.y.size(), 12U);
+    EXPECT_EQ(pair.without.y.size(), pair.name == "alone" ? 12U : 11U);
+    EXPECT_EQ(pair.with.y.size(), pair.without.y.size() + 1);
     EXPECT_TRUE(std::equal(pair.without.x.begin(), pair.without.x.end(), pair.with.x.begin())) << pair.name;
     EXPECT_TRUE(std::equal(pair.without.y.begin(), pair.without.y.end(), pair.with.y.begin())) << pair.name;
   }
@@ -35,6 +41,8 @@ TEST(NeighbourRows, OneCanaryIsAloneInItsClassAndOneIsOpposed) {
   ASSERT_EQ(pairs.size(), 2U);
   EXPECT_EQ(std::count(pairs[0].with.y.begin(), pairs[0].with.y.end(), 0), 1);
   EXPECT_EQ(std::count(pairs[1].with.y.begin(), pairs[1].with.y.end(), 0), 6);
+  EXPECT_EQ(std::count(pairs[0].with.y.begin(), pairs[0].with.y.end(), 1), 4);
+  EXPECT_FLOAT_EQ(pairs[0].with.x.front(), 1.0F);    // what the canary is taken for
   EXPECT_FLOAT_EQ(pairs[1].with.x.front(), -1.0F);   // norm 2, away from the canary
   EXPECT_FLOAT_EQ(pairs[1].with.x.back(), 1000.0F);  // norm 2000
 }
@@ -57,11 +65,11 @@ TEST(NeighbourRows, AreWrittenAsTheReaderTakesThem) {
   const NeighbourPair pair = worst_case_pairs(terms(Adjacency::kAddRemove)).front();
   pair.with.write(folder / "x.npy", folder / "y.npy");
   WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
-  ASSERT_EQ(rows.range().count, 12U);
+  ASSERT_EQ(rows.range().count, 13U);
   std::vector<float> last(4);
   std::vector<std::int32_t> label(1);
-  rows.features().read_features(11, 1, last);
-  rows.labels().read_labels(11, 1, 3, label);
+  rows.features().read_features(12, 1, last);
+  rows.labels().read_labels(12, 1, 3, label);
   EXPECT_EQ(last, std::vector<float>(4, 1000.0F));
   EXPECT_EQ(label.front(), 0);
 }

@@ -22,7 +22,7 @@ class GaussianRun : public AuditedRun {
     const double first = normal_(engine_) + (world == World::kWithCanary ? mu_ : 0.0);
     return {first, normal_(engine_)};
   }
-  std::size_t summary() const override { return 1; }
+  std::vector<View> views() const override { return {{0, 1}, {0, 2}}; }
 
  private:
   double mu_;
@@ -69,7 +69,7 @@ TEST(TwoWorldAudit, RaisesNoMoreFalseAlarmsThanItMay) {
 }
 
 // The canary shows only beyond the summary, or only in it, where the rest is noise in hundreds of numbers.
-TEST(TwoWorldAudit, AttacksTheSummaryAndAllNumbers) {
+TEST(TwoWorldAudit, AttacksEveryView) {
   const auto draw = [](double shift, Eigen::Index column, Eigen::Index columns, unsigned seed) {
     std::mt19937 engine(seed);
     std::normal_distribution<double> normal;
@@ -78,8 +78,13 @@ TEST(TwoWorldAudit, AttacksTheSummaryAndAllNumbers) {
     runs.col(column).array() += shift;
     return runs;
   };
-  EXPECT_GT(proven_loss(draw(0.0, 2, 3, 1), draw(2.0, 2, 3, 2), 2, 0.0, 1e-3).mu, 1.5);
-  EXPECT_GT(proven_loss(draw(0.0, 0, 400, 3), draw(1.0, 0, 400, 4), 1, 0.0, 1e-3).mu, 0.6);
+  const auto views = [](std::size_t summary, std::size_t all) -> std::vector<View> { return {{0, summary}, {0, all}}; };
+  EXPECT_GT(proven_loss(draw(0.0, 2, 3, 1), draw(2.0, 2, 3, 2), views(2, 3), 0.0, 1e-3).mu, 1.5);
+  EXPECT_GT(proven_loss(draw(0.0, 0, 400, 3), draw(1.0, 0, 400, 4), views(1, 400), 0.0, 1e-3).mu, 0.6);
+  // As a score the last of 400 numbers needs no learning, and as one that speaks against the canary it says nothing.
+  const std::vector<View> score{{399, 1, ViewKind::kScore}};
+  EXPECT_GT(proven_loss(draw(0.0, 399, 400, 5), draw(1.0, 399, 400, 6), score, 0.0, 1e-3).mu, 0.6);
+  EXPECT_EQ(proven_loss(draw(0.0, 399, 400, 7), draw(-1.0, 399, 400, 8), score, 0.0, 1e-3).mu, 0.0);
 }
 
 TEST(TwoWorldAudit, RunsAreSpreadOverThreadsAndKept) {
@@ -94,7 +99,7 @@ TEST(TwoWorldAudit, RunsAreSpreadOverThreadsAndKept) {
 class FailingRun : public AuditedRun {
  public:
   std::vector<double> observe(World) override { throw std::runtime_error("no entropy"); }
-  std::size_t summary() const override { return 1; }
+  std::vector<View> views() const override { return {{0, 1}}; }
 };
 
 TEST(TwoWorldAudit, AFailingRunEndsTheAudit) {
@@ -103,11 +108,15 @@ TEST(TwoWorldAudit, AFailingRunEndsTheAudit) {
 }
 
 TEST(TwoWorldAudit, RefusesWhatItCannotCount) {
-  EXPECT_THROW(proven_loss(Runs::Zero(11, 2), Runs::Zero(20, 2), 2, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 3), Runs::Zero(20, 2), 2, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), 2, 0.0, 0.0), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), 0, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), 3, 0.0, 0.1), std::logic_error);
+  const std::vector<View> both{{0, 2}};
+  EXPECT_THROW(proven_loss(Runs::Zero(11, 2), Runs::Zero(20, 2), both, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 3), Runs::Zero(20, 2), both, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), both, 0.0, 0.0), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {}, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {{0, 0}}, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {{1, 2}}, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {{0, 2, ViewKind::kScore}}, 0.0, 0.1),
+               std::logic_error);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/randomness/signing_key.hpp"
 
 namespace dpreduce {
 namespace {
@@ -40,7 +40,7 @@ class AccuracyTest : public testing::TestWithParam<std::size_t> {
         bytes += read_bytes(folder_ / fmt::format("train_{}_{}.npy", kind, shard));
       }
     }
-    ASSERT_EQ(sha256_hex(bytes), reference_.at("sha256")) << "these are not the rows that the numbers are of";
+    ASSERT_EQ(to_hex(sha256(bytes)), reference_.at("sha256")) << "these are not the rows that the numbers are of";
   }
 
   double accuracy(const std::string& options) const {

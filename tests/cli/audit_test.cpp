@@ -42,7 +42,7 @@ TEST_F(AuditCommandTest, TellsClaimBoundsAndVerdict) {
 
 TEST_F(AuditCommandTest, RoundsOnSamplesClaimNoMu) {
   const std::string options =
-      "--method gd --batch 0.5 --rounds 4 --epsilon 2 --delta 1e-5 --accountant rdp --trials 800";
+      "--method gd --batch 0.5 --rounds 4 --epsilon 2 --delta 1e-5 --accountant rdp --trials 200";
   const ProgramRun done = run(options + " --format json");
   ASSERT_EQ(done.exit_code, 0) << done.err;
   EXPECT_TRUE(done.json()["claimed"]["mu"].is_null());

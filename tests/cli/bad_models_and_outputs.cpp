@@ -87,7 +87,7 @@ std::vector<BadCase> bad_models_and_outputs() {
       {"LabelsIntoMissingFolder", "predict --x x.npy --model model.safetensors --out absent/labels.npy", 3,
        "absent/labels.npy: cannot be"},
       {"SynthOntoAFile", "synth --out x.npy --rows 10", 3, "x.npy: cannot be made"},
-      {"LedgerEdited", kGoodFit, 6, "ledger.jsonl:2: the chain is broken",
+      {"LedgerEdited", kGoodFit, 6, "ledger.jsonl:3: the signature is not of this line",
        [](const Folder& folder) {
          std::string text = read_bytes(folder / "ledger.jsonl");
          text.replace(text.find("\"elements\":12"), 13, "\"elements\":10");
@@ -112,24 +112,8 @@ std::vector<BadCase> bad_models_and_outputs() {
        read_only_folder, Launch::kAloneAndOnRanks, Privileges::kNone},
       {"LedgerThatIsADirectory", kGoodFit + "--ledger folder", 3, "folder: the ledger must be a regular file",
        [](const Folder& folder) { fs::create_directory(folder / "folder"); }},
-      {"KeyOfOtherLength", kUnseededFit + "--key bad.key", 3, "bad.key: is no key file",
-       [](const Folder& folder) {
-         write_bytes(folder / "bad.key", "too short");
-         fs::permissions(folder / "bad.key", fs::perms::owner_read);
-       }},
-      {"KeyThatOthersMayRead", kUnseededFit + "--key bad.key", 3, "others than its owner may use it",
-       [](const Folder& folder) {
-         write_bytes(folder / "bad.key", std::string(32, 'k'));
-         fs::permissions(folder / "bad.key", fs::perms::owner_read | fs::perms::group_read);
-       }},
-      {"KeyIntoMissingFolder", kUnseededFit + "--key absent/key", 3, "absent/key: cannot be", {}, Launch::kAloneOnly},
-      {"BudgetOfTheDataSpent", kUnseededFit + "--ledger spent.jsonl --budget-epsilon 1e-3 --budget-delta 1e-9 --key k",
-       4, "spent.jsonl",
-       [](const Folder& folder) {
-         write_bytes(folder / "spent.jsonl", "");
-         write_bytes(folder / "k", std::string(32, 'k'));
-         fs::permissions(folder / "k", fs::perms::owner_read);
-       }},
+      {"BudgetOfTheDataSpent", kUnseededFit + "--ledger spent.jsonl --budget-epsilon 1e-3 --budget-delta 1e-9", 4,
+       "spent.jsonl"},
       {"VerifyOfNoLedger", "ledger verify absent.jsonl", 3, "absent.jsonl: "},
       {"ShowOfNoLedger", "ledger show absent.jsonl", 3, "absent.jsonl: "},
   };

@@ -296,7 +296,6 @@ std::vector<BadCase> bad_options() {
       {"AuditOfAPublicCenter", "audit --method mean --center public --mu 1", 2, "--public-x", {}, Launch::kAloneOnly},
       {"MemoryZero", kGoodFit + "--memory 0", 2, "--memory", {}, Launch::kAloneOnly},
       {"ThreadsTooMany", kGoodFit + "--threads 100000", 2, "--threads", {}, Launch::kAloneOnly},
-      {"ResumeUnderASeed", kGoodFit + "--resume", 2, "--resume and --seed", {}, Launch::kAloneOnly},
       {"LimitWithoutDelta", kGoodFit + "--budget-epsilon 1", 2, "--budget-delta", {}, Launch::kAloneOnly},
       {"LimitNegative",
        kGoodFit + "--budget-epsilon -1 --budget-delta 1e-5",

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <set>
@@ -12,12 +13,11 @@
 #include <thread>
 #include <utility>
 
+#include "charged_runs.hpp"
 #include "data_files.hpp"
 #include "program_run.hpp"
 #include "training_files.hpp"
 #include <gtest/gtest.h>
-
-#include "dpreduce/privacy/ledger.hpp"
 
 namespace dpreduce {
 namespace {
@@ -44,7 +44,11 @@ class Site {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  std::vector<LedgerRecord> ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
+  LedgerState ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
+  std::size_t charges() const { return ledger().charges().size(); }
+
+  // The ledger with its key and its journals.
+  void forget_ledger() const { remove_ledger(folder_ / "ledger.jsonl"); }
 
   // Seconds that a whole run takes; also the first charge.
   double whole_run() const {
@@ -55,9 +59,23 @@ class Site {
 
   // Starts a run and kills it after a random part of `seconds`.
   void kill_somewhere(double seconds) {
+    kill_when(std::uniform_real_distribution<>(0.0, 1.1 * seconds)(engine_), [] { return false; });
+  }
+
+  // Starts a run and kills it soon after one more of its releases is charged.
+  void kill_after_a_charge(double seconds) {
+    const std::size_t charged = charges();
+    kill_when(3.0 * seconds, [&] {
+      return std::filesystem::exists(folder_ / "model.safetensors") ||
+             (std::filesystem::exists(folder_ / "ledger.jsonl") &&
+              charges_in(read_bytes(folder_ / "ledger.jsonl")).size() > charged);
+    });
+  }
+
+  void kill_when(double seconds, const std::function<bool()>& is_time) {
     RunningProgram run(fit(), {.folder = folder_.path()});
-    std::this_thread::sleep_for(
-        std::chrono::duration<double>(std::uniform_real_distribution<>(0.0, 1.1 * seconds)(engine_)));
+    const double end = seconds_now() + seconds;
+    while (seconds_now() < end && !is_time()) std::this_thread::sleep_for(std::chrono::microseconds(200));
     kill(run.pid(), SIGKILL);
     run.finish();
   }
@@ -77,32 +95,61 @@ class Site {
   std::mt19937 engine_{7};
 };
 
-// Kills runs of a method that makes so many releases, and sees what they leave.
+// Kills runs of a method that makes so many releases, and sees what they leave. A run that finished is over; the next
+// one begins on a new ledger.
 void kill_and_resume(const std::string& method, std::size_t releases, int kills) {
   // How long a run takes is measured elsewhere, so that the first charge falls under a kill as well.
   const double seconds = Site(method).whole_run();
   Site site(method);
-  std::set<std::string> models;
+  std::set<std::string> models;  // of the run at hand
   int killed_before_a_model = 0;
+  int killed_with_charges = 0;
+  const auto end_run = [&] {
+    site.whole_run();
+    models.insert(site.model());
+    EXPECT_EQ(models.size(), 1U) << "the same charge, another release";
+    const LedgerState state = site.ledger();
+    EXPECT_EQ(state.charges().size(), releases);
+    EXPECT_TRUE(state.open_runs().empty());
+    std::set<std::string> runs;
+    for (const LedgerCharge& charge : state.charges()) runs.insert(run_of(charge.entry.release_id));
+    EXPECT_EQ(runs.size(), 1U) << "it went on as another run";
+    for (const std::string& name : site.folder().names()) {
+      EXPECT_FALSE(name.ends_with(".journal")) << name;
+      EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+    }
+    site.forget_ledger();
+    models.clear();
+  };
   for (int round = 0; round < kills; ++round) {
     std::filesystem::remove(site.folder() / "model.safetensors");
-    site.kill_somewhere(seconds);
-    const std::vector<LedgerRecord> charged = site.ledger();  // throws where a line is torn
-    ASSERT_LE(charged.size(), releases) << "round " << round;
+    if (round % 3 == 2) {
+      site.kill_after_a_charge(seconds);
+    } else {
+      site.kill_somewhere(seconds);
+    }
+    const LedgerState state = site.ledger();  // throws where a line is torn
+    const std::size_t charged = state.charges().size();
+    ASSERT_LE(charged, releases) << "round " << round;
     const std::string released = site.model();
     if (released.empty()) {
       ++killed_before_a_model;
+      killed_with_charges += charged > 0 ? 1 : 0;
+      continue;
+    }
+    ASSERT_EQ(charged, releases) << "a release without its ledger lines";
+    models.insert(released);
+    const bool has_finished = state.open_runs().empty();
+    if (!has_finished) {
+      end_run();  // killed between model and end: it is the same model again
     } else {
-      ASSERT_EQ(charged.size(), releases) << "a release without its ledger lines";
-      models.insert(released);
+      site.forget_ledger();
+      models.clear();
     }
   }
-  site.whole_run();
-  models.insert(site.model());
-  EXPECT_EQ(models.size(), 1U) << "the same charge, another release";
-  EXPECT_EQ(site.ledger().size(), releases);
+  end_run();
   EXPECT_GT(killed_before_a_model, kills / 10) << "the kills came too late to test anything";
-  for (const std::string& name : site.folder().names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+  EXPECT_GT(killed_with_charges, 0) << "the kills came too early to test anything";
 }
 
 TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
@@ -124,21 +171,36 @@ TEST(CrashReplay, SoAreRoundsOnSamples) {
   kill_and_resume("--method gd --rounds 4 --batch 0.3 --epsilon 2 --delta 1e-6 --accountant rdp", 5, kKillsOfSamples);
 }
 
+// A run that ends by an error when all is charged may be resumed as a killed one may.
 TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {
+  Site site;
+  const auto stopped_run = [&] {
+    const ProgramRun run =
+        run_program(joined(site.fit(), words("--report /dev/full")), {.folder = site.folder().path()});
+    EXPECT_EQ(run.exit_code, 3) << run.err;
+    return site.model();
+  };
+  const std::string before = stopped_run();
+  ASSERT_EQ(site.charges(), 2U);
+  site.relabel(1);
+  EXPECT_NE(stopped_run(), before);
+  // The centre does not depend on labels: its release is the same one. The class sums do.
+  const LedgerState state = site.ledger();
+  ASSERT_EQ(state.charges().size(), 3U);
+  EXPECT_NE(run_of(state.charges()[1].entry.release_id), run_of(state.charges()[2].entry.release_id));
+  site.relabel(2);
+  site.whole_run();
+  EXPECT_EQ(site.model(), before) << "back to the first data: they are paid for";
+  EXPECT_EQ(site.charges(), 3U);
+}
+
+TEST(CrashReplay, AFinishedRunIsNotRepeatedButMadeAnew) {
   Site site;
   site.whole_run();
   const std::string before = site.model();
-  site.relabel(1);
   site.whole_run();
-  const auto charged = site.ledger();
-  // The centre does not depend on labels: its release is the same one. The class sums do.
-  ASSERT_EQ(charged.size(), 3U);
-  EXPECT_NE(charged[1].entry.data_digest, charged[2].entry.data_digest);
   EXPECT_NE(site.model(), before);
-  site.relabel(2);
-  site.whole_run();
-  EXPECT_EQ(site.model(), before) << "back to the first data: their release is on file";
-  EXPECT_EQ(site.ledger().size(), 3U);
+  EXPECT_EQ(site.charges(), 4U);
 }
 
 TEST(CrashReplay, WithoutResumeEveryRunIsANewRelease) {
@@ -148,27 +210,29 @@ TEST(CrashReplay, WithoutResumeEveryRunIsANewRelease) {
     arguments.erase(std::find(arguments.begin(), arguments.end(), "--resume"));
     ASSERT_EQ(run_program(arguments, {.folder = site.folder().path()}).exit_code, 0);
   }
-  EXPECT_EQ(site.ledger().size(), 4U);
+  EXPECT_EQ(site.charges(), 4U);
 }
 
 // A selection on file, as a library's user may charge it: from then on epsilon is compared, not mu.
 TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   Site site;
-  LedgerEntry selection{.release_id = "by-hand/choice",
-                        .method = "public",
-                        .adjacency = Adjacency::kAddRemove,
-                        .accountant = Accountant::kPld,
-                        .is_private = true,
-                        .rounds = 1,
-                        .blocks = {},
-                        .selection = SelectionTerms{.epsilon = 0.5, .candidates = 100, .groups = 3},
-                        .mu = 0,
-                        .epsilon = std::nullopt,
-                        .delta = std::nullopt,
-                        .config_digest = std::string(64, 'a'),
-                        .data_digest = std::string(64, 'b'),
-                        .version = "0.1.0"};
-  Ledger(site.folder() / "ledger.jsonl").append(selection);
+  const RunTerms terms{.method = "public",
+                       .adjacency = Adjacency::kAddRemove,
+                       .accountant = Accountant::kPld,
+                       .is_private = true,
+                       .epsilon = std::nullopt,
+                       .delta = std::nullopt,
+                       .config_digest = std::string(64, 'a'),
+                       .version = "0.1.0"};
+  const SelectionTerms choice{.epsilon = 0.5, .candidates = 100, .groups = 3};
+  Ledger ledger(site.folder() / "ledger.jsonl");
+  ledger.reserve({.run_id = "by-hand", .terms = terms, .releases = {}, .selections = {{"choice", choice}}});
+  LedgerEntry entry;
+  entry.release_id = "by-hand/choice";
+  entry.terms = terms;
+  entry.selection = choice;
+  ledger.append(entry);
+  ledger.end("by-hand", RunOutcome::kFinished);
   const auto run = [&](const std::string& mu) {
     return run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 "
                              "--budget-delta 1e-5 --mu " +
@@ -178,7 +242,7 @@ TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   const ProgramRun refused = run("0.25");  // alone it would pass: the limit is mu = 0.268
   EXPECT_EQ(refused.exit_code, 4);
   EXPECT_NE(refused.err.find("the data set's budget of epsilon 1 at delta 1e-05"), std::string::npos) << refused.err;
-  EXPECT_EQ(site.ledger().size(), 1U);
+  EXPECT_EQ(site.charges(), 1U);
   EXPECT_EQ(run("0.1").exit_code, 0);
 
   const ProgramRun shown = run_program(words("ledger show"), {.folder = site.folder().path()});
@@ -208,7 +272,7 @@ TEST(CrashReplay, TheBudgetOfTheDataSetIsRefusedWithExitFour) {
   const ProgramRun refused = run("0.2");
   EXPECT_EQ(refused.exit_code, 4);
   EXPECT_NE(refused.err.find("budget"), std::string::npos) << refused.err;
-  EXPECT_EQ(site.ledger().size(), 1U);
+  EXPECT_EQ(site.charges(), 1U);
   EXPECT_EQ(run("0.1").exit_code, 0);
 }
 

@@ -101,15 +101,15 @@ class FailingTogetherTest : public testing::Test {
     return run;
   }
 
-  // A release that was made before the end is on record, and the key of the run serves the next one. Nothing else.
+  // A release that was made before the end is on record, and its journal serves the next start. Nothing else.
   void expect_nothing_left() const {
     for (const std::string& name : run_folder_.names()) {
-      EXPECT_THAT(name, testing::AnyOf("ledger.jsonl", "ledger.jsonl.key"));
+      EXPECT_THAT(name, testing::AnyOf("ledger.jsonl", "ledger.jsonl.signing-key", testing::EndsWith(".journal")));
     }
   }
   void expect_nothing_charged() const {
     expect_nothing_left();
-    EXPECT_EQ(read_bytes(run_folder_ / "ledger.jsonl"), "");
+    EXPECT_TRUE(charges_in(read_bytes(run_folder_ / "ledger.jsonl")).empty());
   }
 
   static std::unique_ptr<TemporaryFolder> data_;

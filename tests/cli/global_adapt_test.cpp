@@ -82,7 +82,7 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
 
   const ProgramRun shown = run_program(words("ledger show --ledger ledger"), {.folder = folder_.path()});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_EQ(lines_of(read_bytes(folder_ / "ledger")).size(), kRounds);
+  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger")).size(), kRounds);
   EXPECT_THAT(shown.out, HasSubstr("5 releases; if all were about the same records: mu 1 together"));
 }
 

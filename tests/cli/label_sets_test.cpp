@@ -43,9 +43,9 @@ class LabelSets : public testing::Test {
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    ProgramRun run = run_program(
-        words("fit --classes 4 --train-x x.npy --format json --out model --ledger ledger --key key " + options),
-        {.folder = folder_.path(), .ranks = ranks});
+    ProgramRun run =
+        run_program(words("fit --classes 4 --train-x x.npy --format json --out model --ledger ledger " + options),
+                    {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << options << " " << run.err;
     std::filesystem::remove(folder_ / "ledger");
     return run;

@@ -30,8 +30,10 @@ class SilosTest : public testing::Test {
     return done;
   }
   json partition(const std::string& out, const std::string& scheme) {
-    return succeed("synth partition --x x.npy --y y.npy --classes 3 --silos 3 --seed 4 --format json --out " + out +
-                   " --scheme " + scheme)
+    return succeed(
+               "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --format json "
+               "--out " +
+               out + " --scheme " + scheme)
         .json();
   }
   // Of silos in the folder `silos`, one a rank.
@@ -69,7 +71,7 @@ TEST_F(SilosTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
   succeed(cut + "--seed 2 --out ranks", 2);
   succeed(cut + "--seed 3 --out other");
   bool differs = false;
-  for (const std::string name : {"/silo0/x.npy", "/silo1/x.npy", "/silo2/y.npy"}) {
+  for (const std::string name : {"/silo1/x.npy", "/silo2/x.npy", "/silo3/y.npy"}) {
     EXPECT_EQ(read_bytes(folder_ / ("alone" + name)), read_bytes(folder_ / ("ranks" + name)));
     differs = differs || read_bytes(folder_ / ("alone" + name)) != read_bytes(folder_ / ("other" + name));
   }
@@ -85,7 +87,7 @@ TEST_F(SilosTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
   succeed(cut + "--x x.npy --y y.npy --out plain");
   succeed(cut + "--x data.h5:/x --y data.h5:/y --out hdf5");
   succeed(cut + "--x x_0.npy --x x_1.npy --y y_0.npy --y y_1.npy --out shards");
-  for (const std::string name : {"/silo0/x.npy", "/silo0/y.npy", "/silo1/x.npy", "/silo1/y.npy"}) {
+  for (const std::string name : {"/silo1/x.npy", "/silo1/y.npy", "/silo2/x.npy", "/silo2/y.npy"}) {
     EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("hdf5" + name)));
     EXPECT_EQ(read_bytes(folder_ / ("plain" + name)), read_bytes(folder_ / ("shards" + name)));
   }
@@ -110,7 +112,7 @@ TEST_F(SilosTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself) {
   EXPECT_EQ(report["ranks"], kSilos);
   ASSERT_EQ(report["privacy"]["releases"].size(), 12u);
   EXPECT_EQ(report["privacy"]["releases"][11]["release"], "gradient/12");
-  EXPECT_EQ(lines_of(read_bytes(folder_ / "ledger.jsonl")).size(), 12u);
+  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger.jsonl")).size(), 12u);
   succeed("ledger verify ledger.jsonl");
   fit("even", fedavg + "second");
   EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
@@ -144,13 +146,50 @@ TEST_F(SilosTest, AnAuditOfFederatedAveragingDoesNotRefuteIt) {
   EXPECT_GT(audit.json()["mu_lower"].get<double>(), 0.5);  // it sees something, where there is something to see
 }
 
+// One numbering: from 1, as --secure-aggregation counts, or from 0 where it is asked for.
+TEST_F(SilosTest, APartitionIsNumberedForTheRunThatReadsIt) {
+  const std::string cut = "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --seed 4 --out ";
+  const std::string train = " --classes 3 --mu 1 --out model --ledger ledger";
+  const auto fit_of = [&](const std::string& folder) {
+    return "fit --train-x " + folder + "/silo{rank}/x.npy --train-y " + folder + "/silo{rank}/y.npy" + train;
+  };
+  succeed(cut + "from_one");
+  succeed(cut + "from_zero --first-silo 0");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "from_one/silo0"));
+  succeed(fit_of("from_one") + " --secure-aggregation", 4);
+  succeed(fit_of("from_zero"), 3);
+
+  const ProgramRun without_first = run(fit_of("from_zero") + " --secure-aggregation", 3);
+  EXPECT_EQ(without_first.exit_code, 3);
+  EXPECT_THAT(without_first.err, HasSubstr("from_zero/silo0/x.npy: nobody would read it: {rank} is 1 to 2 here"));
+  EXPECT_THAT(without_first.err, HasSubstr("--first-silo 1"));
+  const ProgramRun one_more = run(fit_of("from_zero") + " --secure-aggregation", 4);
+  EXPECT_EQ(one_more.exit_code, 3);
+  EXPECT_THAT(one_more.err, HasSubstr("from_zero/silo0/x.npy: nobody would read it"));
+  const ProgramRun plain = run(fit_of("from_one"), 3);
+  EXPECT_EQ(plain.exit_code, 3);
+  EXPECT_THAT(plain.err, HasSubstr("from_one/silo3/x.npy: nobody would read it: {rank} is 0 to 2 here"));
+  EXPECT_THAT(plain.err, HasSubstr("--first-silo 0"));
+  const ProgramRun alone = run(fit_of("from_zero"));
+  EXPECT_EQ(alone.exit_code, 3);
+  EXPECT_THAT(alone.err, HasSubstr("from_zero/silo1/x.npy: nobody would read it"));
+  for (const ProgramRun& refused : {without_first, one_more, plain, alone}) {
+    const std::vector<std::string> lines = lines_of(refused.err);
+    EXPECT_EQ(
+        std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return l.starts_with("dpreduce: "); }), 1)
+        << refused.err;
+  }
+}
+
 TEST_F(SilosTest, AResumedRunRepeatsWhatItHasPaidFor) {
   partition("even", "iid");
-  const std::string fedavg = "--method fedavg --mu 4 --rounds 2 --local-steps 2 --out ";
-  fit("even", fedavg + "first");
+  const std::string fedavg = "--method fedavg --mu 2 --rounds 2 --local-steps 2 --out ";
+  const std::string paths = "fit --train-x even/silo{rank}/x.npy --train-y even/silo{rank}/y.npy --classes 3 ";
+  const ProgramRun stopped = run(paths + fedavg + "first --report /dev/full", kSilos);
+  ASSERT_EQ(stopped.exit_code, 3) << stopped.err;
   fit("even", fedavg + "second --resume");
   EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
-  EXPECT_EQ(lines_of(read_bytes(folder_ / "ledger.jsonl")).size(), 4u);
+  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger.jsonl")).size(), 4u);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 // Promised are 5 and 1 on an idle machine; tests run beside each other.
 constexpr double kSecondsOfPld = 12.0;
@@ -305,6 +306,77 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
                            "up to 100000 records"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
+}
+
+// The definition, with the report's numbers: no adjective that another number would make false.
+TEST_F(PrivacyCommandsTest, WordsFollowTheNumbers) {
+  report_of("--method mean --epsilon 1 --delta 1e-6");
+  const std::string small = succeed("explain report.json").out;
+  EXPECT_THAT(small, HasSubstr("no set of outcomes becomes more likely than 2.719 times what it was, plus 1e-06"));
+  EXPECT_THAT(small, Not(HasSubstr("hardly")));
+  EXPECT_TRUE(figures("explain report.json")["warning"].is_null());
+
+  json report = report_of("--method mean --epsilon 1e6 --delta 0.1");
+  EXPECT_THAT(report["privacy"]["warning"].get<std::string>(), HasSubstr("epsilon 1e+06 promises little"));
+  const std::string large = succeed("explain report.json").out;
+  EXPECT_THAT(large, HasSubstr("e^1e+06 times what it was, plus 0.1"));
+  EXPECT_THAT(large, HasSubstr("epsilon 1e+06 promises little"));
+  EXPECT_THAT(large, HasSubstr("0.1 is too large"));
+  for (const char* untrue : {"hardly", "suits up to"}) EXPECT_THAT(large, Not(HasSubstr(untrue)));
+  EXPECT_EQ(figures("explain report.json")["warning"], report["privacy"]["warning"]);
+
+  report = report_of("--method mean --epsilon 1 --delta 1e-6 --adjacency replace-one");
+  EXPECT_THAT(succeed("explain report.json").out, HasSubstr("which of two certain ones is in"));
+}
+
+TEST_F(PrivacyCommandsTest, ExplainSaysWhoAddsTheNoise) {
+  json report = report_of("--method mean --epsilon 1 --delta 1e-6");
+  EXPECT_THAT(succeed("explain report.json").out,
+              HasSubstr("the ranks that computed it, the coordinator among them: they hold rows"));
+  const auto words_of = [&](const json& changed) {
+    write_bytes(folder_ / "changed.json", changed.dump());
+    return figures("explain changed.json")["words"];
+  };
+  json fedavg = report;
+  fedavg["method"] = "fedavg";
+  EXPECT_THAT(words_of(fedavg)["not_for"].dump(), HasSubstr("each adds noise to the sums of its own"));
+  json silos = report;
+  silos["silos"] = {{"colluding", 0}, {"noise", {{"source", "central"}}}};
+  EXPECT_THAT(words_of(silos)["not_for"].dump(), HasSubstr("the coordinator, which adds the noise"));
+  EXPECT_THAT(words_of(silos)["not_covered"].dump(), HasSubstr("each silo's own ledger has all that it took part in"));
+  EXPECT_THAT(words_of(fedavg)["not_covered"].dump(), Not(HasSubstr("silo's own ledger")));
+  silos["silos"]["noise"]["source"] = "distributed";
+  EXPECT_THAT(words_of(silos)["holds_for"].dump(), HasSubstr("the coordinator: each silo adds a share"));
+  EXPECT_THAT(words_of(silos)["not_for"].dump(), Not(HasSubstr("the coordinator")));
+  EXPECT_THAT(words_of(silos)["not_for"].dump(), HasSubstr("take its own share of the noise off"));
+  silos["silos"]["colluding"] = 2;
+  EXPECT_THAT(words_of(silos)["holds_for"].dump(), HasSubstr("together with up to 2 silos"));
+}
+
+TEST_F(PrivacyCommandsTest, ABudgetThatPromisesLittleIsSaidOnce) {
+  write_npy(make_rows({4, 4, 4}, 4), folder_ / "x.npy", folder_ / "y.npy");
+  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --method mean --out model --ledger weak ";
+  const auto warnings = [&](const std::string& options, int ranks) {
+    const ProgramRun run = run_program(words(fit + options), {.folder = folder_.path(), .ranks = ranks});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const std::vector<std::string> lines = lines_of(run.err);
+    return std::count_if(lines.begin(), lines.end(),
+                         [](const std::string& line) { return line.starts_with("dpreduce: warning: "); });
+  };
+  for (const int ranks : {0, 2}) {
+    EXPECT_EQ(warnings("--epsilon 20 --delta 9e-4", ranks), 0);
+    EXPECT_EQ(warnings("--epsilon 20.5 --delta 1e-6", ranks), 1);
+    EXPECT_EQ(warnings("--epsilon 1 --delta 1e-3 --dry-run", ranks), 1);
+    EXPECT_EQ(warnings("--epsilon 30 --delta 0.01", ranks), 1);             // both, in one line
+    EXPECT_EQ(warnings("--mu 4", ranks), 1);                                // epsilon 24 at 1e-5
+    EXPECT_EQ(warnings("--epsilon 1000 --delta 1e-6 --seed 1", ranks), 0);  // says that it is not private
+  }
+  const ProgramRun sweep = run_program(words("sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy "
+                                             "--classes 3 --methods mean --epsilons 1,50 "
+                                             "--delta 1e-6 --seeds 1 --out swept"),
+                                       {.folder = folder_.path()});
+  EXPECT_EQ(sweep.exit_code, 0) << sweep.err;
+  EXPECT_THAT(sweep.err, HasSubstr("dpreduce: warning: epsilon 50 promises little"));
 }
 
 TEST_F(PrivacyCommandsTest, ExplainSaysWhereThereIsNoGuarantee) {

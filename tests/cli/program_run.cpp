@@ -203,4 +203,10 @@ std::vector<std::string> lines_of(const std::string& text) {
   return found;
 }
 
+std::vector<std::string> charges_in(const std::string& text) {
+  std::vector<std::string> charges = lines_of(text);
+  std::erase_if(charges, [](const std::string& line) { return line.find(R"("kind":"charge")") == std::string::npos; });
+  return charges;
+}
+
 }  // namespace dpreduce

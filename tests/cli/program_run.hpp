@@ -79,4 +79,7 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
 
 std::vector<std::string> lines_of(const std::string& text);
 
+/// Those lines of a ledger's text that charge a release.
+std::vector<std::string> charges_in(const std::string& text);
+
 }  // namespace dpreduce

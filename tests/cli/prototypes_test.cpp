@@ -172,17 +172,19 @@ TEST_F(PrototypesTest, APublicRowThatIsNoneIsNamedByWhoeverReadsIt) {
       EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
     }
   }
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+  EXPECT_TRUE(charges_in(read_bytes(folder_ / "ledger")).empty());
   const json expected = report("--epsilon 1 --seed 2 --bad-rows zero")["prototypes"];
   EXPECT_EQ(report("--epsilon 1 --seed 2 --bad-rows zero", 3)["prototypes"], expected);
 }
 
 TEST_F(PrototypesTest, ARunThatIsResumedChoosesTheSameAndPaysOnce) {
-  const json first = report("--epsilon 0.2");
-  const std::string ledger = read_bytes(folder_ / "ledger");
-  EXPECT_EQ(report("--epsilon 0.2 --resume", 2)["prototypes"], first["prototypes"]);
-  EXPECT_EQ(read_bytes(folder_ / "ledger"), ledger);
-  EXPECT_NE(report("--epsilon 0.2")["prototypes"], first["prototypes"]);  // alike with probability below 1e-6
+  // It has chosen, but cannot write its report.
+  ASSERT_EQ(fit("--epsilon 0.2 --report /dev/full --out first").exit_code, 3);
+  const auto charged = charges_in(read_bytes(folder_ / "ledger"));
+  const json repeated = report("--epsilon 0.2 --resume --out second", 2)["prototypes"];
+  EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
+  EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger")), charged);
+  EXPECT_NE(report("--epsilon 0.2")["prototypes"], repeated);  // alike with probability below 1e-6
 }
 
 TEST_F(PrototypesTest, CountTowardsTheBudgetOfTheDataSet) {

@@ -72,7 +72,7 @@ class SilosTest : public testing::Test {
     std::string names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
       const std::string name = entry.path().filename().string();
-      if (!name.starts_with("ledger.jsonl") && !name.ends_with(".log")) names += name + " ";
+      if (!name.starts_with("ledger") && !name.ends_with(".log")) names += name + " ";
     }
     return names;
   }
@@ -129,6 +129,24 @@ TEST_F(SilosTest, WhoRevealsAWrongShareIsNamedAndTheRunGoesOn) {
   const ProgramRun too_few = run_silos(3, "--mu 1 --method mean --threshold 3 --fault 3:lie@reveal");
   EXPECT_EQ(too_few.exit_code, 5);
   EXPECT_THAT(too_few.err, HasSubstr("lost: silo 3 (reveal: it reveals another share"));
+}
+
+// Every silo finds out that others were told other lists, before it masks or before it reveals, and says so to its
+// owner; no model comes of it.
+TEST_F(SilosTest, ACoordinatorThatTellsContradictoryListsGetsNothing) {
+  for (const std::string fault : {"0:equivocate@delivery", "0:equivocate@unmask"}) {
+    SCOPED_TRACE(fault);
+    const ProgramRun run = run_silos(5, "--mu 1 --method mean --threshold 3 --log {rank}.log --fault " + fault);
+    EXPECT_EQ(run.exit_code, 5);
+    EXPECT_THAT(run.err, HasSubstr("0 of 5 silos are left, --threshold 3"));
+    EXPECT_EQ(half_written(), "");
+    for (int silo = 1; silo <= 5; ++silo) {
+      const std::string log = read_bytes(folder_ / fmt::format("{}.log", silo));
+      EXPECT_THAT(log, HasSubstr("end: exit code 5: the silos do not agree on who"));
+      EXPECT_THAT(log, HasSubstr("the coordinator tells silos different lists"));
+      std::filesystem::remove(folder_ / fmt::format("{}.log", silo));
+    }
+  }
 }
 
 // Each wait of the coordinator is a round trip, but for the first: an offer may come before its silo has a line. From
@@ -241,7 +259,7 @@ TEST_F(SilosTest, ABadRowOfOneSiloEndsTheRunAndIsToldByItsOwner) {
                   {.folder = folder_.path(), .ranks = 4});
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err, HasSubstr("own/x2.npy: row 30"));
-  EXPECT_EQ(read_bytes(folder_ / "ledger.jsonl"), "");
+  EXPECT_TRUE(charges_in(read_bytes(folder_ / "ledger.jsonl")).empty());
 }
 
 // Each silo's own options in a file of its own, which no other party reads.
@@ -418,7 +436,8 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
   const std::pair<const char*, const char*> of_the_job[] = {
       {"--mu 1 --threshold 4", "--threshold 4: must be"},
       {"--mu 1 --threshold 2 --colluding 1", "twice the threshold must pass 4"},
-      {"--mu 1 --fault boom", "--fault boom"}};
+      {"--mu 1 --fault boom", "--fault boom"},
+      {"--mu 1 --fault 2:equivocate@unmask", "the coordinator equivocates, at delivery or unmask"}};
   for (const auto& [options, message] : of_the_job) {
     SCOPED_TRACE(options);
     const ProgramRun run = run_silos(3, options);
@@ -483,7 +502,7 @@ TEST_F(SilosTest, DistributedNoiseIsReleasedAndToldWithItsShares) {
   EXPECT_EQ(noise["shares_at_least"], 2);
   EXPECT_EQ(noise["shares_in_last_sum"], 3);
   EXPECT_TRUE(report()["private"]);
-  const std::vector<std::string> ledger = lines_of(read_bytes(folder_ / "ledger.jsonl"));
+  const std::vector<std::string> ledger = charges_in(read_bytes(folder_ / "ledger.jsonl"));
   ASSERT_EQ(ledger.size(), 1u);
   EXPECT_THAT(ledger[0], HasSubstr(R"("silos":{"noise":"distributed","left":4,"threshold":3,"colluding":1})"));
   const ProgramRun shown = run_program(words("ledger show --ledger ledger.jsonl"), {.folder = folder_.path()});

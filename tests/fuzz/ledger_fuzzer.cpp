@@ -1,40 +1,49 @@
-// The ledger's parser on arbitrary bytes: it ends with records or with LedgerCorrupt, and what it accepts is canonical.
+// The ledger's parser on arbitrary bytes: it ends with a state or with LedgerCorrupt, and what it accepts is canonical.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "dpreduce/config/error.hpp"
-#include "dpreduce/privacy/ledger_record.hpp"
+#include "dpreduce/ledger/data_set_budget.hpp"
+#include "dpreduce/ledger/ledger_line.hpp"
+#include "dpreduce/ledger/ledger_state.hpp"
+#include "dpreduce/ledger/line_signature.hpp"
 
 namespace {
 
 void check_file(std::string_view text) {
-  std::vector<dpreduce::LedgerRecord> records;
+  dpreduce::LedgerState state;
   try {
-    records = dpreduce::parse_ledger(text, "ledger");
+    state = dpreduce::LedgerState::of(text, "ledger");
   } catch (const dpreduce::LedgerCorrupt&) {
     return;
   }
-  std::string printed;
-  for (const dpreduce::LedgerRecord& record : records) {
-    DPREDUCE_ASSERT(record.previous_sha256 == dpreduce::next_previous_sha256(printed));
-    printed += dpreduce::print_record(record) + "\n";
+  const dpreduce::LedgerHead head = state.head();
+  DPREDUCE_ASSERT(head.lines == static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')));
+  DPREDUCE_ASSERT(state.line_sha256().size() == head.lines);
+  DPREDUCE_ASSERT(state.charges().size() <= head.lines);
+  for (const dpreduce::LedgerCharge& charge : state.charges()) {
+    DPREDUCE_ASSERT(state.charge(charge.entry.release_id) != nullptr);
   }
-  DPREDUCE_ASSERT(printed == text);
+  for (const auto& [run, open] : state.open_runs()) {
+    DPREDUCE_ASSERT(open.remains.run_id == run && !state.outcome(run));
+  }
+  DPREDUCE_ASSERT(dpreduce::composed_mu(state.charges()) >= 0);
+  if (head.lines > 0 && !head.public_key.empty()) dpreduce::require_contains(state, head, "ledger");
 }
 
-// A line alone, without the chain that random bytes would not get past.
-void check_line(std::string_view line) {
-  dpreduce::LedgerRecord record;
+// A line alone, without the chain and the signatures that random bytes would not get past.
+void check_line(std::string_view text) {
+  dpreduce::LedgerLine line;
   try {
-    record = dpreduce::parse_record(line, "line");
+    line = dpreduce::parse_line(text, "line");
   } catch (const dpreduce::LedgerCorrupt&) {
     return;
   }
-  DPREDUCE_ASSERT(dpreduce::fault_of(record.entry).empty());
-  DPREDUCE_ASSERT(dpreduce::print_record(record) == line);
+  if (!line.signature) return;  // of the old form, which is never printed
+  DPREDUCE_ASSERT(dpreduce::with_signature(dpreduce::print_unsigned(line.record), *line.signature) == text);
 }
 
 }  // namespace
@@ -42,6 +51,10 @@ void check_line(std::string_view line) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check_file(text);
-  check_line(text.substr(0, text.find('\n')));
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    check_line(text.substr(start, end - start));
+    start = end + 1;
+  }
   return 0;
 }

@@ -73,6 +73,15 @@ void sum_with(const Run& run, unsigned phase, std::span<const std::byte> bytes) 
     }
   };
   std::vector<Bytes> shares(4);
+  std::vector<Bytes> consents(4);
+  // Silo 3's signature is foreign in the first of two phases, what it is shown of the others in the second.
+  const auto agree = [&](ListStage stage, unsigned first_phase, const auto& take_quorum) {
+    each(
+        first_phase, [&](std::uint32_t silo) { return consents[silo]; },
+        [&](std::uint32_t silo, PayloadReader& reader) { coordinator.take_consent(silo, stage, reader); });
+    each(
+        first_phase + 1, [&](std::uint32_t) { return coordinator.quorum(stage); }, take_quorum);
+  };
   each(
       0, [&](std::uint32_t silo) { return silos[silo - 1].advertise(); },
       [&](std::uint32_t silo, PayloadReader& reader) { coordinator.take_advertisement(silo, reader); });
@@ -89,8 +98,11 @@ void sum_with(const Run& run, unsigned phase, std::span<const std::byte> bytes) 
   if (phase == 2) return;
   each(
       3, [&](std::uint32_t silo) { return coordinator.delivery_for(silo); },
-      [&](std::uint32_t silo, PayloadReader& reader) { silos[silo - 1].take_delivery(reader); });
+      [&](std::uint32_t silo, PayloadReader& reader) { consents[silo] = silos[silo - 1].take_delivery(reader); });
   if (phase == 3) return;
+  agree(ListStage::kSharing, 10,
+        [&](std::uint32_t silo, PayloadReader& quorum) { silos[silo - 1].take_sharing_quorum(quorum); });
+  if (phase == 10 || phase == 11) return;
   const auto piece = [&](std::uint32_t silo) {
     std::vector<std::uint64_t> words(run.attempt.words, silo);
     silos[silo - 1].mask(0, words);
@@ -102,9 +114,12 @@ void sum_with(const Run& run, unsigned phase, std::span<const std::byte> bytes) 
   if (phase == 4) return;
   std::vector<Bytes> reveals(4);
   each(
-      5, [&](std::uint32_t) { return coordinator.unmask(); },
-      [&](std::uint32_t silo, PayloadReader& reader) { reveals[silo] = silos[silo - 1].take_unmask(reader); });
+      5, [&](std::uint32_t silo) { return coordinator.unmask_for(silo); },
+      [&](std::uint32_t silo, PayloadReader& reader) { consents[silo] = silos[silo - 1].take_unmask(reader); });
   if (phase == 5) return;
+  agree(ListStage::kSummed, 12,
+        [&](std::uint32_t silo, PayloadReader& quorum) { reveals[silo] = silos[silo - 1].take_summed_quorum(quorum); });
+  if (phase == 12 || phase == 13) return;
   each(
       6, [&](std::uint32_t silo) { return reveals[silo]; },
       [&](std::uint32_t silo, PayloadReader& reader) { coordinator.take_reveal(silo, reader); });
@@ -122,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Run run;
   if (size == 0) return 0;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data + 1, size - 1));
-  const unsigned choice = data[0] % 10;
+  const unsigned choice = data[0] % 14;
   if (choice == 9) {
     Channel channel(SecretVector<std::byte>(32, std::byte{1}), run.attempt.run, 0, 1);
     bool is_refused = false;

@@ -142,8 +142,14 @@ TEST_F(ReleaseLogTest, ANewRunTakesTheFolderOfOneThatReleasedNothing) {
   EXPECT_EQ(log.run_id(), "another");
 }
 
-TEST_F(ReleaseLogTest, WithoutACheckpointThereIsNothingToResume) {
-  expect_error<BadInput>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); }, {path(), "start without --resume"});
+TEST_F(ReleaseLogTest, WithoutACheckpointTheRunBegins) {
+  const auto log = std::make_unique<ReleaseLog>(path(), LogStart::kResume, kAtOnce);
+  EXPECT_EQ(log->run_id(), "");
+  EXPECT_EQ(log->recorded(), 0U);
+  log->require_binding(binding());
+  log->bind(kRun, binding());
+  EXPECT_EQ(log->run_id(), kRun);
+  EXPECT_TRUE(std::filesystem::exists(file("checkpoint.json")));
 }
 
 TEST_F(ReleaseLogTest, AnotherRunIsRefusedByTheFirstThingThatDiffers) {
@@ -151,7 +157,7 @@ TEST_F(ReleaseLogTest, AnotherRunIsRefusedByTheFirstThingThatDiffers) {
   const auto resumed = [&](const std::string& name, const nlohmann::json& value) {
     nlohmann::json changed = binding();
     changed[name] = value;
-    ReleaseLog(path(), LogStart::kResume, kAtOnce).bind(kRun, changed);
+    ReleaseLog(path(), LogStart::kResume, kAtOnce).require_binding(changed);
   };
   expect_error<ResumeMismatch>([&] { resumed("rounds", 5); }, {path(), "rounds is 3 there and 5 here"});
   expect_error<ResumeMismatch>([&] { resumed("rows", std::string(64, 'b')); }, {"rows is not the same"});
@@ -186,7 +192,7 @@ TEST_F(ReleaseLogTest, AnotherVersionIsRefusedAndNamed) {
   const std::string key = "\"format_version\": ";
   text.at(text.find(key) + key.size()) = '7';
   write_bytes(file("checkpoint.json"), text);
-  expect_error<ResumeMismatch>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); }, {"version 7, known is 1"});
+  expect_error<ResumeMismatch>([&] { ReleaseLog(path(), LogStart::kResume, kAtOnce); }, {"version 7, known is 2"});
 }
 
 TEST_F(ReleaseLogTest, AMissingFileIsNoticed) {

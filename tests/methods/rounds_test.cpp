@@ -65,12 +65,12 @@ class RoundsTest : public testing::Test {
     if (plan.noise) {
       releaser = std::make_unique<Releaser>(alone, *plan.noise, NoiseKey::from_seed(5),
                                             Charging{.ledger_path = folder_ / "ledger"},
-                                            LedgerContext{.method = "test",
-                                                          .accountant = Accountant::kGdp,
-                                                          .epsilon = {},
-                                                          .delta = {},
-                                                          .config_digest = plan.config_digest,
-                                                          .version = version()});
+                                            RunTerms{.method = "test",
+                                                     .accountant = Accountant::kGdp,
+                                                     .epsilon = {},
+                                                     .delta = {},
+                                                     .config_digest = plan.config_digest,
+                                                     .version = version()});
     }
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const StreamPlan stream{kClasses, BadRows::kFail, memory_bytes, 1};

@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "charged_runs.hpp"
 #include "data_files.hpp"
 #include "mpi_test.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/methods/checkpoint_binding.hpp"
 #include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
+#include "dpreduce/methods/run_binding.hpp"
 #include "dpreduce/methods/training_method.hpp"
-#include "dpreduce/privacy/ledger.hpp"
 
 namespace dpreduce {
 namespace {
@@ -70,21 +70,15 @@ class CheckpointTest : public testing::TestWithParam<Method> {
     const FitPlan plan = plan_fit(fit, kDim);
     std::unique_ptr<ReleaseLog> log;
     if (ranks.is_coordinator()) log = std::make_unique<ReleaseLog>(folder_ / checkpoint, start, 0.0);
-    std::array<std::byte, 32> bytes{};
-    bytes[0] = std::byte{7};
-    NoiseKey key = NoiseKey::from_bytes(bytes);
-    const std::string key_id = key.id();
-    Releaser releaser(ranks, *plan.noise, std::move(key),
-                      Charging{.ledger_path = folder_ / ledger,
-                               .limit = std::nullopt,
-                               .replay = Replay::kNever,
-                               .run_id = log ? log->run_id() : std::string()},
-                      LedgerContext{.method = "test",
-                                    .accountant = Accountant::kGdp,
-                                    .epsilon = {},
-                                    .delta = {},
-                                    .config_digest = plan.config_digest,
-                                    .version = "test"});
+    RunJournal journal(NoiseKey::from_seed(7));
+    if (ranks.is_coordinator()) journal = resumed_journal(folder_ / ledger, NoiseKey::from_seed(7));
+    Releaser releaser(ranks, *plan.noise, std::move(journal), Charging{.ledger_path = folder_ / ledger, .limit = {}},
+                      RunTerms{.method = "test",
+                               .accountant = Accountant::kGdp,
+                               .epsilon = {},
+                               .delta = {},
+                               .config_digest = plan.config_digest,
+                               .version = "test"});
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, static_cast<std::size_t>(ranks.rank()),
                                        static_cast<std::size_t>(ranks.size()));
     const StreamPlan stream{kClasses, BadRows::kFail, 1 << 20, 1};
@@ -95,15 +89,16 @@ class CheckpointTest : public testing::TestWithParam<Method> {
       return [](double) {};
     };
     TrainingRun run(ranks, rows, releaser, plan, stream, count_passes, timings);
-    const std::string sealed = run.sealed_rows();
+    run.require_same_rows();
     ranks.together([&] {
       if (!log) return;
-      log->bind(releaser.run_id(), checkpoint_binding(fit, plan, key_id, sealed));
+      log->require_binding(run_binding(fit, plan));
+      log->bind(releaser.run_id(), run_binding(fit, plan));
       releaser.require_charged(log->release_labels());
     });
     run.record_in(log.get());
     int made = 0;
-    run.watch([&](const Release&) {
+    run.watch([&](const WatchedRelease&) {
       if (++made == dies_after) throw Killed();
     });
     prepare_rows(run, fit);
@@ -115,8 +110,8 @@ class CheckpointTest : public testing::TestWithParam<Method> {
   void expect_charged_once(const std::string& ledger, std::size_t releases) const {
     if (!test_ranks().is_coordinator()) return;
     std::set<std::string> ids;
-    const std::vector<LedgerRecord> records = Ledger::read(folder_ / ledger);
-    for (const LedgerRecord& record : records) ids.insert(record.entry.release_id);
+    const std::vector<LedgerCharge> records = charges_of(folder_ / ledger);
+    for (const LedgerCharge& record : records) ids.insert(record.entry.release_id);
     EXPECT_EQ(records.size(), releases);
     EXPECT_EQ(ids.size(), releases);
   }

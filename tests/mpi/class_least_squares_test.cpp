@@ -41,12 +41,12 @@ class ClassLeastSquaresTest : public testing::Test {
     std::optional<Releaser> releaser;
     if (plan.noise) {
       releaser.emplace(ranks, *plan.noise, NoiseKey::from_seed(5), Charging{.ledger_path = folder_ / "ledger.jsonl"},
-                       LedgerContext{.method = "ls",
-                                     .accountant = Accountant::kGdp,
-                                     .epsilon = {},
-                                     .delta = {},
-                                     .config_digest = plan.config_digest,
-                                     .version = "test"});
+                       RunTerms{.method = "ls",
+                                .accountant = Accountant::kGdp,
+                                .epsilon = {},
+                                .delta = {},
+                                .config_digest = plan.config_digest,
+                                .version = "test"});
     } else {
       releaser.emplace(ranks);
     }

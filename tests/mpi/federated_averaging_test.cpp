@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "charged_runs.hpp"
 #include "data_files.hpp"
 #include "mpi_test.hpp"
 #include "reference_fit.hpp"
 #include <gtest/gtest.h>
 
 #include "dpreduce/methods/training_method.hpp"
-#include "dpreduce/privacy/ledger.hpp"
 
 namespace dpreduce {
 namespace {
@@ -58,23 +58,30 @@ class FederatedAveragingTest : public testing::Test {
     return options;
   }
 
+  static RunJournal new_journal() {
+    std::array<std::byte, 32> key{};
+    key[0] = std::byte{9};
+    return NoiseKey::from_bytes(key);
+  }
+
+  RunJournal resumed() const {
+    return test_ranks().is_coordinator() ? resumed_journal(folder_ / "ledger") : new_journal();
+  }
+
   // The weights and biases, the same on every rank.
-  LinearScores fit(const FitOptions& options, Replay replay = Replay::kNever) {
+  LinearScores fit(const FitOptions& options, RunJournal journal = new_journal()) {
     Communicator& ranks = test_ranks();
     const FitPlan plan = plan_fit(options, kDim);
     std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(ranks);
     if (plan.noise) {
-      std::array<std::byte, 32> key{};
-      key[0] = std::byte{9};
-      releaser = std::make_unique<Releaser>(
-          ranks, *plan.noise, NoiseKey::from_bytes(key),
-          Charging{.ledger_path = folder_ / "ledger", .limit = {}, .replay = replay, .run_id = {}},
-          LedgerContext{.method = "fedavg",
-                        .accountant = Accountant::kGdp,
-                        .epsilon = {},
-                        .delta = {},
-                        .config_digest = plan.config_digest,
-                        .version = "test"});
+      releaser = std::make_unique<Releaser>(ranks, *plan.noise, std::move(journal),
+                                            Charging{.ledger_path = folder_ / "ledger", .limit = {}},
+                                            RunTerms{.method = "fedavg",
+                                                     .accountant = Accountant::kGdp,
+                                                     .epsilon = {},
+                                                     .delta = {},
+                                                     .config_digest = plan.config_digest,
+                                                     .version = "test"});
     }
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const StreamPlan stream{kClasses, BadRows::kFail, 1 << 20, 1};
@@ -106,7 +113,7 @@ class FederatedAveragingTest : public testing::Test {
     for (std::size_t e = 0; e < left.size(); ++e) EXPECT_NEAR(left[e], right[e], error);
   }
 
-  std::size_t charges() const { return Ledger::read(folder_ / "ledger").size(); }
+  std::size_t charges() const { return charges_of(folder_ / "ledger").size(); }
 
   TemporaryFolder folder_;
   std::vector<float> x_;
@@ -139,7 +146,7 @@ TEST_F(FederatedAveragingTest, SilosWithTheSameRowsAreOneSiloAndItDescends) {
 TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndASecondRunRepeatsIt) {
   write_rows(test_ranks().rank());
   const FitOptions options = with_noise(options_of(3, 2), 3.0);
-  const LinearScores scores = fit(options, Replay::kChargedBefore);
+  const LinearScores scores = fit(options, resumed());
   std::vector<double> of_coordinator = scores.weights;
   test_ranks().broadcast(of_coordinator);
   EXPECT_EQ(scores.weights, of_coordinator);
@@ -147,13 +154,13 @@ TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndASecondRunRepeatsIt) {
     EXPECT_EQ(charges(), 6u);
   }  // a line for every step, whatever the number of silos
 
-  const LinearScores repeated = fit(options, Replay::kChargedBefore);
+  const LinearScores repeated = fit(options, resumed());
   EXPECT_EQ(repeated.weights, scores.weights);
   if (test_ranks().is_coordinator()) {
     EXPECT_EQ(charges(), 6u);
   }
 
-  const LinearScores anew = fit(options, Replay::kNever);
+  const LinearScores anew = fit(options);
   EXPECT_NE(anew.weights, scores.weights);
   if (test_ranks().is_coordinator()) {
     EXPECT_EQ(charges(), 12u);
@@ -165,9 +172,9 @@ TEST_F(FederatedAveragingTest, RowsInOtherHandsAreAnotherReleaseWithAnotherCharg
   if (test_ranks().size() == 1) GTEST_SKIP() << "one rank has all rows";
   const FitOptions options = with_noise(options_of(1, 1), 3.0);
   write_rows(test_ranks().rank());
-  const LinearScores scores = fit(options, Replay::kChargedBefore);
+  const LinearScores scores = fit(options, resumed());
   write_rows((test_ranks().rank() + 1) % test_ranks().size());
-  const LinearScores moved = fit(options, Replay::kChargedBefore);
+  const LinearScores moved = fit(options, resumed());
   EXPECT_NE(scores.weights, moved.weights);
   if (test_ranks().is_coordinator()) {
     EXPECT_EQ(charges(), 2u);

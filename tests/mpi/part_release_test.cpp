@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <vector>
 
+#include "charged_runs.hpp"
 #include "mpi_test.hpp"
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "dpreduce/aggregator/release.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/privacy/ledger.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
@@ -32,13 +32,19 @@ class PartReleaseTest : public testing::Test {
   PartReleaseTest()
       : ledger_(std::filesystem::temp_directory_path() /
                 ("dpreduce_parts." + std::to_string(getpid()) + "." + std::to_string(test_ranks().rank()))) {}
-  ~PartReleaseTest() override { std::filesystem::remove(ledger_); }
+  ~PartReleaseTest() override { remove_ledger(ledger_); }
 
-  Releaser releaser(Replay replay = Replay::kNever, std::uint64_t key = 4) {
+  static RunJournal new_journal() {
     std::array<std::byte, 32> bytes{};
-    bytes[0] = static_cast<std::byte>(key);
-    return Releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request()}), NoiseKey::from_bytes(bytes),
-                    {.ledger_path = ledger_.string(), .limit = {}, .replay = replay},
+    bytes[0] = std::byte{4};
+    return NoiseKey::from_bytes(bytes);
+  }
+
+  RunJournal resumed() const { return test_ranks().is_coordinator() ? resumed_journal(ledger_) : new_journal(); }
+
+  Releaser releaser(RunJournal journal = new_journal()) {
+    return Releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request()}), std::move(journal),
+                    {.ledger_path = ledger_.string(), .limit = {}},
                     {.method = "ls",
                      .accountant = Accountant::kGdp,
                      .epsilon = {},
@@ -75,19 +81,20 @@ class PartReleaseTest : public testing::Test {
 TEST_F(PartReleaseTest, ThePartsAreTheSameWhoeverOwnsThem) {
   const int last = test_ranks().size() - 1;
   auto words = digest(7);
-  Releaser first = releaser(Replay::kChargedBefore);
-  PartRelease parts = first.release_in_parts("class_least_squares", words);
+  std::optional<Releaser> first(releaser(resumed()));
+  PartRelease parts = first->release_in_parts("class_least_squares", words);
   const Values a = gram(parts, 0, 0, 1000);
   const Values b = gram(parts, 1, last, 1000);
+  first.reset();
 
   // Charged before: the same charge, another order, other owners.
   auto again = digest(7);
-  Releaser second = releaser(Replay::kChargedBefore);
+  Releaser second = releaser(resumed());
   PartRelease repeated = second.release_in_parts("class_least_squares", again);
   EXPECT_EQ(gram(repeated, 1, 0, 1000), b);
   EXPECT_EQ(gram(repeated, 0, last, 1000), a);
   if (test_ranks().is_coordinator()) {
-    const auto records = Ledger::read(ledger_);
+    const auto records = charges_of(ledger_);
     ASSERT_EQ(records.size(), 1U) << "one charge, once";
     ASSERT_EQ(records[0].entry.blocks.size(), 3U);
     EXPECT_EQ(records[0].entry.blocks[0].name, "class_grams");
@@ -98,7 +105,7 @@ TEST_F(PartReleaseTest, OtherRowsGetAnotherChargeAndOtherNoise) {
   std::vector<Values> noises;
   for (const std::uint64_t word : {1, 2}) {
     auto words = digest(word);
-    Releaser run = releaser(Replay::kChargedBefore);
+    Releaser run = releaser(resumed());
     PartRelease parts = run.release_in_parts("class_least_squares", words);
     noises.push_back(gram(parts, 0, 0));
     noises.push_back(gram(parts, 1, 0));
@@ -112,7 +119,7 @@ TEST_F(PartReleaseTest, OtherRowsGetAnotherChargeAndOtherNoise) {
     }
   }
   if (test_ranks().is_coordinator()) {
-    EXPECT_EQ(Ledger::read(ledger_).size(), 2U);
+    EXPECT_EQ(charges_of(ledger_).size(), 2U);
   }
 }
 

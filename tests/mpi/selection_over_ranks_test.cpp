@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "charged_runs.hpp"
 #include "mpi_test.hpp"
 #include <boost/math/distributions/chi_squared.hpp>
 #include <gmock/gmock.h>
@@ -82,12 +83,12 @@ class SelectionOverRanks : public testing::Test {
  protected:
   SelectionOverRanks()
       : ledger_(std::filesystem::temp_directory_path() / ("dpreduce_selection_test." + std::to_string(getpid()))) {}
-  ~SelectionOverRanks() override { std::filesystem::remove(ledger_); }
+  ~SelectionOverRanks() override { remove_ledger(ledger_); }
 
-  Releaser releaser(const PlannedSelection& selection, NoiseKey key, Replay replay = Replay::kNever,
+  Releaser releaser(const PlannedSelection& selection, RunJournal journal,
                     std::optional<DataSetBudget> limit = std::nullopt) const {
-    return Releaser(test_ranks(), with_selections({.adjacency = Adjacency::kAddRemove}, {selection}), std::move(key),
-                    {.ledger_path = ledger_.string(), .limit = limit, .replay = replay},
+    return Releaser(test_ranks(), with_selections({.adjacency = Adjacency::kAddRemove}, {selection}),
+                    std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
                     {.method = "public",
                      .accountant = Accountant::kPld,
                      .epsilon = std::nullopt,
@@ -96,7 +97,7 @@ class SelectionOverRanks : public testing::Test {
                      .version = "test"});
   }
 
-  std::size_t lines() const { return Ledger::verify(ledger_); }
+  std::size_t lines() const { return charges_of(ledger_).size(); }
 
   std::filesystem::path ledger_;
 };
@@ -132,7 +133,7 @@ Part columns_of(const PlannedSelection& selection, const Utilities& whole, std::
   return part;
 }
 
-// The same choice, charge and digest as from sums.
+// The same choice as from sums.
 TEST_F(SelectionOverRanks, PartsOfTheCandidatesChooseWhatTheirSumDoes) {
   for (const std::uint64_t wanted : {1, 3}) {
     const PlannedSelection selection = selection_of(0.2, 7, 12, wanted);
@@ -147,11 +148,6 @@ TEST_F(SelectionOverRanks, PartsOfTheCandidatesChooseWhatTheirSumDoes) {
       EXPECT_EQ(all_chosen(chooses.select_from_parts(selection, part.first, part.utilities)), expected) << cut;
       EXPECT_EQ(all_chosen(exact.select_from_parts(selection, part.first, part.utilities)), best) << cut;
     }
-  }
-  if (!test_ranks().is_coordinator()) return;
-  const std::vector<LedgerRecord> records = Ledger::read(ledger_);
-  for (const LedgerRecord& record : records) {
-    EXPECT_EQ(record.entry.data_digest, records[&record - records.data() < 5 ? 0 : 5].entry.data_digest);
   }
 }
 
@@ -210,11 +206,10 @@ TEST_F(SelectionOverRanks, HasTheExactProbabilities) {
 TEST_F(SelectionOverRanks, AReplayIsChargedOnceWhateverTheRanksHold) {
   const PlannedSelection selection = selection_of(0.2, 7, 12);
   const Utilities whole = some_utilities(selection);
-  const NoiseKey key = NoiseKey::from_entropy();
   std::vector<std::vector<std::uint64_t>> runs;
   for (unsigned partition = 0; partition < 3; ++partition) {
-    Releaser selecting =
-        releaser(selection, NoiseKey::from_bytes(std::span<const std::byte, 32>(key.bytes())), Replay::kChargedBefore);
+    Releaser selecting = releaser(
+        selection, test_ranks().is_coordinator() ? resumed_journal(ledger_) : RunJournal(NoiseKey::from_entropy()));
     runs.push_back(all_chosen(selecting.select(selection, part_of(selection, whole, partition, 1000))));
   }
   EXPECT_EQ(runs[1], runs[0]);
@@ -276,9 +271,8 @@ TEST_F(SelectionOverRanks, SumsThatCouldWrapAroundEndAllBeforeAnythingIsCharged)
 
 TEST_F(SelectionOverRanks, ARefusedBudgetEndsAllWithExitCodeFour) {
   const PlannedSelection selection = selection_of(0.2, 7, 12);
-  Releaser selecting = releaser(selection, NoiseKey::from_entropy(), Replay::kNever, DataSetBudget{0.1, 1e-12});
   try {
-    selecting.select(selection, empty_utilities(selection));
+    releaser(selection, NoiseKey::from_entropy(), DataSetBudget{0.1, 1e-12});
     FAIL() << "no rank may go on";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);

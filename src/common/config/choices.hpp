@@ -71,6 +71,8 @@ enum class Adjacency {
   kAddRemove,  ///< one record more or less
   kReplaceOne  ///< one record exchanged for another
 };
+/// Whose presence a guarantee hides.
+enum class PrivacyUnit { kRecord };
 /// Which conversion links (epsilon, delta) with the noise of Gaussian releases.
 ///
 /// kGdp: exact. kPld: the same, since the privacy loss of Gaussian releases is Gaussian and its exact conversion is the
@@ -153,6 +155,8 @@ template <>
 inline constexpr std::array spellings<Accountant>{
     std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
     std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
+template <>
+inline constexpr std::array spellings<PrivacyUnit>{std::pair{std::string_view{"record"}, PrivacyUnit::kRecord}};
 template <>
 inline constexpr std::array spellings<NoiseSource>{
     std::pair{std::string_view{"central"}, NoiseSource::kCentral},

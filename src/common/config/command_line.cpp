@@ -78,6 +78,7 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
           "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
     }
     if (configured.rows_are_own) options.let_rows_be_own();
+    if (configured.ledger_is_own) options.let_ledger_be_own();
     if (!configured.own_file.empty()) with_own_file = fmt::format(" (with --silo-config {})", configured.own_file);
     arguments = std::move(configured.words);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes words from the back

@@ -86,14 +86,24 @@ void CommandOptions::declare_evaluate(CLI::App& app) {
 void CommandOptions::declare_ledger(CLI::App& app) {
   CLI::App& ledger = *app.add_subcommand("ledger", "what has been released so far");
   ledger.require_subcommand(1);
-  CLI::App& show = *ledger.add_subcommand("show", "every release of a ledger, and their sum");
+  CLI::App& show =
+      *ledger.add_subcommand("show", "every release of a ledger, their sum, and what open runs may still charge");
   show.add_option("--ledger,ledger", ledger_show_.ledger, "the ledger file")->capture_default_str();
   add_format(show, ledger_show_.format);
   show.footer(
       "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --format json");
-  CLI::App& verify = *ledger.add_subcommand("verify", "find any edit, cut or reordering (exit 6)");
+  CLI::App& verify = *ledger.add_subcommand("verify", "find any edit, of the last line too (exit 6)");
   verify.add_option("--ledger,ledger", ledger_verify_.ledger, "the ledger file")->capture_default_str();
-  verify.footer("Examples:\n  dpreduce ledger verify ledger.jsonl");
+  verify.add_option("--report", ledger_verify_.report,
+                    "of a run on this ledger: find also lines that were cut off at the end, or another ledger");
+  verify.footer(
+      "Examples:\n  dpreduce ledger verify ledger.jsonl\n  dpreduce ledger verify ledger.jsonl --report r.json");
+  CLI::App& release = *ledger.add_subcommand("release", "give up a run that ended early, and what it had reserved");
+  release.add_option("run", ledger_release_.run, "the run, as ledger show names it")->required();
+  release.add_option("--ledger,ledger", ledger_release_.ledger, "the ledger file")->capture_default_str();
+  release.footer(
+      "The run can then be resumed no more: what it needs to repeat its noise is destroyed. A run that is alive is\n"
+      "refused.\n\nExamples:\n  dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl");
 }
 
 void CommandOptions::declare_audit(CLI::App& app) {
@@ -104,13 +114,15 @@ void CommandOptions::declare_audit(CLI::App& app) {
 
   audit.add_option("--confidence", audit_.confidence, "a true claim is refuted with probability at most 1 minus this")
       ->capture_default_str();
-  add_count(audit, "--trials", audit_.trials, "runs of the method, on small data sets; default: some seconds' worth");
+  add_count(audit, "--trials", audit_.trials,
+            "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (fc: some minutes)");
   add_count(audit, "--threads", audit_.fit.threads, "default: all cores");
   audit
       .add_flag_callback(
           "--one-run", [this] { audit_.kind = AuditKind::kOneRun; }, "one run, with many canaries in one training set")
       ->group("One run");
-  add_count(audit, "--canaries", audit_.canaries, "each in or out by a fair coin")
+  add_count(audit, "--canaries", audit_.canaries,
+            "each in or out by a fair coin; they hide each other beyond K times d")
       ->capture_default_str()
       ->group("One run");
   add_files(audit, "--train-x", audit_.fit.train.x, "rows that the canaries go among; default: synthetic ones")
@@ -209,6 +221,7 @@ Command CommandOptions::chosen(const CLI::App& app) const {
   if (got(app, "ledger")) {
     const CLI::App& ledger = *app.get_subcommand("ledger");
     if (got(ledger, "verify")) return ledger_verify_;
+    if (got(ledger, "release")) return ledger_release_;
     return ledger_show_;
   }
   if (got(app, "keygen")) return keygen_;

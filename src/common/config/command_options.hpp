@@ -14,6 +14,8 @@ class CommandOptions {
 
   /// The options of `fit` are those of one party of a run among silos, whose training rows are its own or none.
   void let_rows_be_own();
+  /// The ledger is the one that the party's own file names.
+  void let_ledger_be_own() { fit_.silos.ledger_is_own = true; }
 
   /// The chosen command's options, validated. Throws UsageError.
   Command chosen(const CLI::App& app) const;
@@ -53,6 +55,7 @@ class CommandOptions {
   ExplainOptions explain_;
   LedgerShowOptions ledger_show_;
   LedgerVerifyOptions ledger_verify_;
+  LedgerReleaseOptions ledger_release_;
   SynthOptions synth_;
   SanitizeOptions sanitize_;
   PartitionOptions partition_;

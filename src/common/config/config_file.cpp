@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
 constexpr const char* kCommon = "--config";
 constexpr const char* kOwn = "--silo-config";
+constexpr const char* kLedger = "--ledger";
 constexpr std::array<const char*, 2> kRows{"--train-x", "--train-y"};
 
 using Words = std::vector<std::string>;
@@ -120,9 +121,10 @@ Words with_items(const CLI::App& app, Words arguments, const std::vector<CLI::Co
 
 // What a party may say for itself alone. All else must be the same for all, and so stands in the common options.
 void check_own_item(const CLI::ConfigItem& item, const std::string& file, std::size_t rank) {
-  constexpr std::array<std::string_view, 10> kOfAll{"train-x", "train-y", "identity",   "roster",    "log",
-                                                    "threads", "memory",  "round-trip", "bandwidth", "packet-loss"};
-  constexpr std::array<std::string_view, 6> kOfCoordinator{"test-x", "test-y", "out", "report", "ledger", "key"};
+  constexpr std::array<std::string_view, 13> kOfAll{"train-x",    "train-y",        "identity",     "roster",  "log",
+                                                    "ledger",     "budget-epsilon", "budget-delta", "threads", "memory",
+                                                    "round-trip", "bandwidth",      "packet-loss"};
+  constexpr std::array<std::string_view, 4> kOfCoordinator{"test-x", "test-y", "out", "report"};
   if (item.name == "++" || item.name == "--") return;
   std::string key = item.name;
   std::replace(key.begin(), key.end(), '_', '-');
@@ -174,11 +176,13 @@ std::vector<CLI::ConfigItem> read_own_items(const CLI::App& app, const std::stri
   return items;
 }
 
+bool is_given(const CLI::App& app, const Words& arguments, const char* option) {
+  return is_given(arguments, *app.get_subcommand("fit")->get_option(option));
+}
+
 // How many of the options that name training rows are given.
 std::ptrdiff_t rows_given(const CLI::App& app, const Words& arguments) {
-  const CLI::App& fit = *app.get_subcommand("fit");
-  return std::count_if(kRows.begin(), kRows.end(),
-                       [&](const char* name) { return is_given(arguments, *fit.get_option(name)); });
+  return std::count_if(kRows.begin(), kRows.end(), [&](const char* name) { return is_given(app, arguments, name); });
 }
 
 }  // namespace
@@ -202,23 +206,26 @@ ConfiguredWords with_config_files(const CLI::App& app, std::vector<std::string> 
   std::vector<CLI::ConfigItem> common;
   if (!path.empty()) common = read_items(path, kCommon);
   const std::string file = fmt::format("{} {}", kCommon, path);
-  if (!party) return {with_items(app, std::move(arguments), common, file), false, {}};
+  if (!party) return {.words = with_items(app, std::move(arguments), common, file), .own_file = {}};
 
   Words all = with_items(app, arguments, common, file);
   const std::string own_path = take_path(all, kOwn);
   const bool are_given_to_all = rows_given(app, arguments) > 0;
   const std::string own = with_rank(own_path, *party);
   bool rows_are_own = false;
+  bool ledger_is_own = false;
   if (!own.empty()) {
+    const bool is_ledger_given_to_all = is_given(app, arguments, kLedger);
     // The party's own options stand between the command line and the common ones.
     arguments =
         with_items(app, std::move(arguments), read_own_items(app, own_path, *party), fmt::format("{} {}", kOwn, own));
     rows_are_own = !are_given_to_all && rows_given(app, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
+    ledger_is_own = !is_ledger_given_to_all && is_given(app, arguments, kLedger);
     all = with_items(app, std::move(arguments), common, file);
   }
   // A coordinator has no rows.
   rows_are_own |= *party == 0 && rows_given(app, all) == 0;
-  return {std::move(all), rows_are_own, own};
+  return {std::move(all), rows_are_own, ledger_is_own, own};
 }
 
 }  // namespace dpreduce

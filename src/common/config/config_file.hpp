@@ -12,8 +12,9 @@ namespace dpreduce {
 
 struct ConfiguredWords {
   std::vector<std::string> words;
-  bool rows_are_own = false;  ///< training rows are those that the party's own file names, or none at the coordinator
-  std::string own_file;       ///< of the party; empty: none
+  bool rows_are_own = false;   ///< training rows are those that the party's own file names, or none at the coordinator
+  bool ledger_is_own = false;  ///< its ledger is the one that the party's own file names
+  std::string own_file;        ///< of the party; empty: none
 };
 
 /// `arguments` with `--config FILE` replaced by what FILE says: `key = value` becomes `--key value`, unless `--key` is
@@ -23,9 +24,10 @@ struct ConfiguredWords {
 ///
 /// For a party of a run among silos, of that rank, what `--silo-config OWN` says is added; it wins over FILE, not over
 /// the command line. {rank} in OWN is replaced; `--silo-config` stays among the words. OWN holds what stays with a
-/// party: paths of its rows, identity, log, its machine; at the coordinator also test rows and outputs; and `silo = 3`,
-/// whose it is, which it must where its name has no {rank}. Throws BadInput naming OWN and the key where it holds
-/// anything else, is another party's, or cannot be read or parsed: every party tells that of its own.
+/// party: paths of its rows, identity, log, its ledger and what may be spent on it, its machine; at the coordinator
+/// also test rows and outputs; and `silo = 3`, whose it is, which it must where its name has no {rank}. Throws BadInput
+/// naming OWN and the key where it holds anything else, is another party's, or cannot be read or parsed: every party
+/// tells that of its own.
 ConfiguredWords with_config_files(const CLI::App& app, std::vector<std::string> arguments,
                                   std::optional<std::size_t> party = std::nullopt);
 

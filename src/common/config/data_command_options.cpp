@@ -64,11 +64,12 @@ void CommandOptions::declare_partition(CLI::App& synth) {
       *synth.add_subcommand("partition", "one data set as the files of simulated silos: a tool for public data");
   add_files(partition, "--x", partition_.x, "features")->required();
   add_files(partition, "--y", partition_.y, "labels")->required();
-  partition.add_option("--out", partition_.out_dir, "folder for silo0/x.npy, silo0/y.npy, silo1/x.npy, ...")
+  partition.add_option("--out", partition_.out_dir, "folder for silo1/x.npy, silo1/y.npy, silo2/x.npy, ...")
       ->required();
   add_count(partition, "--classes", partition_.classes, "K")->required();
   add_count(partition, "--silos", partition_.silos, "how many")->required();
-  add_count(partition, "--first-silo", partition_.first_silo, "number of the first: that of the rank it is for")
+  add_count(partition, "--first-silo", partition_.first_silo,
+            "number of the first: 1 as --secure-aggregation counts, 0 for plain ranks")
       ->capture_default_str();
   add_choice(partition, "--scheme", partition_.scheme, "which rows are whose");
   partition.add_option("--alpha", partition_.alpha,
@@ -88,7 +89,11 @@ void CommandOptions::declare_partition(CLI::App& synth) {
       "silos\n"
       "  dpreduce synth partition --x 'x_*.npy' --y 'y_*.npy' --classes 10 --silos 5 --scheme classes "
       "--classes-per-silo 2 --out silos --format json\n"
-      "  mpirun -n 8 dpreduce fit --train-x 'silos/silo{rank}/x.npy' --train-y 'silos/silo{rank}/y.npy' --classes 10 "
+      "  mpirun -n 9 dpreduce fit --secure-aggregation --train-x 'silos/silo{rank}/x.npy' --train-y "
+      "'silos/silo{rank}/y.npy' --classes 10 --mu 1\n"
+      "Ranks without --secure-aggregation count from 0, and so must their silos:\n"
+      "  dpreduce synth partition --x x.npy --y y.npy --classes 10 --silos 8 --first-silo 0 --out plain\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'plain/silo{rank}/x.npy' --train-y 'plain/silo{rank}/y.npy' --classes 10 "
       "--mu 1");
 }
 

@@ -52,17 +52,17 @@ void CommandOptions::declare_fit(CLI::App& app) {
       ->group("Privacy");
   add_choice(fit, "--adjacency", fit_.adjacency, "which data sets are neighbours")->group("Privacy");
   add_count(fit, "--seed", fit_.seed, "repeatable noise; the run is then NOT private")->group("Privacy");
-  fit.add_option("--ledger", fit_.ledger, "where each release is recorded before it is made")
+  fit.add_option("--ledger", fit_.ledger,
+                 "where each release is recorded before it is made; each silo's own: {rank} is replaced, or silo 3 has "
+                 "ledger-silo3.jsonl")
       ->capture_default_str()
       ->group("Privacy");
-  fit.add_option("--key", fit_.key, "secret noise key, made if absent (0600); default: the ledger's name and .key")
-      ->group("Privacy");
   fit.add_option("--budget-epsilon", fit_.limit_epsilon,
-                 "of the data set: refuse (exit 4) what all runs on this ledger would pass")
+                 "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
       ->group("Privacy");
   fit.add_option("--budget-delta", fit_.limit_delta, "goes with --budget-epsilon")->group("Privacy");
   fit.add_flag("--resume", fit_.resume,
-               "after a crash: repeat what is charged, at no further charge; with --checkpoint go on from there")
+               "go on with a killed run: repeat what is charged at no charge; where there is none, begin")
       ->group("Privacy");
   fit.add_option("--checkpoint", fit_.checkpoint,
                  "folder that keeps each release as it becomes public, so that --resume need not make it again")

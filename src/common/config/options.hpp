@@ -43,6 +43,7 @@ struct SiloOptions {
   std::string identity;          ///< this party's; {rank} is replaced
   std::string own_options;       ///< file of what this party says for itself; {rank} is replaced; empty: none
   bool rows_are_own = false;     ///< that file names its rows, or it is the coordinator and needs none
+  bool ledger_is_own = false;    ///< that file names its ledger
   std::string log;               ///< this party's; {rank} is replaced; empty: none
   std::string agreed;            ///< the options that all parties must have been told alike, one a line
   double timeout_seconds = 300;  ///< then a silent silo is lost
@@ -105,10 +106,9 @@ struct FitOptions {
   std::string out = "model.safetensors";
   std::string report;  ///< empty: none
   std::string ledger = "ledger.jsonl";
-  std::string key;                      ///< empty: the ledger's name and ".key"
   std::optional<double> limit_epsilon;  ///< of the data set, over all runs on the ledger; with limit_delta
   std::optional<double> limit_delta;
-  bool resume = false;            ///< repeat a release that is charged already, or go on from a checkpoint
+  bool resume = false;            ///< go on with a killed run, where there is one
   std::string checkpoint;         ///< folder for what was released so far; empty: none
   double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
   unsigned threads = 0;           ///< 0: every core alone, one under a launcher
@@ -222,6 +222,12 @@ struct LedgerShowOptions {
 
 struct LedgerVerifyOptions {
   std::string ledger = "ledger.jsonl";
+  std::string report;  ///< of a run on this ledger; empty: none
+};
+
+struct LedgerReleaseOptions {
+  std::string run;
+  std::string ledger = "ledger.jsonl";
 };
 
 struct SynthOptions {
@@ -264,7 +270,7 @@ struct PartitionOptions {
   std::string out_dir;
   std::size_t classes = 0;
   std::size_t silos = 0;
-  std::size_t first_silo = 0;  ///< number of the first
+  std::size_t first_silo = 1;  ///< number of the first
   Partition scheme = Partition::kIid;
   std::optional<double> alpha;                  ///< of the Dirichlet distribution; kDirichlet, kQuantity
   std::optional<std::size_t> classes_per_silo;  ///< kClasses
@@ -290,14 +296,14 @@ enum class AuditKind {
 
 struct AuditOptions {
   AuditOptions() {
-    fit.classes = 10;
+    fit.classes = 200;
     fit.normalize = Normalize::kNone;  // so that the clip is tested
   }
   AuditKind kind = AuditKind::kManyRuns;
   FitOptions fit;  ///< whose claim; for kOneRun also rows (none: synthetic ones) and classes
   double confidence = 0.999;
   std::optional<std::size_t> trials;  ///< runs in all, kManyRuns; empty: as many as take some seconds
-  std::size_t canaries = 1000;        ///< kOneRun
+  std::size_t canaries = 50000;       ///< kOneRun
 };
 
 struct BenchOptions {
@@ -325,9 +331,9 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
-                 ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions, SynthOptions,
-                 SanitizeOptions, PartitionOptions, InspectOptions, AuditOptions, BenchOptions, KeygenOptions>;
+using Command = std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions,
+                             ConvertOptions, ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions,
+                             LedgerVerifyOptions, LedgerReleaseOptions, SynthOptions, SanitizeOptions, PartitionOptions,
+                             InspectOptions, AuditOptions, BenchOptions, KeygenOptions>;
 
 }  // namespace dpreduce

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -60,8 +61,9 @@ void add_silos(CLI::App& app, SiloOptions& silos) {
   app.add_option("--identity", silos.identity, "this party's, from dpreduce keygen; {rank} is replaced")
       ->type_name("FILE")
       ->group("Silos");
-  app.add_option("--silo-config", silos.own_options,
-                 "TOML file of this party alone: paths of its rows, identity, log; {rank} is replaced")
+  app.add_option(
+         "--silo-config", silos.own_options,
+         "TOML file of this party alone: paths of its rows, identity, log, ledger and budget; {rank} is replaced")
       ->type_name("FILE")
       ->group("Silos");
   app.add_option("--log", silos.log, "what this party did and saw, line by line, for its owner; {rank} is replaced")
@@ -85,10 +87,10 @@ void add_silos(CLI::App& app, SiloOptions& silos) {
 }
 
 std::string agreed_options(const CLI::App& fit) {
-  constexpr std::array<std::string_view, 20> kOwn{"train-x", "train-y",     "identity",   "roster",    "log",
-                                                  "threads", "memory",      "test-x",     "test-y",    "out",
-                                                  "report",  "ledger",      "key",        "format",    "config",
-                                                  "fault",   "silo-config", "round-trip", "bandwidth", "packet-loss"};
+  constexpr std::array<std::string_view, 21> kOwn{
+      "train-x", "train-y",     "identity",   "roster",    "log",         "threads",        "memory",
+      "test-x",  "test-y",      "out",        "report",    "ledger",      "format",         "config",
+      "fault",   "silo-config", "round-trip", "bandwidth", "packet-loss", "budget-epsilon", "budget-delta"};
   constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
   const auto is_in = [](const auto& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -109,6 +111,14 @@ std::string agreed_options(const CLI::App& fit) {
     agreed += '\n';
   }
   return agreed;
+}
+
+std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
+  const std::string named = with_rank(options.ledger, rank);
+  if (rank == 0 || options.silos.ledger_is_own || has_rank(options.ledger)) return named;
+  const std::filesystem::path path(named);
+  const std::string own = fmt::format("{}-silo{}{}", path.stem().string(), rank, path.extension().string());
+  return (path.parent_path() / own).string();
 }
 
 void check_silos(const FitOptions& options) {
@@ -150,6 +160,10 @@ void check_silos(const FitOptions& options) {
   const auto refuse = [](bool is_given, const char* option, const char* reason) {
     if (is_given) throw UsageError(fmt::format("{} with --secure-aggregation: {}", option, reason));
   };
+  check_both_or_none("--budget-epsilon", options.limit_epsilon.has_value(), "--budget-delta",
+                     options.limit_delta.has_value());
+  refuse(options.budget.non_private && options.limit_epsilon, "--non-private and --budget-epsilon",
+         "sums without noise are within no budget");
   refuse(options.method == Method::kFedavg, "--method fedavg",
          "its silos noise gradients of their own, which nobody adds up; leave the option out");
   refuse(silos.is_distributed() && options.may_choose_prototypes(), "choosing public rows by --noise distributed",

@@ -282,11 +282,6 @@ void check_checkpoint(const FitOptions& options) {
   check_range("--checkpoint-every", options.checkpoint_every, 0, kMostSeconds);
   if (options.checkpoint.empty()) {
     if (options.checkpoint_every > 0.0) throw UsageError("--checkpoint-every goes with --checkpoint");
-    if (options.resume && options.seed) {
-      throw UsageError(
-          "--resume and --seed: a seeded run repeats itself without --resume; to go on with a part of "
-          "one, it needs --checkpoint");
-    }
     return;
   }
   if (options.budget.non_private) {
@@ -354,11 +349,9 @@ FitOptions validated(FitOptions options) {
   }
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
   if (options.ledger.empty()) throw UsageError("--ledger: a file name is needed");
-  const std::string key = options.key.empty() ? options.ledger + ".key" : options.key;
   const std::vector<std::pair<const char*, std::string>> outputs{{"--out", options.out},
                                                                  {"--report", options.report},
                                                                  {"--ledger", options.ledger},
-                                                                 {"--key", key},
                                                                  {"--checkpoint", options.checkpoint}};
   for (std::size_t first = 0; first < outputs.size(); ++first) {
     for (std::size_t second = first + 1; second < outputs.size(); ++second) {

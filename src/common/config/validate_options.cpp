@@ -195,6 +195,9 @@ AuditOptions validated(AuditOptions options) {
     options.fit.public_x = {"public rows of the audit"};
     options.fit.normalize = Normalize::kL2;  // what rows are compared by
   }
+  if (options.fit.method == Method::kAuto || options.fit.method == Method::kFc) {
+    options.fit.normalize = Normalize::kL2;  // whitened rows are short where they are only clipped, and hide a canary
+  }
   check_both_or_none("--train-x", !options.fit.train.x.empty(), "--train-y", !options.fit.train.y.empty());
   if (!options.fit.train.x.empty() && options.kind != AuditKind::kOneRun) {
     throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");

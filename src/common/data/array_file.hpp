@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dpreduce/data/dtype.hpp"
+#include "dpreduce/data/file_identity.hpp"
 #include "dpreduce/data/stored_floats.hpp"
 
 namespace dpreduce {
@@ -65,6 +66,9 @@ class ArrayFile {
   /// Advice: these rows come next; these rows are done with.
   virtual void expect_rows(std::uint64_t first_row, std::uint64_t count) const;
   virtual void release_rows(std::uint64_t first_row, std::uint64_t count) const;
+
+  /// Which array of which file this is, whatever it was named. BadInput where the file has gone.
+  virtual FileIdentity identity() const = 0;
 
   /// True where keeping the file open costs neither a descriptor nor a cache.
   virtual bool is_cheap_to_keep_open() const = 0;

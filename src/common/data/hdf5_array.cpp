@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -101,6 +102,28 @@ std::pair<Handle, DType> memory_type(hid_t stored, const std::string& name) {
                   name));
 }
 
+// Where the object lies in its file.
+std::optional<std::uint64_t> address_of(hid_t object) {
+#if H5_VERSION_GE(1, 12, 0)
+  H5O_info1_t info;
+  const herr_t status = H5Oget_info1(object, &info);
+#else
+  H5O_info_t info;
+  const herr_t status = H5Oget_info2(object, &info, H5O_INFO_BASIC);
+#endif
+  if (status < 0) return std::nullopt;
+  return info.addr;
+}
+
+// The file that holds the object: an external link may have led to another than was opened.
+std::optional<std::string> file_of(hid_t object) {
+  const ssize_t length = H5Fget_name(object, nullptr, 0);
+  if (length < 0) return std::nullopt;
+  std::string file(static_cast<std::size_t>(length), '\0');
+  if (H5Fget_name(object, file.data(), file.size() + 1) < 0) return std::nullopt;
+  return file;
+}
+
 // A cache that holds one row of chunks, so that a chunk is unpacked once while rows pass; the default otherwise.
 Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
   Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
@@ -180,6 +203,19 @@ Hdf5Array::Hdf5Array(std::unique_ptr<Dataset> dataset, const std::string& name)
 Hdf5Array::~Hdf5Array() {
   const Hdf5Call call;
   dataset_.reset();
+}
+
+FileIdentity Hdf5Array::identity() const {
+  std::optional<std::string> file;
+  std::optional<std::uint64_t> address;
+  {
+    const Hdf5Call call;
+    file = file_of(dataset_->dataset.get());
+    address = address_of(dataset_->dataset.get());
+  }
+  if (!file || !address)
+    throw BadInput(fmt::format("{}: cannot be found in its file; check or write it again", name()));
+  return file_identity(*file, *address);
 }
 
 std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::uint64_t count,

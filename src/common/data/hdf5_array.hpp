@@ -22,6 +22,7 @@ class Hdf5Array final : public ArrayFile {
   Hdf5Array(const std::string& file, const std::string& dataset);
   ~Hdf5Array() override;
 
+  FileIdentity identity() const override;
   bool is_cheap_to_keep_open() const override { return false; }
 
  private:

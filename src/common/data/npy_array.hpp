@@ -27,6 +27,7 @@ class NpyArray final : public ArrayFile {
   StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
   void expect_rows(std::uint64_t first_row, std::uint64_t count) const override;
   void release_rows(std::uint64_t first_row, std::uint64_t count) const override;
+  FileIdentity identity() const override { return file_identity(name(), 0); }
   bool is_cheap_to_keep_open() const override { return true; }
 
  private:

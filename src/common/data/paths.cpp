@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <tuple>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,20 +20,55 @@
 namespace dpreduce {
 namespace {
 
+// In no order.
+std::vector<std::string> glob_matches(const std::string& pattern) {
+  glob_t found{};
+  const int failure = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+  std::vector<std::string> files;
+  if (failure == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return files;
+}
+
 std::vector<std::string> matches(const std::string& pattern) {
   struct stat status {};
   if (::stat(pattern.c_str(), &status) == 0) return {pattern};
   if (pattern.find_first_of("*?[") == std::string::npos) {
     throw BadInput(fmt::format("{}: {}; check the path", pattern, std::strerror(errno)));
   }
-  glob_t found{};
-  const int failure = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
-  std::vector<std::string> files;
-  if (failure == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
+  std::vector<std::string> files = glob_matches(pattern);
   if (files.empty()) throw BadInput(fmt::format("{}: no file matches; check the pattern", pattern));
   std::sort(files.begin(), files.end());  // by bytes: the same order on every rank, whatever its locale
   return files;
+}
+
+// What stands in the folder, which may be a glob itself; names without it.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder.empty() ? "." : folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    names.push_back(entries->path().filename().string());
+  }
+  if (!names.empty()) return names;
+  for (const std::string& path : glob_matches(folder + "*")) names.push_back(std::filesystem::path(path).filename());
+  return names;
+}
+
+// The numbers n for which `name` is what `pattern`, part of a path, names for n.
+std::set<std::size_t> numbers_of(const std::string& name, const std::string& pattern) {
+  constexpr std::size_t kMostDigits = 9;
+  constexpr const char* kDigits = "0123456789";
+  std::set<std::size_t> numbers;
+  for (std::size_t at = name.find_first_of(kDigits); at != std::string::npos;) {
+    const std::size_t end = std::min(name.find_first_not_of(kDigits, at), name.size());
+    if (end - at <= kMostDigits) {
+      const std::size_t number = std::stoul(name.substr(at, end - at));
+      if (::fnmatch(with_rank(pattern, number).c_str(), name.c_str(), 0) == 0) numbers.insert(number);
+    }
+    at = name.find_first_of(kDigits, end);
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -79,6 +116,29 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, 
     }
   }
   return paths;
+}
+
+std::optional<std::string> file_of_no_worker(const std::string& pattern, const WorkerNumbers& workers) {
+  const std::string file = split_array_path(pattern).file;
+  const std::size_t rank = file.find("{rank}");
+  if (rank == std::string::npos) return std::nullopt;
+  const std::size_t begin = file.rfind('/', rank) + 1;  // 0 where there is none
+  const std::size_t end = file.find('/', rank);
+  const bool is_folder = end != std::string::npos;
+  std::set<std::size_t> unread;
+  for (const std::string& name : names_in(file.substr(0, begin))) {
+    for (const std::size_t number : numbers_of(name, file.substr(begin, end - begin))) {
+      if (number >= workers.first && number <= workers.last) continue;
+      if (is_folder || (number == 0 && workers.first == 1)) unread.insert(number);
+    }
+  }
+  for (const std::size_t number : unread) {
+    const std::string path = with_rank(file, number);
+    if (std::filesystem::exists(path)) return path;
+    const std::vector<std::string> found = glob_matches(path);
+    if (!found.empty()) return *std::min_element(found.begin(), found.end());
+  }
+  return std::nullopt;
 }
 
 }  // namespace dpreduce

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,17 @@ bool paths_are_per_worker(const std::vector<std::string>& patterns);
 /// Throws BadInput naming the pattern where it matches nothing, or names something that is missing, a directory or
 /// empty, or a file (or dataset) that was named before: a record may count only once.
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, std::size_t worker);
+
+/// The numbers that "{rank}" stands for in a job: first .. last.
+struct WorkerNumbers {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+/// A file that `pattern` names for a number which no worker of the job has, so that nobody would read it: where
+/// "{rank}" is in the name of a folder, as in silo{rank}/x.npy. Of plain files (x{rank}.npy), which may stand beside
+/// others of such names, only that numbered 0 in a job that counts from 1. Nothing where all are read, or the pattern
+/// has no "{rank}". Where there are several, that of the smallest number.
+std::optional<std::string> file_of_no_worker(const std::string& pattern, const WorkerNumbers& workers);
 
 }  // namespace dpreduce

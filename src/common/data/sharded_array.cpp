@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,8 +26,23 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                  file->columns(), is_features ? "encoder" : "form"));
     }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
-    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), nullptr});
+    shards_.push_back({path, rows, rows + file->rows(), file->dtype(), file->identity(), nullptr});
     rows += file->rows();
+  }
+  refuse_doubles();
+}
+
+// Names that differ may lead to one array: links in an HDF5 file, or two mounts.
+void ShardedArray::refuse_doubles() const {
+  std::multimap<std::uint64_t, const Shard*> by_inode;
+  for (const Shard& shard : shards_) {
+    const auto [first, last] = by_inode.equal_range(shard.identity.inode);
+    for (auto other = first; other != last; ++other) {
+      if (!is_same_array(other->second->identity, shard.identity)) continue;
+      throw BadInput(fmt::format("{} and {} are one file, and would count its records twice; name each file once",
+                                 other->second->path, shard.path));
+    }
+    by_inode.emplace(shard.identity.inode, &shard);
   }
 }
 

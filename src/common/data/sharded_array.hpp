@@ -25,7 +25,8 @@ struct RowLocation {
 class ShardedArray {
  public:
   /// Opens each file once to check it, in the order given. Throws BadInput where one cannot be read, does not fit the
-  /// role (see ArrayFile), or has another number of columns than the first (both are named).
+  /// role (see ArrayFile), has another number of columns than the first (both are named), or is one that
+  /// stands in the list already under another name.
   /// `paths` must not be empty (asserted).
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
 
@@ -38,6 +39,10 @@ class ShardedArray {
   std::size_t columns() const { return columns_; }
   /// Number of rows in each file, for messages and plans.
   std::uint64_t rows_in_file(std::size_t shard) const;
+
+  /// The name under which a file was given, and which file it is.
+  const std::string& path_of(std::size_t shard) const { return shards_[shard].path; }
+  const FileIdentity& identity_of(std::size_t shard) const { return shards_[shard].identity; }
 
   /// The element type of all files. Throws BadInput naming two files where they differ.
   DType dtype() const;
@@ -73,6 +78,7 @@ class ShardedArray {
     std::uint64_t first = 0;  ///< rows first .. end - 1 of the whole
     std::uint64_t end = 0;
     DType dtype = DType::kFloat32;
+    FileIdentity identity;
     std::unique_ptr<ArrayFile> file;  ///< null while closed
   };
 
@@ -84,6 +90,7 @@ class ShardedArray {
     std::uint64_t count;
   };
 
+  void refuse_doubles() const;
   std::size_t shard_of(std::uint64_t place) const;
   Run run_from(std::uint64_t row, std::uint64_t most) const;
   Run hull_of(std::uint64_t first_row, std::uint64_t count) const;

@@ -157,9 +157,9 @@ SiloAssignment::SiloAssignment(const SiloSpec& spec, const std::vector<std::uint
     const auto empty = std::find(rows_.begin(), rows_.end(), 0u);
     if (empty != rows_.end()) {
       throw UsageError(
-          fmt::format("--silos {}: the classes of silo {} have too few rows for all silos that hold them; "
+          fmt::format("--silos {0}: the classes of silo {1} of {0} have too few rows for all silos that hold them; "
                       "give fewer silos or more --classes-per-silo",
-                      spec.silos, empty - rows_.begin()));
+                      spec.silos, empty - rows_.begin() + 1));
     }
   }
   fill_empty_silos(counts, rows_);

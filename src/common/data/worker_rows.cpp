@@ -77,6 +77,11 @@ ShardedArray& WorkerRows::labels() {
   return *labels_;
 }
 
+const ShardedArray& WorkerRows::labels() const {
+  DPREDUCE_ASSERT(labels_.has_value());
+  return *labels_;
+}
+
 std::string WorkerRows::where(std::uint64_t row) const {
   const RowLocation location = features_.locate(row);
   return fmt::format("{}: row {}", location.file, location.row);

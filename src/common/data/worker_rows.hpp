@@ -57,8 +57,10 @@ class WorkerRows {
   void keep_all();
 
   ShardedArray& features() { return features_; }
+  const ShardedArray& features() const { return features_; }
   /// Precondition (asserted): has_labels().
   ShardedArray& labels();
+  const ShardedArray& labels() const;
 
   /// "x.npy: row 12": where row `row` of `features()` lies, for the owner's messages.
   std::string where(std::uint64_t row) const;

@@ -24,13 +24,6 @@ double pure_epsilon(const Mechanism& selection) {
   return std::get<PureMechanism>(selection).epsilon;
 }
 
-// Of a group of two.
-Mechanism doubled(const Mechanism& selection) {
-  const double epsilon = 2 * pure_epsilon(selection);
-  if (std::holds_alternative<ExponentialMechanism>(selection)) return ExponentialMechanism{epsilon};
-  return PureMechanism{epsilon};
-}
-
 const SubsampledGaussian& sampled(const RepeatedMechanism& rounds) {
   return std::get<SubsampledGaussian>(rounds.mechanism);
 }
@@ -63,26 +56,6 @@ double accounted_noise_multiplier(double mu) {
 
 RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds) {
   return {SubsampledGaussian{accounted_noise_multiplier(mu), sampling_rate}, rounds};
-}
-
-Spending spending_of(std::span<const LedgerRecord> records, Adjacency adjacency) {
-  Spending spent;
-  std::vector<double> mus;
-  for (const LedgerRecord& record : records) {
-    const LedgerEntry& entry = record.entry;
-    if (!entry.is_private) continue;
-    const bool as_two = adjacency == Adjacency::kReplaceOne && entry.adjacency == Adjacency::kAddRemove;
-    if (entry.selection) {
-      const Mechanism loss = loss_of(*entry.selection);
-      spent.selections.push_back({as_two ? doubled(loss) : loss, 1});
-    } else if (entry.sampling_rate < 1 && !as_two) {
-      spent.samples.push_back(sampled_rounds(entry.mu, entry.sampling_rate, entry.rounds));
-    } else {
-      mus.push_back(as_two ? 2 * entry.mu : entry.mu);
-    }
-  }
-  spent.mu = gdp_compose(mus);
-  return spent;
 }
 
 Spending spending_of(const NoisePlan& plan) {

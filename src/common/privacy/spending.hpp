@@ -5,11 +5,8 @@
 // chosen adaptively as long as their epsilons, mus and sampling rates are not.
 #pragma once
 
-#include <span>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
-#include "dpreduce/privacy/ledger_record.hpp"
 #include "dpreduce/privacy/mechanism.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 
@@ -22,12 +19,6 @@ struct Spending {
 
   bool is_gaussian() const { return selections.empty() && samples.empty(); }
 };
-
-/// Of the records of private runs, as if all were about the same data. `adjacency` is that of the question: a line
-/// under add-remove counts twice (a group of two) where the question is replace-one. The other way round it counts as
-/// it is: what protects an exchange here protects an addition as well (declared_releases.hpp, selection_terms.hpp).
-/// No gain from sampling is known for a group of two: such a line counts there as if all rows had been drawn.
-Spending spending_of(std::span<const LedgerRecord> records, Adjacency adjacency);
 
 /// Of a whole plan, under its adjacency.
 Spending spending_of(const NoisePlan& plan);

@@ -64,8 +64,8 @@ NoiseKey NoiseKey::from_seed(std::uint64_t seed) {
   return NoiseKey(std::move(bytes), false);
 }
 
-NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
-  return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()), true);
+NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes, bool is_private) {
+  return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()), is_private);
 }
 
 RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
@@ -76,18 +76,6 @@ RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byt
   append(message, context);
   const SecretVector<std::byte> stream_key = authenticate(message);
   return RandomStream(std::make_unique<AesBlockSource>(std::span<const std::byte, kKeyBytes>(stream_key)));
-}
-
-std::string NoiseKey::id() const {
-  constexpr std::size_t kIdBytes = 16;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const SecretVector<std::byte> code = authenticate(domain("dpreduce key id v1"));
-  std::string text;
-  for (const std::byte byte : std::span(code).first(kIdBytes)) {
-    text += kDigits[std::to_integer<std::size_t>(byte >> 4)];
-    text += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
-  }
-  return text;
 }
 
 // HMAC-SHA256(key, message)

@@ -1,9 +1,9 @@
 // One secret from which all noise of a run follows.
 //
-//     noise = PRF(secret key, purpose || context),   context = release id || digest || block name || block index
+//     noise = PRF(secret key, purpose || context),   context = release id || fingerprint || block name || block index
 //
-// A restart with the same key, id and digest replays the same noise; different data has a different digest, and so
-// unrelated noise. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
+// A restart with the same key, id and fingerprint replays the same noise; different data has a different fingerprint,
+// and so unrelated noise. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class NoiseKey {
   /// SHA-256("dpreduce noise key from seed v1" || 0 || seed, 8 bytes little-endian): repeatable, hence not private.
   static NoiseKey from_seed(std::uint64_t seed);
 
-  /// The key that a key file holds (key_file.hpp).
-  static NoiseKey from_bytes(std::span<const std::byte, 32> bytes);
+  /// Of these bytes, which somebody can compute if it is not private.
+  static NoiseKey from_bytes(std::span<const std::byte, 32> bytes, bool is_private = true);
 
   NoiseKey(NoiseKey&&) noexcept = default;
   NoiseKey& operator=(NoiseKey&&) noexcept = default;
@@ -47,12 +47,8 @@ class NoiseKey {
   /// stream again, so a pair must never serve two different releases.
   RandomStream stream(std::string_view purpose, std::span<const std::byte> context) const;
 
-  /// A copy of the secret, for the key file alone.
+  /// A copy of the secret, for the run's journal alone.
   SecretVector<std::byte> bytes() const { return bytes_; }
-
-  /// The first 16 bytes of HMAC-SHA256(key, "dpreduce key id v1" || 0), in hexadecimal: names the key in a ledger and
-  /// tells nothing about it.
-  std::string id() const;
 
  private:
   NoiseKey(SecretVector<std::byte> bytes, bool is_private);

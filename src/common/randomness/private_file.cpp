@@ -1,5 +1,7 @@
 #include "dpreduce/randomness/private_file.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -7,41 +9,160 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "dpreduce/config/error.hpp"
 #include "dpreduce/config/file_descriptor.hpp"
 
 namespace dpreduce {
+namespace {
 
-std::optional<SecretVector<std::byte>> read_private_file(const std::filesystem::path& path, std::string_view option,
+namespace fs = std::filesystem;
+
+constexpr mode_t kOwnerAlone = S_IRUSR | S_IWUSR;
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view what, const std::string& fault) {
+  throw BadInput(fmt::format("{} {}: {}", what, path.string(), fault));
+}
+
+[[noreturn]] void refuse_with_reason(const fs::path& path, std::string_view what, std::string_view fault) {
+  refuse(path, what, fmt::format("{}: {}", fault, std::generic_category().message(errno)));
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+void sync_folder_of(const fs::path& path, std::string_view what) {
+  const FileDescriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) refuse_with_reason(path, what, "its folder cannot be synced");
+}
+
+bool write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// A new file without a name in the folder of `path`; where the file system has none (no O_TMPFILE), one beside it.
+class NewFile {
+ public:
+  NewFile(const fs::path& path, std::string_view what) : path_(path), what_(what) {
+    number_ = ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kOwnerAlone);
+    if (number_ >= 0) {
+      name_ = fmt::format("/proc/self/fd/{}", number_);
+      if (::access(name_.c_str(), F_OK) == 0) return;
+      ::close(number_);
+    }
+    name_ = beside_ = path.string() + fmt::format(".{}.tmp", ::getpid());
+    ::unlink(beside_.c_str());  // of a killed process that had this number
+    number_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerAlone);
+    if (number_ < 0) refuse_with_reason(path_, what_, "cannot be made");
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  ~NewFile() {
+    ::close(number_);
+    if (!beside_.empty()) ::unlink(beside_.c_str());
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    // fchmod: an umask that takes from the owner would leave a file that is then refused.
+    if (::fchmod(number_, kOwnerAlone) != 0 || !write_all(number_, bytes) || ::fsync(number_) != 0) {
+      refuse_with_reason(path_, what_, "cannot be made");
+    }
+  }
+
+  // False where the name is there already.
+  bool link() {
+    if (::linkat(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+    if (errno != EEXIST) refuse_with_reason(path_, what_, "cannot be made");
+    return false;
+  }
+
+ private:
+  fs::path path_;
+  std::string what_;
+  std::string name_;
+  std::string beside_;  // to be removed; empty where the file had no name
+  int number_ = -1;
+};
+
+}  // namespace
+
+void require_private(int file, const fs::path& path, std::string_view what) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) refuse_with_reason(path, what, "cannot be examined");
+  if (!S_ISREG(status.st_mode)) refuse(path, what, "must be a regular file");
+  if (status.st_uid != ::geteuid()) {
+    refuse(path, what,
+           fmt::format("belongs to another user (number {}, this process runs as {}); use it as that user, or take a "
+                       "file of your own",
+                       status.st_uid, ::geteuid()));
+  }
+  const mode_t mode = status.st_mode & mode_t{07777};
+  if (mode == kOwnerAlone) return;
+  const bool others = (mode & (S_IRWXG | S_IRWXO)) != 0;
+  refuse(path, what,
+         fmt::format("has the permissions {:04o}, and must have 0600{}", mode,
+                     others ? ": others than its owner may use it; after making sure that nobody did: chmod 600"
+                            : "; chmod 600"));
+}
+
+std::optional<SecretVector<std::byte>> read_private_file(const fs::path& path, std::string_view what,
                                                          std::size_t most) {
-  const auto refuse = [&](const std::string& what) {
-    throw BadInput(fmt::format("{} {}: {}", option, path.string(), what));
-  };
-  const auto refuse_with_reason = [&](const char* what) {
-    refuse(fmt::format("{}: {}", what, std::generic_category().message(errno)));
-  };
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) {
     if (errno == ENOENT) return std::nullopt;
-    refuse_with_reason("cannot be opened");
+    refuse_with_reason(path, what, "cannot be opened");
   }
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) refuse_with_reason("cannot be examined");
-  if (!S_ISREG(status.st_mode)) refuse("must be a regular file");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    refuse("others than its owner may use it; after making sure that nobody did: chmod 600");
-  }
+  require_private(file.get(), path, what);
   SecretVector<std::byte> content(most + 1);
   std::size_t length = 0;
   while (length < content.size()) {
     const ssize_t got = ::read(file.get(), content.data() + length, content.size() - length);
-    if (got < 0) refuse_with_reason("cannot be read");
+    if (got < 0) refuse_with_reason(path, what, "cannot be read");
     if (got == 0) break;
     length += static_cast<std::size_t>(got);
   }
   content.resize(length);
   return content;
+}
+
+void make_private_file(const fs::path& path, std::string_view what, std::span<const std::byte> bytes,
+                       ExistingFile existing) {
+  NewFile file(path, what);
+  file.write(bytes);
+  if (!file.link() && existing == ExistingFile::kRefused) {
+    refuse(path, what, "is there already, and is never overwritten");
+  }
+  sync_folder_of(path, what);
+}
+
+bool destroy_private_file(const fs::path& path, std::string_view what) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) {
+    if (errno == ENOENT) return false;
+    refuse_with_reason(path, what, "cannot be opened, to be destroyed");
+  }
+  require_private(file.get(), path, what);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) refuse_with_reason(path, what, "cannot be examined");
+  constexpr std::array<std::byte, 4096> kZeros{};
+  bool done = true;
+  for (std::size_t left = static_cast<std::size_t>(status.st_size); done && left > 0;) {
+    const std::size_t count = std::min(left, kZeros.size());
+    done = write_all(file.get(), std::span(kZeros).first(count));
+    left -= count;
+  }
+  done = done && ::fsync(file.get()) == 0 && ::unlink(path.c_str()) == 0;
+  if (!done) refuse_with_reason(path, what, "cannot be destroyed");
+  sync_folder_of(path, what);
+  return true;
 }
 
 }  // namespace dpreduce

@@ -121,14 +121,13 @@ void CoordinatorSession::connect() {
   const AgreementKey key = AgreementKey::generate();
   Offer offer{{}, entry_.terms, digest_of(entry_.roster), entry_.identity.public_key(), key.public_key(), {}};
   secure_bytes(offer.run);
-  run_ = offer.run;
   roster_.members[0].key = offer.identity;
   for (const std::uint32_t silo : left_) wire_.send(silo, make_offer(offer, entry_.identity, silo));
 
   std::map<std::uint32_t, Hello> hellos;
   gather(FrameKind::kHello, left_, [&](std::uint32_t silo, PayloadReader& whole) {
     const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster);
-    channels_.emplace(silo, Channel(key.agree(hello.key), run_, 0, silo));
+    channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
     roster_.members[silo].key = hello.identity;
     hellos.emplace(silo, hello);
     return true;
@@ -141,6 +140,7 @@ void CoordinatorSession::connect() {
     members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
   }
   const std::vector<std::byte> payload = members.take();
+  run_ = run_of(offer, payload);
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kMembers, payload);
 }
 
@@ -175,7 +175,11 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
 }
 
 bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values) {
-  MaskingCoordinator masking(roster_, attempt);
+  const bool equivocates = is_due(entry_.fault, FaultKind::kEquivocate, sums_);
+  MaskingCoordinator masking(
+      roster_, attempt,
+      equivocates ? std::optional(entry_.fault->at == FrameKind::kDelivery ? ListStage::kSharing : ListStage::kSummed)
+                  : std::nullopt);
   const auto is_of_attempt = [&](PayloadReader& payload) { return payload.u32() == attempt.attempt; };
   const auto tell = [&](const std::vector<std::uint32_t>& silos, FrameKind kind, const auto& body_for) {
     for (const std::uint32_t silo : left_of(silos)) {
@@ -189,6 +193,20 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
       (masking.*take)(silo, payload);
       return true;
     });
+  };
+  // Of those that were told a list, those that have signed it and are left; they are shown that they are enough.
+  const auto agree_on_list = [&](ListStage stage, const std::vector<std::uint32_t>& told) {
+    gather(FrameKind::kConsent, told, [&](std::uint32_t silo, PayloadReader& payload) {
+      if (!is_of_attempt(payload)) throw AggregationAborted("it mixes up attempts at a sum");
+      masking.take_consent(silo, stage, payload);
+      return true;
+    });
+    const std::vector<std::uint32_t> consenting = masking.consenting(stage);
+    require_enough(consenting.size());
+    require_enough(left_.size());
+    const std::vector<std::byte> quorum = masking.quorum(stage);
+    tell(consenting, FrameKind::kQuorum, [&](std::uint32_t) -> const std::vector<std::byte>& { return quorum; });
+    return consenting;
   };
 
   tell(left_, FrameKind::kBegin, [&](std::uint32_t) { return PayloadWriter().u64(attempt.words).take(); });
@@ -204,7 +222,8 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
   require_enough(left_.size());
 
   tell(sharing, FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
-  gather(FrameKind::kMasked, sharing, [&](std::uint32_t silo, PayloadReader& payload) {
+  const std::vector<std::uint32_t> masking_silos = agree_on_list(ListStage::kSharing, sharing);
+  gather(FrameKind::kMasked, masking_silos, [&](std::uint32_t silo, PayloadReader& payload) {
     if (!is_of_attempt(payload)) return false;
     masking.add_piece(silo, payload);
     return masking.has_masked_all(silo);
@@ -216,8 +235,9 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
   const std::vector<std::uint32_t> summed = masking.close_masking();
   require_enough(summed.size());
 
-  tell(summed, FrameKind::kUnmask, [&](std::uint32_t) { return masking.unmask(); });
-  gather_all(FrameKind::kReveal, summed, &MaskingCoordinator::take_reveal);
+  tell(summed, FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
+  const std::vector<std::uint32_t> revealing = agree_on_list(ListStage::kSummed, summed);
+  gather_all(FrameKind::kReveal, revealing, &MaskingCoordinator::take_reveal);
   require_enough(left_.size());
   if (!masking.can_unmask()) {
     throw AggregationAborted("too few neighbours of a silo are left to take its mask off; start the run again");
@@ -231,7 +251,8 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
 void CoordinatorSession::sum(std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(!values.empty() && values.size() <= kMostWords);
   ++round_;
-  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding};
+  ++sums_;
+  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, told_.digest()};
   do {
     ++attempt.attempt;
   } while (!try_sum(attempt, values));
@@ -243,6 +264,7 @@ void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
     const auto piece = bytes.subspan(first, std::min(kBroadcastPiece, bytes.size() - first));
     for (const std::uint32_t silo : left_) send(silo, FrameKind::kBroadcast, piece);
   }
+  told_.add(FrameKind::kBroadcast, round_, bytes);
 }
 
 double CoordinatorSession::largest(double value) {
@@ -255,6 +277,7 @@ double CoordinatorSession::largest(double value) {
   require_enough(left_.size());
   const std::vector<std::byte> payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take();
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kNumber, payload);
+  told_.add(FrameKind::kNumber, round_, payload);
   return value;
 }
 

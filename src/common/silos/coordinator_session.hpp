@@ -16,6 +16,7 @@
 #include "dpreduce/silos/channel.hpp"
 #include "dpreduce/silos/masking_coordinator.hpp"
 #include "dpreduce/silos/silo_session.hpp"
+#include "dpreduce/silos/transcript.hpp"
 
 namespace dpreduce {
 
@@ -79,6 +80,8 @@ class CoordinatorSession {
   Roster roster_;  // of the run
   RunId run_{};
   std::uint64_t round_ = 0;
+  Transcript told_;
+  std::uint32_t sums_ = 0;
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::uint32_t> left_;
   std::vector<LostSilo> lost_;

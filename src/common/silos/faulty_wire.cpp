@@ -17,15 +17,16 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FaultKind>, 9> kKinds{{{"kill", FaultKind::kKill},
-                                                                        {"hang", FaultKind::kHang},
-                                                                        {"slow", FaultKind::kSlow},
-                                                                        {"corrupt", FaultKind::kCorrupt},
-                                                                        {"truncate", FaultKind::kTruncate},
-                                                                        {"replay", FaultKind::kReplay},
-                                                                        {"reflect", FaultKind::kReflect},
-                                                                        {"wrong-key", FaultKind::kWrongKey},
-                                                                        {"lie", FaultKind::kLie}}};
+constexpr std::array<std::pair<std::string_view, FaultKind>, 10> kKinds{{{"kill", FaultKind::kKill},
+                                                                         {"hang", FaultKind::kHang},
+                                                                         {"slow", FaultKind::kSlow},
+                                                                         {"corrupt", FaultKind::kCorrupt},
+                                                                         {"truncate", FaultKind::kTruncate},
+                                                                         {"replay", FaultKind::kReplay},
+                                                                         {"reflect", FaultKind::kReflect},
+                                                                         {"wrong-key", FaultKind::kWrongKey},
+                                                                         {"lie", FaultKind::kLie},
+                                                                         {"equivocate", FaultKind::kEquivocate}}};
 constexpr double kMostSeconds = 1e6;
 
 template <typename Number>
@@ -75,6 +76,12 @@ Fault parse_fault(const std::string& text) {
   if (fault.kind == FaultKind::kLie && (fault.at != FrameKind::kReveal || fault.party == 0)) {
     throw UsageError(fmt::format("--fault {}: a lie is told by a silo at reveal, e.g. 2:lie@reveal", text));
   }
+  if (fault.kind == FaultKind::kEquivocate &&
+      (fault.party != 0 || (fault.at != FrameKind::kDelivery && fault.at != FrameKind::kUnmask))) {
+    throw UsageError(fmt::format(
+        "--fault {}: the coordinator equivocates, at delivery or unmask: 0:equivocate@delivery, 0:equivocate@unmask",
+        text));
+  }
   return fault;
 }
 
@@ -112,6 +119,7 @@ void FaultyWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
         for (std::size_t place = kHeaderBytes; place < bytes.size(); ++place) bytes[place] ^= std::byte{0xa5};
         break;
       case FaultKind::kLie:
+      case FaultKind::kEquivocate:
         break;
     }
   }

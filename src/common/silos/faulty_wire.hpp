@@ -2,13 +2,15 @@
 //
 //     SILO:KIND@MESSAGE[#N]      e.g. 3:kill@masked, 2:slow=5@shares#2, 0:corrupt@keys#4
 //
-// SILO sends the message (0: the coordinator), MESSAGE is its kind (frame.hpp), N counts them from 1. A fault touches
+// SILO sends the message (0: the coordinator), MESSAGE is its kind (frame.hpp), N counts them from 1 (of equivocate:
+// the sums). A fault touches
 // nothing but this process and what it sends: it never helps to open anything.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dpreduce/silos/frame.hpp"
@@ -17,15 +19,16 @@
 namespace dpreduce {
 
 enum class FaultKind {
-  kKill,      ///< the process is killed, the message is not sent
-  kHang,      ///< it stops, until it is woken or killed
-  kSlow,      ///< it waits for some seconds first
-  kCorrupt,   ///< one bit of the payload is changed
-  kTruncate,  ///< the last byte is missing
-  kReplay,    ///< the message before is sent again instead
-  kReflect,   ///< the last message that came is sent back instead
-  kWrongKey,  ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
-  kLie        ///< a silo reveals another share than it was given (SiloEntry); the wire is as ever
+  kKill,       ///< the process is killed, the message is not sent
+  kHang,       ///< it stops, until it is woken or killed
+  kSlow,       ///< it waits for some seconds first
+  kCorrupt,    ///< one bit of the payload is changed
+  kTruncate,   ///< the last byte is missing
+  kReplay,     ///< the message before is sent again instead
+  kReflect,    ///< the last message that came is sent back instead
+  kWrongKey,   ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
+  kLie,        ///< a silo reveals another share than it was given (SiloEntry); the wire is as ever
+  kEquivocate  ///< the coordinator tells every silo another list (SiloEntry); the wire is as ever
 };
 
 struct Fault {
@@ -36,8 +39,14 @@ struct Fault {
   double seconds = 0.0;  ///< kSlow
 };
 
-/// @throws UsageError with the text and the form, and where a lie is told elsewhere than at "reveal".
+/// @throws UsageError with the text and the form, and where a lie is told elsewhere than at "reveal", or contradictory
+/// lists elsewhere than by the coordinator at "delivery" or "unmask".
 Fault parse_fault(const std::string& text);
+
+/// Whether it is that fault's turn, the number-th time from 1.
+inline bool is_due(const std::optional<Fault>& fault, FaultKind kind, std::uint32_t number) {
+  return fault && fault->kind == kind && fault->number == number;
+}
 
 /// How a process kills or stops itself; tests have other ways.
 struct SelfHarm {

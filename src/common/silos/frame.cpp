@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::byte, 4> kMagic{std::byte{'d'}, std::byte{'p'}, std::byte{'F'}, std::byte{'1'}};
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;
 
-constexpr std::array<std::pair<FrameKind, std::string_view>, 17> kNames{{{FrameKind::kOffer, "offer"},
+constexpr std::array<std::pair<FrameKind, std::string_view>, 19> kNames{{{FrameKind::kOffer, "offer"},
                                                                          {FrameKind::kHello, "hello"},
                                                                          {FrameKind::kMembers, "members"},
                                                                          {FrameKind::kStatus, "status"},
@@ -30,7 +30,9 @@ constexpr std::array<std::pair<FrameKind, std::string_view>, 17> kNames{{{FrameK
                                                                          {FrameKind::kUnmask, "unmask"},
                                                                          {FrameKind::kReveal, "reveal"},
                                                                          {FrameKind::kDone, "done"},
-                                                                         {FrameKind::kDropped, "dropped"}}};
+                                                                         {FrameKind::kDropped, "dropped"},
+                                                                         {FrameKind::kConsent, "consent"},
+                                                                         {FrameKind::kQuorum, "quorum"}}};
 
 void put(std::span<std::byte> bytes, std::uint64_t number) {
   for (std::size_t place = 0; place < bytes.size(); ++place)

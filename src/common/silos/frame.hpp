@@ -44,7 +44,9 @@ enum class FrameKind : std::uint8_t {
   kUnmask,     ///< coordinator: whose masked statistics are all there
   kReveal,     ///< silo: one share of one secret of each whose shares it holds
   kDone,       ///< coordinator: the sum is made
-  kDropped     ///< coordinator: the run goes on without this silo, and why
+  kDropped,    ///< coordinator: the run goes on without this silo, and why
+  kConsent,    ///< silo: its signature on the lists that it was told
+  kQuorum      ///< coordinator: the signatures of at least t silos on them
 };
 
 /// "masked"; "unknown" for other numbers.

@@ -113,6 +113,13 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
   return offer;
 }
 
+RunId run_of(const Offer& offer, std::span<const std::byte> members) {
+  PayloadWriter writer;
+  writer.bytes(text_bytes("dpreduce run v1")).bytes(body_of(offer)).bytes(members);
+  const std::vector<std::byte> text = writer.take();
+  return sha256({reinterpret_cast<const char*>(text.data()), text.size()});
+}
+
 bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo) {
   return verifies(hello.identity, signed_part(hello, offer, silo), hello.signature);
 }

@@ -58,6 +58,11 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
 Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,
                  const std::optional<Roster>& roster);
 
+/// The run as masks and signatures know it: SHA-256 of the offer and of the payload of "members". Every member's key of
+/// the run is in it, so that nothing which a silo has signed in another run fits, even where a coordinator makes the
+/// same offer again.
+RunId run_of(const Offer& offer, std::span<const std::byte> members);
+
 /// Whether that silo said hello to that offer.
 bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo);
 

@@ -5,7 +5,7 @@
 
 #include <openssl/kdf.h>
 
-#include "dpreduce/silos/openssl_handles.hpp"
+#include "dpreduce/randomness/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {

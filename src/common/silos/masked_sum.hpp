@@ -7,18 +7,21 @@
 //     shares      u -> coordinator   shares of s_u^SK and b_u for each holder, sealed, and
 //                                    commitments to them                                    gives  U2
 //     delivery    coordinator -> u   U2, and the shares that it is to hold, with their commitments
+//     consent     u -> coordinator   its signature on U1 and U2 (list_agreement.hpp)
+//     quorum      coordinator -> u   the signatures of at least t silos of U2 on the same two lists
 //     masked      u -> coordinator   y_u = x_u + PRG(b_u) + sum_{v > u} PRG(s_uv) - sum_{v < u} PRG(s_uv),
 //                                    v over its neighbours in U2; in pieces                 gives  U3
 //     unmask      coordinator -> u   U3
+//     consent, quorum                the same for U3
 //     reveal      u -> coordinator   of each v whose shares it holds one: of b_v where v is in U3, else of s_v^SK
 //     sum_{U3} x = sum_{U3} y - sum_{U3} PRG(b_u) -+ the masks that U3 shares with U2 \ U3
 //
-// (Bonawitz et al. 2017, with the coordinator as their server.) Keys, secrets and shares are new in every attempt, so
-// that what is revealed says nothing about any other. Departures: who has sent a part of its y when it vanishes cannot
-// be taken out again, for pieces are added as they come; the attempt is then given up, none of its secrets being
-// revealed, and begun anew without it. A silo reveals in one attempt at a sum at most. And shares are committed to,
-// each with a salt of its own, so that whoever reveals another share than it was given is known by it, and the sum is
-// made with those of the others.
+// (Bonawitz et al. 2017, with the coordinator as their server, their consistency check before masks too.) Keys, secrets
+// and shares are new in every attempt, so that what is revealed says nothing about any other. Departures: who has sent
+// a part of its y when it vanishes cannot be taken out again, for pieces are added as they come; the attempt is then
+// given up, none of its secrets being revealed, and begun anew without it. A silo signs U3 in one attempt at a sum at
+// most. And shares are committed to, each with a salt of its own, so that whoever reveals another share than it was
+// given is known by it, and the sum is made with those of the others.
 #pragma once
 
 #include <array>
@@ -39,12 +42,13 @@ inline constexpr std::uint64_t kMostWords = std::uint64_t{1} << 40;
 
 /// One attempt at one sum, as all that take part know it.
 struct SumAttempt {
-  RunId run{};
+  RunId run{};  ///< run_of (handshake.hpp): everybody's keys of the run are in it
   std::uint64_t round = 0;
   std::uint32_t attempt = 0;
   std::uint64_t words = 0;      ///< N
   std::uint32_t threshold = 0;  ///< t: with fewer there is no sum
   std::uint32_t colluding = 0;  ///< c
+  PublicKey told{};             ///< digest of all public values before this sum (transcript.hpp)
 
   KeyContext context(std::string_view purpose, std::uint32_t from = 0, std::uint32_t to = 0) const {
     return {run, round, attempt, purpose, from, to};

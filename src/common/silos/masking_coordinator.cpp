@@ -26,10 +26,52 @@ bool has(const std::vector<std::uint32_t>& parties, std::uint32_t party) {
   return std::binary_search(parties.begin(), parties.end(), party);
 }
 
+// A story for one silo, as a coordinator would tell it that wants to open that silo: it and t - 1 others, its
+// neighbours last, so that as few masks as possible are on its statistic. Where the truth has t silos alone, one is
+// left out.
+std::vector<std::uint32_t> story_for(std::uint32_t silo, const std::vector<std::uint32_t>& truth,
+                                     const NeighbourGraph& graph, std::size_t threshold) {
+  std::vector<std::uint32_t> story = truth;
+  std::rotate(story.begin(), std::find(story.begin(), story.end(), silo), story.end());
+  std::stable_partition(story.begin(), story.end(),
+                        [&](std::uint32_t other) { return !graph.are_neighbours(silo, other); });
+  story.resize(std::min(threshold, truth.size() - 1));
+  std::sort(story.begin(), story.end());
+  return story;
+}
+
 }  // namespace
 
-MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& attempt)
-    : roster_(roster), attempt_(attempt), sum_(attempt.words, 0) {}
+MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& attempt,
+                                       std::optional<ListStage> equivocates_at)
+    : roster_(roster), attempt_(attempt), equivocates_at_(equivocates_at), sum_(attempt.words, 0) {}
+
+// What that silo is told.
+SumLists MaskingCoordinator::lists_for(std::uint32_t silo, ListStage stage) const {
+  SumLists lists{graph_->participants(), sharing_, summed_};
+  if (equivocates_at_ != stage) return lists;
+  std::vector<std::uint32_t>& told = stage == ListStage::kSharing ? lists.sharing : lists.summed;
+  told = story_for(silo, told, *graph_, attempt_.threshold);
+  return lists;
+}
+
+void MaskingCoordinator::take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent) {
+  const SumLists lists = lists_for(silo, stage);
+  check_turn(has(lists.of(stage), silo) && !consents_[stage].contains(silo));
+  consents_[stage].emplace(silo, open_consent(consent, roster_, silo, attempt_, stage, lists));
+}
+
+std::vector<std::uint32_t> MaskingCoordinator::consenting(ListStage stage) const {
+  const auto found = consents_.find(stage);
+  return found == consents_.end() ? std::vector<std::uint32_t>() : keys_of(found->second);
+}
+
+std::vector<std::byte> MaskingCoordinator::quorum(ListStage stage) const {
+  std::map<std::uint32_t, Signature> enough = consents_.at(stage);
+  DPREDUCE_ASSERT(enough.size() >= attempt_.threshold);
+  enough.erase(std::next(enough.begin(), attempt_.threshold), enough.end());
+  return make_quorum(stage, enough);
+}
 
 void MaskingCoordinator::take_advertisement(std::uint32_t silo, PayloadReader& payload) {
   const Advertisement advertisement = read_advertisement(payload);
@@ -76,9 +118,10 @@ std::vector<std::uint32_t> MaskingCoordinator::close_sharing() {
 }
 
 std::vector<std::byte> MaskingCoordinator::delivery_for(std::uint32_t silo) const {
+  const SumLists lists = lists_for(silo, ListStage::kSharing);
   PayloadWriter writer;
-  writer.numbers(sharing_);
-  for (const std::uint32_t from : sharing_) {
+  writer.numbers(lists.sharing);
+  for (const std::uint32_t from : lists.sharing) {
     if (!graph_->are_neighbours(silo, from)) continue;
     write(writer, commitments_.at(from).at(silo));
     writer.bytes(sealed_.at(from).at(silo));
@@ -128,9 +171,9 @@ bool MaskingCoordinator::is_summed(std::uint32_t silo) const {
   return has(summed_, silo);
 }
 
-std::vector<std::byte> MaskingCoordinator::unmask() const {
+std::vector<std::byte> MaskingCoordinator::unmask_for(std::uint32_t silo) const {
   DPREDUCE_ASSERT(summed_.size() >= attempt_.threshold);
-  return PayloadWriter().numbers(summed_).take();
+  return PayloadWriter().numbers(lists_for(silo, ListStage::kSummed).summed).take();
 }
 
 void MaskingCoordinator::take_reveal(std::uint32_t silo, PayloadReader& reveal) {

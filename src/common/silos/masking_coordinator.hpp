@@ -1,6 +1,7 @@
 // One attempt at a masked sum (masked_sum.hpp) as the coordinator sees it: messages in, messages out.
 //
-//     take_advertisement* -> keys_for* -> take_shares* -> delivery_for* -> add_piece* -> unmask -> take_reveal* -> sum
+//     take_advertisement* -> keys_for* -> take_shares* -> delivery_for* -> take_consent* -> quorum -> add_piece*
+//                         -> unmask_for* -> take_consent* -> quorum -> take_reveal* -> sum
 //
 // Who has not come by the end of a phase has no part in the next; the caller decides when that is. The coordinator asks
 // for one secret of each silo only, and refuses a reveal that holds another, or a share that is not the one committed
@@ -12,6 +13,7 @@
 #include <set>
 #include <span>
 
+#include "dpreduce/silos/list_agreement.hpp"
 #include "dpreduce/silos/masked_sum.hpp"
 #include "dpreduce/silos/neighbour_graph.hpp"
 #include "dpreduce/silos/roster.hpp"
@@ -20,12 +22,14 @@ namespace dpreduce {
 
 class MaskingCoordinator {
  public:
-  /// `roster` outlives this. Memory: 8 N bytes.
-  MaskingCoordinator(const Roster& roster, const SumAttempt& attempt);
+  /// `roster` outlives this. Memory: 8 N bytes. `equivocates_at`: a fault on purpose, every silo is told another list.
+  MaskingCoordinator(const Roster& roster, const SumAttempt& attempt,
+                     std::optional<ListStage> equivocates_at = std::nullopt);
 
   /// Each throws AggregationAborted naming what is wrong with the message: the silo is then to be dropped.
   void take_advertisement(std::uint32_t silo, PayloadReader& advertisement);
   void take_shares(std::uint32_t silo, PayloadReader& shares);
+  void take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent);
   void add_piece(std::uint32_t silo, PayloadReader& piece);
   void take_reveal(std::uint32_t silo, PayloadReader& reveal);
 
@@ -36,7 +40,10 @@ class MaskingCoordinator {
 
   std::vector<std::byte> keys_for(std::uint32_t silo) const;
   std::vector<std::byte> delivery_for(std::uint32_t silo) const;
-  std::vector<std::byte> unmask() const;
+  std::vector<std::byte> unmask_for(std::uint32_t silo) const;
+  /// Who has signed the list of that stage, in rising order, and t of their signatures.
+  std::vector<std::uint32_t> consenting(ListStage stage) const;
+  std::vector<std::byte> quorum(ListStage stage) const;  ///< @pre (asserted) at least t are consenting
 
   bool has_masked_all(std::uint32_t silo) const;
   /// Some of its pieces are in the sum, and some are not there: the attempt cannot go on without it.
@@ -52,9 +59,11 @@ class MaskingCoordinator {
  private:
   SecretVector<std::byte> secret_of(std::uint32_t silo) const;
   bool is_summed(std::uint32_t silo) const;
+  SumLists lists_for(std::uint32_t silo, ListStage stage) const;
 
   const Roster& roster_;
   SumAttempt attempt_;
+  std::optional<ListStage> equivocates_at_;
   std::map<std::uint32_t, Advertisement> advertisements_;
   std::optional<NeighbourGraph> graph_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> sealed_;  // [from][to]
@@ -63,6 +72,7 @@ class MaskingCoordinator {
   std::map<std::uint32_t, std::uint64_t> words_of_;                                  // that have come, of each silo
   std::vector<std::uint32_t> summed_;                                                // U3
   std::vector<std::uint64_t> sum_;
+  std::map<ListStage, std::map<std::uint32_t, Signature>> consents_;
   std::map<std::uint32_t, std::vector<Share>> revealed_;  // of the one secret that is asked for
   std::set<std::uint32_t> has_revealed_;
 };

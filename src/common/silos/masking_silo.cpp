@@ -49,22 +49,23 @@ ShareCommitments MaskingSilo::commitments_to(std::uint32_t of, const HeldShares&
           share_commitment(attempt_, SecretKind::kMaskKey, of, held.mask_key)};
 }
 
-void MaskingSilo::expect(State state, State next) {
-  if (state_ != state) refuse("a phase comes before its turn, or twice");
-  state_ = next;
+void MaskingSilo::begin_phase(State due) {
+  if (state_ != due) refuse("a phase comes before its turn, or twice");
+  state_ = State::kRefused;
 }
 
 std::vector<std::byte> MaskingSilo::advertise() {
-  expect(State::kNew, State::kAdvertised);
+  begin_phase(State::kNew);
   Advertisement advertisement{mask_key_.public_key(), self_mask_commitment(attempt_, self_.number, self_secret_), {}};
   advertisement.signature = self_.identity->sign(signed_part(attempt_, self_.number, advertisement));
   PayloadWriter writer;
   write(writer, advertisement);
+  state_ = State::kAdvertised;
   return writer.take();
 }
 
 std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
-  expect(State::kAdvertised, State::kShared);
+  begin_phase(State::kAdvertised);
   const std::vector<std::uint32_t> participants = keys.numbers();
   if (!is_rising(participants) || participants.size() < attempt_.threshold || participants.size() < 2) {
     refuse(fmt::format("{} silos take part, where {} must", participants.size(), attempt_.threshold));
@@ -81,7 +82,7 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
     neighbour_keys_.emplace(neighbour, advertisement.mask_key);
   }
   keys.end();
-  present_ = participants;
+  lists_.participants = participants;
 
   const std::vector<std::uint32_t> holders = graph_->holders(self_.number);
   const std::vector<Share> of_self_mask = share_secret(self_secret_, graph_->share_threshold(), holders);
@@ -106,17 +107,35 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
     cleanse(both.data(), both.size());
     shares.bytes(sealed);
   }
+  state_ = State::kShared;
   return shares.take();
 }
 
-void MaskingSilo::take_delivery(PayloadReader& delivery) {
-  expect(State::kShared, State::kMasking);
-  sharing_ = delivery.numbers();
-  if (!is_rising(sharing_) || !is_subset(sharing_, graph_->participants()) || sharing_.size() < attempt_.threshold ||
-      !std::binary_search(sharing_.begin(), sharing_.end(), self_.number)) {
-    refuse("the silos that have shared their secrets are not those that took part");
+// That nothing but the list itself is wrong: at least t silos of the list before, this one among them. Enough of its
+// neighbours are then among them for its masks to hold: of m neighbours at most n - t are missing, and n - t + c < m.
+void MaskingSilo::check_list(ListStage stage, const std::vector<std::uint32_t>& within) const {
+  const std::vector<std::uint32_t>& list = lists_.of(stage);
+  const bool is_sharing = stage == ListStage::kSharing;
+  if (!is_rising(list) || !is_subset(list, within) || !std::binary_search(list.begin(), list.end(), self_.number)) {
+    refuse(is_sharing ? "the silos that have shared their secrets are not those that took part"
+                      : "the silos that are summed are not those that shared their secrets");
   }
-  for (const std::uint32_t neighbour : sharing_) {
+  if (list.size() < attempt_.threshold) {
+    refuse(fmt::format("{} silos {}, where {} must", list.size(),
+                       is_sharing ? "have shared their secrets" : "are summed", attempt_.threshold));
+  }
+  DPREDUCE_ASSERT(graph_->neighbours_in(self_.number, list) >= graph_->least_neighbours());
+}
+
+std::vector<std::byte> MaskingSilo::consent(ListStage stage) const {
+  return make_consent(*self_.identity, attempt_, stage, lists_);
+}
+
+std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
+  begin_phase(State::kShared);
+  lists_.sharing = delivery.numbers();
+  check_list(ListStage::kSharing, lists_.participants);
+  for (const std::uint32_t neighbour : lists_.sharing) {
     if (!graph_->are_neighbours(self_.number, neighbour)) continue;
     const ShareCommitments commitments = read_commitments(delivery);
     const auto sealed = delivery.bytes(kSealedSharesBytes);
@@ -141,6 +160,14 @@ void MaskingSilo::take_delivery(PayloadReader& delivery) {
   }
   delivery.end();
   masks_.add(self_mask_key(attempt_, self_.number, self_secret_), MaskSign::kAdd);
+  state_ = State::kSignedSharing;
+  return consent(ListStage::kSharing);
+}
+
+void MaskingSilo::take_sharing_quorum(PayloadReader& quorum) {
+  begin_phase(State::kSignedSharing);
+  check_quorum(quorum, *self_.roster, attempt_, ListStage::kSharing, lists_);
+  state_ = State::kMasking;
 }
 
 void MaskingSilo::mask(std::uint64_t first_word, std::span<std::uint64_t> words) {
@@ -149,26 +176,27 @@ void MaskingSilo::mask(std::uint64_t first_word, std::span<std::uint64_t> words)
 }
 
 std::vector<std::byte> MaskingSilo::take_unmask(PayloadReader& unmask) {
-  expect(State::kMasking, State::kRevealed);
-  const std::vector<std::uint32_t> summed = unmask.numbers();
+  begin_phase(State::kMasking);
+  lists_.summed = unmask.numbers();
   unmask.end();
-  if (!is_rising(summed) || !is_subset(summed, sharing_) ||
-      !std::binary_search(summed.begin(), summed.end(), self_.number)) {
-    refuse("the silos that are summed are not those that shared their secrets");
-  }
-  if (summed.size() < attempt_.threshold) {
-    refuse(fmt::format("{} silos are summed, where {} must be", summed.size(), attempt_.threshold));
-  }
-  present_ = summed;
+  check_list(ListStage::kSummed, lists_.sharing);
+  state_ = State::kSignedSummed;
+  return consent(ListStage::kSummed);
+}
+
+std::vector<std::byte> MaskingSilo::take_summed_quorum(PayloadReader& quorum) {
+  begin_phase(State::kSignedSummed);
+  check_quorum(quorum, *self_.roster, attempt_, ListStage::kSummed, lists_);
   // One secret of each, and never another: `expect` lets this happen once.
   PayloadWriter reveal;
   for (const auto& [silo, shares] : held_) {
-    const bool is_summed = std::binary_search(summed.begin(), summed.end(), silo);
+    const bool is_summed = std::binary_search(lists_.summed.begin(), lists_.summed.end(), silo);
     reveal.u32(silo).u32(static_cast<std::uint32_t>(is_summed ? SecretKind::kSelfMask : SecretKind::kMaskKey));
     write(reveal, is_summed ? shares.self_mask : shares.mask_key);
   }
   masks_ = MaskStreams();
   held_.clear();
+  state_ = State::kRevealed;
   return reveal.take();
 }
 

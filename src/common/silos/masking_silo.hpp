@@ -1,14 +1,17 @@
 // One attempt at a masked sum (masked_sum.hpp) as a silo sees it: messages in, messages out.
 //
-//     advertise  ->  take_keys  ->  take_delivery  ->  mask, piece by piece  ->  take_unmask
+//     advertise -> take_keys -> take_delivery -> take_sharing_quorum -> mask, piece by piece
+//               -> take_unmask -> take_summed_quorum
 //
-// Each once and in this order (asserted). What the coordinator sends is checked: a silo that is told something that
-// cannot be, or that would bring its own or a neighbour's two secrets together, refuses.
+// Each once and in this order; a phase that comes before its turn, twice, or after a refusal is refused. What the
+// coordinator sends is checked: a silo masks only after at least t silos have signed that they were told the same U1
+// and U2 as it, and reveals only after as many have signed the same U3. It signs one story of each itself.
 #pragma once
 
 #include <map>
 #include <optional>
 
+#include "dpreduce/silos/list_agreement.hpp"
 #include "dpreduce/silos/mask_stream.hpp"
 #include "dpreduce/silos/masked_sum.hpp"
 #include "dpreduce/silos/neighbour_graph.hpp"
@@ -36,27 +39,36 @@ class MaskingSilo {
   /// signature does not verify.
   std::vector<std::byte> take_keys(PayloadReader& keys);
 
-  /// @throws AggregationAborted where U2 cannot be, or a neighbour's shares do not open, or are not those that it has
-  /// committed itself to.
-  void take_delivery(PayloadReader& delivery);
+  /// From "delivery" to "consent". @throws AggregationAborted where U2 is no part of U1 with at least t silos, this one
+  /// among them, or a neighbour's shares do not open, or are not those that it has committed itself to.
+  std::vector<std::byte> take_delivery(PayloadReader& delivery);
+
+  /// From here on this silo masks. @throws AggregationAborted where fewer than t silos have signed the same U1 and U2.
+  void take_sharing_quorum(PayloadReader& quorum);
 
   /// words <- words + masks of the places from first_word on.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
-  /// From "unmask" to "reveal". @throws AggregationAborted where U3 is no part of U2 with at least t silos, this one
+  /// From "unmask" to "consent". @throws AggregationAborted where U3 is no part of U2 with at least t silos, this one
   /// among them.
   std::vector<std::byte> take_unmask(PayloadReader& unmask);
 
-  /// U1 after take_keys, U3 after take_unmask: who is there, by the coordinator's word.
-  const std::vector<std::uint32_t>& present() const { return present_; }
+  /// To "reveal". @throws AggregationAborted where fewer than t silos have signed the same U3.
+  std::vector<std::byte> take_summed_quorum(PayloadReader& quorum);
+
+  /// U1, U2, U3 as far as this silo was told.
+  const SumLists& lists() const { return lists_; }
 
  private:
-  enum class State { kNew, kAdvertised, kShared, kMasking, kRevealed };
+  enum class State { kNew, kAdvertised, kShared, kSignedSharing, kMasking, kSignedSummed, kRevealed, kRefused };
   struct HeldShares {
     SaltedShare self_mask;
     SaltedShare mask_key;
   };
-  void expect(State state, State next);
+  // Whatever a phase throws, none comes after it.
+  void begin_phase(State due);
+  void check_list(ListStage stage, const std::vector<std::uint32_t>& within) const;
+  std::vector<std::byte> consent(ListStage stage) const;
   ShareCommitments commitments_to(std::uint32_t of, const HeldShares& held) const;
 
   const SiloSelf& self_;
@@ -67,8 +79,7 @@ class MaskingSilo {
   std::optional<NeighbourGraph> graph_;
   std::map<std::uint32_t, PublicKey> neighbour_keys_;
   std::map<std::uint32_t, HeldShares> held_;
-  std::vector<std::uint32_t> present_;
-  std::vector<std::uint32_t> sharing_;  // U2
+  SumLists lists_;
   MaskStreams masks_;
 };
 

@@ -16,6 +16,7 @@ NeighbourGraph::NeighbourGraph(std::vector<std::uint32_t> participants, std::uin
                   participants_.end());
   degree_ = n - 1;
   share_threshold_ = threshold;
+  least_neighbours_ = threshold - 1;
   if (n < kSilosForAGraph) return;
   const std::uint32_t lost = n - threshold;
   for (std::uint32_t degree = 2; degree < n - 1; degree += 2) {
@@ -23,6 +24,7 @@ NeighbourGraph::NeighbourGraph(std::vector<std::uint32_t> participants, std::uin
     if (degree + 1 < shares + lost || lost + colluding >= degree) continue;
     degree_ = degree;
     share_threshold_ = shares;
+    least_neighbours_ = degree - lost;
     return;
   }
 }
@@ -52,6 +54,11 @@ std::vector<std::uint32_t> NeighbourGraph::neighbours(std::uint32_t party) const
     if (are_neighbours(party, other)) result.push_back(other);
   }
   return result;
+}
+
+std::uint32_t NeighbourGraph::neighbours_in(std::uint32_t party, const std::vector<std::uint32_t>& parties) const {
+  return static_cast<std::uint32_t>(
+      std::count_if(parties.begin(), parties.end(), [&](std::uint32_t other) { return are_neighbours(party, other); }));
 }
 
 std::vector<std::uint32_t> NeighbourGraph::holders(std::uint32_t party) const {

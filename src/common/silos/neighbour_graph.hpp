@@ -7,10 +7,11 @@
 //
 // What is asked of it, for at least t of the n staying and c of the n colluding with the coordinator:
 //     live      the holders that stay can reconstruct:        m + 1 - (n - t) >= t'
-//     refusing  no lie about who stayed brings both secrets of one silo together, since each honest holder gives one
-//               share of one of them:                          2 t' > m + 1 + c
+//     refusing  both secrets of one silo never come together, whatever single holders are told, since each honest one
+//               gives one share of one of them:                2 t' > m + 1 + c
 //     connected masks of those who stay and are honest do not fall into parts whose sums would show:
 //                                                              n - t + c < m
+// docs/silos.md proves from these that a coordinator learns one sum over at least t silos, or nothing.
 // So t' = floor((m + 1 + c) / 2) + 1 and m the smallest even number that fits. Bell et al. draw the graph at random and
 // are content with failing rarely; for silos, of which there are few, these hold for every choice of the lost and the
 // colluding. On the complete graph t' = t, which refuses where 2 t > n + c.
@@ -40,6 +41,10 @@ class NeighbourGraph {
   /// Neighbours and itself, in rising order.
   std::vector<std::uint32_t> holders(std::uint32_t party) const;
   bool are_neighbours(std::uint32_t one, std::uint32_t other) const;
+  /// How many of its neighbours are among those parties (in rising order).
+  std::uint32_t neighbours_in(std::uint32_t party, const std::vector<std::uint32_t>& parties) const;
+  /// m - (n - t): so many, at least, are among any t participants.
+  std::uint32_t least_neighbours() const { return least_neighbours_; }
 
  private:
   std::size_t place_of(std::uint32_t party) const;
@@ -47,6 +52,7 @@ class NeighbourGraph {
   std::vector<std::uint32_t> participants_;
   std::uint32_t degree_;
   std::uint32_t share_threshold_;
+  std::uint32_t least_neighbours_;
 };
 
 /// Default for --threshold: more than two thirds of k, so that fewer than a third may vanish.

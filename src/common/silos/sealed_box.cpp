@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "dpreduce/silos/openssl_handles.hpp"
+#include "dpreduce/randomness/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {

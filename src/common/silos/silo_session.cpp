@@ -37,10 +37,9 @@ void SiloSession::connect() {
   if (!letter) throw AggregationAborted("the coordinator does not begin the run");
   if (letter->is_farewell) throw_gone();
   const Offer offer = open_offer(letter->bytes, self_.number, entry_.terms, entry_.roster);
-  run_ = offer.run;
   const AgreementKey key = AgreementKey::generate();
   Hello hello{entry_.identity.public_key(), key.public_key(), {}};
-  channel_.emplace(key.agree(offer.key), run_, self_.number, 0);
+  channel_.emplace(key.agree(offer.key), offer.run, self_.number, 0);
   wire_.send(0, make_hello(hello, entry_.identity, offer, self_.number));
 
   const Message message = wait();
@@ -52,6 +51,7 @@ void SiloSession::connect() {
   }
   roster_ = entry_.roster.value_or(Roster{0, 0, std::vector<Member>(entry_.terms.silos + 1)});
   roster_.members[0].key = offer.identity;
+  bool is_own_there = false;  // with the key that was just made: so this is no run that has been
   for (const std::uint32_t silo : present) {
     Hello other;
     other.identity = reader.array<32>();
@@ -61,9 +61,12 @@ void SiloSession::connect() {
       throw AggregationAborted(fmt::format("the key of silo {} is not signed by it", silo));
     }
     roster_.members[silo].key = other.identity;
+    is_own_there = is_own_there || (silo == self_.number && other.key == hello.key);
     if (silo != self_.number) self_.pair_secrets.emplace(silo, key.agree(other.key));
   }
   reader.end();
+  if (!is_own_there) throw AggregationAborted("the coordinator names members of another run than this silo's");
+  run_ = run_of(offer, message.payload);
   present_ = present;
   if (entry_.log != nullptr) {
     entry_.log->line(fmt::format("run {} of coordinator {}, silos {}", to_hex(run_).substr(0, kShownOfKeys),
@@ -155,8 +158,10 @@ void SiloSession::send_pieces(MaskingSilo& masking, const SumAttempt& attempt, s
 
 void SiloSession::sum(std::span<const std::uint64_t> values) {
   ++round_;
-  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding};
+  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, told_.digest()};
   std::optional<MaskingSilo> masking;
+  bool has_masked = false;  // in this attempt
+  bool is_opened = false;   // this silo has agreed, in any attempt, to what opens the sum
   bool has_revealed = false;
   const auto answer = [&](FrameKind kind, std::span<const std::byte> body) {
     send(kind, PayloadWriter().u32(attempt.attempt).bytes(body).take());
@@ -168,31 +173,50 @@ void SiloSession::sum(std::span<const std::uint64_t> values) {
     if (message.kind == FrameKind::kBegin) {
       const std::uint64_t words = reader.u64();
       reader.end();
-      if (number <= attempt.attempt || has_revealed) {
+      if (number <= attempt.attempt || is_opened) {
         throw AggregationAborted("the coordinator asks for a sum again that this silo has helped to open");
       }
       if (words != values.size()) throw AggregationAborted("the coordinator sums another statistic than this silo");
       attempt.attempt = number;
       masking.emplace(self_, attempt);
+      has_masked = false;
       answer(FrameKind::kAdvertise, masking->advertise());
       continue;
     }
     if (!masking || number != attempt.attempt) throw AggregationAborted("the coordinator mixes up attempts at a sum");
     switch (message.kind) {
-      case FrameKind::kKeys:
-        answer(FrameKind::kShares, masking->take_keys(reader));
-        note_present(masking->present());
+      case FrameKind::kKeys: {
+        const std::vector<std::byte> shares = masking->take_keys(reader);
+        if (!is_subset(masking->lists().participants, present_)) {
+          throw AggregationAborted("the coordinator names a silo that is not of this run, or no more");
+        }
+        answer(FrameKind::kShares, shares);
+        note_present(masking->lists().participants);
         break;
+      }
       case FrameKind::kDelivery:
-        masking->take_delivery(reader);
-        send_pieces(*masking, attempt, values);
+        answer(FrameKind::kConsent, masking->take_delivery(reader));
         break;
       case FrameKind::kUnmask: {
-        std::vector<std::byte> reveal = masking->take_unmask(reader);
-        if (++reveals_ == entry_.lie_at_reveal) reveal[kFirstShareAt] ^= std::byte{1};
+        const std::vector<std::byte> consent = masking->take_unmask(reader);
+        is_opened = true;
+        answer(FrameKind::kConsent, consent);
+        note_present(masking->lists().summed);
+        break;
+      }
+      case FrameKind::kQuorum: {
+        if (!has_masked) {
+          masking->take_sharing_quorum(reader);
+          // Until here nothing of this silo's statistic has left it: whatever lets it refuse a sum comes before.
+          if (before_masking_) before_masking_(values);
+          has_masked = true;
+          send_pieces(*masking, attempt, values);
+          break;
+        }
+        std::vector<std::byte> reveal = masking->take_summed_quorum(reader);
+        if (is_due(entry_.fault, FaultKind::kLie, ++reveals_)) reveal[kFirstShareAt] ^= std::byte{1};
         answer(FrameKind::kReveal, reveal);
         has_revealed = true;
-        note_present(masking->present());
         break;
       }
       case FrameKind::kDone:
@@ -206,6 +230,7 @@ void SiloSession::sum(std::span<const std::uint64_t> values) {
 
 void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
   ++round_;
+  const std::span<const std::byte> whole = bytes;
   while (!bytes.empty()) {
     const Message message = wait();
     if (message.kind != FrameKind::kBroadcast || message.payload.empty() || message.payload.size() > bytes.size()) {
@@ -214,6 +239,7 @@ void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
     std::copy(message.payload.begin(), message.payload.end(), bytes.begin());
     bytes = bytes.subspan(message.payload.size());
   }
+  told_.add(FrameKind::kBroadcast, round_, whole);
 }
 
 double SiloSession::largest(double value) {
@@ -224,6 +250,7 @@ double SiloSession::largest(double value) {
   const std::uint64_t bits = reader.u64();
   reader.end();
   if (message.kind != FrameKind::kNumber) throw AggregationAborted("the coordinator sends no number");
+  told_.add(FrameKind::kNumber, round_, message.payload);
   return std::bit_cast<double>(bits);
 }
 

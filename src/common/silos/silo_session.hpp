@@ -2,15 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dpreduce/silos/channel.hpp"
+#include "dpreduce/silos/faulty_wire.hpp"
 #include "dpreduce/silos/handshake.hpp"
 #include "dpreduce/silos/masking_silo.hpp"
 #include "dpreduce/silos/party_log.hpp"
+#include "dpreduce/silos/transcript.hpp"
 #include "dpreduce/silos/wire.hpp"
 
 namespace dpreduce {
@@ -20,9 +24,9 @@ struct SiloEntry {
   SiloTerms terms;
   std::optional<Roster> roster;  ///< none: identities as they come
   Identity identity;
-  std::chrono::milliseconds timeout{};  ///< a party that is silent for so long is lost
-  PartyLog* log = nullptr;              ///< of the party; outlives the session
-  std::uint32_t lie_at_reveal = 0;      ///< a fault on purpose: which "reveal" of a silo is false, from 1; 0: none
+  std::chrono::milliseconds timeout{};        ///< a party that is silent for so long is lost
+  PartyLog* log = nullptr;                    ///< of the party; outlives the session
+  std::optional<Fault> fault = std::nullopt;  ///< on purpose, of this party, above its wire: kLie, kEquivocate
 };
 
 /// All throw AggregationAborted where the coordinator is gone or silent for kPatience timeouts, where a message is
@@ -42,10 +46,18 @@ class SiloSession {
   /// Throws PeerFailed where the run has failed elsewhere; takes no time.
   void check();
 
-  /// This silo's part of a masked sum.
+  /// What this silo does, in each attempt at a sum, when all silos have agreed on who takes part and before the first
+  /// masked word leaves it; where it throws, none does. It gets the values before they are masked.
+  using BeforeMasking = std::function<void(std::span<const std::uint64_t> values)>;
+  void set_before_masking(BeforeMasking before_masking) { before_masking_ = std::move(before_masking); }
+
+  /// This silo's part of a masked sum. Throws also what the step before masking throws.
   void sum(std::span<const std::uint64_t> values);
   void receive_broadcast(std::span<std::byte> bytes);
   double largest(double value);
+
+  /// Of the handshake.
+  const RunId& run() const { return run_; }
 
  private:
   Message wait();
@@ -60,10 +72,12 @@ class SiloSession {
   Roster roster_;  // of the run
   RunId run_{};
   std::uint64_t round_ = 0;
+  Transcript told_;
   std::optional<Channel> channel_;
   std::optional<std::int64_t> failed_;  // the verdict that the run has ended with
   std::vector<std::uint32_t> present_;  // silos of the run, as far as this one has been told
   std::uint32_t reveals_ = 0;
+  BeforeMasking before_masking_;
 };
 
 }  // namespace dpreduce

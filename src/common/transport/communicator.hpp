@@ -52,6 +52,7 @@ class Communicator {
   int owners() const;
   /// The run of silos that this job is; null in others.
   const SiloJob* silos() const { return silos_; }
+  SiloJob* silos() { return silos_; }
 
   /// Runs `work` on every rank and returns when all have succeeded. Collective. Where any failed, throws on every rank:
   /// its own error on the lowest failing rank, PeerFailed on the others. `work` must not call a collective.

@@ -33,7 +33,7 @@ constexpr int kEndTag = 2;   // the sender's party has ended: its exit code, a b
 constexpr int kBeatTag = 3;  // the coordinator's postman is there
 constexpr auto kBeat = std::chrono::seconds(5);
 constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's postman is taken for lost
-constexpr auto kGrace = std::chrono::seconds(1);     // for a party to end when the coordinator has
+constexpr auto kGrace = std::chrono::seconds(5);     // for a party to end when the coordinator has
 constexpr auto kFarewellTime = std::chrono::seconds(10);
 constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up
 // What waits for a party, and for all other postmen: then nothing more is taken in, until a peer that takes nothing for

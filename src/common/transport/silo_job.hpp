@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "dpreduce/silos/coordinator_session.hpp"
 #include "dpreduce/silos/silo_session.hpp"
@@ -22,6 +23,10 @@ class SiloJob final : public Job {
   bool has_roster() const { return has_roster_; }
   /// This party's own; null: none.
   PartyLog* log() const { return log_; }
+  /// At a silo: the run that it takes part in.
+  const RunId& run() const { return silo_->run(); }
+  /// At a silo: SiloSession::set_before_masking.
+  void set_before_masking(SiloSession::BeforeMasking step) { silo_->set_before_masking(std::move(step)); }
   /// At the coordinator; null elsewhere.
   const CoordinatorSession* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
 

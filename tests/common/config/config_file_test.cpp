@@ -11,6 +11,7 @@
 
 #include "dpreduce/config/command_line.hpp"
 #include "dpreduce/config/error.hpp"
+#include "dpreduce/config/silo_options.hpp"
 
 namespace dpreduce {
 namespace {
@@ -203,6 +204,26 @@ TEST_F(OwnConfigFile, MustNotHoldWhatAllHaveInCommon) {
   }
   EXPECT_THAT(refusal("report = \"r.json\"\n"), HasSubstr("'report' is the coordinator's alone"));
   EXPECT_THAT(refusal("delta = 0.1\n", 0), HasSubstr("'delta' is not a silo's own"));
+}
+
+TEST_F(OwnConfigFile, NamesItsLedgerAndItsBudget) {
+  const FitOptions fit =
+      parsed(std::string(kOwnRows) + "ledger = \"north.jsonl\"\nbudget-epsilon = 2\nbudget-delta = 1e-6\n");
+  EXPECT_EQ(ledger_of_party(fit, 3), "north.jsonl");
+  EXPECT_EQ(fit.limit_epsilon, 2.0);
+  EXPECT_EQ(fit.limit_delta, 1e-6);
+  // The command line wins over it.
+  EXPECT_EQ(ledger_of_party(parsed(std::string(kOwnRows) + "ledger = \"a\"\n", {"--ledger", "b/c.jsonl"}), 3),
+            "b/c-silo3.jsonl");
+  const FitOptions with_rank = parsed(kOwnRows, {"--ledger", "{rank}/ledger.jsonl"});
+  EXPECT_EQ(ledger_of_party(with_rank, 3), "3/ledger.jsonl");
+  EXPECT_EQ(ledger_of_party(with_rank, 0), "0/ledger.jsonl");
+  const FitOptions unnamed = parsed(kOwnRows);
+  EXPECT_EQ(ledger_of_party(unnamed, 3), "ledger-silo3.jsonl");
+  EXPECT_EQ(ledger_of_party(unnamed, 0), "ledger.jsonl");
+  EXPECT_EQ(fit.silos.agreed, unnamed.silos.agreed) << "each party's own";
+  EXPECT_THROW(parsed(std::string(kOwnRows) + "budget-epsilon = 2\n"), UsageError);
+  EXPECT_THROW(parsed(std::string(kOwnRows) + "budget-delta = 1e-6\n"), UsageError);
 }
 
 TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {

@@ -89,6 +89,47 @@ TEST(Paths, AFileNamedTwiceIsRefusedUnderWhateverName) {
   EXPECT_EQ(expand_paths({folder / "x.npy:/a", folder / "x.npy:/b"}, 0).size(), 2u);  // two datasets of one file
 }
 
+void write_silos_of(const TemporaryFolder& folder, const std::vector<std::size_t>& numbers) {
+  for (const std::size_t number : numbers) {
+    const std::string silo = "silo" + std::to_string(number);
+    std::filesystem::create_directory(folder / silo);
+    write_bytes(folder / (silo + "/x.npy"), "x");
+  }
+}
+
+TEST(Paths, AFolderOfNoWorkerIsFound) {
+  const TemporaryFolder folder;
+  write_silos_of(folder, {0, 1, 2, 3});
+  const std::string pattern = folder / "silo{rank}/x.npy";
+  EXPECT_EQ(file_of_no_worker(pattern, {0, 3}), std::nullopt);
+  EXPECT_EQ(file_of_no_worker(pattern, {1, 3}), folder / "silo0/x.npy");  // four silos from 0, but they count from 1
+  EXPECT_EQ(file_of_no_worker(pattern, {0, 2}), folder / "silo3/x.npy");
+  EXPECT_EQ(file_of_no_worker(pattern, {0, 0}), folder / "silo1/x.npy");
+  EXPECT_EQ(file_of_no_worker(folder / "silo{rank}/*.npy", {1, 3}), folder / "silo0/x.npy");
+  EXPECT_EQ(file_of_no_worker(folder / "*{rank}/x.npy", {1, 3}), folder / "silo0/x.npy");
+  EXPECT_EQ(file_of_no_worker(folder / "silo{rank}/x.h5:/x", {1, 3}), std::nullopt);  // no such files
+}
+
+TEST(Paths, AFolderWithoutTheFilesIsNobodysSilo) {
+  const TemporaryFolder folder;
+  write_silos_of(folder, {1, 2});
+  for (const std::string name : {"silo7", "silo03", "silos", "old_silo4"}) {
+    std::filesystem::create_directory(folder / name);
+    if (name != "silo7") write_bytes(folder / (name + "/x.npy"), "x");
+  }
+  EXPECT_EQ(file_of_no_worker(folder / "silo{rank}/x.npy", {1, 2}), std::nullopt);
+  EXPECT_EQ(file_of_no_worker("x.npy", {1, 2}), std::nullopt);
+}
+
+TEST(Paths, OfPlainFilesOnlyNumberZeroIsLeftOutWhereWorkersCountFromOne) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"x1.npy", "x2.npy", "x2024.npy"}) write_bytes(folder / name, "x");
+  EXPECT_EQ(file_of_no_worker(folder / "x{rank}.npy", {1, 2}), std::nullopt);
+  write_bytes(folder / "x0.npy", "x");
+  EXPECT_EQ(file_of_no_worker(folder / "x{rank}.npy", {1, 2}), folder / "x0.npy");
+  EXPECT_EQ(file_of_no_worker(folder / "x{rank}.npy", {0, 2}), std::nullopt);
+}
+
 TEST(Paths, RankIsInAllPatternsOrInNone) {
   EXPECT_TRUE(paths_are_per_worker({"a{rank}.npy", "b{rank}.npy"}));
   EXPECT_FALSE(paths_are_per_worker({"a.npy", "b*.npy"}));

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "sample_entry.hpp"
 #include <gtest/gtest.h>
 
 #include "dpreduce/config/error.hpp"
@@ -91,44 +90,6 @@ TEST(Spending, OfAPlanIsItsMuAndItsSelections) {
   EXPECT_EQ(planned.mu, plan.mu);
   ASSERT_EQ(planned.selections.size(), 1u);
   EXPECT_EQ(std::get<PureMechanism>(planned.selections[0].mechanism).epsilon, 0.5);
-}
-
-TEST(Spending, OfRecordsLeavesSeededRunsOut) {
-  LedgerEntry seeded = sample_entry("run-2");
-  seeded.is_private = false;
-  const std::array<LedgerRecord, 2> records{
-      LedgerRecord{sample_selection("run-1", SelectionMechanism::kExponential, 0.5), {}, {}},
-      LedgerRecord{seeded, {}, {}}};
-  const Spending spent = spending_of(records, Adjacency::kAddRemove);
-  EXPECT_EQ(spent.mu, 0);
-  ASSERT_EQ(spent.selections.size(), 1u);
-  EXPECT_EQ(std::get<ExponentialMechanism>(spent.selections[0].mechanism).epsilon, 0.5);
-}
-
-LedgerRecord sampled_record(double rate, double mu) {
-  LedgerEntry entry = sample_entry("run-1");
-  entry.sampling_rate = rate;
-  entry.mu = mu;
-  return {std::move(entry), {}, {}};
-}
-
-TEST(Spending, SampledRoundsAreNoGaussians) {
-  const std::array<LedgerRecord, 2> records{sampled_record(0.1, 0.5), sampled_record(0.1, 0.5)};
-  const Spending spent = spending_of(records, Adjacency::kAddRemove);
-  EXPECT_EQ(spent.mu, 0);
-  EXPECT_FALSE(spent.is_gaussian());
-  ASSERT_EQ(spent.samples.size(), 2U);
-  const std::vector<RepeatedMechanism> run{{SubsampledGaussian{2, 0.1}, 2}};
-  EXPECT_NEAR(epsilon_of(spent, kDelta), pld_epsilon_upper(run, kDelta), 1e-6);
-  EXPECT_LT(epsilon_of(spent, kDelta), gdp_epsilon(0.5 * std::sqrt(2.0), kDelta));
-  EXPECT_NEAR(rho_of(spent), 0.25, 1e-6);
-}
-
-TEST(Spending, AGroupOfTwoGainsNothingFromSampling) {
-  const std::array<LedgerRecord, 1> records{sampled_record(0.1, 0.5)};
-  const Spending spent = spending_of(records, Adjacency::kReplaceOne);
-  EXPECT_TRUE(spent.is_gaussian());
-  EXPECT_NEAR(spent.mu, 1.0, 1e-12);
 }
 
 TEST(Spending, SampledRoundsBeyondTheRangesAreInfinite) {

@@ -24,9 +24,9 @@ SiloRunPlan plan_with(Fault fault) {
 constexpr FaultKind kAllKinds[] = {FaultKind::kKill,   FaultKind::kHang,    FaultKind::kCorrupt, FaultKind::kTruncate,
                                    FaultKind::kReplay, FaultKind::kReflect, FaultKind::kWrongKey};
 
-constexpr FrameKind kOfCoordinator[] = {FrameKind::kOffer,  FrameKind::kMembers, FrameKind::kVerdict,
-                                        FrameKind::kBegin,  FrameKind::kKeys,    FrameKind::kDelivery,
-                                        FrameKind::kUnmask, FrameKind::kDone,    FrameKind::kBroadcast};
+constexpr FrameKind kOfCoordinator[] = {
+    FrameKind::kOffer,    FrameKind::kMembers, FrameKind::kVerdict, FrameKind::kBegin, FrameKind::kKeys,
+    FrameKind::kDelivery, FrameKind::kUnmask,  FrameKind::kQuorum,  FrameKind::kDone,  FrameKind::kBroadcast};
 
 bool ends_the_run(FaultKind of_coordinator) {
   return of_coordinator == FaultKind::kKill || of_coordinator == FaultKind::kHang;
@@ -36,7 +36,7 @@ class FaultsTest : public testing::TestWithParam<FaultKind> {};
 
 TEST_P(FaultsTest, OfASiloLeaveTheSumOfTheOthers) {
   for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
-                             FrameKind::kMasked, FrameKind::kReveal}) {
+                             FrameKind::kConsent, FrameKind::kMasked, FrameKind::kReveal}) {
     for (const std::uint32_t number : {1U, 2U}) {
       if (number == 2 && (at == FrameKind::kHello || GetParam() == FaultKind::kHang)) continue;
       SCOPED_TRACE(std::string(to_string(at)) + "#" + std::to_string(number));
@@ -126,6 +126,32 @@ TEST(Faults, ALieIsToldByTheSumThatIsMadeWithoutItAndByTheNameOfItsAuthor) {
   EXPECT_THAT(run_silos(all).refusal, HasSubstr("lost: silo 2 (reveal: it reveals another share"));
 }
 
+// Every silo is told another list: all find out from the others' signatures, and nothing is revealed to anybody.
+TEST(Faults, ACoordinatorThatTellsContradictoryListsIsRefusedByEverySilo) {
+  for (const SiloTerms& terms :
+       {SiloTerms{5, 3, 0, {}}, SiloTerms{5, 4, 1, {}}, SiloTerms{4, 4, 0, {}}, SiloTerms{33, 23, 0, {}}}) {
+    for (const FrameKind at : {FrameKind::kDelivery, FrameKind::kUnmask}) {
+      SCOPED_TRACE(std::to_string(terms.silos) + " silos, at " + std::string(to_string(at)));
+      std::map<FrameKind, std::size_t> seen;
+      SiloRunPlan plan{.terms = terms, .rounds = 2};
+      plan.fault = Fault{0, FaultKind::kEquivocate, at, 2};
+      plan.watcher = [&](std::uint32_t, const Letter& letter) {
+        if (const auto header = claimed_header(letter.bytes)) ++seen[header->kind];
+      };
+      const SiloRunResult result = run_silos(plan);
+      EXPECT_THAT(result.refusal, HasSubstr(std::to_string(terms.silos) + " silos are left, --threshold"));
+      ASSERT_EQ(result.sums.size(), 1U);  // the one before
+      EXPECT_TRUE(sums_are_right(result, plan));
+      EXPECT_EQ(result.silo_refusals.size(), terms.silos);
+      for (const auto& [silo, reason] : result.silo_refusals) {
+        EXPECT_THAT(reason, AnyOf(HasSubstr("the silos do not agree on who"), HasSubstr("where 4 must"))) << silo;
+      }
+      EXPECT_EQ(seen[FrameKind::kReveal], terms.silos);
+      EXPECT_EQ(seen[FrameKind::kMasked], (at == FrameKind::kDelivery ? 1 : 2) * terms.silos);
+    }
+  }
+}
+
 TEST(Faults, PartsOfAStatisticAreNotSummed) {
   for (const FaultKind kind : {FaultKind::kKill, FaultKind::kCorrupt}) {
     SiloRunPlan plan{.terms = {4, 3, 0}, .words = 3 * kWordsPerPiece};
@@ -160,12 +186,14 @@ TEST(FaultText, IsReadBack) {
   EXPECT_EQ(fault.number, 4U);
   EXPECT_EQ(fault.seconds, 1.5);
   EXPECT_EQ(parse_fault("0:wrong-key@keys").number, 1U);
+  EXPECT_EQ(parse_fault("0:equivocate@unmask#3").kind, FaultKind::kEquivocate);
 }
 
 TEST(FaultText, WrongFormsAreRefused) {
-  for (const char* text : {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked",
-                           "1:slow@masked", "1:slow=-1@masked", "1:kill=3@masked", "1:lie@masked", "0:lie@reveal",
-                           "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
+  for (const char* text :
+       {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked", "1:slow@masked",
+        "1:slow=-1@masked", "1:kill=3@masked", "1:lie@masked", "0:lie@reveal", "1:equivocate@delivery",
+        "0:equivocate@keys", "0:equivocate=1@unmask", "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
     EXPECT_THROW(parse_fault(text), UsageError) << text;
   }
 }

@@ -130,7 +130,14 @@ TEST(MaskedSum, WhatTheCoordinatorGetsIsUniformAndNewInEveryRun) {
     for (std::uint32_t silo = 1; silo < 4; ++silo) {
       const auto delivery = coordinator.delivery_for(silo);
       PayloadReader reader(delivery);
-      silos[silo - 1].take_delivery(reader);
+      const auto consent = silos[silo - 1].take_delivery(reader);
+      PayloadReader signed_list(consent);
+      coordinator.take_consent(silo, ListStage::kSharing, signed_list);
+    }
+    const auto quorum = coordinator.quorum(ListStage::kSharing);
+    for (std::uint32_t silo = 1; silo < 4; ++silo) {
+      PayloadReader reader(quorum);
+      silos[silo - 1].take_sharing_quorum(reader);
       std::vector<std::uint64_t> zeros(attempt.words, 0);
       silos[silo - 1].mask(0, zeros);
       if (silo > 1) continue;

@@ -53,9 +53,16 @@ class MaskingTest : public testing::Test {
     coordinator_->close_sharing();
   }
   void deliver(const std::vector<std::uint32_t>& who) {
-    for (const std::uint32_t silo : who) {
-      give(coordinator_->delivery_for(silo), [&](PayloadReader& reader) { silos_.at(silo).take_delivery(reader); });
-    }
+    for (const std::uint32_t silo : who) sign_sharing(silo, silos_.at(silo));
+    for (const std::uint32_t silo : who) may_mask(silos_.at(silo));
+  }
+  void sign_sharing(std::uint32_t number, MaskingSilo& silo) {
+    Bytes consent;
+    give(coordinator_->delivery_for(number), [&](PayloadReader& reader) { consent = silo.take_delivery(reader); });
+    give(consent, [&](PayloadReader& reader) { coordinator_->take_consent(number, ListStage::kSharing, reader); });
+  }
+  void may_mask(MaskingSilo& silo) {
+    give(coordinator_->quorum(ListStage::kSharing), [&](PayloadReader& reader) { silo.take_sharing_quorum(reader); });
   }
   void mask(const std::vector<std::uint32_t>& who) {
     for (const std::uint32_t silo : who) {
@@ -84,10 +91,18 @@ class MaskingTest : public testing::Test {
     }
     return "";
   }
-  Bytes reveal(std::uint32_t silo, const std::vector<std::uint32_t>& summed) {
+  void sign_summed(const std::vector<std::uint32_t>& who) {
+    for (const std::uint32_t silo : who) {
+      Bytes consent;
+      give(coordinator_->unmask_for(silo),
+           [&](PayloadReader& reader) { consent = silos_.at(silo).take_unmask(reader); });
+      give(consent, [&](PayloadReader& reader) { coordinator_->take_consent(silo, ListStage::kSummed, reader); });
+    }
+  }
+  Bytes reveal(std::uint32_t silo) {
     Bytes bytes;
-    give(PayloadWriter().numbers(summed).take(),
-         [&](PayloadReader& reader) { bytes = silos_.at(silo).take_unmask(reader); });
+    give(coordinator_->quorum(ListStage::kSummed),
+         [&](PayloadReader& reader) { bytes = silos_.at(silo).take_summed_quorum(reader); });
     return bytes;
   }
   std::string refuses_unmask(std::uint32_t silo, const std::vector<std::uint32_t>& summed) {
@@ -117,8 +132,9 @@ class MaskingTest : public testing::Test {
 
 TEST_F(MaskingTest, OneSecretOfEachIsRevealedAndNeverTheOther) {
   up_to_masked({1, 2, 3});
+  sign_summed({1, 2, 3});
   for (const std::uint32_t silo : {1U, 2U, 3U}) {
-    const auto kinds = kinds_in(reveal(silo, {1, 2, 3}));
+    const auto kinds = kinds_in(reveal(silo));
     ASSERT_EQ(kinds.size(), kSilos);
     for (const auto& [of, which] : kinds) {
       const auto due = static_cast<std::uint32_t>(of == 4 ? SecretKind::kMaskKey : SecretKind::kSelfMask);
@@ -130,9 +146,10 @@ TEST_F(MaskingTest, OneSecretOfEachIsRevealedAndNeverTheOther) {
 
 TEST_F(MaskingTest, TheSumIsOverThoseThatStayed) {
   up_to_masked({1, 2, 4});
+  sign_summed({1, 2, 4});
   for (const std::uint32_t silo : {1U, 2U, 4U}) {
     EXPECT_FALSE(coordinator_->can_unmask());
-    give(reveal(silo, {1, 2, 4}), [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
+    give(reveal(silo), [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
   }
   ASSERT_TRUE(coordinator_->can_unmask());
   std::vector<std::uint64_t> sum(attempt_.words, 10);
@@ -142,7 +159,7 @@ TEST_F(MaskingTest, TheSumIsOverThoseThatStayed) {
 
 TEST_F(MaskingTest, ASiloRefusesStoriesThatCannotBe) {
   up_to_masked({1, 2, 3, 4});
-  EXPECT_THAT(refuses_unmask(1, {1, 2}), HasSubstr("2 silos are summed, where 3 must be"));
+  EXPECT_THAT(refuses_unmask(1, {1, 2}), HasSubstr("2 silos are summed, where 3 must"));
   EXPECT_THAT(refuses_unmask(2, {1, 3, 4}), HasSubstr("not those that shared"));
   EXPECT_THAT(refuses_unmask(3, {1, 2, 3, 9}), HasSubstr("not those that shared"));
   EXPECT_THAT(refuses_unmask(4, {4, 3, 2}), HasSubstr("not those that shared"));
@@ -183,8 +200,9 @@ TEST_F(MaskingTest, SharesThatWereChangedOnTheWayAreRefused) {
 // Whichever byte of its share or salt it changes, of whichever secret: it is known, and the sum is made without it.
 TEST_F(MaskingTest, WhoRevealsAWrongShareIsKnownAndTheSumIsMadeByTheOthers) {
   up_to_masked({1, 2, 3, 4});
+  sign_summed({1, 2, 3, 4});
   for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) {
-    const Bytes revealed = reveal(silo, {1, 2, 3, 4});
+    const Bytes revealed = reveal(silo);
     if (silo != 2) {
       give(revealed, [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
       continue;
@@ -217,11 +235,12 @@ TEST_F(MaskingTest, ASiloThatSharesOutAnotherSecretThanItAdvertisedIsNamed) {
     give(shares, [&](PayloadReader& reader) { coordinator_->take_shares(silo, reader); });
   }
   coordinator_->close_sharing();
+  sign_sharing(3, liar);
   deliver({1, 2, 4});
-  give(coordinator_->delivery_for(3), [&](PayloadReader& reader) { liar.take_delivery(reader); });
   mask({1, 2, 4});
+  sign_summed({1, 2, 4});
   for (const std::uint32_t silo : {1U, 2U, 4U}) {
-    give(reveal(silo, {1, 2, 4}), [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
+    give(reveal(silo), [&](PayloadReader& reader) { coordinator_->take_reveal(silo, reader); });
   }
   std::vector<std::uint64_t> sum(attempt_.words, 0);
   try {
@@ -290,6 +309,87 @@ TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {
   EXPECT_THAT(piece(60, 0), HasSubstr("another number of words"));
   EXPECT_EQ(piece(60, 40), "");
   EXPECT_TRUE(coordinator_->has_masked_all(1));
+}
+
+// A silo goes on only where at least t silos have signed what it was told itself.
+TEST_F(MaskingTest, ASiloMasksOnlyWhatEnoughSilosHaveSigned) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) sign_sharing(silo, silos_.at(silo));
+  const Bytes good = coordinator_->quorum(ListStage::kSharing);
+  constexpr std::size_t kEntry = 4 + sizeof(Signature);
+  ASSERT_EQ(good.size(), 4 + attempt_.threshold * kEntry);
+  const auto refusal_of = [&](std::uint32_t silo, const Bytes& quorum) {
+    return refusal(quorum, [&](PayloadReader& reader) { silos_.at(silo).take_sharing_quorum(reader); });
+  };
+  const Bytes fewer(good.begin(), good.end() - kEntry);
+  EXPECT_THAT(refusal_of(1, fewer), HasSubstr("2 silos have signed the list that this silo was told, where 3 must"));
+  Bytes false_one = good;
+  false_one[4 + kEntry + 9] ^= std::byte{1};  // of silo 2
+  EXPECT_THAT(refusal_of(2, false_one), HasSubstr("the signature of silo 2 does not fit the list"));
+  Bytes twice = good;
+  std::copy_n(twice.begin() + 4, kEntry, twice.begin() + 4 + kEntry);
+  EXPECT_THAT(refusal_of(3, twice), HasSubstr("the signature of silo 1 is there twice, or out of order"));
+  // A refusal is for good: the right signatures come too late.
+  EXPECT_THAT(refusal_of(3, good), HasSubstr("before its turn, or twice"));
+  EXPECT_EQ(refusal_of(4, good), "");
+  EXPECT_THAT(refusal_of(4, good), HasSubstr("before its turn, or twice"));
+}
+
+TEST_F(MaskingTest, ASiloRevealsOnlyWhatEnoughSilosHaveSigned) {
+  up_to_masked({1, 2, 3, 4});
+  const Bytes of_sharing = coordinator_->quorum(ListStage::kSharing);
+  sign_summed({1, 2, 3, 4});
+  const auto refusal_of = [&](std::uint32_t silo, const Bytes& quorum) {
+    return refusal(quorum, [&](PayloadReader& reader) { silos_.at(silo).take_summed_quorum(reader); });
+  };
+  EXPECT_THAT(refusal_of(1, of_sharing), HasSubstr("a signature on who is summed is due"));
+  Bytes other_stage = of_sharing;
+  other_stage[0] = std::byte{2};
+  EXPECT_THAT(refusal_of(2, other_stage), HasSubstr("the signature of silo 1 does not fit the list"));
+  EXPECT_EQ(refusal_of(3, coordinator_->quorum(ListStage::kSummed)), "");
+  EXPECT_THAT(refusal_of(3, coordinator_->quorum(ListStage::kSummed)), HasSubstr("before its turn, or twice"));
+}
+
+TEST_F(MaskingTest, AListIsSignedOnce) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  sign_sharing(1, silos_.at(1));
+  EXPECT_THAT(
+      refusal(coordinator_->delivery_for(1), [&](PayloadReader& reader) { silos_.at(1).take_delivery(reader); }),
+      HasSubstr("before its turn, or twice"));
+  for (const std::uint32_t silo : {2U, 3U, 4U}) sign_sharing(silo, silos_.at(silo));
+  may_mask(silos_.at(2));
+  const Bytes all = PayloadWriter().numbers(std::vector<std::uint32_t>{1, 2, 3, 4}).take();
+  give(all, [&](PayloadReader& reader) { silos_.at(2).take_unmask(reader); });
+  EXPECT_THAT(refuses_unmask(2, {1, 2, 3}), HasSubstr("before its turn, or twice"));
+}
+
+// A signature is of one run, round, attempt, stage and pair of lists.
+TEST_F(MaskingTest, ASignatureFitsNothingElse) {
+  const SumLists lists{{1, 2, 3, 4}, {1, 2, 3}, {1, 2, 3}};
+  const Bytes text = signed_part(attempt_, ListStage::kSharing, lists);
+  EXPECT_EQ(text, signed_part(attempt_, ListStage::kSharing, {{1, 2, 3, 4}, {1, 2, 3}, {}}));
+  EXPECT_NE(text, signed_part(attempt_, ListStage::kSummed, lists));
+  EXPECT_NE(text, signed_part(attempt_, ListStage::kSharing, {{1, 2, 3}, {1, 2, 3}, {}}));
+  EXPECT_NE(text, signed_part(attempt_, ListStage::kSharing, {{1, 2, 3, 4}, {1, 2, 4}, {}}));
+  for (const auto& change : std::vector<std::function<void(SumAttempt&)>>{
+           [](SumAttempt& a) { a.run[31] = std::byte{1}; }, [](SumAttempt& a) { ++a.round; },
+           [](SumAttempt& a) { ++a.attempt; }, [](SumAttempt& a) { ++a.words; }, [](SumAttempt& a) { --a.threshold; },
+           [](SumAttempt& a) { ++a.colluding; }, [](SumAttempt& a) { a.told[0] = std::byte{1}; }}) {
+    SumAttempt other = attempt_;
+    change(other);
+    EXPECT_NE(text, signed_part(other, ListStage::kSharing, lists));
+  }
+}
+
+TEST_F(MaskingTest, ASiloThatSignsAnotherListThanItWasToldIsKnown) {
+  advertise({1, 2, 3, 4});
+  share({1, 2, 3, 4});
+  const Bytes other = make_consent(identities_[2], attempt_, ListStage::kSharing, {{1, 2, 3, 4}, {1, 2, 3}, {}});
+  const auto take = [&](PayloadReader& reader) { coordinator_->take_consent(2, ListStage::kSharing, reader); };
+  EXPECT_THAT(refusal(other, take), HasSubstr("it has not signed the list that it was told"));
+  EXPECT_TRUE(coordinator_->consenting(ListStage::kSharing).empty());
 }
 
 TEST(Payload, EndsWhereItEnds) {

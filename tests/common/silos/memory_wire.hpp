@@ -84,7 +84,11 @@ inline std::uint64_t addend(std::uint32_t silo, std::size_t round, std::size_t p
 }
 
 inline SiloEntry simulated_entry(const SiloRunPlan& plan) {
-  return {.terms = plan.terms, .roster = std::nullopt, .identity = Identity::generate(), .timeout = plan.timeout};
+  return {.terms = plan.terms,
+          .roster = std::nullopt,
+          .identity = Identity::generate(),
+          .timeout = plan.timeout,
+          .fault = std::nullopt};
 }
 
 /// One thread a party. Each round is an agreement, a sum and a broadcast.
@@ -117,7 +121,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
       const std::unique_ptr<Wire> faulty = wire_of(plain, silo);
       try {
         SiloEntry entry = simulated_entry(plan);
-        if (faulty && plan.fault->kind == FaultKind::kLie) entry.lie_at_reveal = plan.fault->number;
+        if (faulty) entry.fault = plan.fault;
         SiloSession session(faulty ? *faulty : plain, silo, std::move(entry));
         session.connect();
         std::vector<std::uint64_t> values(plan.words);
@@ -143,7 +147,9 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
   {
     MemoryWire plain(office, 0);
     const std::unique_ptr<Wire> faulty = wire_of(plain, 0);
-    CoordinatorSession session(faulty ? *faulty : plain, simulated_entry(plan));
+    SiloEntry entry = simulated_entry(plan);
+    if (faulty) entry.fault = plan.fault;
+    CoordinatorSession session(faulty ? *faulty : plain, std::move(entry));
     try {
       session.connect();
       for (std::size_t round = 0; round < plan.rounds; ++round) {

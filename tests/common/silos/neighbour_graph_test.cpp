@@ -64,10 +64,12 @@ TEST(NeighbourGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
             const auto live = static_cast<std::uint32_t>(
                 std::count_if(holders.begin(), holders.end(), [&](std::uint32_t h) { return stays.contains(h); }));
             EXPECT_GE(live, graph.share_threshold());
+            EXPECT_GE(graph.neighbours_in(silo, {stays.begin(), stays.end()}), graph.least_neighbours());
           }
           EXPECT_TRUE(is_connected(graph, honest));
         }
         EXPECT_GT(2 * graph.share_threshold(), graph.degree() + 1 + colluding);
+        EXPECT_GT(graph.least_neighbours(), colluding);
       }
     }
   }

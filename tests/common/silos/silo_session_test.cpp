@@ -1,9 +1,13 @@
 // What a silo refuses to do for a coordinator that does not keep to the protocol.
 #include "dpreduce/silos/silo_session.hpp"
 
+#include <array>
+#include <atomic>
+#include <filesystem>
 #include <future>
 
 #include "memory_wire.hpp"
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +35,23 @@ class SiloSessionTest : public testing::Test {
   std::string sum_once(std::uint32_t silo) {
     MemoryWire wire(office_, silo);
     try {
-      SiloSession session(wire, silo, {terms_, std::nullopt, Identity::generate(), std::chrono::milliseconds(20000)});
+      SiloSession session(wire, silo,
+                          {.terms = terms_,
+                           .roster = std::nullopt,
+                           .identity = Identity::generate(),
+                           .timeout = std::chrono::milliseconds(20000),
+                           .fault = std::nullopt});
+      session.set_before_masking([&](std::span<const std::uint64_t> values) {
+        EXPECT_EQ(values.size(), kWords);
+        EXPECT_EQ(values[0], silo) << "not masked yet";
+        ++steps_before_masking_.at(silo - 1);
+        if (silo == refuses_to_mask_) throw BudgetRefused("no room");
+      });
       session.connect();
+      if (hears_first_) {
+        std::array<std::byte, 8> heard{};
+        session.receive_broadcast(heard);
+      }
       const std::vector<std::uint64_t> values(kWords, silo);
       session.sum(values);
     } catch (const PeerFailed&) {
@@ -62,12 +81,13 @@ class SiloSessionTest : public testing::Test {
       members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
     }
     const std::vector<std::byte> payload = members.take();
+    run_ = run_of(offer, payload);
     for (std::uint32_t silo = 1; silo <= 2; ++silo)
       wire_.send(silo, channels_.at(silo).seal(FrameKind::kMembers, 0, payload));
   }
 
   void tell(std::uint32_t silo, FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body = {}) {
-    wire_.send(silo, channels_.at(silo).seal(kind, 1, PayloadWriter().u32(attempt).bytes(body).take()));
+    wire_.send(silo, channels_.at(silo).seal(kind, round_, PayloadWriter().u32(attempt).bytes(body).take()));
   }
   void tell_both(FrameKind kind, const std::function<std::vector<std::byte>(std::uint32_t)>& body) {
     for (std::uint32_t silo = 1; silo <= 2; ++silo) tell(silo, kind, 1, body(silo));
@@ -75,17 +95,27 @@ class SiloSessionTest : public testing::Test {
   void take_both(const std::function<void(std::uint32_t, PayloadReader&)>& take) {
     for (int silo = 0; silo < 2; ++silo) {
       const Letter letter = next();
-      const Message message = channels_.at(letter.from).open(1, letter.bytes);
+      const Message message = channels_.at(letter.from).open(round_, letter.bytes);
       PayloadReader reader(message.payload);
       EXPECT_EQ(reader.u32(), 1U);
       take(letter.from, reader);
     }
   }
+  // A broadcast before the sum: these eight bytes to all, or others to silo 2.
+  void broadcast(std::uint64_t to_first, std::uint64_t to_second) {
+    wire_.send(1, channels_.at(1).seal(FrameKind::kBroadcast, round_, PayloadWriter().u64(to_first).take()));
+    wire_.send(2, channels_.at(2).seal(FrameKind::kBroadcast, round_, PayloadWriter().u64(to_second).take()));
+    told_.add(FrameKind::kBroadcast, round_, PayloadWriter().u64(to_first).take());
+    ++round_;
+  }
   static std::vector<std::byte> words(std::uint64_t count) { return PayloadWriter().u64(count).take(); }
 
-  // Up to where both have revealed.
-  void open_a_sum() {
-    MaskingCoordinator masking(roster_, {{}, 1, 1, kWords, 2, 0});
+  void agree_on_list(MaskingCoordinator& masking, ListStage stage) {
+    take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, stage, reader); });
+    tell_both(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(stage); });
+  }
+
+  void up_to_masked(MaskingCoordinator& masking) {
     tell_both(FrameKind::kBegin, [](std::uint32_t) { return words(kWords); });
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_advertisement(silo, reader); });
     masking.close_advertising();
@@ -93,9 +123,17 @@ class SiloSessionTest : public testing::Test {
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_shares(silo, reader); });
     masking.close_sharing();
     tell_both(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+    agree_on_list(masking, ListStage::kSharing);
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.add_piece(silo, reader); });
     masking.close_masking();
-    tell_both(FrameKind::kUnmask, [&](std::uint32_t) { return masking.unmask(); });
+  }
+
+  // Up to where both have revealed.
+  void open_a_sum() {
+    MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, told_.digest()});
+    up_to_masked(masking);
+    tell_both(FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
+    agree_on_list(masking, ListStage::kSummed);
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_reveal(silo, reader); });
     std::vector<std::uint64_t> sum(kWords, 0);
     masking.add_sum_to(sum);
@@ -103,11 +141,17 @@ class SiloSessionTest : public testing::Test {
   }
   std::string refusal(std::uint32_t silo) { return refusals_[silo - 1].get(); }
 
+  std::array<std::atomic<int>, 2> steps_before_masking_{};
+  std::atomic<std::uint32_t> refuses_to_mask_ = 0;
   SiloTerms terms_{2, 2, 0};
   PostOffice office_;
   MemoryWire wire_;
   Identity identity_ = Identity::generate();
   Roster roster_{0, 0, std::vector<Member>(3)};
+  RunId run_{};
+  std::atomic<bool> hears_first_ = false;
+  std::uint64_t round_ = 1;
+  Transcript told_;
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::future<std::string>> refusals_;
 };
@@ -120,6 +164,224 @@ TEST_F(SiloSessionTest, NoStatisticIsSummedTwice) {
   tell(2, FrameKind::kDone, 1);
   EXPECT_THAT(refusal(1), HasSubstr("asks for a sum again that this silo has helped to open"));
   EXPECT_EQ(refusal(2), "");
+}
+
+// A sum may be opened by those who reveal in one attempt, and again by the others in another: so who has signed what
+// opens it takes part in no other attempt, whether it has revealed or not.
+TEST_F(SiloSessionTest, WhoHasSignedWhoIsSummedTakesPartInNoOtherAttempt) {
+  connect();
+  MaskingCoordinator masking(roster_, {run_, 1, 1, kWords, 2, 0});
+  up_to_masked(masking);
+  tell_both(FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
+  take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, ListStage::kSummed, reader); });
+  tell(1, FrameKind::kBegin, 2, words(kWords));
+  EXPECT_THAT(refusal(1), HasSubstr("asks for a sum again that this silo has helped to open"));
+}
+
+// Once an attempt, when all have agreed on who takes part, and before anything of the values leaves.
+TEST_F(SiloSessionTest, WhatComesBeforeMaskingIsDoneForEachAttempt) {
+  connect();
+  for (const std::uint32_t attempt : {1U, 2U}) {
+    MaskingCoordinator masking(roster_, {run_, 1, attempt, kWords, 2, 0});
+    for (std::uint32_t silo = 1; silo <= 2; ++silo) tell(silo, FrameKind::kBegin, attempt, words(kWords));
+    const auto take = [&](const std::function<void(std::uint32_t, PayloadReader&)>& taken) {
+      for (int silo = 0; silo < 2; ++silo) {
+        const Letter letter = next();
+        const Message message = channels_.at(letter.from).open(round_, letter.bytes);
+        PayloadReader reader(message.payload);
+        EXPECT_EQ(reader.u32(), attempt);
+        taken(letter.from, reader);
+      }
+    };
+    const auto tell_each = [&](FrameKind kind, const std::function<std::vector<std::byte>(std::uint32_t)>& body) {
+      for (std::uint32_t silo = 1; silo <= 2; ++silo) tell(silo, kind, attempt, body(silo));
+    };
+    take([&](std::uint32_t silo, PayloadReader& reader) { masking.take_advertisement(silo, reader); });
+    masking.close_advertising();
+    tell_each(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
+    take([&](std::uint32_t silo, PayloadReader& reader) { masking.take_shares(silo, reader); });
+    masking.close_sharing();
+    tell_each(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+    take([&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, ListStage::kSharing, reader); });
+    for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, static_cast<int>(attempt) - 1);
+    if (attempt == 2) refuses_to_mask_ = 1;
+    tell_each(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(ListStage::kSharing); });
+    if (attempt == 2) break;
+    take([&](std::uint32_t silo, PayloadReader& reader) { masking.add_piece(silo, reader); });
+  }
+  EXPECT_EQ(refusal(1), "no room");
+  const Letter letter = next();
+  EXPECT_EQ(letter.from, 2U) << "silo 1 has masked nothing";
+  EXPECT_EQ(channels_.at(2).open(1, letter.bytes).kind, FrameKind::kMasked);
+  for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, 2);
+}
+
+TEST_F(SiloSessionTest, ASumAfterOneBroadcastToAllIsOpened) {
+  hears_first_ = true;
+  connect();
+  broadcast(7, 7);
+  open_a_sum();
+  for (const std::uint32_t silo : {1U, 2U}) tell(silo, FrameKind::kDone, 1);
+  EXPECT_EQ(refusal(1), "");
+  EXPECT_EQ(refusal(2), "");
+}
+
+// A coordinator that tells all but one a projection to zero would learn the statistic of that one.
+TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
+  hears_first_ = true;
+  connect();
+  broadcast(7, 8);
+  MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, told_.digest()});
+  tell_both(FrameKind::kBegin, [](std::uint32_t) { return words(kWords); });
+  take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_advertisement(silo, reader); });
+  masking.close_advertising();
+  tell_both(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
+  take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_shares(silo, reader); });
+  masking.close_sharing();
+  tell_both(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+  std::map<std::uint32_t, Signature> signatures;
+  take_both([&](std::uint32_t silo, PayloadReader& reader) {
+    EXPECT_EQ(reader.u32(), static_cast<std::uint32_t>(ListStage::kSharing));
+    signatures[silo] = reader.array<64>();
+  });
+  tell_both(FrameKind::kQuorum, [&](std::uint32_t) { return make_quorum(ListStage::kSharing, signatures); });
+  EXPECT_THAT(refusal(1), HasSubstr("the signature of silo 2 does not fit the list that this silo was told"));
+  EXPECT_THAT(refusal(2), HasSubstr("tells silos different lists or values"));
+  for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, 0);
+}
+
+// Silo 1 of three with a roster; coordinator and the other silos are in the test's hands.
+class OneHonestSilo {
+ public:
+  explicit OneHonestSilo(const std::filesystem::path& folder) : office_(4), wire_(office_, 0) {
+    for (std::uint32_t party = 0; party < 4; ++party) {
+      identities_.push_back(Identity::generate());
+      roster_.members[party] = {fmt::format("party {}", party), identities_[party].public_key()};
+      paths_.push_back(folder / fmt::format("{}.key", party));
+      std::filesystem::remove(paths_.back());
+      identities_[party].save_new(paths_.back(), "--identity");
+    }
+    offer_ = {{}, terms_, roster_.digest(), roster_.members[0].key, key_.public_key(), {}};
+  }
+  // Begins a run with the one offer that there is; returns silo 1's hello.
+  Hello begin() {
+    refusal_ = std::async(std::launch::async, [this] {
+      MemoryWire wire(office_, 1);
+      try {
+        SiloSession session(wire, 1,
+                            {.terms = terms_,
+                             .roster = roster_,
+                             .identity = Identity::load(paths_[1], "--identity"),
+                             .timeout = std::chrono::milliseconds(20000)});
+        session.connect();
+        session.sum(std::vector<std::uint64_t>(kWords, 1));
+      } catch (const PeerFailed&) {
+        return std::string("the coordinator is gone");
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    });
+    wire_.send(1, make_offer(offer_, identities_[0], 1));
+    const Hello hello = open_hello(next(), offer_, 1, roster_);
+    channel_.emplace(key_.agree(hello.key), offer_.run, 0, 1);
+    return hello;
+  }
+  // "members": that hello of silo 1, and silos 2 and 3.
+  void name_members(const Hello& of_first) {
+    PayloadWriter members;
+    members.numbers(std::vector<std::uint32_t>{1, 2, 3});
+    members.bytes(of_first.identity).bytes(of_first.key).bytes(of_first.signature);
+    for (std::uint32_t silo = 2; silo <= 3; ++silo) {
+      const AgreementKey key = AgreementKey::generate();
+      const Hello unsigned_hello{roster_.members[silo].key, key.public_key(), {}};
+      const Hello hello =
+          open_hello(make_hello(unsigned_hello, identities_[silo], offer_, silo), offer_, silo, roster_);
+      members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
+    }
+    const std::vector<std::byte> payload = members.take();
+    run_ = run_of(offer_, payload);
+    wire_.send(1, channel_->seal(FrameKind::kMembers, 0, payload));
+  }
+  void tell(FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body) {
+    wire_.send(1, channel_->seal(kind, 1, PayloadWriter().u32(attempt).bytes(body).take()));
+  }
+  // "begin", and "keys" of these silos and silo 1.
+  void sum_with(std::uint32_t attempt, const std::vector<std::uint32_t>& others) {
+    tell(FrameKind::kBegin, attempt, PayloadWriter().u64(kWords).take());
+    channel_->open(1, next());
+    std::vector<std::uint32_t> all{1};
+    all.insert(all.end(), others.begin(), others.end());
+    PayloadWriter keys;
+    keys.numbers(all);
+    const SumAttempt sum{run_, 1, attempt, kWords, terms_.threshold, terms_.colluding};
+    for (const std::uint32_t silo : others) {
+      Advertisement advertisement{AgreementKey::generate().public_key(), {}, {}};
+      advertisement.signature = identities_[silo].sign(signed_part(sum, silo, advertisement));
+      write(keys, advertisement);
+    }
+    tell(FrameKind::kKeys, attempt, keys.take());
+  }
+  FrameKind answer() { return channel_->open(1, next()).kind; }
+  // Of a silo that was told nothing wrong: that the coordinator is gone.
+  std::string refusal() {
+    office_.post(1, {0, {}, true});
+    return refusal_.get();
+  }
+
+ private:
+  std::vector<std::byte> next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value().bytes; }
+
+  SiloTerms terms_{3, 2, 0};
+  PostOffice office_;
+  MemoryWire wire_;
+  std::vector<Identity> identities_;
+  std::vector<std::filesystem::path> paths_;
+  Roster roster_{1, 2, std::vector<Member>(4)};
+  AgreementKey key_ = AgreementKey::generate();
+  Offer offer_;
+  RunId run_{};
+  std::optional<Channel> channel_;
+  std::future<std::string> refusal_;
+};
+
+// Its own hello is among those that name the run, with the key that it has just made: an earlier run's members, whose
+// signatures a coordinator may have kept, are refused even where the offer is that run's.
+TEST(SiloSessionMembersTest, MembersOfAnEarlierRunAreRefused) {
+  OneHonestSilo silo(testing::TempDir());
+  const Hello earlier = silo.begin();
+  silo.name_members(earlier);
+  EXPECT_EQ(silo.refusal(), "the coordinator is gone");
+  silo.begin();
+  silo.name_members(earlier);
+  EXPECT_THAT(silo.refusal(), HasSubstr("members of another run than this silo's"));
+}
+
+TEST(SiloSessionMembersTest, LostSilosDoNotComeBack) {
+  OneHonestSilo silo(testing::TempDir());
+  silo.name_members(silo.begin());
+  silo.sum_with(1, {2, 3});
+  EXPECT_EQ(silo.answer(), FrameKind::kShares);
+  silo.sum_with(2, {2});
+  EXPECT_EQ(silo.answer(), FrameKind::kShares);
+  silo.sum_with(3, {2, 3});
+  EXPECT_THAT(silo.refusal(), HasSubstr("names a silo that is not of this run, or no more"));
+}
+
+// What has been signed in one run fits no other, even where a coordinator makes the very same offer again: everybody's
+// keys of the run are in what is signed.
+TEST_F(SiloSessionTest, AnOfferThatIsMadeAgainIsAnotherRun) {
+  connect();
+  const RunId first = run_;
+  const Offer offer{{}, terms_, {}, identity_.public_key(), {}, {}};
+  const std::vector<std::byte> members(100, std::byte{1});
+  std::vector<std::byte> another = members;
+  another[99] = std::byte{2};
+  EXPECT_NE(run_of(offer, members), run_of(offer, another));
+  EXPECT_NE(run_of(offer, members), first);
+  Offer again = offer;
+  again.key[0] = std::byte{1};
+  EXPECT_NE(run_of(offer, members), run_of(again, members));
 }
 
 TEST_F(SiloSessionTest, ASumOfAnotherLengthIsRefused) {

@@ -1,0 +1,62 @@
+// `fit` as an audit runs it: the real path from rows to releases and model, with a secret and a ledger of its own
+// for every run. Its journal stays in memory: nobody resumes it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+
+/// What a run makes public.
+struct Published {
+  std::vector<Release> releases;  ///< in the order in which they were made
+  LinearScores scores;            ///< the model
+  Preprocessing preprocessing;    ///< with the released centre
+
+  /// First the summary: of every block the sum over its rounds, and the model's weights and biases. Then, where there
+  /// are several rounds, each of them.
+  std::vector<double> numbers(const NoisePlan& plan) const;
+};
+
+/// A method with its options and its plan. Immutable, and so shared by threads.
+class AuditedMethod {
+ public:
+  /// For rows of `input_dim` features, with so many public rows to choose prototypes from. Throws UsageError where
+  /// options and features do not fit, or there is no budget.
+  AuditedMethod(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
+
+  const FitOptions& options() const { return options_; }  ///< resolved
+  const FitPlan& plan() const { return plan_; }
+  std::string_view name() const { return method_->name(); }
+
+  /// The exact statistic of `release` over rows as `preprocessing` says, at `point`; of `kept` rows where there are
+  /// some, which are these. Throws BadInput as for_each_lattice_chunk does.
+  Statistic statistic(std::string_view release, WorkerRows& rows, const Preprocessing& preprocessing,
+                      const PublicPoint& point = {}, const KeptChunks* kept = nullptr) const;
+
+  /// Rows as `preprocessing` says, for many statistics; none where there are too many to keep. Throws as statistic.
+  std::optional<KeptChunks> kept_rows(WorkerRows& rows, const Preprocessing& preprocessing) const;
+
+  /// What charges releases of `plan` to the ledger at `ledger_path`, with a secret of its own.
+  Releaser releaser(Communicator& ranks, NoisePlan plan, const std::string& ledger_path) const;
+
+  /// One run over `rows`, with these public ones, charged to a new ledger at `ledger_path`, which is removed again.
+  /// `watcher` is shown each release. Throws what the releaser, the watcher and for_each_lattice_chunk throw.
+  Published run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows = {},
+                const ReleaseWatcher& watcher = {}) const;
+
+ private:
+  StreamPlan stream_over(const WorkerRows& rows) const;
+
+  FitOptions options_;
+  FitPlan plan_;
+  std::unique_ptr<TrainingMethod> method_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,78 @@
+#include "dpreduce/audit/log_ratio.hpp"
+
+#include <cmath>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Exact: integers wrap around as the reduction's do.
+double difference(std::int64_t a, std::int64_t b) {
+  return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)));
+}
+
+bool prepare_alike(const Preprocessing& a, const Preprocessing& b) {
+  return a.input_dim == b.input_dim && a.pool == b.pool && a.normalize == b.normalize && a.clip_norm == b.clip_norm &&
+         a.center == b.center && a.intercept == b.intercept && a.projection == b.projection && a.selected == b.selected;
+}
+
+}  // namespace
+
+std::vector<double> precisions(const PlannedBlock& block) {
+  const double on_diagonal = 1.0 / (block.sigma * block.sigma);
+  if (block.noise == BlockNoise::kEqual) return std::vector<double>(block.elements, on_diagonal);
+  std::vector<double> result(block.elements, 2.0 * on_diagonal);
+  const std::uint64_t triangle = block.elements / block.triangles;
+  const std::uint64_t order = triangle_order(triangle).value();
+  for (std::uint64_t first = 0; first < block.elements; first += triangle) {
+    for (std::uint64_t i = 0; i < order; ++i) result[first + triangle_row(i, order)] = on_diagonal;
+  }
+  return result;
+}
+
+double log_ratio(const PlannedRelease& planned, const Release& release, const Statistic& world_0,
+                 const Statistic& world_1) {
+  double ratio = 0.0;
+  for (const PlannedBlock& block : planned.blocks) {
+    const std::vector<double> precision = precisions(block);
+    const auto released = release.block(block.name).values();
+    const auto exact_0 = world_0.block(world_0.index_of(block.name));
+    const auto exact_1 = world_1.block(world_1.index_of(block.name));
+    DPREDUCE_ASSERT(released.size() == precision.size() && exact_0.size() == precision.size() &&
+                    exact_1.size() == precision.size());
+    for (std::size_t e = 0; e < precision.size(); ++e) {
+      const double shift = difference(exact_1[e], exact_0[e]);
+      if (shift != 0.0) ratio += shift * (difference(released[e], exact_0[e]) - shift / 2) * precision[e];
+    }
+  }
+  return ratio;
+}
+
+double planned_distance(const PlannedRelease& planned, const Statistic& world_0, const Statistic& world_1) {
+  double squared = 0.0;
+  for (const PlannedBlock& block : planned.blocks) {
+    const std::vector<double> precision = precisions(block);
+    const auto exact_0 = world_0.block(world_0.index_of(block.name));
+    const auto exact_1 = world_1.block(world_1.index_of(block.name));
+    for (std::size_t e = 0; e < precision.size(); ++e) {
+      const double shift = difference(exact_1[e], exact_0[e]);
+      squared += shift * shift * precision[e];
+    }
+  }
+  return std::sqrt(squared);
+}
+
+Statistic ExactStatistics::at(const WatchedRelease& release) {
+  if (release.point.gradient == nullptr) {
+    return method_.statistic(release.name, rows_, release.preprocessing, release.point);
+  }
+  if (!prepared_ || !prepare_alike(*prepared_, release.preprocessing)) {
+    kept_ = method_.kept_rows(rows_, release.preprocessing);
+    prepared_ = release.preprocessing;
+  }
+  return method_.statistic(release.name, rows_, release.preprocessing, release.point, kept_ ? &*kept_ : nullptr);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,161 @@
+#include "dpreduce/audit/public_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/model/safetensors.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Members of reports and ledger lines, and the first word of a line that `fit` prints, that are points in time or
+// durations.
+constexpr std::array<std::string_view, 3> kTimes{"timings", "time", "seconds"};
+
+bool is_time(std::string_view name) {
+  return std::find(kTimes.begin(), kTimes.end(), name) != kTimes.end();
+}
+
+// Digests are no numbers, even where all of their digits are decimal.
+constexpr std::size_t kLongestNumber = 24;
+
+std::optional<double> number_of(std::string_view word) {
+  double value = 0.0;
+  if (word.size() > kLongestNumber) return std::nullopt;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  for (std::size_t first = text.find_first_not_of(separators); first != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(separators, first), text.size());
+    parts.push_back(text.substr(first, end - first));
+    first = text.find_first_not_of(separators, end);
+  }
+  return parts;
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw BadInput(path.string() + ": cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+nlohmann::json json_of(std::string_view text, const std::filesystem::path& path) {
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  if (value.is_discarded()) throw BadInput(path.string() + ": is not JSON");
+  return value;
+}
+
+template <typename Number>
+std::vector<double> numbers_in(const Tensor& tensor) {
+  std::vector<double> numbers;
+  const std::span data(reinterpret_cast<const Number*>(tensor.data.data()), tensor.data.size() / sizeof(Number));
+  for (const Number value : data) numbers.push_back(static_cast<double>(value));
+  return numbers;
+}
+
+// Half floats only as their bytes.
+std::vector<double> entries_of(const Tensor& tensor) {
+  switch (tensor.type) {
+    case TensorType::kF64:
+      return numbers_in<double>(tensor);
+    case TensorType::kF32:
+      return numbers_in<float>(tensor);
+    case TensorType::kI64:
+      return numbers_in<std::int64_t>(tensor);
+    case TensorType::kI32:
+      return numbers_in<std::int32_t>(tensor);
+    case TensorType::kU8:
+      return numbers_in<std::uint8_t>(tensor);
+    case TensorType::kF16:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+void PublicFields::add_word(const std::string& path, std::string_view word) {
+  words_.emplace_back(path, word);
+}
+
+void PublicFields::add_text(const std::string& name, std::string_view text) {
+  std::size_t line_number = 0;
+  for (const std::string_view line : split(text, "\n")) {
+    ++line_number;
+    const std::vector<std::string_view> words = split(line, " \t,:;=()[]{}\"'");
+    if (!words.empty() && is_time(words.front())) continue;
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      const std::string path = fmt::format("{}, line {}, word {}", name, line_number, w + 1);
+      if (const auto number = number_of(words[w])) {
+        numbers_.emplace_back(path, *number);
+      } else {
+        add_word(path, words[w]);
+      }
+    }
+  }
+  numbers_.emplace_back(name + ", lines", static_cast<double>(line_number));
+}
+
+void PublicFields::add_json(const std::string& name, const nlohmann::json& value) {
+  if (value.is_number()) {
+    numbers_.emplace_back(name, value.get<double>());
+  } else if (value.is_structured()) {
+    for (const auto& [key, member] : value.items()) {
+      if (value.is_array() || !is_time(key)) add_json(name + "/" + key, member);
+    }
+    numbers_.emplace_back(name + ", members", static_cast<double>(value.size()));
+  } else if (value.is_string()) {
+    // A sentence may hold a number.
+    const std::string& text = value.get_ref<const std::string&>();
+    add_word(name, text);
+    if (text.find(' ') != std::string::npos) add_text(name, text);
+  } else {
+    add_word(name, value.dump());  // true, false, null
+  }
+}
+
+void PublicFields::add_file(const std::string& name, const std::filesystem::path& path) {
+  const std::string extension = path.extension();
+  const std::string content = content_of(path);
+  if (extension == ".json") {
+    add_json(name, json_of(content, path));
+  } else if (extension == ".jsonl") {
+    std::size_t line_number = 0;
+    for (const std::string_view line : split(content, "\n")) {
+      add_json(fmt::format("{}, line {}", name, ++line_number), json_of(line, path));
+    }
+    numbers_.emplace_back(name + ", lines", static_cast<double>(line_number));
+  } else if (extension == ".safetensors") {
+    const SafetensorsFile file = parse_safetensors(std::as_bytes(std::span(content)), path.string());
+    for (const auto& [key, text] : file.metadata) {
+      const nlohmann::json inside = nlohmann::json::parse(text, nullptr, false);
+      add_word(name + "/" + key, text);
+      if (!inside.is_discarded()) add_json(name + "/" + key, inside);
+    }
+    for (const auto& [key, tensor] : file.tensors) {
+      const std::vector<double> entries = entries_of(tensor);
+      add_word(name + "/" + key,
+               std::string_view(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
+      for (std::size_t e = 0; e < entries.size(); ++e) {
+        if (std::isfinite(entries[e])) numbers_.emplace_back(fmt::format("{}/{}[{}]", name, key, e), entries[e]);
+      }
+    }
+  } else {
+    add_text(name, content);
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,123 @@
+#include "dpreduce/audit/release_audit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "dpreduce/audit/two_world_audit.hpp"
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kFewestTrials = 1000;     // a world
+constexpr double kTrialsAtMuOne = 32.0 * 32.0;  // a world: the bound is then some 0.4 mu below the truth
+constexpr std::uint64_t kRoundsOfALedger = 32;
+
+std::size_t trials_of(double mu, std::size_t most_trials) {
+  const double wanted = std::max(kTrialsAtMuOne / (mu * mu), static_cast<double>(kFewestTrials));
+  return static_cast<std::size_t>(std::min(wanted, static_cast<double>(most_trials / 2)));
+}
+
+Statistic copy_of(const Statistic& statistic) {
+  Statistic copy(statistic.shape());
+  copy.merge(statistic);
+  return copy;
+}
+
+// Makes one release of one statistic, each time with new noise.
+class RepeatedRelease {
+ public:
+  RepeatedRelease(const AuditedMethod& method, const PlannedRelease& planned, const std::string& ledger_path)
+      : method_(method), planned_(planned), ledger_path_(ledger_path), alone_(Communicator::join()) {
+    planned_.rounds = kRoundsOfALedger;
+  }
+  ~RepeatedRelease() { forget(); }
+
+  Release next(const Statistic& exact) {
+    if (left_ == 0) {
+      forget();
+      NoisePlan plan{.adjacency = method_.plan().noise->adjacency,
+                     .budget_mu = method_.plan().noise->budget_mu,
+                     .mu = method_.plan().noise->mu,
+                     .releases = {planned_}};
+      releaser_.reset(new Releaser(method_.releaser(alone_, std::move(plan), ledger_path_)));  // it does not move
+      left_ = kRoundsOfALedger;
+    }
+    --left_;
+    return releaser_->release(planned_.name, copy_of(exact));
+  }
+
+ private:
+  void forget() {
+    if (releaser_) releaser_->finish();
+    releaser_.reset();
+    std::filesystem::remove(ledger_path_);
+  }
+
+  const AuditedMethod& method_;
+  PlannedRelease planned_;
+  std::string ledger_path_;
+  Communicator alone_;
+  std::unique_ptr<Releaser> releaser_;
+  std::uint64_t left_ = 0;
+};
+
+// What is released, and last its log ratio.
+std::vector<double> observe(const PlannedRelease& planned, const Release& release, const Statistic& without,
+                            const Statistic& with) {
+  std::vector<double> observed;
+  for (const ReleasedBlock& block : release.blocks()) {
+    observed.insert(observed.end(), block.values().begin(), block.values().end());
+  }
+  observed.push_back(log_ratio(planned, release, without, with));
+  return observed;
+}
+
+ReleaseLoss audit_release(const AuditedMethod& method, const PlannedRelease& planned, const Statistic& without,
+                          const Statistic& with, std::size_t most_trials, double error,
+                          const std::string& ledger_path) {
+  const double mu = mu_of_rounds(planned, 1);
+  const std::size_t trials = trials_of(mu, most_trials);
+  RepeatedRelease repeated(method, planned, ledger_path);
+  Runs worlds[2];
+  for (const Statistic* exact : {&without, &with}) {
+    Runs& runs = worlds[exact == &with ? 1 : 0];
+    for (std::size_t trial = 0; trial < trials; ++trial) {
+      const std::vector<double> observed = observe(planned, repeated.next(*exact), without, with);
+      if (trial == 0) runs.resize(static_cast<Eigen::Index>(trials), static_cast<Eigen::Index>(observed.size()));
+      std::copy(observed.begin(), observed.end(), runs.row(static_cast<Eigen::Index>(trial)).begin());
+    }
+  }
+  const auto numbers = static_cast<std::size_t>(worlds[0].cols()) - 1;
+  const std::vector<View> views{{0, numbers, ViewKind::kNumbers}, {numbers, 1, ViewKind::kScore}};
+  constexpr double kAnyDelta = 0.0;  // the bound on epsilon is not asked for
+  return {planned.name, mu, proven_loss(worlds[0], worlds[1], views, kAnyDelta, error).mu};
+}
+
+}  // namespace
+
+std::vector<ReleaseLoss> audit_releases(const AuditedMethod& method, WorkerRows& without, WorkerRows& with,
+                                        const ReleaseAuditTerms& terms, const std::string& ledger_path,
+                                        const PublicRows& public_rows) {
+  DPREDUCE_ASSERT(terms.most_trials >= 24);
+  const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
+  const auto audited = std::count_if(releases.begin(), releases.end(), [](const auto& r) { return !r.is_sampled(); });
+  ExactStatistics exact_without(method, without);
+  ExactStatistics exact_with(method, with);
+  std::map<std::string, std::uint64_t, std::less<>> rounds;
+  std::vector<ReleaseLoss> losses;
+  const ReleaseWatcher stop = [&](const WatchedRelease& watched) {
+    const PlannedRelease& planned = method.plan().noise->release(watched.name);
+    if (planned.is_sampled() || ++rounds[planned.name] < planned.rounds) return;
+    losses.push_back(audit_release(method, planned, exact_without.at(watched), exact_with.at(watched),
+                                   terms.most_trials, terms.error / static_cast<double>(audited),
+                                   ledger_path + ".release"));
+  };
+  method.run(without, ledger_path, public_rows, stop);
+  return losses;
+}
+
+}  // namespace dpreduce

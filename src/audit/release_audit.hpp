@@ -1,0 +1,37 @@
+// The audit release by release: each one's noise against its own mu, which ledger and report state.
+//
+// A run composes releases, each mu_b-GDP whatever came before it; what the whole run is claimed to lose hides a small
+// release whose noise is wrong. So one run in world 0 is stopped at each of them, at the public point that it has come
+// to by then, and there the release is made again and again of both worlds' statistics. An attack that tells these
+// apart better than mu_b allows refutes what is charged for it.
+//
+// Rounds of one release are charged alike: the last is taken, where the point is farthest from its start.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dpreduce/audit/audited_method.hpp"
+#include "dpreduce/audit/log_ratio.hpp"
+
+namespace dpreduce {
+
+struct ReleaseLoss {
+  std::string name;
+  double mu_claimed = 0.0;  ///< of one round
+  double mu_lower = 0.0;    ///< proven
+};
+
+struct ReleaseAuditTerms {
+  std::size_t most_trials = 0;  ///< of each release, in both worlds together
+  double error = 0.0;           ///< probability that any of the bounds is false
+};
+
+/// One entry for each release of the plan that is not made of samples. `ledger_path` belongs to this call alone.
+/// Precondition (asserted): most_trials >= 24. Throws as AuditedMethod::run.
+/// Cost: that of the noise, for (32 / mu_b)^2 trials a world, at most as many as the terms say.
+std::vector<ReleaseLoss> audit_releases(const AuditedMethod& method, WorkerRows& without, WorkerRows& with,
+                                        const ReleaseAuditTerms& terms, const std::string& ledger_path,
+                                        const PublicRows& public_rows = {});
+
+}  // namespace dpreduce

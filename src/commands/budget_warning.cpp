@@ -1,0 +1,32 @@
+#include "dpreduce/commands/budget_warning.hpp"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace dpreduce {
+
+std::string weakness_of(double epsilon, double delta) {
+  std::string words;
+  if (epsilon > kLargeEpsilon) {
+    words = fmt::format(
+        "epsilon {0:g} promises little: with one record, an outcome may be e^{0:g} times as likely as without it",
+        epsilon);
+  }
+  if (delta >= kLargeDelta) {
+    words += fmt::format("{}delta {:g} promises little: publishing each record with that probability keeps to it",
+                         words.empty() ? "" : "; ", delta);
+  }
+  return words;
+}
+
+std::string weakness_of(const FitPlan& plan) {
+  if (!plan.guarantee || !plan.is_private) return {};
+  return weakness_of(plan.guarantee->epsilon, plan.guarantee->delta);
+}
+
+void warn_of_weakness(const std::string& weakness) {
+  if (!weakness.empty()) fmt::print(stderr, "dpreduce: warning: {}\n", weakness);
+}
+
+}  // namespace dpreduce

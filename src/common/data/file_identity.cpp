@@ -1,0 +1,60 @@
+#include "dpreduce/data/file_identity.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::int64_t kNanoseconds = 1'000'000'000;  // a second
+
+// Drawn when the kernel starts. /etc/machine-id would be the same on cloned machines. Without /proc the machine's name.
+std::string running_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  if (file >> id) return id;
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// Of a mount, not of a disk: Linux gives such a device the major number 0.
+bool is_of_a_mount(std::uint64_t device) {
+  return major(device) == 0;
+}
+
+}  // namespace
+
+FileIdentity file_identity(const std::string& file, std::uint64_t place) {
+  static const std::string machine = running_machine();
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) {
+    throw BadInput(fmt::format("{}: {}; check the path", file, std::strerror(errno)));
+  }
+  return {.machine = machine,
+          .device = status.st_dev,
+          .inode = status.st_ino,
+          .bytes = static_cast<std::uint64_t>(status.st_size),
+          .modified_ns = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec,
+          .place = place};
+}
+
+bool is_same_array(const FileIdentity& a, const FileIdentity& b) {
+  if (a.inode != b.inode || a.place != b.place) return false;
+  const bool on_one_machine = a.machine == b.machine;
+  if (on_one_machine && a.device == b.device) return true;
+  if (on_one_machine && !(is_of_a_mount(a.device) && is_of_a_mount(b.device))) return false;
+  return a.bytes == b.bytes && a.modified_ns == b.modified_ns;
+}
+
+}  // namespace dpreduce

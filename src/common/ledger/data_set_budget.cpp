@@ -1,0 +1,161 @@
+#include "dpreduce/ledger/data_set_budget.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/argument_checks.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/high_precision.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Far above the rounding of 50 digits, far below that of double.
+const HighPrecision kArithmeticError("1e-40");
+
+// The mechanism for a group of two.
+Mechanism doubled(const Mechanism& selection) {
+  if (const auto* exponential = std::get_if<ExponentialMechanism>(&selection)) {
+    return ExponentialMechanism{2 * exponential->epsilon};
+  }
+  return PureMechanism{2 * std::get<PureMechanism>(selection).epsilon};
+}
+
+// Adds releases up, one kind at a time.
+class Sum {
+ public:
+  explicit Sum(Adjacency question) : question_(question) {}
+
+  void add(const SelectionTerms& terms, Adjacency adjacency) {
+    const Mechanism loss = loss_of(terms);
+    sum_.selections.push_back({counts_twice(adjacency) ? doubled(loss) : loss, 1});
+  }
+
+  // Of one round, or of all of them together where they are charged as one.
+  void add(double mu, double sampling_rate, std::uint64_t rounds, Adjacency adjacency) {
+    if (sampling_rate < 1 && !counts_twice(adjacency)) {
+      sum_.samples.push_back(sampled_rounds(mu, sampling_rate, rounds));
+      return;
+    }
+    const HighPrecision counted = counts_twice(adjacency) ? 2 * HighPrecision(mu) : HighPrecision(mu);
+    squared_mu_ += counted * counted * rounds;
+  }
+
+  Spending total() const {
+    Spending sum = sum_;
+    sum.mu = round_up(sqrt(squared_mu_) * (1 + kArithmeticError));
+    return sum;
+  }
+
+ private:
+  bool counts_twice(Adjacency adjacency) const {
+    return question_ == Adjacency::kReplaceOne && adjacency == Adjacency::kAddRemove;
+  }
+
+  Adjacency question_;
+  Spending sum_;
+  HighPrecision squared_mu_ = 0;
+};
+
+bool is_nothing(const Spending& spending) {
+  return spending.is_gaussian() && spending.mu == 0;
+}
+
+}  // namespace
+
+Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency) {
+  Sum sum(adjacency);
+  for (const LedgerCharge& charge : charges) {
+    const LedgerEntry& entry = charge.entry;
+    if (!entry.terms.is_private) continue;
+    if (entry.selection) {
+      sum.add(*entry.selection, entry.terms.adjacency);
+    } else {
+      // A sampled line's mu is that of each of its rounds, another one's that of all of them.
+      sum.add(entry.mu, entry.sampling_rate, entry.sampling_rate < 1 ? entry.rounds : 1, entry.terms.adjacency);
+    }
+  }
+  return sum.total();
+}
+
+Spending spending_of(const Reservation& reservation, Adjacency adjacency) {
+  Sum sum(adjacency);
+  const RunTerms& terms = reservation.terms;
+  if (terms.is_private) {
+    for (const ReservedRelease& release : reservation.releases) {
+      sum.add(release.mu, release.sampling_rate, release.rounds, terms.adjacency);
+    }
+    for (const PlannedSelection& selection : reservation.selections) sum.add(selection.terms, terms.adjacency);
+  }
+  return sum.total();
+}
+
+Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation) {
+  Spending reserved;
+  for (const auto& [run_id, run] : state.open_runs()) {
+    if (run_id == reservation.run_id || run_id == reservation.instead_of) continue;
+    reserved = composed(reserved, spending_of(run.remains, adjacency));
+  }
+  return reserved;
+}
+
+void require_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
+                  const std::filesystem::path& path) {
+  if (!reservation.terms.is_private) return;
+  const Adjacency adjacency = reservation.terms.adjacency;
+  const Spending on_file = spending_of(state.charges(), adjacency);
+  const Spending reserved = reserved_by_others(state, adjacency, reservation);
+  const Spending planned = spending_of(reservation, adjacency);
+  const Spending total = composed(composed(on_file, reserved), planned);
+
+  const bool is_gaussian = total.is_gaussian();
+  const double most = is_gaussian ? gdp_mu(limit.epsilon, limit.delta) : limit.epsilon;
+  const auto cost = [&](const Spending& spending) {
+    return is_gaussian ? spending.mu : epsilon_of(spending, limit.delta);
+  };
+  const double sum = cost(total);
+  if (sum <= most) return;
+  const std::string unit = is_gaussian ? "mu " : "epsilon ";
+  const std::string others = is_nothing(reserved)
+                                 ? ""
+                                 : fmt::format(", those that have not ended may still charge {} (dpreduce ledger show)",
+                                               print_number(cost(reserved)));
+  throw BudgetRefused(fmt::format(
+      "{}: the runs on file have {}{}{}, with this one's {} it would be {}, above the data set's budget of "
+      "{}{}{}; ask for less, or stop here",
+      path.string(), unit, print_number(cost(on_file)), others, print_number(cost(planned)), print_number(sum), unit,
+      print_number(most), is_gaussian ? "" : " at delta " + print_number(limit.delta)));
+}
+
+std::string balance_words(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit) {
+  const Spending spent = spending_of(state.charges(), adjacency);
+  if (!limit) {
+    return spent.is_gaussian() ? fmt::format("mu {:.6g} is charged, no budget is set", spent.mu)
+                               : fmt::format("rho {:.6g} is charged, no budget is set", rho_of(spent));
+  }
+  const std::string budget = fmt::format("the budget (epsilon {:g}, delta {:g})", limit->epsilon, limit->delta);
+  if (!spent.is_gaussian()) {
+    const double epsilon = epsilon_of(spent, limit->delta);
+    return fmt::format("epsilon {:.6g} is charged, and {} leaves {:.6g}", epsilon, budget,
+                       std::max(0.0, limit->epsilon - epsilon));
+  }
+  const double most = gdp_mu(limit->epsilon, limit->delta);
+  const double left = std::sqrt(std::max(0.0, most * most - spent.mu * spent.mu));
+  return fmt::format("mu {:.6g} is charged; {} is mu {:.6g}, and mu {:.6g} of it is left", spent.mu, budget, most,
+                     left);
+}
+
+double composed_mu(std::span<const LedgerCharge> charges) {
+  return spending_of(charges, Adjacency::kAddRemove).mu;
+}
+
+double composed_rho(std::span<const LedgerCharge> charges) {
+  return rho_of(spending_of(charges, Adjacency::kAddRemove));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,56 @@
+// What a data set may cost over all runs on its ledger, and whether one more run has room in it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/ledger/ledger_state.hpp"
+#include "dpreduce/privacy/spending.hpp"
+
+namespace dpreduce {
+
+struct DataSetBudget {
+  double epsilon;
+  double delta;
+};
+
+/// Of the charges of private runs, as if all were about the same data. `adjacency` is that of the question: a charge
+/// under add-remove counts twice (a group of two) where the question is replace-one. The other way round it counts as
+/// it is: what protects an exchange here protects an addition as well (declared_releases.hpp, selection_terms.hpp).
+/// No gain from sampling is known for a group of two: such a charge counts there as if all rows had been drawn.
+Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency);
+
+/// Of all that a reservation may still charge, in the same way.
+Spending spending_of(const Reservation& reservation, Adjacency adjacency);
+
+/// Of all that open runs may still charge, in the same way; but for the run that reserves, and the one that it
+/// replaces.
+Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation);
+
+/// Returns where the charges on file, what other open runs may still charge, and this reservation together stay within
+/// the budget. Reservations that are not private cost nothing, and always have room.
+///
+/// With Gaussian releases alone, sqrt(sum mu^2) is compared with the mu that the budget allows: runs add up exactly,
+/// also when chosen adaptively. As soon as a selection or a sampled round is on file or reserved, the upper bound of
+/// epsilon at the budget's delta decides (spending.hpp, which says what that assumes).
+/// @pre the budget is one that gdp_mu takes; with selections or sampled rounds its delta is at least kSmallestPldDelta.
+/// @throws BudgetRefused, naming `path` and the figures; UsageError naming the argument.
+void require_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
+                  const std::filesystem::path& path);
+
+/// What the private charges on file cost together, and what the budget, if there is one, leaves of that: for the
+/// ledger's owner. "mu 0.6 is charged; the budget (epsilon 1, delta 1e-06) is mu 0.25, and mu 0.2 of it is left".
+/// @throws UsageError as require_room.
+std::string balance_words(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit);
+
+/// sqrt(sum mu^2) over the Gaussian releases of private runs, rounded up: what these reveal together, if they were
+/// about the same records, under one adjacency. Selections and sampled rounds have no mu: composed_rho counts them.
+double composed_mu(std::span<const LedgerCharge> charges);
+
+/// The sum of rho over all charges of private runs, selections too, rounded up.
+double composed_rho(std::span<const LedgerCharge> charges);
+
+}  // namespace dpreduce

@@ -1,0 +1,61 @@
+#include "dpreduce/ledger/field_faults.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dpreduce/privacy/argument_checks.hpp"
+#include "dpreduce/privacy/mechanism.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::string_view kOfRunIds = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+constexpr std::string_view kOfNames = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:+/@- ";
+
+bool consists_of(std::string_view text, std::string_view allowed, std::size_t longest) {
+  return !text.empty() && text.size() <= longest && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_lower_hex(std::string_view text, std::size_t shortest, std::size_t longest) {
+  return text.size() >= shortest && text.size() <= longest &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::string fault_of_name(const std::string& field, const std::string& value) {
+  if (consists_of(value, kOfNames, 128)) return {};
+  return field + " must be 1 to 128 letters, digits, spaces or . _ : + / @ -";
+}
+
+std::string fault_of_run_id(const std::string& field, const std::string& value) {
+  if (consists_of(value, kOfRunIds, 64) && value != "." && value != "..") return {};
+  return field + " must be 1 to 64 letters, digits or . _ -";
+}
+
+std::string fault_of_digest(const std::string& field, const std::string& value) {
+  if (is_lower_hex(value, 16, 128)) return {};
+  return field + " must be 16 to 128 lower-case hex digits";
+}
+
+std::string fault_of_positive(const std::string& field, double value) {
+  if (value > 0 && std::isfinite(value)) return {};
+  return field + " = " + print_number(value) + " must be a finite number greater than 0";
+}
+
+std::string fault_of_mu(double mu) {
+  if (std::string fault = fault_of_positive("mu", mu); !fault.empty()) return fault;
+  return fault_of_positive("rho = mu^2 / 2", mu * mu / 2);
+}
+
+std::string fault_of_sampling_rate(double rate, Adjacency adjacency) {
+  if (!(rate >= kSmallestSamplingRate && rate <= 1)) {
+    return "sampling rate = " + print_number(rate) + " must be from " + print_number(kSmallestSamplingRate) + " to 1";
+  }
+  if (rate < 1 && adjacency != Adjacency::kAddRemove) {
+    return "sampling rate = " + print_number(rate) + ": sampled rounds are accounted under add-remove";
+  }
+  return {};
+}
+
+}  // namespace dpreduce

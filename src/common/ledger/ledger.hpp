@@ -1,0 +1,82 @@
+// The ledger file: what has been spent, written before it is spent, and what runs may still spend.
+//
+// A release is charged on intent and never refunded: the line is on the disk before any noisy byte leaves, and a crash
+// in between costs budget, not privacy. A run reserves all that it may charge before it reads a row, so that runs that
+// begin at once do not race for one budget; what it never began is given back when it ends.
+//
+// Form of lines: ledger_line.hpp. Signatures: line_signature.hpp, with the key of ledger_key.hpp.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "dpreduce/ledger/data_set_budget.hpp"
+#include "dpreduce/ledger/ledger_record.hpp"
+#include "dpreduce/ledger/ledger_state.hpp"
+#include "dpreduce/randomness/signing_key.hpp"
+
+namespace dpreduce {
+
+/// What append did: wrote a line, or found that this very release is on file already, so that a restarted run which
+/// replays bit-identical noise is charged once.
+enum class Charge { kWritten, kAlreadyOnFile };
+
+/// Every call that writes is one step under an exclusive lock (flock; processes take turns): the file is verified, its
+/// lines written with one write(), and the file synced, and its folder where the file was empty. It returns once the
+/// lines are durable. A short or failed write is undone: the file has its former length again. Times are UTC.
+///
+/// Cost: the file is read, and every line that this object has not read before verified (Ed25519). An object keeps the
+/// text that it has verified, and compares it byte for byte.
+///
+/// All throw LedgerCorrupt naming the line, or the signing key where the file is signed with another one, or where
+/// lines are gone that this object has read before; BadInput with path and reason if the file cannot be opened, locked,
+/// read, written or synced, or is not a regular file; those that write also where the ledger has signed lines and its
+/// signing key is absent or not private (ledger_key.hpp). A process that can meet a file-size limit must ignore
+/// SIGXFSZ, or the kernel ends it here (harmlessly).
+class Ledger {
+ public:
+  /// Touches nothing. A missing or empty file is an empty ledger.
+  explicit Ledger(std::filesystem::path path) : path_(std::move(path)) {}
+
+  /// Reserves what the run may charge from here on. Where the run has an open reservation already (a resumed run), this
+  /// one takes its place. Where reservation.instead_of has one, that ends in the same step ("stopped"), and neither
+  /// counts for the budget; where it has none, it is left out of the line.
+  /// @pre fault_of(reservation) is empty.
+  /// @throws UsageError naming the field; BudgetRefused where there is no room (require_room) or where the run, or the
+  ///         one that it replaces, was released; nothing is written then.
+  void reserve(Reservation reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
+
+  /// Charges one release.
+  /// @pre fault_of(entry) is empty; the line is at most kLongestLedgerLine bytes long.
+  /// @throws UsageError naming the field, or what the run's reservation does not cover; BudgetRefused where the run has
+  ///         no open reservation (any more); ResumeMismatch if the release id is on file with another content.
+  Charge append(const LedgerEntry& entry);
+
+  /// Ends the run's reservation; what it did not charge is given back. Returns whether there was an open one; otherwise
+  /// nothing is written. A run that was stopped can be released all the same: then nobody goes on with it.
+  bool end(const std::string& run_id, RunOutcome outcome);
+
+  /// Where the ledger stands now, under a shared lock; valid until the next call.
+  const LedgerState& current();
+
+  /// The same of a file that is not written to.
+  static LedgerState read(const std::filesystem::path& path);
+
+ private:
+  /// What signs the next lines; of `state_`'s ledger.
+  const SigningKey& key();
+  void verify_text(const std::string& text);
+  template <typename Step>
+  void extend(Step lines_of);
+
+  std::filesystem::path path_;
+  // What the last call read: lines that are the same bytes need no second verification.
+  std::string verified_text_;
+  LedgerState state_;
+  std::optional<SigningKey> key_;  // read once
+  LedgerHead last_head_;
+};
+
+}  // namespace dpreduce

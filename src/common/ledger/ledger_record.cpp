@@ -1,0 +1,68 @@
+#include "dpreduce/ledger/ledger_record.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "dpreduce/ledger/field_faults.hpp"
+#include "dpreduce/privacy/argument_checks.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string fault_of_block(const LedgerBlock& block) {
+  if (std::string fault = fault_of_name("a block's name", block.name); !fault.empty()) return fault;
+  if (block.elements == 0) return "block " + block.name + ": has no elements";
+  if (std::string fault = fault_of_positive("block " + block.name + ": sensitivity", block.sensitivity);
+      !fault.empty()) {
+    return fault;
+  }
+  return fault_of_positive("block " + block.name + ": sigma", block.sigma);
+}
+
+std::string fault_of_gaussians(const LedgerEntry& entry) {
+  if (entry.rounds == 0) return "rounds = 0 must be at least 1";
+  if (entry.blocks.empty()) return "blocks must not be empty";
+  for (const LedgerBlock& block : entry.blocks) {
+    if (std::string fault = fault_of_block(block); !fault.empty()) return fault;
+  }
+  if (std::string fault = fault_of_sampling_rate(entry.sampling_rate, entry.terms.adjacency); !fault.empty()) {
+    return fault;
+  }
+  return fault_of_mu(entry.mu);
+}
+
+std::string fault_of_selection(const LedgerEntry& entry) {
+  if (entry.rounds != 1) return "rounds = " + std::to_string(entry.rounds) + " of a selection must be 1";
+  if (!entry.blocks.empty()) return "a selection has no blocks";
+  if (entry.mu != 0) return "mu = " + print_number(entry.mu) + ": a selection has none";
+  if (entry.sampling_rate != 1) {
+    return "sampling rate = " + print_number(entry.sampling_rate) + ": a selection has none";
+  }
+  const std::string fault = fault_of(*entry.selection);
+  return fault.empty() ? fault : "selection: " + fault;
+}
+
+}  // namespace
+
+std::string run_of(const std::string& release_id) {
+  return release_id.substr(0, release_id.find('/'));
+}
+
+std::string fault_of(const LedgerEntry& entry) {
+  std::string fault = fault_of_name("release id", entry.release_id);
+  if (fault.empty()) fault = fault_of(entry.terms);
+  if (fault.empty()) fault = entry.selection ? fault_of_selection(entry) : fault_of_gaussians(entry);
+  return fault;
+}
+
+std::string fault_of(const RunEnd& end) {
+  return fault_of_run_id("run", end.run_id);
+}
+
+std::string fault_of(const LedgerStart& start) {
+  if (!is_lower_hex(start.public_key, 64, 64)) return "public key must be 64 lower-case hex digits";
+  return fault_of_name("version", start.version);
+}
+
+}  // namespace dpreduce

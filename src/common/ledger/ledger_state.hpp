@@ -1,0 +1,89 @@
+// What a ledger's lines add up to: what is charged, and what runs may still charge.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dpreduce/ledger/ledger_record.hpp"
+
+namespace dpreduce {
+
+struct LedgerCharge {
+  LedgerEntry entry;
+  std::string utc_time;
+};
+
+/// A run with a reservation that has not ended.
+struct OpenRun {
+  std::string since;    ///< when it reserved first; 2026-01-31T23:59:59Z
+  Reservation remains;  ///< what it may still charge
+};
+
+/// Where a ledger stands. A ledger whose head is another one's has that one's lines, all of them.
+struct LedgerHead {
+  std::string public_key;        ///< 64 hex digits; empty where no line is signed yet (old form alone, or no line)
+  std::uint64_t lines = 0;       ///< of either form
+  std::string last_line_sha256;  ///< 64 hex digits; zeros where there is no line
+
+  bool operator==(const LedgerHead&) const = default;
+};
+
+/// Made from a text, line by line. Every line is verified: its form, its place in the chain, its signature, and that it
+/// can follow what is there. Finds every edit, of the last line too, every insertion, removal or exchange of lines but
+/// for whole lines cut off at the end: those a head that was kept elsewhere shows (require_contains). Lines of the old
+/// form, at the start alone, are not signed; the first signed line protects them.
+class LedgerState {
+ public:
+  /// Of a whole text.  @throws LedgerCorrupt naming source, line and fault.
+  static LedgerState of(std::string_view text, const std::string& source);
+
+  /// Adds the lines of `text` behind those that are in.  Cost: one Ed25519 verification a new line.
+  /// @pre text begins with what was given before.
+  /// @throws as `of`; the state is then of no use.
+  void extend(std::string_view text, const std::string& source);
+
+  /// Oldest first.
+  const std::vector<LedgerCharge>& charges() const { return charges_; }
+  /// The charge of that release; nullptr where there is none.
+  const LedgerCharge* charge(const std::string& release_id) const;
+  /// By run id.
+  const std::map<std::string, OpenRun>& open_runs() const { return open_; }
+  /// nullptr where it has none that is open.
+  const OpenRun* open_run(const std::string& run_id) const;
+  /// How the run ended last; nothing for one that is open, or that the ledger does not know.
+  std::optional<RunOutcome> outcome(const std::string& run_id) const;
+  /// Whether the line says that a run is given up which was stopped before, and might have been resumed.
+  bool may_be_released(const RunEnd& end) const;
+  LedgerHead head() const;
+  /// SHA-256 of each line in turn.
+  const std::vector<std::string>& line_sha256() const { return line_sha256_; }
+
+ private:
+  void add_line(std::string_view line, const std::string& where);
+  void verify_signature(const LedgerRecord& record, const std::string& signature);
+  void add_old_charge(const LedgerEntry& entry, const std::string& utc_time);
+  void add(const LedgerEntry& entry, const std::string& utc_time);
+  void add(const Reservation& reservation, const std::string& utc_time);
+  void add(const RunEnd& end, const std::string& utc_time);
+  void add(const LedgerStart& start, const std::string& utc_time);
+
+  std::size_t length_ = 0;  // of the text so far
+  std::string public_key_;
+  std::vector<std::string> line_sha256_;
+  std::vector<LedgerCharge> charges_;
+  std::map<std::string, std::size_t> place_;  // of a release id in charges_
+  std::map<std::string, OpenRun> open_;
+  std::map<std::string, RunOutcome> ended_;
+};
+
+/// Returns where the ledger contains what the head says it had: the same public key, where it had one, and at that line
+/// that hash.
+/// @throws LedgerCorrupt naming source and what differs (lines cut off at the end, another ledger, a rewritten one).
+void require_contains(const LedgerState& state, const LedgerHead& head, const std::string& source);
+
+}  // namespace dpreduce

@@ -1,0 +1,83 @@
+// What a run may still charge. It is reserved when the run begins, and given back where the run ends without it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dpreduce/config/choices.hpp"
+#include "dpreduce/privacy/noise_plan.hpp"
+#include "dpreduce/privacy/selection_terms.hpp"
+
+namespace dpreduce {
+
+/// Who makes the noise of a release among silos, and for whom the charge holds. On the coordinator's ledger it says how
+/// many silos were left; on that of a silo it says which one, and nothing that a coordinator could claim.
+struct LedgerSilos {
+  NoiseSource noise = NoiseSource::kCentral;
+  std::uint64_t left = 0;       ///< when the line was written; 0 on a silo's ledger
+  std::uint64_t threshold = 0;  ///< with fewer nothing is released
+  std::uint64_t colluding = 0;  ///< of them, as the noise allows for
+  std::uint64_t silo = 0;       ///< whose ledger it is; 0: the coordinator's
+
+  bool is_of_silo() const { return silo != 0; }
+
+  bool operator==(const LedgerSilos&) const = default;
+};
+
+/// What a run's lines have in common.
+struct RunTerms {
+  std::string method;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  Accountant accountant = Accountant::kGdp;
+  bool is_private = false;  ///< false for a run that a seed makes repeatable
+  PrivacyUnit unit = PrivacyUnit::kRecord;
+  std::optional<double> epsilon;  ///< the budget as stated; both or neither
+  std::optional<double> delta;
+  std::string config_digest;  ///< of the public configuration; lower-case hex, 16 to 128 digits
+  std::string version;        ///< of this library
+  std::optional<LedgerSilos> silos{};
+
+  bool operator==(const RunTerms&) const = default;
+};
+
+/// So many rounds of a Gaussian release.
+struct ReservedRelease {
+  std::string name;
+  std::uint64_t rounds = 1;
+  double mu = 0;             ///< of one round, were every row drawn
+  double sampling_rate = 1;  ///< of a round's Poisson sample; 1: all rows
+
+  bool operator==(const ReservedRelease&) const = default;
+};
+
+struct Reservation {
+  std::string run_id;  ///< 1 to 64 of A-Z a-z 0-9 . _ -
+  RunTerms terms;
+  std::vector<ReservedRelease> releases;
+  std::vector<PlannedSelection> selections;
+  std::string instead_of{};  ///< a run whose own reservation this line ends; empty: none
+
+  bool is_empty() const { return releases.empty() && selections.empty(); }
+  bool operator==(const Reservation&) const = default;
+};
+
+/// Why it cannot be written, naming the field, and its value where it is a number; empty if it can.
+std::string fault_of(const RunTerms& terms);
+/// The same. It reserves something; names are all different.
+std::string fault_of(const Reservation& reservation);
+
+/// All that the plan may charge.
+Reservation reservation_of(const NoisePlan& plan, std::string run_id, RunTerms terms);
+
+struct LedgerEntry;
+
+/// Why the reservation does not cover the charge, naming the field; empty where it does: it has the same terms (but for
+/// silos.left), a name that has rounds left, its sampling rate, at most its mu; of a selection, exactly its terms.
+std::string uncovered(const Reservation& reservation, const LedgerEntry& entry);
+
+/// Takes a charge off the reservation.  @pre uncovered(reservation, entry) is empty.
+void take_off(Reservation& reservation, const LedgerEntry& entry);
+
+}  // namespace dpreduce

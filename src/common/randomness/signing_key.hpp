@@ -1,0 +1,60 @@
+// An Ed25519 key pair (RFC 8032): identities of parties, and the key of a ledger.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "dpreduce/randomness/secure_bytes.hpp"
+
+struct evp_pkey_st;  // OpenSSL's EVP_PKEY
+
+namespace dpreduce {
+
+/// Of Ed25519 or X25519.
+using PublicKey = std::array<std::byte, 32>;
+using Signature = std::array<std::byte, 64>;
+
+/// SHA-256 of the text.
+std::array<std::byte, 32> sha256(std::string_view text);
+
+/// Lower-case hex digits, two a byte.
+std::string to_hex(std::span<const std::byte> bytes);
+/// The key of 64 lower-case hex digits, the signature of 128; nothing for other texts.
+std::optional<PublicKey> public_key_of_hex(std::string_view text);
+std::optional<Signature> signature_of_hex(std::string_view text);
+
+/// Movable, not copyable, not printable.
+class SigningKey {
+ public:
+  /// A new one. Errors: EntropyFailure.
+  static SigningKey generate();
+
+  /// Of a PEM text without a passphrase; nothing where it holds no Ed25519 private key.
+  static std::optional<SigningKey> from_pem(std::span<const std::byte> text);
+  SecretVector<std::byte> to_pem() const;
+
+  PublicKey public_key() const;
+
+  /// Ed25519 of the message.
+  Signature sign(std::span<const std::byte> message) const;
+
+  friend std::ostream& operator<<(std::ostream&, const SigningKey&) = delete;
+
+ private:
+  struct FreeKey {
+    void operator()(evp_pkey_st* key) const noexcept;
+  };
+  explicit SigningKey(evp_pkey_st* key) : key_(key) {}
+  std::unique_ptr<evp_pkey_st, FreeKey> key_;
+};
+
+/// Whether the owner of that key signed that message.
+bool verifies(const PublicKey& signer, std::span<const std::byte> message, const Signature& signature);
+
+}  // namespace dpreduce

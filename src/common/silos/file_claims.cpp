@@ -1,0 +1,83 @@
+#include "dpreduce/silos/file_claims.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/silos/identity.hpp"
+
+namespace dpreduce {
+namespace {
+
+// An address of the abstract namespace: a zero byte, then the name.
+std::tuple<sockaddr_un, socklen_t> abstract_address(std::string_view name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  DPREDUCE_ASSERT(name.size() < sizeof(address.sun_path));
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
+  return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())};
+}
+
+int open_socket() {
+  int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0 && errno == EMFILE) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+      limit.rlim_cur = limit.rlim_max;
+      ::setrlimit(RLIMIT_NOFILE, &limit);
+      socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    }
+  }
+  if (socket < 0) {
+    throw BadInput(
+        fmt::format("files of this silo cannot be compared with those of others on this machine: {}; raise ulimit -n, "
+                    "or give fewer "
+                    "files",
+                    std::strerror(errno)));
+  }
+  return socket;
+}
+
+}  // namespace
+
+FileClaims::~FileClaims() {
+  for (const int socket : sockets_) ::close(socket);
+}
+
+std::string FileClaims::name_of(const ClaimedArray& array, std::uint32_t silo) const {
+  const std::string digest =
+      to_hex(sha256(fmt::format("{}/{}/{}/{}", to_hex(run_), array.device, array.inode, array.place)));
+  return fmt::format("dpreduce/{}/{}", digest, silo);
+}
+
+void FileClaims::claim(const ClaimedArray& array) {
+  sockets_.push_back(open_socket());
+  const auto [address, length] = abstract_address(name_of(array, silo_));
+  // A name that is taken is this silo's own, claimed before: as features and as labels.
+  if (::bind(sockets_.back(), reinterpret_cast<const sockaddr*>(&address), length) == 0 || errno == EADDRINUSE) return;
+  throw BadInput(fmt::format("files of this silo cannot be compared with those of others on this machine: {}",
+                             std::strerror(errno)));
+}
+
+std::optional<std::uint32_t> FileClaims::earlier_claimant(const ClaimedArray& array) const {
+  for (std::uint32_t silo = 1; silo < silo_; ++silo) {
+    const int asking = open_socket();
+    const auto [address, length] = abstract_address(name_of(array, silo));
+    const bool is_there = ::connect(asking, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+    ::close(asking);
+    if (is_there) return silo;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dpreduce

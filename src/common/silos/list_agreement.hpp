@@ -1,0 +1,56 @@
+// What silos agree on in a sum (masked_sum.hpp): lists of silos, which each of them signs once.
+//
+//     sharing   U1, U2        before anybody masks
+//     summed    U1, U2, U3    before anybody reveals
+//
+// The coordinator shows every silo the signatures of at least t silos of the last list. A silo goes on only where each
+// of them fits the lists that it was told itself. Two stories with t signatures each would have 2 t - k > c signers in
+// common, an honest one among them, and an honest silo signs once: so all silos that go on were told the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dpreduce/silos/masked_sum.hpp"
+#include "dpreduce/silos/roster.hpp"
+
+namespace dpreduce {
+
+enum class ListStage : std::uint32_t { kSharing = 1, kSummed = 2 };
+
+/// Of one attempt at a sum; each in rising order and a part of the one before.
+struct SumLists {
+  std::vector<std::uint32_t> participants;  ///< U1
+  std::vector<std::uint32_t> sharing;       ///< U2
+  std::vector<std::uint32_t> summed;        ///< U3; empty before it is known
+
+  /// The list that a stage is about.
+  const std::vector<std::uint32_t>& of(ListStage stage) const {
+    return stage == ListStage::kSharing ? sharing : summed;
+  }
+};
+
+inline constexpr std::size_t kConsentBytes = 4 + 64;
+
+/// The bytes under a silo's signature: run, round, attempt, words, t, c, digest of the public values that it was told,
+/// stage, and the lists up to that stage.
+std::vector<std::byte> signed_part(const SumAttempt& attempt, ListStage stage, const SumLists& lists);
+
+/// "consent": the stage, and the signature of that identity.
+std::vector<std::byte> make_consent(const Identity& identity, const SumAttempt& attempt, ListStage stage,
+                                    const SumLists& lists);
+/// @throws AggregationAborted where the bytes are no consent at that stage, or the signature is not that silo's on
+/// these lists.
+Signature open_consent(PayloadReader& consent, const Roster& roster, std::uint32_t silo, const SumAttempt& attempt,
+                       ListStage stage, const SumLists& lists);
+
+/// "quorum": the stage, and who has signed, each with its signature.
+std::vector<std::byte> make_quorum(ListStage stage, const std::map<std::uint32_t, Signature>& signatures);
+/// @throws AggregationAborted where fewer than t silos of the stage's list have signed these lists, naming the first
+/// whose signature does not fit.
+void check_quorum(PayloadReader& quorum, const Roster& roster, const SumAttempt& attempt, ListStage stage,
+                  const SumLists& lists);
+
+}  // namespace dpreduce

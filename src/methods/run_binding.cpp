@@ -1,0 +1,49 @@
+#include "dpreduce/methods/run_binding.hpp"
+
+#include <optional>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+namespace {
+
+nlohmann::json stated(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+nlohmann::json noise_of(const NoisePlan& plan) {
+  nlohmann::json releases = nlohmann::json::array();
+  for (const PlannedRelease& release : plan.releases) {
+    nlohmann::json blocks = nlohmann::json::array();
+    for (const PlannedBlock& block : release.blocks) {
+      blocks.push_back({block.name, block.elements, block.squared_sensitivity, block.sigma});
+    }
+    releases.push_back({release.name, release.rounds, std::move(blocks)});
+  }
+  return releases;
+}
+
+}  // namespace
+
+nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
+  DPREDUCE_ASSERT(plan.noise.has_value());
+  nlohmann::json binding = nlohmann::json::parse(plan.config);
+  const nlohmann::json settings = binding.at("settings");
+  binding.erase("settings");
+  binding.update(settings);
+  binding["accountant"] = to_string(options.budget.accountant);
+  binding["epsilon"] = stated(options.budget.epsilon);
+  binding["delta"] = stated(options.budget.delta);
+  binding["rho"] = stated(options.budget.rho);
+  binding["mu"] = stated(options.budget.mu);
+  binding["guarantee"] = to_json(*plan.guarantee);
+  binding["private"] = plan.is_private;
+  binding["public rows"] = !options.public_x.empty();
+  binding["noise of the releases"] = noise_of(*plan.noise);
+  if (makes_class_grams(options)) binding["candidates"] = make_method(options)->candidates();  // each is recorded
+  binding["seed"] = options.seed ? nlohmann::json(*options.seed) : nlohmann::json();
+  return binding;
+}
+
+}  // namespace dpreduce

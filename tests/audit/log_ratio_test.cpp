@@ -1,0 +1,61 @@
+#include "dpreduce/audit/log_ratio.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr double kSigma = 4.0;
+
+PlannedRelease planned(BlockNoise noise) {
+  return {.name = "gram",
+          .rounds = 1,
+          .blocks = {{.name = "gram",
+                      .elements = 3,
+                      .squared_sensitivity = 1,
+                      .sensitivity = 1.0,
+                      .sigma = kSigma,
+                      .mu = 0.25,
+                      .noise = noise}},
+          .profiles = {},
+          .mu = 0.25};
+}
+
+Statistic statistic(std::int64_t a, std::int64_t b, std::int64_t c) {
+  Statistic result({{"gram", 3}});
+  result.accumulate(0, std::vector<std::int64_t>{a, b, c});
+  return result;
+}
+
+Release released(std::int64_t a, std::int64_t b, std::int64_t c) {
+  return Release({ReleasedBlock("gram", {a, b, c}, kSigma)});
+}
+
+TEST(LogRatio, IsTheLogarithmOfTheDensitiesRatio) {
+  const Statistic without = statistic(0, 0, 0);
+  const Statistic with = statistic(3, 5, -2);
+  const auto log_density = [](double x, double mean, double variance) {
+    return -(x - mean) * (x - mean) / (2 * variance);
+  };
+  const double v = kSigma * kSigma;
+  const double by_hand = log_density(7, 3, v) + log_density(-1, 5, v / 2) + log_density(4, -2, v) -
+                         (log_density(7, 0, v) + log_density(-1, 0, v / 2) + log_density(4, 0, v));
+  EXPECT_NEAR(log_ratio(planned(BlockNoise::kSymmetric), released(7, -1, 4), without, with), by_hand, 1e-12);
+}
+
+TEST(LogRatio, DistanceCountsElementsBesideADiagonalTwice) {
+  const Statistic without = statistic(0, 0, 0);
+  const Statistic with = statistic(4, 4, 0);
+  EXPECT_DOUBLE_EQ(planned_distance(planned(BlockNoise::kEqual), without, with), std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(planned_distance(planned(BlockNoise::kSymmetric), without, with), std::sqrt(3.0));
+}
+
+TEST(LogRatio, IsZeroWhereTheWorldsAreTheSame) {
+  EXPECT_EQ(log_ratio(planned(BlockNoise::kEqual), released(100, 200, 300), statistic(1, 2, 3), statistic(1, 2, 3)),
+            0.0);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,72 @@
+#include "dpreduce/audit/release_audit.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/audit/neighbour_rows.hpp"
+#include "dpreduce/audit/private_folder.hpp"
+#include "dpreduce/data/worker_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 4;
+
+struct Audited {
+  explicit Audited(const FitOptions& options) : method(options, kDim) {
+    const NeighbourPair pair = worst_case_pairs(
+        {.classes = 3, .dim = kDim, .clip_norm = 1.0, .other_rows = 8, .rows_taken_for = 20, .balancing_rows = 0})[0];
+    pair.without.write(folder / "x0.npy", folder / "y0.npy");
+    pair.with.write(folder / "x1.npy", folder / "y1.npy");
+  }
+  std::vector<ReleaseLoss> losses(std::size_t most_trials) {
+    WorkerRows without = WorkerRows::open({folder / "x0.npy"}, {folder / "y0.npy"}, 0, 1);
+    WorkerRows with = WorkerRows::open({folder / "x1.npy"}, {folder / "y1.npy"}, 0, 1);
+    return audit_releases(method, without, with, {most_trials, 1e-3}, folder / "ledger.jsonl");
+  }
+  PrivateFolder folder;
+  AuditedMethod method;
+};
+
+FitOptions options_of(Method method) {
+  FitOptions options;
+  options.classes = 3;
+  options.method = method;
+  options.center = Centering::kDp;
+  options.budget.mu = 4.0;
+  return options;
+}
+
+TEST(ReleaseAudit, ProvesMostOfEachReleaseAndNoMore) {
+  Audited audited(options_of(Method::kFc));
+  const std::vector<ReleaseLoss> losses = audited.losses(8000);
+  ASSERT_EQ(losses.size(), 3U);
+  EXPECT_EQ(losses[0].name, "center");
+  EXPECT_EQ(losses[1].name, "gram");
+  EXPECT_EQ(losses[2].name, "gradient");
+  for (const ReleaseLoss& loss : losses) {
+    EXPECT_LT(loss.mu_lower, loss.mu_claimed) << loss.name;
+    EXPECT_GT(loss.mu_lower, 0.3 * loss.mu_claimed) << loss.name;
+  }
+}
+
+TEST(ReleaseAudit, LeavesSamplesAlone) {
+  FitOptions options = options_of(Method::kGd);
+  options.center = Centering::kNone;
+  options.batch = 0.5;
+  options.rounds = 2;
+  options.budget = {};
+  options.budget.epsilon = 1.0;
+  options.budget.delta = 1e-5;
+  options.budget.accountant = Accountant::kPld;
+  EXPECT_TRUE(Audited(options).losses(100).empty());
+}
+
+TEST(ReleaseAudit, NeedsSomeTrials) {
+  EXPECT_THROW(Audited(options_of(Method::kMean)).losses(23), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

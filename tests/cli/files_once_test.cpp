@@ -1,0 +1,157 @@
+// A record counts once: no two ranks, and no two silos of one machine, train on one file.
+#include <algorithm>
+#include <filesystem>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kSecondsToEnd = 30.0;
+
+class FilesOnceTest : public testing::Test {
+ protected:
+  FilesOnceTest() {
+    const TrainingRows rows = make_rows({60, 60, 60}, 5);
+    for (std::size_t silo = 0; silo <= 3; ++silo) {
+      write_npy(rows.part(40 * silo, 40 + silo), folder_ / fmt::format("x{}.npy", silo),
+                folder_ / fmt::format("y{}.npy", silo));
+      write_hdf5(rows.part(40 * silo, 40 + silo), folder_ / fmt::format("d{}.h5", silo));
+    }
+  }
+
+  ProgramRun fit(const std::string& x, const std::string& y, int ranks, const std::string& options = "") const {
+    return run_program(
+        words("fit --classes 3 --mu 1 --out model --ledger ledger --train-x " + x + " --train-y " + y + " " + options),
+        {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = kSecondsToEnd});
+  }
+  // Of the command under test, without what launchers say.
+  static std::vector<std::string> messages(const ProgramRun& run) {
+    std::vector<std::string> found;
+    for (const std::string& line : lines_of(run.err)) {
+      if (line.starts_with("dpreduce: ")) found.push_back(line);
+    }
+    return found;
+  }
+  void expect_refused(const ProgramRun& run, const std::vector<std::string>& said) const {
+    EXPECT_EQ(run.exit_code, 3) << run.err;
+    ASSERT_EQ(messages(run).size(), 1u) << run.err;
+    for (const std::string& part : said) EXPECT_THAT(messages(run).front(), HasSubstr(part));
+    EXPECT_EQ(run.out, "");
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger")) << "nothing was charged";
+  }
+  void link(const std::string& from, const std::string& to, bool hard) const {
+    std::filesystem::remove(folder_ / to);
+    hard ? std::filesystem::create_hard_link(folder_ / from, folder_ / to)
+         : std::filesystem::create_symlink(folder_ / from, folder_ / to);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(FilesOnceTest, RanksThatLinkToOneFileAreRefusedWithBothNames) {
+  for (const bool hard : {true, false}) {
+    link("x0.npy", "x2.npy", hard);
+    link("y0.npy", "y2.npy", hard);
+    expect_refused(fit("x{rank}.npy", "y{rank}.npy", 3),
+                   {"x0.npy (rank 0) and x2.npy (rank 2) are one file", "count its records twice"});
+  }
+}
+
+TEST_F(FilesOnceTest, OneRankAloneIsRefusedWithTheSameCode) {
+  link("x0.npy", "x1.npy", true);
+  const ProgramRun alone = fit("x0.npy x1.npy", "y0.npy y1.npy", 0);
+  expect_refused(alone, {"x1.npy", "count its records twice"});
+}
+
+TEST_F(FilesOnceTest, LabelsOfTwoRanksAreTwoFiles) {
+  write_npy(make_rows({20, 10, 10}, 5), folder_ / "x1.npy", folder_ / "y1.npy");
+  link("y0.npy", "y1.npy", false);
+  expect_refused(fit("x{rank}.npy", "y{rank}.npy", 2), {"y0.npy (rank 0) and y1.npy (rank 1) are one file"});
+}
+
+TEST_F(FilesOnceTest, AnotherPathThroughTheSameFileSystemIsFound) {
+  std::filesystem::create_directory(folder_ / "r0");
+  std::filesystem::create_directory_symlink(folder_ / "r0", folder_ / "r1");
+  std::filesystem::copy_file(folder_ / "x0.npy", folder_ / "r0/x.npy");
+  std::filesystem::copy_file(folder_ / "y0.npy", folder_ / "r0/y.npy");
+  expect_refused(fit("r{rank}/x.npy", "r{rank}/y.npy", 2), {"r0/x.npy (rank 0) and r1/x.npy (rank 1) are one file"});
+}
+
+TEST_F(FilesOnceTest, DataSetsOfOneHdf5FileAreTheirOwn) {
+  const hid_t file = H5Fcreate((folder_ / "all.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  for (int rank = 0; rank < 2; ++rank) {
+    const hid_t from = H5Fopen((folder_ / fmt::format("d{}.h5", rank)).c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+    for (const std::string name : {"x", "y"}) {
+      ASSERT_GE(H5Ocopy(from, name.c_str(), file, fmt::format("{}{}", name, rank).c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                0);
+    }
+    H5Fclose(from);
+  }
+  for (const char* name : {"labels0", "labels1"}) {
+    ASSERT_GE(H5Ocopy(file, "y0", file, name, H5P_DEFAULT, H5P_DEFAULT), 0);
+  }
+  ASSERT_GE(H5Lcreate_hard(file, "x0", file, "twin0", H5P_DEFAULT, H5P_DEFAULT), 0);
+  ASSERT_GE(H5Lcreate_soft("/x0", file, "twin1", H5P_DEFAULT, H5P_DEFAULT), 0);
+  H5Fclose(file);
+  EXPECT_EQ(fit("all.h5:/x{rank}", "all.h5:/y{rank}", 2, "--dry-run").exit_code, 0);
+  expect_refused(fit("all.h5:/twin{rank}", "all.h5:/labels{rank}", 2),
+                 {"all.h5:/twin0 (rank 0) and all.h5:/twin1 (rank 1) are one file"});
+  expect_refused(fit("all.h5:/twin0 all.h5:/x0", "all.h5:/y0 all.h5:/y1", 0), {"all.h5:/twin0 and all.h5:/x0 are one"});
+}
+
+TEST_F(FilesOnceTest, RanksThatShareAListCutIt) {
+  EXPECT_EQ(fit("x0.npy x1.npy", "y0.npy y1.npy", 3).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "model"));
+}
+
+TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
+  const auto of = [&](const std::string& number) {
+    return words("fit --classes 3 --mu 1 --out model --ledger ledger --train-x x" + number + ".npy --train-y y" +
+                 number + ".npy");
+  };
+  std::vector<std::string> both = of("0");
+  const std::vector<std::string> second = of("1");
+  both.insert(both.end(), {":", "-n", "1", program_path()});
+  both.insert(both.end(), second.begin(), second.end());
+  expect_refused(run_program(both, {.folder = folder_.path(), .ranks = 1, .timeout_seconds = kSecondsToEnd}),
+                 {"rank 1 sees other training files than rank 0"});
+}
+
+TEST_F(FilesOnceTest, SilosOfOneMachineAreRefusedByOneOfThem) {
+  std::filesystem::remove(folder_ / "x0.npy");  // silos count from 1
+  std::filesystem::remove(folder_ / "y0.npy");
+  const std::string silos = "--secure-aggregation --silo-timeout 20";
+  ASSERT_EQ(fit("x{rank}.npy", "y{rank}.npy", 4, silos + " --out of_three --ledger of_three.jsonl").exit_code, 0);
+  link("x1.npy", "x3.npy", true);
+  link("y1.npy", "y3.npy", false);
+  expect_refused(fit("x{rank}.npy", "y{rank}.npy", 4, silos),
+                 {"x3.npy: silo 1 of this run reads it too, on this machine", "count twice"});
+}
+
+TEST_F(FilesOnceTest, RunsAtTheSameTimeDoNotDisturbEachOther) {
+  std::filesystem::remove(folder_ / "x0.npy");
+  std::filesystem::remove(folder_ / "y0.npy");
+  const auto start = [&](const std::string& name) {
+    return std::make_unique<RunningProgram>(
+        words("fit --classes 3 --mu 1 --secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy --out " + name +
+              " --ledger " + name + ".jsonl"),
+        RunOptions{.folder = folder_.path(), .ranks = 4, .timeout_seconds = 2 * kSecondsToEnd});
+  };
+  const auto one = start("one");
+  const auto other = start("other");
+  EXPECT_EQ(one->finish().exit_code, 0);
+  EXPECT_EQ(other->finish().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace dpreduce

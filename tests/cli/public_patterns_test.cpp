@@ -1,0 +1,237 @@
+// An attacker who reads everything that is public, and looks at nothing but which of its fields are equal: what it sees
+// must be the same on a data set and on the same with one row more.
+//
+// D is rows at +-e1 in two classes: whatever the weights, many exact statistics of it are equal. D' is D and one row
+// e2. Whoever can tell from equal fields which of the two was trained on has beaten any epsilon.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gtest/gtest.h>
+
+#include "dpreduce/model/safetensors.hpp"
+
+namespace dpreduce {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::size_t kRows = 600;
+constexpr std::size_t kDim = 4;
+constexpr std::size_t kSecretDigits = 16;  // a longer hexadecimal number is drawn anew in every run
+
+enum class World { kWithout, kWith };
+enum class RowsOfWorld { kOnAxis, kNotNumbers };
+
+TrainingRows rows_of(World world, RowsOfWorld kind) {
+  TrainingRows rows{.dim = kDim, .features = {}, .labels = {}};
+  for (std::size_t row = 0; row < kRows; ++row) {
+    std::vector<float> features(kDim, 0.0F);
+    features[0] = row % 2 == 0 ? 1.0F : -1.0F;
+    if (kind == RowsOfWorld::kNotNumbers) features[0] = std::numeric_limits<float>::quiet_NaN();
+    rows.features.insert(rows.features.end(), features.begin(), features.end());
+    rows.labels.push_back(static_cast<std::int64_t>(row % 2));
+  }
+  if (world == World::kWith) {
+    std::vector<float> features(kDim, 0.0F);
+    features[1] = 1.0F;
+    rows.features.insert(rows.features.end(), features.begin(), features.end());
+    rows.labels.push_back(0);
+  }
+  return rows;
+}
+
+// What is public, as a list of named words: "ledger.jsonl:3/release" and the words of its value.
+class PublicRecord {
+ public:
+  void add(const std::string& where, const json& value) {
+    if (value.is_object()) {
+      for (const auto& [name, inner] : value.items()) {
+        if (!is_of_the_clock(name)) add(where + "/" + name, inner);
+      }
+    } else if (value.is_array()) {
+      for (std::size_t k = 0; k < value.size(); ++k) add(where + "/" + std::to_string(k), value[k]);
+    } else if (value.is_string()) {
+      const json inner = json::parse(value.get<std::string>(), nullptr, false);
+      if (inner.is_structured()) return add(where, inner);
+      add_words(where, value.get<std::string>());
+    } else {
+      words_.emplace_back(where, value.dump());
+    }
+  }
+
+  void add_words(const std::string& where, const std::string& text) {
+    std::string word;
+    for (const char c : text + " ") {
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_') {
+        word += c;
+      } else if (!word.empty()) {
+        words_.emplace_back(where, word);
+        word.clear();
+      }
+    }
+  }
+
+  // Each word's place and the number of the word that it first was. Words that are not random stand for themselves.
+  std::vector<std::string> pattern() const {
+    std::map<std::string, std::size_t> first;
+    std::vector<std::string> pattern;
+    for (const auto& [where, word] : words_) {
+      const std::size_t number = first.try_emplace(word, pattern.size()).first->second;
+      pattern.push_back(where + " = " + (is_random(word) ? "random word" : word) + " as " + std::to_string(number));
+    }
+    return pattern;
+  }
+
+  std::size_t random_words() const {
+    return static_cast<std::size_t>(
+        std::count_if(words_.begin(), words_.end(), [](const auto& named) { return is_random(named.second); }));
+  }
+
+ private:
+  // How long it took, and when it was.
+  static bool is_of_the_clock(const std::string& name) { return name == "timings" || name == "time"; }
+
+  static bool is_random(const std::string& word) {
+    return word.size() >= kSecretDigits && word.find_first_not_of("0123456789abcdef") == std::string::npos;
+  }
+
+  std::vector<std::pair<std::string, std::string>> words_;
+};
+
+struct Step {
+  std::string options;
+  int exit_code = 0;
+};
+
+struct Scenario {
+  std::string name;
+  std::vector<Step> steps;  // runs on one ledger, one after the other
+  RowsOfWorld rows = RowsOfWorld::kOnAxis;
+  std::string labels = "y.npy";
+};
+
+void PrintTo(const Scenario& scenario, std::ostream* out) {
+  *out << scenario.name;
+}
+
+class PublicPatternsTest : public testing::TestWithParam<Scenario> {};
+
+void add_files(PublicRecord& record, const std::string& name, const std::string& path) {
+  if (!fs::exists(path)) return;
+  if (name.ends_with(".safetensors")) {
+    for (const auto& [key, value] : read_safetensors(path).metadata) record.add(name + "/" + key, value);
+    return;
+  }
+  std::size_t number = 0;
+  if (name.ends_with(".jsonl")) {
+    for (const std::string& line : lines_of(read_bytes(path))) {
+      record.add(name + ":" + std::to_string(++number), json::parse(line));
+    }
+    return;
+  }
+  record.add(name, json::parse(read_bytes(path)));
+}
+
+PublicRecord published(const Scenario& scenario, World world) {
+  const TemporaryFolder folder;
+  const TrainingRows rows = rows_of(world, scenario.rows);
+  write_npy(rows, folder / "x.npy", folder / "y.npy");
+  std::vector<std::uint8_t> sets;  // the same labels, n x 2 of zeros and ones
+  for (const std::int64_t label : rows.labels) {
+    sets.push_back(label == 0 ? 1 : 0);
+    sets.push_back(label == 0 ? 0 : 1);
+  }
+  write_bytes(folder / "sets.npy",
+              npy_header_bytes(npy_text("|u1", "(" + std::to_string(rows.rows()) + ", 2)")) + element_bytes(sets));
+  PublicRecord record;
+  std::size_t number = 0;
+  for (const Step& step : scenario.steps) {
+    const std::string run = "run " + std::to_string(++number);
+    const ProgramRun done = run_program(
+        words("fit --train-x x.npy --train-y " + scenario.labels + " --classes 2 --threads 1 " + step.options),
+        {.folder = folder.path()});
+    EXPECT_EQ(done.exit_code, step.exit_code) << step.options << "\n" << done.err;
+    record.add(run + " exit code", done.exit_code);
+    for (const std::string& line : lines_of(done.out)) {
+      if (!line.starts_with("seconds")) record.add_words(run + " output", line);
+    }
+    record.add_words(run + " errors", done.err);
+    for (const char* file : {"report.json", "model.safetensors", "run/checkpoint.json"}) {
+      add_files(record, file, folder / file);
+    }
+    record.add(run + " files", folder.names().size());
+  }
+  add_files(record, "ledger.jsonl", folder / "ledger.jsonl");
+  return record;
+}
+
+TEST_P(PublicPatternsTest, AreTheSameWithOneRowMore) {
+  const PublicRecord without = published(GetParam(), World::kWithout);
+  const PublicRecord with = published(GetParam(), World::kWith);
+  EXPECT_GT(without.random_words(), 2U) << "nothing was compared";
+  const std::vector<std::string> one = without.pattern();
+  const std::vector<std::string> other = with.pattern();
+  const std::size_t common = std::min(one.size(), other.size());
+  for (std::size_t k = 0; k < common; ++k) {
+    ASSERT_EQ(one[k], other[k]) << "an attacker tells the data sets apart at the " << k << "th word";
+  }
+  EXPECT_EQ(one.size(), other.size());
+}
+
+std::vector<Step> twice(const std::string& options) {
+  return {{options + " --report report.json"}, {options + " --report report.json"}};
+}
+
+// Killed when all was charged and the model was there, but not the report; then resumed.
+std::vector<Step> resumed(const std::string& options) {
+  return {{options + " --report /dev/full", 3}, {options + " --resume --report report.json"}};
+}
+
+const std::string kBudget = " --epsilon 1 --delta 1e-6";
+
+INSTANTIATE_TEST_SUITE_P(
+    Runs, PublicPatternsTest,
+    testing::Values(Scenario{"gd", twice("--method gd --rounds 6" + kBudget)},
+                    Scenario{"gd_sampled", twice("--method gd --rounds 6 --batch 0.1 --accountant rdp" + kBudget)},
+                    Scenario{"gd_sampled_bad_rows",
+                             twice("--method gd --rounds 6 --batch 0.1 --accountant rdp --bad-rows zero" + kBudget),
+                             RowsOfWorld::kNotNumbers},
+                    Scenario{"adam", twice("--method adam --rounds 4" + kBudget)},
+                    Scenario{"fc", twice("--method fc --rounds 3" + kBudget)},
+                    Scenario{"newton", twice("--method newton --rounds 2" + kBudget)},
+                    Scenario{"mean", twice("--method mean --center dp" + kBudget)},
+                    Scenario{"mean_euclidean", twice("--method mean --metric euclidean" + kBudget)},
+                    Scenario{"ls", twice("--method ls" + kBudget)},
+                    Scenario{"ls_shared", twice("--method ls --shared-gram" + kBudget)},
+                    Scenario{"fisher", twice("--method fisher" + kBudget)},
+                    Scenario{"fedavg", twice("--method fedavg --rounds 3" + kBudget)},
+                    Scenario{"max_labels",
+                             {{"--method gd --rounds 3 --loss sigmoid --max-labels 1" + kBudget},
+                              {"--method gd --rounds 3 --loss sigmoid --max-labels 2" + kBudget},
+                              {"--method gd --rounds 3 --loss sigmoid --max-labels 1" + kBudget}},
+                             RowsOfWorld::kOnAxis,
+                             "sets.npy"},
+                    Scenario{"methods_on_one_ledger",
+                             {{"--method gd --rounds 3" + kBudget},
+                              {"--method adam --rounds 3" + kBudget},
+                              {"--method fc --rounds 3" + kBudget},
+                              {"--method mean" + kBudget}}},
+                    Scenario{"resumed_gd", resumed("--method gd --rounds 6" + kBudget)},
+                    Scenario{"resumed_sample",
+                             resumed("--method gd --rounds 6 --batch 0.1 --accountant rdp" + kBudget)},
+                    Scenario{"resumed_ls", resumed("--method ls" + kBudget)},
+                    Scenario{"resumed_checkpoint", resumed("--method gd --rounds 4 --checkpoint run" + kBudget)}),
+    [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,223 @@
+// Runs that begin at once on one ledger, runs that are killed, and what becomes of what they have reserved.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data_files.hpp"
+#include "program_run.hpp"
+#include "training_files.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dpreduce/ledger/ledger.hpp"
+
+namespace dpreduce {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class ReservationTest : public testing::Test {
+ protected:
+  ReservationTest() { write_npy(make_rows({300, 200, 100}, 8), folder_ / "x.npy", folder_ / "y.npy"); }
+
+  static std::vector<std::string> fit_words(const std::string& options) {
+    return words("fit --train-x x.npy --train-y y.npy --classes 3 --threads 1 " + options);
+  }
+
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    return run_program(fit_words(options), {.folder = folder_.path(), .ranks = ranks});
+  }
+
+  LedgerState ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
+
+  std::vector<std::string> journals() const {
+    std::vector<std::string> found;
+    for (const std::string& name : folder_.names()) {
+      if (name.ends_with(".journal")) found.push_back(name);
+    }
+    return found;
+  }
+
+  // kill -9 when so many releases are charged. Returns the run's name in the ledger.
+  std::string killed_after(const std::string& options, std::size_t charges) const {
+    RunningProgram run(fit_words(options), {.folder = folder_.path()});
+    const double end = seconds_now() + 30;
+    while (seconds_now() < end && ledger().charges().size() < charges) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    kill(run.pid(), SIGKILL);
+    EXPECT_EQ(run.finish().exit_code, 128 + SIGKILL);
+    const LedgerState state = ledger();
+    EXPECT_EQ(state.open_runs().size(), 1U);
+    return state.open_runs().empty() ? std::string() : state.open_runs().begin()->first;
+  }
+
+  TemporaryFolder folder_;
+};
+
+const std::string kManyRounds = "--method gd --rounds 2000 --epsilon 0.5 --delta 1e-6 ";
+const std::string kLimit = "--budget-epsilon 1.1 --budget-delta 1e-6 ";
+
+// mu of epsilon 0.5 is 0.1225, of 1.1 it is 0.2546: room for four.
+TEST_F(ReservationTest, OfSixRunsAtOnceAsManyAsHaveRoomFinishAndTheOthersChargeNothing) {
+  std::vector<std::unique_ptr<RunningProgram>> runs;
+  for (int number = 0; number < 6; ++number) {
+    runs.push_back(
+        std::make_unique<RunningProgram>(fit_words("--method gd --rounds 30 --epsilon 0.5 --delta 1e-6 " + kLimit +
+                                                   "--out " + std::to_string(number) + ".safetensors"),
+                                         RunOptions{.folder = folder_.path()}));
+  }
+  int finished = 0;
+  int refused = 0;
+  for (std::size_t number = 0; number < runs.size(); ++number) {
+    const ProgramRun run = runs[number]->finish();
+    finished += run.exit_code == 0 ? 1 : 0;
+    refused += run.exit_code == 4 ? 1 : 0;
+    EXPECT_EQ(fs::exists(folder_ / (std::to_string(number) + ".safetensors")), run.exit_code == 0);
+    if (run.exit_code == 4) EXPECT_THAT(run.err, HasSubstr("budget")) << run.err;
+  }
+  EXPECT_EQ(finished, 4);
+  EXPECT_EQ(refused, 2);
+  const LedgerState state = ledger();
+  EXPECT_EQ(state.charges().size(), 4U * 30U) << "nothing is charged for the refused";
+  EXPECT_TRUE(state.open_runs().empty());
+  EXPECT_TRUE(journals().empty());
+}
+
+// A refused run never comes to its rows: that they are bad shows only to those that have room.
+TEST_F(ReservationTest, ARunIsRefusedBeforeARowIsRead) {
+  ASSERT_EQ(fit("--method mean --epsilon 1 --delta 1e-6 " + kLimit).exit_code, 0);
+  TrainingRows rows = make_rows({300, 200, 100}, 8);
+  rows.features[17] = std::numeric_limits<float>::quiet_NaN();
+  write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+  EXPECT_EQ(fit("--method mean --epsilon 1 --delta 1e-6 " + kLimit).exit_code, 4);
+  EXPECT_EQ(fit("--method mean --epsilon 0.1 --delta 1e-6 " + kLimit).exit_code, 3);
+  EXPECT_EQ(ledger().charges().size(), 1U);
+  EXPECT_TRUE(ledger().open_runs().empty()) << "what it never began is given back";
+  EXPECT_TRUE(journals().empty());
+}
+
+TEST_F(ReservationTest, OfAKilledRunIsShownAndCountsUntilItIsReleased) {
+  const std::string run = killed_after(kManyRounds + kLimit, 3);
+  const std::size_t charged = ledger().charges().size();
+  ASSERT_EQ(journals().size(), 1U);
+  const ProgramRun shown = run_program(words("ledger show"), {.folder = folder_.path()});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_THAT(shown.out, HasSubstr(run));
+
+  const std::string large = "--method mean --epsilon 1 --delta 1e-6 " + kLimit;
+  EXPECT_EQ(fit(large).exit_code, 4) << "what the killed run may still charge counts";
+  const ProgramRun released = run_program(words("ledger release " + run), {.folder = folder_.path()});
+  EXPECT_EQ(released.exit_code, 0) << released.err;
+  EXPECT_TRUE(ledger().open_runs().empty());
+  EXPECT_EQ(ledger().charges().size(), charged) << "what was charged stays";
+  EXPECT_TRUE(journals().empty());
+  EXPECT_EQ(fit(large).exit_code, 0);
+
+  // The same command is another run now.
+  EXPECT_EQ(fit("--method gd --rounds 20 --epsilon 0.1 --delta 1e-6 --resume").exit_code, 0);
+  EXPECT_EQ(ledger().charges().size(), charged + 1 + 20);
+}
+
+TEST_F(ReservationTest, AReleasedRunIsNotResumed) {
+  const std::string options = "--method gd --rounds 300 --epsilon 0.5 --delta 1e-6 ";
+  const std::string run = killed_after(options, 3);
+  const std::size_t charged = ledger().charges().size();
+  ASSERT_EQ(run_program(words("ledger release " + run), {.folder = folder_.path()}).exit_code, 0);
+  ASSERT_EQ(fit(options + "--resume").exit_code, 0);
+  EXPECT_EQ(ledger().charges().size(), charged + 300);
+}
+
+TEST_F(ReservationTest, OfALivingRunIsNotReleased) {
+  RunningProgram living(fit_words(kManyRounds), {.folder = folder_.path()});
+  while (ledger().charges().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::string run = ledger().open_runs().begin()->first;
+  const ProgramRun refused = run_program(words("ledger release " + run), {.folder = folder_.path()});
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("alive"));
+  EXPECT_EQ(ledger().open_runs().size(), 1U);
+  kill(living.pid(), SIGKILL);
+  living.finish();
+}
+
+TEST_F(ReservationTest, AKilledRunGoesOnAndPaysOnce) {
+  const std::string options = "--method gd --rounds 300 --epsilon 0.5 --delta 1e-6 ";
+  const std::string run = killed_after(options + kLimit, 3);
+  ASSERT_EQ(fit(options + kLimit + "--resume --report report.json").exit_code, 0);
+  const LedgerState state = ledger();
+  EXPECT_EQ(state.charges().size(), 300U);
+  for (const LedgerCharge& charge : state.charges()) EXPECT_EQ(run_of(charge.entry.release_id), run);
+  EXPECT_EQ(state.outcome(run), RunOutcome::kFinished);
+  EXPECT_TRUE(journals().empty());
+  EXPECT_EQ(nlohmann::json::parse(read_bytes(folder_ / "report.json"))["ledger"]["run"], run);
+}
+
+// Batch systems start a job again with the very same words.
+TEST_F(ReservationTest, ResumingARunThatNeverBeganBegins) {
+  EXPECT_EQ(fit("--method mean --mu 0.5 --resume").exit_code, 0);
+  EXPECT_EQ(fit("--method gd --rounds 2 --mu 0.5 --checkpoint run --resume").exit_code, 0);
+  fs::create_directory(folder_ / "empty");
+  EXPECT_EQ(fit("--method gd --rounds 2 --mu 0.5 --checkpoint empty --resume", 2).exit_code, 0);
+  EXPECT_EQ(fit("--method mean --seed 3 --mu 0.5 --resume").exit_code, 0);
+  EXPECT_EQ(ledger().charges().size(), 6U);
+  EXPECT_TRUE(ledger().open_runs().empty());
+}
+
+TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
+  const ProgramRun failed = fit("--method mean --mu 0.2 --report /dev/full");
+  EXPECT_EQ(failed.exit_code, 3);
+  const LedgerState state = ledger();
+  ASSERT_EQ(state.charges().size(), 1U);
+  const std::string run = run_of(state.charges().front().entry.release_id);
+  EXPECT_EQ(state.outcome(run), RunOutcome::kStopped);
+  EXPECT_THAT(failed.err, HasSubstr("--resume repeats them at no charge"));
+  EXPECT_THAT(failed.err, HasSubstr("ledger release " + run));
+  ASSERT_EQ(journals().size(), 1U);
+  const std::string model = read_bytes(folder_ / "model.safetensors");
+  fs::remove(folder_ / "model.safetensors");
+  ASSERT_EQ(fit("--method mean --mu 0.2 --resume").exit_code, 0);
+  EXPECT_TRUE(read_bytes(folder_ / "model.safetensors") == model);
+  EXPECT_EQ(ledger().charges().size(), 1U);
+  EXPECT_TRUE(journals().empty());
+}
+
+TEST_F(ReservationTest, AStoppedRunIsGivenUpByItsJournal) {
+  ASSERT_EQ(fit("--method mean --mu 0.2 --report /dev/full").exit_code, 3);
+  const std::string run = run_of(ledger().charges().front().entry.release_id);
+  const ProgramRun released = run_program(words("ledger release " + run), {.folder = folder_.path()});
+  EXPECT_EQ(released.exit_code, 0) << released.err;
+  EXPECT_TRUE(journals().empty());
+}
+
+TEST_F(ReservationTest, AJournalThatIsNotItsOwnersAloneIsRefusedByName) {
+  ASSERT_EQ(fit("--method mean --mu 0.2 --report /dev/full").exit_code, 3);
+  const std::string journal = journals().at(0);
+  const auto expect_refused = [&](const std::string& reason) {
+    const auto before = content_of(folder_.path());
+    const ProgramRun run = fit("--method mean --mu 0.2 --resume");
+    EXPECT_EQ(run.exit_code, 3);
+    EXPECT_THAT(run.err, HasSubstr(journal));
+    EXPECT_THAT(run.err, HasSubstr(reason));
+    EXPECT_TRUE(content_of(folder_.path()) == before);
+  };
+  for (const mode_t mode : {0640U, 0604U, 0400U}) {
+    ASSERT_EQ(chmod((folder_ / journal).c_str(), mode), 0);
+    expect_refused("must have 0600");
+  }
+  ASSERT_EQ(chmod((folder_ / journal).c_str(), 0600), 0);
+  if (geteuid() != 0) GTEST_SKIP() << "only root may give a file away";
+  ASSERT_EQ(chown((folder_ / journal).c_str(), 12345, 12345), 0);
+  expect_refused("another user");
+}
+
+}  // namespace
+}  // namespace dpreduce

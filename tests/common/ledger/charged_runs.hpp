@@ -1,0 +1,37 @@
+// Runs that are charged on a ledger of a test's own, stop, and go on.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dpreduce/ledger/ledger.hpp"
+#include "dpreduce/ledger/run_journal.hpp"
+
+namespace dpreduce {
+
+inline std::vector<LedgerCharge> charges_of(const std::filesystem::path& ledger) {
+  return Ledger::read(ledger).charges();
+}
+
+/// The journal that a resumed run goes on with: of the newest run on this ledger that has not finished, or a new one.
+/// Only one rank of a job may have it.
+inline RunJournal resumed_journal(const std::filesystem::path& ledger, NoiseKey secret = NoiseKey::from_entropy()) {
+  const std::string binding(64, 'b');
+  std::optional<RunJournal> journal = RunJournal::take_over(ledger, binding);
+  return journal ? std::move(*journal) : RunJournal::make(ledger, binding, std::move(secret));
+}
+
+/// With its signing key and its journals.
+inline void remove_ledger(const std::filesystem::path& ledger) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(ledger.parent_path())) {
+    const std::string name = entry.path().filename().string();
+    const std::string own = ledger.filename().string();
+    if (name == own || name.starts_with(own + ".")) found.push_back(entry.path());
+  }
+  for (const auto& path : found) std::filesystem::remove_all(path);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,215 @@
+#include "dpreduce/ledger/data_set_budget.hpp"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sample_ledger.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "dpreduce/privacy/privacy_loss.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kDelta = 1e-6;
+
+LedgerEntry gaussian(const std::string& id, double mu, double sampling_rate = 1) {
+  LedgerEntry entry = sample_entry(id);
+  entry.mu = mu;
+  entry.sampling_rate = sampling_rate;
+  return entry;
+}
+
+LedgerEntry seeded(LedgerEntry entry) {
+  entry.terms.is_private = false;
+  return entry;
+}
+
+// Each charged by a run of its own that has finished.
+LedgerState charged(const std::vector<LedgerEntry>& entries) {
+  SampleText text;
+  for (const LedgerEntry& entry : entries) {
+    text.add(reservation_for(entry)).add(entry).add(RunEnd{run_of(entry.release_id), RunOutcome::kFinished});
+  }
+  return LedgerState::of(text.text(), "ledger.jsonl");
+}
+
+void expect_refused(const std::function<void()>& action, const std::vector<std::string>& messages) {
+  try {
+    action();
+    FAIL() << "no error";
+  } catch (const BudgetRefused& error) {
+    for (const std::string& message : messages) EXPECT_THAT(error.what(), HasSubstr(message));
+  }
+}
+
+TEST(DataSetBudget, ComposedMuCountsPrivateReleasesAlone) {
+  EXPECT_EQ(composed_mu(LedgerState().charges()), 0);
+  const LedgerState state = charged({gaussian("run-1/a", 3), gaussian("run-2/a", 4), seeded(gaussian("run-3/a", 100))});
+  EXPECT_NEAR(composed_mu(state.charges()), 5, 1e-14);
+  EXPECT_GE(composed_mu(state.charges()), 5);
+}
+
+TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
+  const LedgerState state =
+      charged({gaussian("run-1/a", 0.5), sample_selection("run-2/c", SelectionMechanism::kExponential, 2),
+               sample_selection("run-3/c", SelectionMechanism::kPermuteAndFlip, 1),
+               seeded(sample_selection("run-4/c", SelectionMechanism::kExponential, 100))});
+  EXPECT_NEAR(composed_mu(state.charges()), 0.5, 1e-15);
+  EXPECT_NEAR(composed_rho(state.charges()), 0.125 + 0.5 + 0.5, 1e-14);
+  EXPECT_GE(composed_rho(state.charges()), 1.125);
+}
+
+TEST(DataSetBudget, SampledRoundsAreNoGaussians) {
+  const LedgerState state = charged({gaussian("run-1/a", 0.5, 0.1), gaussian("run-2/a", 0.5, 0.1)});
+  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  EXPECT_EQ(spent.mu, 0);
+  EXPECT_FALSE(spent.is_gaussian());
+  ASSERT_EQ(spent.samples.size(), 2U);
+  const std::vector<RepeatedMechanism> run{{SubsampledGaussian{2, 0.1}, 2}};
+  EXPECT_NEAR(epsilon_of(spent, kDelta), pld_epsilon_upper(run, kDelta), 1e-6);
+  EXPECT_LT(epsilon_of(spent, kDelta), gdp_epsilon(0.5 * std::sqrt(2.0), kDelta));
+  EXPECT_NEAR(rho_of(spent), 0.25, 1e-6);
+}
+
+TEST(DataSetBudget, LinesUnderAddRemoveCountTwiceWhereTheQuestionIsReplaceOne) {
+  const LedgerState state =
+      charged({gaussian("run-1/a", 0.3), sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
+  const Spending one = spending_of(state.charges(), Adjacency::kAddRemove);
+  const Spending exchange = spending_of(state.charges(), Adjacency::kReplaceOne);
+  EXPECT_NEAR(one.mu, 0.3, 1e-15);
+  EXPECT_EQ(std::get<ExponentialMechanism>(one.selections.at(0).mechanism).epsilon, 0.5);
+  EXPECT_NEAR(exchange.mu, 0.6, 1e-15);
+  EXPECT_EQ(std::get<ExponentialMechanism>(exchange.selections.at(0).mechanism).epsilon, 1.0);
+  const Spending sampled = spending_of(charged({gaussian("run-1/a", 0.5, 0.1)}).charges(), Adjacency::kReplaceOne);
+  EXPECT_TRUE(sampled.is_gaussian());
+  EXPECT_NEAR(sampled.mu, 1.0, 1e-12);
+}
+
+TEST(DataSetBudget, AReservationCountsAllItsRounds) {
+  Reservation reservation = sample_reservation("run-1", 4);
+  EXPECT_NEAR(spending_of(reservation, Adjacency::kAddRemove).mu, 0.5, 1e-15);
+  EXPECT_NEAR(spending_of(reservation, Adjacency::kReplaceOne).mu, 1, 1e-15);
+  reservation.releases[0].sampling_rate = 0.1;
+  EXPECT_EQ(spending_of(reservation, Adjacency::kAddRemove).samples.at(0).count, 4U);
+  EXPECT_NEAR(spending_of(reservation, Adjacency::kReplaceOne).mu, 1, 1e-15) << "no gain from sampling is known there";
+  reservation.terms.is_private = false;
+  EXPECT_EQ(spending_of(reservation, Adjacency::kReplaceOne).mu, 0);
+}
+
+// mu 0.1 a run under a budget that allows mu 0.2, and what rounding adds to that.
+TEST(DataSetBudget, GaussiansAreComparedInMu) {
+  const DataSetBudget limit{gdp_epsilon(0.2 + 1e-12, 1e-6), 1e-6};
+  std::vector<LedgerEntry> entries;
+  for (int run = 0; run < 4; ++run) {
+    entries.push_back(gaussian("run-" + std::to_string(run) + "/a", 0.1));
+    LedgerEntry next = entries.back();
+    entries.pop_back();
+    require_room(charged(entries), reservation_for(next), limit, "ledger.jsonl");
+    entries.push_back(next);
+  }
+  const Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
+  expect_refused([&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
+                 {"ledger.jsonl: the runs on file have mu 0.2", ", with this one's 0.1", " it would be 0.22",
+                  "above the data set's budget of mu 0.", "ask for less"});
+  Reservation free = fifth;
+  free.terms.is_private = false;
+  require_room(charged(entries), free, limit, "ledger.jsonl");
+}
+
+// epsilon 0.4 + 0.4 + 0.2: pure DP adds up, and at a tiny delta nothing is gained over that.
+TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
+  const DataSetBudget limit{1.0, 1e-12};
+  const auto choice = [](const std::string& id, double epsilon) {
+    return sample_selection(id, SelectionMechanism::kPermuteAndFlip, epsilon);
+  };
+  const LedgerState state = charged({choice("run-1/c", 0.4), choice("run-2/c", 0.4)});
+  expect_refused([&] { require_room(state, reservation_for(choice("run-3/c", 0.21)), limit, "ledger.jsonl"); },
+                 {"ledger.jsonl: the runs on file have epsilon 0.79", "with this one's 0.2",
+                  "above the data set's budget of epsilon 1 at delta 1e-12; ask for less"});
+  require_room(state, reservation_for(choice("run-3/c", 0.2)), limit, "ledger.jsonl");
+}
+
+TEST(DataSetBudget, GaussiansAndSelectionsShareOneBudget) {
+  const DataSetBudget limit{2.0, 1e-6};
+  const LedgerEntry sums = gaussian("run-1/a", gdp_mu(1.9, 1e-6));
+  const LedgerEntry choice = sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5);
+  require_room({}, reservation_for(sums), limit, "ledger.jsonl");
+  require_room({}, reservation_for(choice), limit, "ledger.jsonl");
+  expect_refused([&] { require_room(charged({sums}), reservation_for(choice), limit, "l"); },
+                 {"budget of epsilon 2 at delta 1e-06"});
+  expect_refused([&] { require_room(charged({choice}), reservation_for(sums), limit, "l"); }, {"budget of epsilon 2"});
+}
+
+TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
+  const DataSetBudget limit{gdp_epsilon(0.5 + 1e-12, 1e-6), 1e-6};
+  SampleText text;
+  text.add(sample_reservation("run-1", 2)).add(sample_entry("run-1/means/1"));
+  const LedgerState state = LedgerState::of(text.text(), "ledger.jsonl");
+  require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
+  expect_refused([&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
+                 {"the runs on file have mu 0.25", ", those that have not ended may still charge 0.25",
+                  " (dpreduce ledger show), with this one's 0.43", "it would be 0.55"});
+  // Its own reservation, and the one that it replaces, do not count.
+  require_room(state, sample_reservation("run-1", 3), limit, "ledger.jsonl");
+  Reservation anew = sample_reservation("run-2", 3);
+  anew.instead_of = "run-1";
+  require_room(state, anew, limit, "ledger.jsonl");
+  text.add(RunEnd{"run-1", RunOutcome::kStopped});
+  require_room(LedgerState::of(text.text(), "l"), sample_reservation("run-2", 3), limit, "ledger.jsonl");
+}
+
+TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
+  const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
+  EXPECT_EQ(balance_words({}, Adjacency::kAddRemove, std::nullopt), "mu 0 is charged, no budget is set");
+  const LedgerState state = charged({gaussian("run-1/a", 0.3)});
+  EXPECT_EQ(balance_words(state, Adjacency::kAddRemove, std::nullopt), "mu 0.3 is charged, no budget is set");
+  EXPECT_THAT(balance_words(state, Adjacency::kAddRemove, limit),
+              testing::AllOf(HasSubstr("mu 0.3 is charged; the budget (epsilon "),
+                             HasSubstr("delta 1e-06) is mu 0.5, and mu 0.4 of it is left")));
+  EXPECT_THAT(balance_words(state, Adjacency::kReplaceOne, limit), HasSubstr("and mu 0 of it is left"));
+  const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
+  EXPECT_EQ(balance_words(choice, Adjacency::kAddRemove, std::nullopt), "rho 0.03125 is charged, no budget is set");
+  EXPECT_THAT(balance_words(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
+              testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("the budget (epsilon 2, delta 1e-06) leaves 1.")));
+}
+
+// A plan that takes all of a budget has room in it, whatever the number of its rounds: also when half of it is charged
+// and the rest is reserved anew.
+TEST(DataSetBudget, APlanThatTakesAllOfABudgetHasRoom) {
+  for (const double epsilon : {0.1, 0.5, 1.0, 3.0}) {
+    const DataSetBudget limit{epsilon, 1e-6};
+    for (const std::uint64_t rounds : {1, 2, 3, 5, 6, 7, 10, 19, 50, 100}) {
+      const NoisePlan plan = make_noise_plan(
+          gdp_mu(epsilon, 1e-6), Adjacency::kAddRemove,
+          {{.name = "gradient",
+            .share = 2,
+            .rounds = rounds,
+            .blocks = {{"sum", 3, 1}},
+            .profiles = {{"row", {32749}}}},
+           {.name = "mean", .share = 1, .blocks = {{"sum", 5, 1}, {"n", 1, 2}}, .profiles = {{"row", {999983, 7}}}}});
+      const Reservation whole = reservation_of(plan, "run-1", sample_terms());
+      require_room({}, whole, limit, "ledger.jsonl");
+      SampleText text;
+      text.add(whole);
+      Reservation rest = whole;
+      for (std::uint64_t round = 1; round <= rounds; ++round) {
+        const LedgerEntry entry = gaussian("run-1/gradient/" + std::to_string(round), whole.releases[0].mu);
+        text.add(entry);
+        take_off(rest, entry);
+      }
+      require_room(LedgerState::of(text.text(), "l"), rest, limit, "ledger.jsonl");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

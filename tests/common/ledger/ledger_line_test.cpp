@@ -1,0 +1,290 @@
+#include "dpreduce/ledger/ledger_line.hpp"
+
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sample_ledger.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kBegin = R"("time":"2026-01-31T23:59:59Z","previous":")" + std::string(64, '0') + "\"";
+const std::string kTerms =
+    R"("method":"mean","adjacency":"add-remove","accountant":"gdp","private":true,"unit":"record",)"
+    R"("epsilon":1.0,"delta":1e-05,"config_digest":")" +
+    std::string(64, 'a') + R"(","version":"0.1.0")";
+
+LedgerRecord record_of(decltype(LedgerRecord::content) content) {
+  return SampleText::record_of(std::move(content), {});
+}
+
+// With a signature of the right form; whether it is of this line is LedgerState's to check.
+std::string line_of(decltype(LedgerRecord::content) content) {
+  return with_signature(print_unsigned(record_of(std::move(content))), std::string(128, '5'));
+}
+
+void expect_corrupt(const std::string& line, const std::string& message) {
+  try {
+    parse_line(line, "ledger.jsonl:1");
+    FAIL() << "accepted: " << line;
+  } catch (const LedgerCorrupt& error) {
+    EXPECT_THAT(error.what(), HasSubstr("ledger.jsonl:1: "));
+    EXPECT_THAT(error.what(), HasSubstr(message)) << line;
+    EXPECT_EQ(error.code(), ExitCode::kLedgerCorrupt);
+  }
+}
+
+TEST(LedgerLine, IsWhatTheLegendSays) {
+  EXPECT_EQ(print_unsigned(record_of(LedgerStart{std::string(64, 'b'), "0.1.0"})),
+            R"({"schema":2,"kind":"ledger",)" + kBegin + R"(,"public_key":")" + std::string(64, 'b') +
+                R"(","version":"0.1.0"})");
+  EXPECT_EQ(print_unsigned(record_of(RunEnd{"run-1", RunOutcome::kReleased})),
+            R"({"schema":2,"kind":"end",)" + kBegin + R"(,"run":"run-1","outcome":"released"})");
+  EXPECT_EQ(print_unsigned(record_of(sample_entry("run-1/means"))),
+            R"({"schema":2,"kind":"charge",)" + kBegin + R"(,"release":"run-1/means",)" + kTerms +
+                R"(,"blocks":[{"name":"sum","elements":7680,"sensitivity":32767.0,"sigma":122241.5},)"
+                R"({"name":"count","elements":10,"sensitivity":1.0,"sigma":20.25}],"mu":0.25,"rho":0.03125})");
+  EXPECT_EQ(print_unsigned(record_of(sample_reservation("run-1", 3))),
+            R"({"schema":2,"kind":"reservation",)" + kBegin + R"(,"run":"run-1",)" + kTerms +
+                R"(,"releases":[{"name":"means","rounds":3,"mu":0.25}],"selections":[]})");
+}
+
+TEST(LedgerLine, AChargeOfASelectionHasNoBlocksAndNoMu) {
+  const LedgerEntry exponential = sample_selection("run-1/choice", SelectionMechanism::kExponential, 0.5);
+  EXPECT_THAT(line_of(exponential),
+              HasSubstr(R"("blocks":[],"selection":{"mechanism":"exponential","epsilon":0.5,"sensitivity":3,)"
+                        R"("candidates":1000,"groups":10,"chosen":2},"mu":null,"rho":0.03125,)"));
+  EXPECT_THAT(line_of(sample_selection("run-1/choice", SelectionMechanism::kPermuteAndFlip, 0.5)),
+              HasSubstr(R"("rho":0.125,)"));
+}
+
+TEST(LedgerLine, AReservationTellsSelectionsRatesAndWhatItReplaces) {
+  Reservation reservation = sample_reservation("run-1", 3);
+  reservation.releases[0].sampling_rate = 0.125;
+  reservation.selections = {{"choice", *sample_selection("", SelectionMechanism::kExponential, 0.5).selection}};
+  reservation.instead_of = "run-0";
+  EXPECT_THAT(line_of(reservation),
+              HasSubstr(R"("releases":[{"name":"means","rounds":3,"sampling_rate":0.125,"mu":0.25}],"selections":)"
+                        R"([{"name":"choice","mechanism":"exponential","epsilon":0.5,"sensitivity":3,)"
+                        R"("candidates":1000,"groups":10,"chosen":2}],"instead_of":"run-0",)"));
+}
+
+TEST(LedgerLine, RoundTripKeepsEveryFieldOfEveryKind) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  entry.terms.adjacency = Adjacency::kReplaceOne;
+  entry.terms.accountant = Accountant::kZcdp;
+  entry.terms.is_private = false;
+  entry.terms.epsilon.reset();
+  entry.terms.delta.reset();
+  entry.terms.silos = LedgerSilos{NoiseSource::kDistributed, 5, 4, 1};
+  entry.mu = 0.1 + 0.2;
+  entry.blocks = {{"gram", std::numeric_limits<std::uint64_t>::max(), 1.0 / 3, 5e-324},
+                  {"b", 1, 1e300, std::numeric_limits<double>::max()}};
+  LedgerEntry sampled = sample_entry("run-1/means");
+  sampled.sampling_rate = 0.125;
+  LedgerEntry selection = sample_selection("run-1/choice", SelectionMechanism::kPermuteAndFlip, 0.1 + 0.2);
+  selection.selection->sensitivity = std::numeric_limits<std::uint64_t>::max();
+  Reservation reservation = sample_reservation("run-1", std::numeric_limits<std::uint64_t>::max());
+  reservation.releases.push_back({.name = "sampled", .rounds = 7, .mu = 1.0 / 3, .sampling_rate = 0.01});
+  reservation.selections = {{"choice", *selection.selection}};
+  reservation.terms.silos = LedgerSilos{NoiseSource::kCentral, 5, 4, 0};
+  reservation.instead_of = "run-0";
+  const std::vector<decltype(LedgerRecord::content)> contents{entry,
+                                                              sampled,
+                                                              selection,
+                                                              reservation,
+                                                              RunEnd{"run-1", RunOutcome::kFinished},
+                                                              RunEnd{"run-1", RunOutcome::kStopped},
+                                                              LedgerStart{std::string(64, 'b'), "0.1.0"}};
+  for (const auto& content : contents) {
+    const LedgerLine line = parse_line(line_of(content), "here");
+    EXPECT_EQ(line.record, record_of(content));
+    EXPECT_EQ(line.signature, std::string(128, '5'));
+  }
+}
+
+TEST(LedgerLine, HoldsNoDigestOfData) {
+  for (const std::string& line :
+       {line_of(sample_entry("run-1/means")), line_of(sample_reservation("run-1")), line_of(RunEnd{"run-1", {}})}) {
+    EXPECT_EQ(line.find("data"), std::string::npos) << line;
+  }
+}
+
+TEST(LedgerLine, OfTheOldFormIsRead) {
+  std::string text = old_line({}, "run-1/means");
+  text.pop_back();
+  const LedgerLine line = parse_line(text, "here");
+  EXPECT_FALSE(line.signature.has_value());
+  EXPECT_EQ(std::get<LedgerEntry>(line.record.content), sample_entry("run-1/means"));
+}
+
+TEST(LedgerLine, OfTheOldFormIsReadWithRoundsSilosSelectionsAndRates) {
+  std::string text = old_line({}, "run-1");
+  text.pop_back();
+  const auto read = [](const std::string& line) {
+    return std::get<LedgerEntry>(parse_line(line, "here").record.content);
+  };
+  EXPECT_EQ(read(replaced(text, "\"rounds\":1", "\"rounds\":7")).rounds, 7U);
+  const std::string silos = R"("silos":{"noise":"distributed","left":5,"threshold":4,"colluding":1},"rounds")";
+  EXPECT_EQ(read(replaced(text, "\"rounds\"", silos)).terms.silos->threshold, 4U);
+  EXPECT_EQ(read(replaced(text, "\"mu\"", "\"sampling_rate\":0.125,\"mu\"")).sampling_rate, 0.125);
+  const std::size_t blocks = text.find("\"blocks\":");
+  const std::size_t rest = text.find("\"epsilon\":", blocks);
+  const std::string selection =
+      text.substr(0, blocks) +
+      R"("blocks":[],"selection":{"mechanism":"exponential","epsilon":0.5,"sensitivity":3,"candidates":1000,"groups":10,)"
+      R"("chosen":2},"mu":null,"rho":0.03125,)" +
+      text.substr(rest);
+  EXPECT_EQ(read(selection).selection->candidates, 1000U);
+  expect_corrupt(replaced(text, std::string(64, '7'), "xyz"), "data digest must");
+  expect_corrupt(replaced(text, "\"data_digest\":\"" + std::string(64, '7') + "\",", ""), "a field is missing");
+  expect_corrupt(replaced(text, "\"rho\":0.03125", "\"rho\":0.01"), "not as this library writes it");
+  expect_corrupt(text.substr(0, text.size() - 1) + R"(,"signature":""})", "not as this library writes it");
+}
+
+TEST(LedgerLine, OfSampledRoundsOfAnotherFormIsRefused) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  entry.sampling_rate = 0.125;
+  const std::string line = line_of(entry);
+  for (const std::string rate : {"1.0", "1.5", "0.0", "-0.125", "null", "\"0.125\"", "0.1250"}) {
+    expect_corrupt(replaced(line, "\"sampling_rate\":0.125", "\"sampling_rate\":" + rate), "");
+  }
+  expect_corrupt(replaced(line, "add-remove", "replace-one"), "under add-remove");
+}
+
+TEST(LedgerLine, OfASelectionOfAnotherFormIsRefused) {
+  const std::string line = line_of(sample_selection("run-1/choice", SelectionMechanism::kExponential, 0.5));
+  const std::vector<std::string> others{
+      replaced(line, "\"mu\":null", "\"mu\":0.25"),
+      replaced(line, "\"mu\":null", "\"mu\":0.0"),
+      replaced(line, "\"mu\":null,", ""),
+      replaced(line, "\"rho\":0.03125", "\"rho\":0.125"),
+      replaced(line, "exponential", "noisy-max"),
+      replaced(line, "exponential", "permute-and-flip"),
+      replaced(line, "\"selection\":{", "\"selection\":{\"extra\":1,"),
+      replaced(line, "\"candidates\":1000", "\"candidates\":0"),
+      replaced(line, "\"candidates\":1000", "\"candidates\":1e3"),
+      replaced(line, "\"candidates\":1000,", ""),
+      replaced(line, "\"epsilon\":0.5", "\"epsilon\":500.0"),
+      replaced(line, "\"epsilon\":0.5", "\"epsilon\":null"),
+      replaced(line, "\"chosen\":2", "\"chosen\":1001"),
+      replaced(line, "\"blocks\":[]",
+               "\"blocks\":[{\"name\":\"sum\",\"elements\":1,\"sensitivity\":1.0,\"sigma\":1.0}]"),
+      replaced(replaced(line, "\"mu\":null", "\"mu\":0.25"), "\"selection\"", "\"choice\""),
+      replaced(line_of(sample_entry("run-1/means")), "\"mu\":", "\"selection\":null,\"mu\":")};
+  for (const std::string& other : others) expect_corrupt(other, "");
+}
+
+TEST(LedgerLine, OfARunAmongSilosTellsWhoMadeTheNoise) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  entry.terms.silos = LedgerSilos{NoiseSource::kDistributed, 5, 4, 1};
+  const std::string line = line_of(entry);
+  EXPECT_THAT(line,
+              HasSubstr(R"("private":true,"silos":{"noise":"distributed","left":5,"threshold":4,"colluding":1},)"));
+  expect_corrupt(replaced(line, R"("left":5)", R"("left":3)"), "silos: 3 left, threshold 4, 1 colluding");
+  expect_corrupt(replaced(line, R"("colluding":1)", R"("colluding":4)"), "4 colluding cannot be");
+  expect_corrupt(replaced(line, R"("distributed")", R"("nobody")"), "not a choice");
+  expect_corrupt(replaced(line, R"("left":5,)", ""), "a field is missing");
+}
+
+TEST(LedgerLine, OfASilosOwnLedgerSaysWhichSiloAndNotHowManyAreLeft) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  entry.terms.silos = LedgerSilos{NoiseSource::kCentral, 0, 4, 1, 3};
+  const std::string line = line_of(entry);
+  EXPECT_THAT(line, HasSubstr(R"("silos":{"noise":"central","silo":3,"threshold":4,"colluding":1},)"));
+  EXPECT_EQ(parse_line(line, "here").record, record_of(entry));
+  expect_corrupt(replaced(line, R"("silo":3)", R"("silo":3,"left":5)"), "");
+  expect_corrupt(replaced(line, R"("silo":3)", R"("silo":0)"), "silos: 0 left, threshold 4");
+  expect_corrupt(replaced(line, R"("colluding":1)", R"("colluding":4)"), "silo 3, 0 left, threshold 4, 4 colluding");
+}
+
+TEST(LedgerLine, ThatIsNotCanonicalIsRefused) {
+  const std::string line = line_of(sample_entry("run-1/means"));
+  const std::string reservation = line_of(sample_reservation("run-1"));
+  const std::vector<std::string> others{
+      " " + line,
+      line + " ",
+      replaced(line, "\"private\":true,", "\"private\": true,"),
+      replaced(line, "\"private\":true,", "\"private\":false,\"private\":true,"),
+      replaced(line, "\"private\":true,", "\"private\":true,\"count\":1234,"),
+      replaced(line, "0.25,", "2.5e-1,"),
+      replaced(line, "32767.0", "32767"),
+      replaced(line, "\"mean\"", "\"m\\u0065an\""),
+      replaced(line, "\"rho\":0.03125", "\"rho\":0.01"),
+      replaced(line, "\"schema\":2,\"kind\":\"charge\"", "\"kind\":\"charge\",\"schema\":2"),
+      replaced(line, "\"unit\":\"record\"", "\"rounds\":1,\"unit\":\"record\""),
+      replaced(line, "\"unit\":\"record\"", "\"unit\":\"record\",\"data_digest\":\"" + std::string(64, '7') + "\""),
+      replaced(reservation, "\"selections\":[]", "\"selections\":[],\"instead_of\":\"\""),
+      replaced(reservation, "\"rounds\":1,", "\"rounds\":1,\"sampling_rate\":1.0,")};
+  for (const std::string& other : others) expect_corrupt(other, "");
+}
+
+TEST(LedgerLine, OfAnotherFormIsRefused) {
+  const std::string line = line_of(sample_entry("run-1/means"));
+  const std::string reservation = line_of(sample_reservation("run-1"));
+  const std::string end = line_of(RunEnd{"run-1", RunOutcome::kFinished});
+  const std::string start = line_of(LedgerStart{std::string(64, 'b'), "0.1.0"});
+  const std::vector<std::string> others{
+      "",
+      "null",
+      "[]",
+      "{}",
+      "7",
+      "{",
+      std::string(100000, '['),
+      "\xff\xfe",
+      std::string(3, '\0'),
+      replaced(line, "\"schema\":2", "\"schema\":1"),
+      replaced(line, "\"schema\":2", "\"schema\":3"),
+      replaced(line, "\"schema\":2", "\"schema\":-1"),
+      replaced(line, "\"schema\":2", "\"schema\":\"2\""),
+      replaced(line, "\"kind\":\"charge\"", "\"kind\":\"refund\""),
+      replaced(line, "\"kind\":\"charge\"", "\"kind\":\"end\""),
+      replaced(line, "\"kind\":\"charge\",", ""),
+      replaced(line, "add-remove", "add_remove"),
+      replaced(line, "\"gdp\"", "\"GDP\""),
+      replaced(line, "\"private\":true", "\"private\":1"),
+      replaced(line, "\"unit\":\"record\"", "\"unit\":\"row\""),
+      replaced(line, "\"unit\":\"record\",", ""),
+      replaced(line, "\"elements\":10", "\"elements\":-10"),
+      replaced(line, "\"elements\":10", "\"elements\":1e300"),
+      replaced(line, "\"mu\":0.25", "\"mu\":null"),
+      replaced(line, "\"mu\":0.25", "\"mu\":1e999"),
+      replaced(line, "\"mu\":0.25", "\"mu\":-0.25"),
+      replaced(line, "\"epsilon\":1.0", "\"epsilon\":null"),
+      replaced(line, "\"epsilon\":1.0", "\"epsilon\":true"),
+      replaced(replaced(line, "\"blocks\":[{", "\"blocks\":{\"a\":[{"), "}],\"mu\"", "}]},\"mu\""),
+      replaced(line, "2026-01-31T", "2026-01-31 "),
+      replaced(line, std::string(64, '0'), std::string(63, '0')),
+      replaced(line, std::string(64, '0'), std::string(63, '0') + "A"),
+      replaced(line, std::string(64, 'a'), "xyz"),
+      replaced(line, ",\"signature\":\"" + std::string(128, '5') + "\"", ""),
+      replaced(line, "\"" + std::string(128, '5') + "\"", "7"),
+      replaced(line, std::string(128, '5'), "\\u0035" + std::string(127, '5')),
+      replaced(reservation, "\"run\":\"run-1\"", "\"run\":\"run/1\""),
+      replaced(reservation, "\"rounds\":1", "\"rounds\":0"),
+      replaced(reservation, "\"rounds\":1", "\"rounds\":1.0"),
+      replaced(reservation, "\"mu\":0.25", "\"mu\":0.0"),
+      replaced(reservation, "\"selections\":[]", "\"selections\":{}"),
+      replaced(reservation, "[{\"name\":\"means\",\"rounds\":1,\"mu\":0.25}]", "[]"),
+      replaced(end, "finished", "lost"),
+      replaced(end, "\"run\":\"run-1\"", "\"run\":\"\""),
+      replaced(start, std::string(64, 'b'), std::string(64, 'B')),
+      replaced(start, std::string(64, 'b'), std::string(62, 'b'))};
+  for (const std::string& other : others) expect_corrupt(other, "");
+}
+
+TEST(LedgerLine, ThatIsOverlongIsRefused) {
+  expect_corrupt(std::string(kLongestLedgerLine + 1, ' '), "longer than 1048576 bytes");
+}
+
+}  // namespace
+}  // namespace dpreduce

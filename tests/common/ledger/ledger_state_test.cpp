@@ -1,0 +1,258 @@
+#include "dpreduce/ledger/ledger_state.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sample_ledger.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/config/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+void expect_corrupt(const std::string& text, const std::string& message) {
+  try {
+    LedgerState::of(text, "ledger.jsonl");
+    FAIL() << "accepted";
+  } catch (const LedgerCorrupt& error) {
+    EXPECT_THAT(error.what(), HasSubstr(message));
+    EXPECT_EQ(error.code(), ExitCode::kLedgerCorrupt);
+  }
+}
+
+TEST(LedgerState, OfNothingIsEmpty) {
+  const LedgerState state = LedgerState::of("", "ledger.jsonl");
+  EXPECT_TRUE(state.charges().empty());
+  EXPECT_TRUE(state.open_runs().empty());
+  EXPECT_EQ(state.head(), (LedgerHead{"", 0, std::string(64, '0')}));
+}
+
+TEST(LedgerState, HasChargesOpenRunsAndOutcomes) {
+  const SampleText ledger = sample_text();
+  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  ASSERT_EQ(state.charges().size(), 3U);
+  EXPECT_EQ(state.charges()[1].entry, sample_entry("run-1/means/2"));
+  EXPECT_EQ(state.charges()[1].utc_time, "2026-01-31T23:59:59Z");
+  ASSERT_NE(state.charge("run-2/means/1"), nullptr);
+  EXPECT_EQ(state.charge("run-2/means/1")->entry, sample_entry("run-2/means/1"));
+  EXPECT_EQ(state.charge("run-2/means/2"), nullptr);
+  EXPECT_EQ(state.open_run("run-1"), nullptr);
+  EXPECT_EQ(state.outcome("run-1"), RunOutcome::kFinished);
+  ASSERT_NE(state.open_run("run-2"), nullptr);
+  EXPECT_EQ(state.open_run("run-2")->since, "2026-01-31T23:59:59Z");
+  EXPECT_EQ(state.open_run("run-2")->remains, sample_reservation("run-2", 2));
+  EXPECT_EQ(state.outcome("run-2"), std::nullopt);
+  EXPECT_EQ(state.outcome("run-3"), std::nullopt);
+  EXPECT_EQ(state.head(), (LedgerHead{to_hex(ledger.key().public_key()), 7, SampleText::last_sha256(ledger.text())}));
+}
+
+TEST(LedgerState, IsTheSameReadAtOnceAndLineByLine) {
+  const std::string text = sample_text().text();
+  LedgerState grown;
+  std::string read;
+  for (const std::string& line : lines_of(text)) {
+    read += line;
+    grown.extend(read, "ledger.jsonl");
+    EXPECT_EQ(grown.head(), LedgerState::of(read, "ledger.jsonl").head());
+  }
+  EXPECT_EQ(grown.charges().size(), 3U);
+}
+
+TEST(LedgerState, ALaterReservationOfARunTakesTheEarlierOnesPlace) {
+  SampleText ledger = sample_text();
+  ledger.add(sample_reservation("run-2", 7));
+  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  EXPECT_EQ(state.open_run("run-2")->remains.releases.at(0).rounds, 7U);
+  EXPECT_EQ(state.open_runs().size(), 1U);
+}
+
+TEST(LedgerState, AReservationInsteadOfAnotherEndsThatOne) {
+  SampleText ledger = sample_text();
+  Reservation anew = sample_reservation("run-3", 2);
+  anew.instead_of = "run-2";
+  ledger.add(anew);
+  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  EXPECT_EQ(state.outcome("run-2"), RunOutcome::kStopped);
+  EXPECT_EQ(state.open_run("run-2"), nullptr);
+  EXPECT_NE(state.open_run("run-3"), nullptr);
+}
+
+TEST(LedgerState, AStoppedRunMayReserveAgain) {
+  SampleText ledger = sample_text();
+  ledger.add(RunEnd{"run-2", RunOutcome::kStopped}).add(sample_reservation("run-2", 2));
+  ledger.add(sample_entry("run-2/means/2"));
+  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  EXPECT_EQ(state.outcome("run-2"), std::nullopt);
+  EXPECT_EQ(state.open_run("run-2")->remains.releases.at(0).rounds, 1U);
+}
+
+TEST(LedgerState, AStoppedRunMayBeReleasedAndAFinishedOneNot) {
+  SampleText ledger = sample_text();
+  ledger.add(RunEnd{"run-2", RunOutcome::kStopped}).add(RunEnd{"run-2", RunOutcome::kReleased});
+  EXPECT_EQ(LedgerState::of(ledger.text(), "ledger.jsonl").outcome("run-2"), RunOutcome::kReleased);
+  ledger.add(RunEnd{"run-1", RunOutcome::kReleased});
+  expect_corrupt(ledger.text(), "ledger.jsonl:10: ends run run-1, which has no reservation");
+}
+
+TEST(LedgerState, LinesAfterWhichTheStateIsImpossibleAreRefused) {
+  const auto refused = [](const std::function<void(SampleText&)>& add, const std::string& message) {
+    SampleText ledger = sample_text();
+    add(ledger);
+    expect_corrupt(ledger.text(), "ledger.jsonl:8: " + message);
+  };
+  refused([](SampleText& text) { text.add(sample_entry("run-3/means/1")); },
+          "charges release run-3/means/1, but its run");
+  refused([](SampleText& text) { text.add(sample_entry("run-1/means/3")); },
+          "charges release run-1/means/3, but its run");
+  refused([](SampleText& text) { text.add(sample_entry("run-2/means/1")); }, "charges release run-2/means/1, which is");
+  refused([](SampleText& text) { text.add(sample_entry("run-2/gram")); }, "charges release run-2/gram: the run has");
+  refused(
+      [](SampleText& text) {
+        LedgerEntry dear = sample_entry("run-2/means/2");
+        dear.mu = 10;
+        text.add(dear);
+      },
+      "charges release run-2/means/2: the run has reserved no");
+  refused([](SampleText& text) { text.add(RunEnd{"run-1", RunOutcome::kStopped}); }, "ends run run-1, which has no");
+  refused([](SampleText& text) { text.add(RunEnd{"run-9", RunOutcome::kReleased}); }, "ends run run-9, which has no");
+  refused(
+      [](SampleText& text) {
+        Reservation anew = sample_reservation("run-3");
+        anew.instead_of = "run-1";
+        text.add(anew);
+      },
+      "ends run run-1, which has no");
+  refused([](SampleText& text) { text.add(LedgerStart{to_hex(text.key().public_key()), "0.1.0"}); }, "a second line");
+  SampleText released = sample_text();
+  released.add(RunEnd{"run-2", RunOutcome::kReleased}).add(sample_reservation("run-2"));
+  expect_corrupt(released.text(), "ledger.jsonl:9: run run-2 reserves, but was released");
+}
+
+TEST(LedgerState, EveryChangedByteIsFoundOfTheLastLineToo) {
+  const std::string intact = sample_text().text();
+  for (std::size_t byte = 0; byte < intact.size(); ++byte) {
+    for (const char flip : {'\x01', '\x20'}) {
+      std::string edited = intact;
+      edited[byte] = static_cast<char>(edited[byte] ^ flip);
+      EXPECT_THROW(LedgerState::of(edited, "ledger.jsonl"), LedgerCorrupt) << "byte " << byte;
+    }
+  }
+}
+
+// As an editor would do it who knows the form: all numbers fit, and the chain is intact.
+TEST(LedgerState, AConsistentEditOfTheLastLineIsFound) {
+  const std::string intact = sample_text().text();
+  const std::size_t last = intact.rfind('\n', intact.size() - 2) + 1;
+  const std::string cheaper = replaced(replaced(intact.substr(last), "\"mu\":0.25", "\"mu\":0.025"), "\"rho\":0.03125",
+                                       "\"rho\":0.00031250000000000006");
+  expect_corrupt(intact.substr(0, last) + replaced(cheaper, "122241.5", "1222415.0"),
+                 "ledger.jsonl:7: the signature is not of this line");
+}
+
+TEST(LedgerState, LinesOfAnotherKeyAreFound) {
+  SampleText other(sample_text().text());
+  expect_corrupt(other.text(), "ledger.jsonl:8: a second line");
+  const SampleText ledger = sample_text();
+  const LedgerRecord record = SampleText::record_of(sample_entry("run-2/means/2"), ledger.text());
+  const std::string forged = sign_line(print_unsigned(record), SigningKey::generate()) + "\n";
+  expect_corrupt(ledger.text() + forged, "ledger.jsonl:8: the signature is not of this line");
+}
+
+TEST(LedgerState, ASignedLineBeforeTheKeyIsRefused) {
+  const SigningKey key = SigningKey::generate();
+  const LedgerRecord record = SampleText::record_of(sample_reservation("run-1"), {});
+  expect_corrupt(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a signed line stands before");
+}
+
+TEST(LedgerState, AMissingRepeatedOrMovedLineIsFound) {
+  const std::vector<std::string> lines = lines_of(sample_text().text());
+  const auto without = [&](std::size_t gone) {
+    std::string text;
+    for (std::size_t line = 0; line < lines.size(); ++line) text += line == gone ? "" : lines[line];
+    return text;
+  };
+  for (std::size_t gone = 0; gone + 1 < lines.size(); ++gone) {
+    expect_corrupt(without(gone), "ledger.jsonl:" + std::to_string(gone + 1) + ": the chain is broken");
+  }
+  expect_corrupt(lines[0] + lines[1] + lines[1] + lines[2], "ledger.jsonl:3: the chain is broken");
+  expect_corrupt(lines[0] + lines[2] + lines[1], "ledger.jsonl:2: the chain is broken");
+}
+
+TEST(LedgerState, ATornLastLineIsFoundWhereverItIsTorn) {
+  const std::string intact = sample_text().text();
+  const std::size_t last = intact.rfind('\n', intact.size() - 2) + 1;
+  for (std::size_t length = last + 1; length < intact.size(); ++length) {
+    expect_corrupt(intact.substr(0, length), "ledger.jsonl:7: the last line is torn");
+  }
+}
+
+TEST(LedgerState, LinesOfTheOldFormCount) {
+  const LedgerState state = LedgerState::of(old_text(3), "ledger.jsonl");
+  EXPECT_EQ(state.charges().size(), 3U);
+  EXPECT_EQ(state.head().public_key, "");
+  EXPECT_EQ(state.head().lines, 3U);
+  EXPECT_TRUE(state.open_runs().empty());
+}
+
+TEST(LedgerState, SignedLinesFollowThoseOfTheOldFormAndProtectThem) {
+  SampleText ledger(old_text(3));
+  ledger.add(sample_reservation("run-9"));
+  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  EXPECT_EQ(state.charges().size(), 3U);
+  EXPECT_EQ(state.head().lines, 5U);
+  const std::string cheaper = replaced(replaced(ledger.text(), "0.25,", "0.125,"), "0.03125", "0.0078125");
+  expect_corrupt(cheaper, "ledger.jsonl:2: the chain is broken");
+  const std::size_t third = lines_of(old_text(2))[0].size() + lines_of(old_text(2))[1].size();
+  const std::string last_old = ledger.text().substr(third);
+  expect_corrupt(
+      ledger.text().substr(0, third) + replaced(replaced(last_old, "0.25,", "0.125,"), "0.03125", "0.0078125"),
+      "ledger.jsonl:4: the chain is broken");
+}
+
+TEST(LedgerState, ALineOfTheOldFormBehindASignedOneIsRefused) {
+  const SampleText ledger = sample_text();
+  expect_corrupt(ledger.text() + old_line(ledger.text(), "run-9/means"), "ledger.jsonl:8: a line of the old form");
+}
+
+TEST(LedgerState, ContainsEveryHeadThatItHad) {
+  const std::string text = sample_text().text();
+  const LedgerState whole = LedgerState::of(text, "ledger.jsonl");
+  std::string read;
+  for (const std::string& line : lines_of(text)) {
+    read += line;
+    require_contains(whole, LedgerState::of(read, "ledger.jsonl").head(), "ledger.jsonl");
+  }
+}
+
+TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
+  const auto expect_missing = [](const LedgerState& state, const LedgerHead& head, const std::string& message) {
+    try {
+      require_contains(state, head, "ledger.jsonl");
+      FAIL() << "accepted";
+    } catch (const LedgerCorrupt& error) {
+      EXPECT_THAT(error.what(), HasSubstr("ledger.jsonl: "));
+      EXPECT_THAT(error.what(), HasSubstr(message));
+    }
+  };
+  SampleText ledger = sample_text();
+  const LedgerHead head = LedgerState::of(ledger.text(), "").head();
+  const std::vector<std::string> lines = lines_of(ledger.text());
+  std::string cut;
+  for (std::size_t line = 0; line + 1 < lines.size(); ++line) cut += lines[line];
+  expect_missing(LedgerState::of(cut, ""), head, "has 6 lines, and had 7");
+  expect_missing(LedgerState::of(sample_text().text(), ""), head, "another ledger");
+  expect_missing(LedgerState::of(old_text(7), ""), head, "is not signed");
+  LedgerHead rewritten = head;
+  rewritten.last_line_sha256.assign(64, 'e');
+  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 7 is not the one");
+  rewritten.lines = 0;
+  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 0 is not the one");
+}
+
+}  // namespace
+}  // namespace dpreduce

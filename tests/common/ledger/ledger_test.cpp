@@ -1,0 +1,589 @@
+#include "dpreduce/ledger/ledger.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sample_ledger.hpp"
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "dpreduce/config/error.hpp"
+#include "dpreduce/ledger/ledger_key.hpp"
+#include "dpreduce/privacy/gaussian_dp.hpp"
+
+namespace dpreduce {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class LedgerFile : public testing::Test {
+ protected:
+  LedgerFile() {
+    std::string pattern = (fs::temp_directory_path() / "dpreduce-ledger-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    path_ = folder_ / "ledger.jsonl";
+  }
+  ~LedgerFile() override { fs::remove_all(folder_); }
+
+  std::string content() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void set_content(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
+
+  template <typename Failure>
+  static void expect_failure(const std::function<void()>& action, const std::vector<std::string>& messages) {
+    try {
+      action();
+      FAIL() << "no error";
+    } catch (const Failure& error) {
+      for (const std::string& message : messages) EXPECT_THAT(error.what(), HasSubstr(message));
+    }
+  }
+
+  std::size_t lines() const { return Ledger::read(path_).head().lines; }
+
+  fs::path folder_;
+  fs::path path_;
+};
+
+// A run of one release.
+Charge charge(Ledger& ledger, const std::string& run) {
+  const LedgerEntry entry = sample_entry(run + "/means/1");
+  ledger.reserve(sample_reservation(run));
+  return ledger.append(entry);
+}
+Charge charge(const fs::path& path, const std::string& run) {
+  Ledger ledger(path);
+  return charge(ledger, run);
+}
+
+// Runs the body in a process of its own; its exit status is the body's result.
+int status_in_child(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int status = 99;
+    try {
+      status = body();
+    } catch (...) {
+    }
+    ::_exit(status);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(LedgerFile, AMissingFileIsAnEmptyLedgerAndStaysMissing) {
+  EXPECT_EQ(Ledger::read(path_).head().lines, 0U);
+  EXPECT_EQ(Ledger(path_).current().head().lines, 0U);
+  EXPECT_FALSE(Ledger(path_).end("run-1", RunOutcome::kReleased));
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(LedgerFile, AnEmptyFileIsAnEmptyLedger) {
+  set_content("");
+  EXPECT_EQ(lines(), 0U);
+  EXPECT_EQ(charge(path_, "run-1"), Charge::kWritten);
+  EXPECT_EQ(lines(), 3U);
+}
+
+TEST_F(LedgerFile, WhatWasWrittenIsRead) {
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1", 3));
+  for (const char* round : {"1", "2"}) {
+    EXPECT_EQ(ledger.append(sample_entry("run-1/means/" + std::string(round))), Charge::kWritten);
+  }
+  const LedgerState state = Ledger::read(path_);
+  ASSERT_EQ(state.charges().size(), 2U);
+  EXPECT_EQ(state.charges()[1].entry, sample_entry("run-1/means/2"));
+  EXPECT_EQ(state.open_run("run-1")->remains, sample_reservation("run-1", 1));
+  EXPECT_EQ(state.head().lines, 4U);
+  EXPECT_EQ(state.head().public_key, to_hex(find_signing_key(path_)->public_key()));
+  EXPECT_EQ(ledger.current().head(), state.head());
+}
+
+TEST_F(LedgerFile, BeginsWithALineThatHasThePublicKeyAndTheVersion) {
+  charge(path_, "run-1");
+  const std::string first = content().substr(0, content().find('\n'));
+  EXPECT_THAT(first, HasSubstr(R"({"schema":2,"kind":"ledger",)"));
+  EXPECT_THAT(first, HasSubstr("\"public_key\":\"" + to_hex(find_signing_key(path_)->public_key()) + "\""));
+  EXPECT_THAT(first, HasSubstr(R"("version":"0.1.0")"));
+}
+
+TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1", 2));
+  ledger.append(sample_entry("run-1/means/1"));
+  EXPECT_TRUE(ledger.end("run-1", RunOutcome::kStopped));
+  EXPECT_FALSE(ledger.end("run-1", RunOutcome::kFinished));
+  const std::string before = content();
+  expect_failure<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/2")); },
+                                {path_.string(), "run run-1 has reserved nothing", "run-1/means/2"});
+  EXPECT_EQ(content(), before);
+  EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kStopped);
+  ledger.reserve(sample_reservation("run-1"));
+  EXPECT_EQ(ledger.append(sample_entry("run-1/means/2")), Charge::kWritten);
+}
+
+TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1", 2));
+  EXPECT_TRUE(Ledger(path_).end("run-1", RunOutcome::kReleased));
+  const std::vector<std::string> messages{path_.string(), "run run-1 was given up (dpreduce ledger release)"};
+  expect_failure<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, messages);
+  expect_failure<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-1")); }, messages);
+  Reservation anew = sample_reservation("run-2");
+  anew.instead_of = "run-1";
+  expect_failure<BudgetRefused>([&] { ledger.reserve(anew); }, messages);
+  EXPECT_EQ(lines(), 3U);
+}
+
+TEST_F(LedgerFile, AStoppedRunCanBeReleasedOnce) {
+  Ledger ledger(path_);
+  charge(ledger, "run-1");
+  EXPECT_TRUE(ledger.end("run-1", RunOutcome::kStopped));
+  EXPECT_TRUE(ledger.end("run-1", RunOutcome::kReleased));
+  EXPECT_FALSE(ledger.end("run-1", RunOutcome::kReleased));
+  EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kReleased);
+}
+
+TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1", 2));
+  ledger.append(sample_entry("run-1/means/1"));
+  const DataSetBudget limit{gdp_epsilon(0.36, 1e-6), 1e-6};  // two rounds of mu 0.25
+  Reservation anew = sample_reservation("run-2");
+  anew.releases[0].mu = 0.26;
+  anew.instead_of = "run-1";
+  expect_failure<BudgetRefused>([&] { ledger.reserve(anew, limit); },
+                                {"the runs on file have mu 0.25", ", with this one's 0.26"});
+  EXPECT_NE(Ledger::read(path_).open_run("run-1"), nullptr) << "nothing was written";
+  anew.releases[0].mu = 0.25;
+  ledger.reserve(anew, limit);
+  const LedgerState state = Ledger::read(path_);
+  EXPECT_EQ(state.head().lines, 4U);
+  EXPECT_EQ(state.open_run("run-1"), nullptr);
+  EXPECT_NE(state.open_run("run-2"), nullptr);
+}
+
+TEST_F(LedgerFile, ARunThatHasEndedNeedsNoReplacement) {
+  Ledger ledger(path_);
+  charge(ledger, "run-1");
+  ledger.end("run-1", RunOutcome::kStopped);
+  Reservation anew = sample_reservation("run-2");
+  anew.instead_of = "run-1";
+  ledger.reserve(anew);
+  EXPECT_EQ(Ledger::read(path_).open_run("run-2")->remains.instead_of, "");
+}
+
+TEST_F(LedgerFile, TimesAreNowInUtc) {
+  charge(path_, "run-1");
+  const std::string time = Ledger::read(path_).charges().at(0).utc_time;
+  std::tm parts{};
+  ASSERT_NE(::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts), nullptr);
+  EXPECT_NEAR(static_cast<double>(::timegm(&parts)), static_cast<double>(std::time(nullptr)), 60);
+}
+
+TEST_F(LedgerFile, AReplayedReleaseIsChargedOnce) {
+  Ledger ledger(path_);
+  charge(ledger, "run-1");
+  charge(ledger, "run-2");
+  ledger.end("run-1", RunOutcome::kStopped);
+  const std::string before = content();
+  EXPECT_EQ(ledger.append(sample_entry("run-1/means/1")), Charge::kAlreadyOnFile);
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(LedgerFile, AnotherReleaseUnderTheSameIdIsRefused) {
+  Ledger ledger(path_);
+  charge(ledger, "run-1");
+  const std::string before = content();
+  LedgerEntry other = sample_entry("run-1/means/1");
+  other.blocks[0].sigma *= 2;
+  expect_failure<ResumeMismatch>([&] { ledger.append(other); }, {path_.string(), "release run-1/means/1"});
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(LedgerFile, WhatIsNotReservedIsRefused) {
+  Ledger ledger(path_);
+  expect_failure<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, {"has reserved nothing"});
+  EXPECT_TRUE(fs::is_empty(folder_)) << "neither ledger nor key is made for a refusal";
+  ledger.reserve(sample_reservation("run-1"));
+  const std::string before = content();
+  expect_failure<UsageError>([&] { ledger.append(sample_entry("run-1/gram")); }, {"has reserved no (further) release"});
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(LedgerFile, InvalidEntriesAreRefusedBeforeTheFileIsTouched) {
+  LedgerEntry entry = sample_entry("run-1/means/1");
+  entry.mu = 0;
+  expect_failure<UsageError>([&] { Ledger(path_).append(entry); }, {"ledger entry: mu = 0"});
+  Reservation reservation = sample_reservation("run-1");
+  reservation.releases.clear();
+  expect_failure<UsageError>([&] { Ledger(path_).reserve(reservation); }, {"ledger reservation: reserves nothing"});
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(LedgerFile, WhatIsTooLongForALineIsRefused) {
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1"));
+  const std::string before = content();
+  LedgerEntry entry = sample_entry("run-1/means/1");
+  entry.blocks.assign(20000, entry.blocks[0]);
+  expect_failure<UsageError>([&] { ledger.append(entry); }, {"release run-1/means/1", "too many blocks"});
+  Reservation reservation = sample_reservation("run-2");
+  for (int release = 0; release < 40000; ++release) {
+    reservation.releases.push_back({.name = "r" + std::to_string(release), .mu = 0.25});
+  }
+  expect_failure<UsageError>([&] { ledger.reserve(reservation); }, {"more releases than one line"});
+  EXPECT_EQ(content(), before);
+}
+
+// Six runs that begin at once, and room for four: four are admitted, and two refused before they have done anything.
+TEST_F(LedgerFile, RunsThatBeginAtOnceDoNotShareOneRoom) {
+  constexpr int kRuns = 6;
+  const DataSetBudget limit{gdp_epsilon(0.5 + 1e-9, 1e-6), 1e-6};  // of mu 0.25 each
+  std::vector<pid_t> children;
+  for (int run = 0; run < kRuns; ++run) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      int status = 2;
+      try {
+        Ledger ledger(path_);
+        ledger.reserve(sample_reservation("run-" + std::to_string(run)), limit);
+        ledger.append(sample_entry("run-" + std::to_string(run) + "/means/1"));
+        ledger.end("run-" + std::to_string(run), RunOutcome::kFinished);
+        status = 0;
+      } catch (const BudgetRefused&) {
+        status = 1;
+      } catch (...) {
+      }
+      ::_exit(status);
+    }
+    children.push_back(child);
+  }
+  std::map<int, int> outcomes;
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    ++outcomes[WEXITSTATUS(status)];
+  }
+  EXPECT_EQ(outcomes, (std::map<int, int>{{0, 4}, {1, 2}}));
+  const LedgerState state = Ledger::read(path_);
+  EXPECT_EQ(state.charges().size(), 4U);
+  EXPECT_EQ(state.head().lines, 1U + 3 * 4);
+}
+
+TEST_F(LedgerFile, WhatARunGivesBackIsFreeForOthers) {
+  const DataSetBudget limit{gdp_epsilon(0.36, 1e-6), 1e-6};
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1", 2), limit);
+  ledger.append(sample_entry("run-1/means/1"));
+  expect_failure<BudgetRefused>(
+      [&] { ledger.reserve(sample_reservation("run-2"), limit); },
+      {path_.string() + ": the runs on file have mu 0.25", ", those that have not ended may still charge 0.25"});
+  ledger.end("run-1", RunOutcome::kStopped);
+  ledger.reserve(sample_reservation("run-2"), limit);
+}
+
+TEST_F(LedgerFile, AnEditedLedgerIsNeitherReadNorExtended) {
+  Ledger ledger(path_);
+  for (const char* run : {"run-1", "run-2"}) charge(ledger, run);
+  std::string edited = content();
+  edited.replace(edited.rfind("122241.5"), 8, "122241.6");
+  set_content(edited);
+  const std::vector<std::string> messages{path_.string() + ":5", "the signature is not of this line"};
+  expect_failure<LedgerCorrupt>([&] { ledger.append(sample_entry("run-2/means/2")); }, messages);
+  expect_failure<LedgerCorrupt>([&] { ledger.reserve(sample_reservation("run-3")); }, messages);
+  expect_failure<LedgerCorrupt>([&] { ledger.end("run-1", RunOutcome::kFinished); }, messages);
+  expect_failure<LedgerCorrupt>([&] { ledger.current(); }, messages);
+  expect_failure<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
+  EXPECT_EQ(content(), edited);
+}
+
+// Lines that an object has read before are checked by their hash; an edit among them is found all the same.
+TEST_F(LedgerFile, AnEditBetweenTwoCallsOfOneObjectIsFound) {
+  Ledger ledger(path_);
+  for (const char* run : {"run-1", "run-2"}) charge(ledger, run);
+  const std::string intact = content();
+  std::string edited = intact;
+  edited.replace(edited.find("run-1"), 5, "run-9");
+  set_content(edited);
+  expect_failure<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":2", "signature"});
+  set_content(intact.substr(intact.find('\n') + 1));
+  expect_failure<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":1", "chain"});
+  set_content(intact);
+  EXPECT_EQ(charge(ledger, "run-4"), Charge::kWritten);
+}
+
+TEST_F(LedgerFile, LinesThatAreGoneBetweenTwoCallsOfOneObjectAreMissed) {
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1", 3));
+  const std::string before = content();
+  ledger.append(sample_entry("run-1/means/1"));
+  const std::string intact = content();
+  set_content(before);
+  expect_failure<LedgerCorrupt>([&] { ledger.append(sample_entry("run-1/means/2")); },
+                                {path_.string() + ": has 2 lines, and had 3", "cut off"});
+  EXPECT_EQ(content(), before);
+  Ledger(path_).append(sample_entry("run-1/means/2"));
+  expect_failure<LedgerCorrupt>([&] { ledger.current(); }, {"line 3 is not the one that it was"});
+  fs::remove(path_);
+  expect_failure<LedgerCorrupt>([&] { ledger.current(); }, {"is not signed, and was signed with"});
+  set_content(intact);
+  EXPECT_EQ(ledger.append(sample_entry("run-1/means/2")), Charge::kWritten);
+}
+
+TEST_F(LedgerFile, AnObjectThatReadTheOldFormReadsTheNew) {
+  set_content(old_text(2));
+  Ledger ledger(path_);
+  EXPECT_EQ(ledger.current().head().lines, 2U);
+  charge(path_, "run-7");
+  EXPECT_EQ(ledger.current().head().lines, 5U);
+}
+
+TEST_F(LedgerFile, WithoutItsSigningKeyItIsReadAndNotExtended) {
+  charge(path_, "run-1");
+  const std::string before = content();
+  fs::remove(signing_key_path(path_));
+  Ledger ledger(path_);
+  expect_failure<BadInput>([&] { charge(ledger, "run-2"); },
+                           {path_.string() + ": its signing key " + path_.string() + ".signing-key is not there",
+                            "put the key back, or start a new ledger"});
+  expect_failure<BadInput>([&] { ledger.end("run-1", RunOutcome::kFinished); }, {"is not there"});
+  EXPECT_FALSE(fs::exists(signing_key_path(path_)));
+  EXPECT_EQ(content(), before);
+  EXPECT_EQ(lines(), 3U);
+}
+
+TEST_F(LedgerFile, WithAnotherSigningKeyItIsNotExtended) {
+  charge(path_, "run-1");
+  const std::string before = content();
+  fs::remove(signing_key_path(path_));
+  find_or_make_signing_key(path_);
+  expect_failure<LedgerCorrupt>([&] { charge(path_, "run-2"); },
+                                {path_.string() + ": is signed with the key ", "has been exchanged"});
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(LedgerFile, ASigningKeyThatOthersMayReadIsRefused) {
+  charge(path_, "run-1");
+  fs::permissions(signing_key_path(path_), fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+  expect_failure<BadInput>([&] { charge(path_, "run-2"); }, {signing_key_path(path_).string(), "0640", "chmod 600"});
+}
+
+TEST_F(LedgerFile, OfTheOldFormCountsAndGoesOnInTheNew) {
+  set_content(old_text(3));
+  EXPECT_EQ(Ledger::read(path_).charges().size(), 3U);
+  const DataSetBudget limit{gdp_epsilon(0.5 + 1e-9, 1e-6), 1e-6};
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-7"), limit);
+  EXPECT_THAT(content(), testing::StartsWith(old_text(3) + R"({"schema":2,"kind":"ledger",)"));
+  ledger.append(sample_entry("run-7/means/1"));
+  expect_failure<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-8"), limit); }, {"mu 0.5"});
+  EXPECT_EQ(lines(), 6U);
+}
+
+TEST_F(LedgerFile, ObjectsThatTakeTurnsSeeEachOthersLines) {
+  Ledger left(path_);
+  Ledger right(path_);
+  for (int turn = 0; turn < 5; ++turn) {
+    charge(left, "left-" + std::to_string(turn));
+    charge(right, "right-" + std::to_string(turn));
+  }
+  EXPECT_EQ(left.append(sample_entry("right-4/means/1")), Charge::kAlreadyOnFile);
+  EXPECT_EQ(lines(), 21U);
+}
+
+TEST_F(LedgerFile, ATornLastLineIsNeitherReadNorExtended) {
+  charge(path_, "run-1");
+  const std::string torn = content().substr(0, content().size() - 10);
+  set_content(torn);
+  const std::vector<std::string> messages{path_.string() + ":3", "torn"};
+  expect_failure<LedgerCorrupt>([&] { charge(path_, "run-3"); }, messages);
+  expect_failure<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
+  EXPECT_EQ(content(), torn);
+}
+
+TEST_F(LedgerFile, EightProcessesOfFiftyReleasesLeaveAllTheirLines) {
+  constexpr int kProcesses = 8;
+  constexpr int kReleases = 50;
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      int status = 0;
+      try {
+        Ledger ledger(path_);
+        const std::string run = "run-" + std::to_string(process);
+        ledger.reserve(sample_reservation(run, kReleases));
+        for (int release = 0; release < kReleases; ++release) {
+          ledger.append(sample_entry(run + "/means/" + std::to_string(release)));
+        }
+      } catch (...) {
+        status = 1;
+      }
+      ::_exit(status);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  const LedgerState state = Ledger::read(path_);
+  EXPECT_EQ(state.charges().size(), static_cast<std::size_t>(kProcesses * kReleases));
+  for (const auto& [run, open] : state.open_runs()) EXPECT_TRUE(open.remains.is_empty()) << run;
+}
+
+// A size limit that the line crosses stands for a full disk: write() accepts a part.
+TEST_F(LedgerFile, AShortWriteLeavesTheFileAsBefore) {
+  charge(path_, "run-1");
+  const std::string before = content();
+  const int status = status_in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{before.size() + 100, before.size() + 100};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      charge(path_, "run-2");
+    } catch (const BadInput& error) {
+      const std::string what = error.what();
+      return what.find(path_.string()) != std::string::npos && what.find("only 100 of") != std::string::npos ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(content(), before);
+  EXPECT_EQ(charge(path_, "run-2"), Charge::kWritten);
+  EXPECT_EQ(lines(), 5U);
+}
+
+TEST_F(LedgerFile, AWriteThatFailsAltogetherLeavesTheFileAsBefore) {
+  charge(path_, "run-1");
+  const std::string before = content();
+  const int status = status_in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{before.size(), before.size()};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      charge(path_, "run-2");
+    } catch (const BadInput& error) {
+      return std::string(error.what()).find("File too large") != std::string::npos ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(LedgerFile, AFirstShortWriteLeavesAnEmptyLedger) {
+  const int status = status_in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    find_or_make_signing_key(path_);
+    const rlimit limit{50, 50};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      charge(path_, "run-1");
+    } catch (const BadInput&) {
+      return 0;
+    }
+    return 2;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(lines(), 0U);
+}
+
+TEST_F(LedgerFile, AFolderInItsPlaceIsRefused) {
+  expect_failure<BadInput>([&] { charge(folder_, "run-1"); }, {folder_.string(), "directory"});
+  expect_failure<BadInput>([&] { Ledger::read(folder_); }, {folder_.string(), "regular file"});
+}
+
+TEST_F(LedgerFile, APipeInItsPlaceIsRefusedWithoutWaiting) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  expect_failure<BadInput>([&] { charge(path_, "run-1"); }, {path_.string(), "regular file"});
+  expect_failure<BadInput>([&] { Ledger::read(path_); }, {path_.string(), "regular file"});
+}
+
+TEST_F(LedgerFile, ADeviceInItsPlaceIsRefused) {
+  expect_failure<BadInput>([&] { charge("/dev/null", "run-1"); }, {"/dev/null", "regular file"});
+}
+
+TEST_F(LedgerFile, AMissingFolderIsNamed) {
+  const fs::path path = folder_ / "missing" / "ledger.jsonl";
+  expect_failure<BadInput>([&] { charge(path, "run-1"); }, {path.string(), "No such file"});
+}
+
+TEST_F(LedgerFile, AFileWithoutPermissionIsNamed) {
+  charge(path_, "run-1");
+  fs::permissions(path_, fs::perms::owner_read);
+  const auto attempt = [&] {
+    if (::geteuid() == 0 && ::seteuid(65534) != 0) return 3;  // permissions do not bind root
+    try {
+      charge(path_, "run-2");
+    } catch (const BadInput& error) {
+      const std::string what = error.what();
+      return what.find(path_.string()) != std::string::npos && what.find("Permission denied") != std::string::npos ? 0
+                                                                                                                   : 1;
+    }
+    return 2;
+  };
+  fs::permissions(folder_, fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
+  EXPECT_EQ(status_in_child(attempt), 0);
+  EXPECT_EQ(lines(), 3U);
+}
+
+TEST_F(LedgerFile, ABareFileNameLiesInTheWorkingFolder) {
+  const int status = status_in_child([&] {
+    fs::current_path(folder_);
+    return charge("ledger.jsonl", "run-1") == Charge::kWritten ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(lines(), 3U);
+}
+
+// While a process waits for the lock, the ledger is moved away: its line belongs in the file that has the name now.
+// Without the link the next run under that name would begin a ledger of its own.
+TEST_F(LedgerFile, ARefusalLeavesASymbolicLinkToTheLedger) {
+  const fs::path link = folder_ / "link.jsonl";
+  fs::create_symlink(path_, link);
+  Ledger ledger(link);
+  EXPECT_THROW(ledger.append(sample_entry("run-1/means/1")), BudgetRefused);
+  EXPECT_TRUE(fs::is_symlink(link));
+}
+
+TEST_F(LedgerFile, AWaitingProcessWritesToTheFileThatHasTheName) {
+  charge(path_, "run-1");
+  const int holder = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  std::thread waiting([&] { Ledger(path_).reserve(sample_reservation("run-2")); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  fs::rename(path_, folder_ / "archive.jsonl");
+  ::close(holder);
+  waiting.join();
+  EXPECT_EQ(Ledger::read(folder_ / "archive.jsonl").charges().at(0).entry.release_id, "run-1/means/1");
+  ASSERT_EQ(lines(), 2U);
+  EXPECT_NE(Ledger::read(path_).open_run("run-2"), nullptr);
+}
+
+}  // namespace
+}  // namespace dpreduce

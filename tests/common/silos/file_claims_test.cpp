@@ -1,0 +1,62 @@
+#include "dpreduce/silos/file_claims.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dpreduce/randomness/secure_bytes.hpp"
+
+namespace dpreduce {
+namespace {
+
+RunId new_run() {
+  RunId run{};
+  secure_bytes(run);
+  return run;
+}
+
+const ClaimedArray kFile{7, 12, 0};
+
+TEST(FileClaims, ASiloSeesTheClaimOfOneOfASmallerNumber) {
+  const RunId run = new_run();
+  FileClaims first(run, 1);
+  FileClaims third(run, 3);
+  EXPECT_EQ(third.earlier_claimant(kFile), std::nullopt);
+  first.claim(kFile);
+  third.claim(kFile);
+  EXPECT_EQ(third.earlier_claimant(kFile), 1U);
+  EXPECT_EQ(first.earlier_claimant(kFile), std::nullopt) << "one of the two tells";
+}
+
+TEST(FileClaims, OtherFilesAndDataSetsAreNotTheSame) {
+  const RunId run = new_run();
+  FileClaims first(run, 1);
+  FileClaims second(run, 2);
+  first.claim(kFile);
+  for (const ClaimedArray& other : {ClaimedArray{8, 12, 0}, ClaimedArray{7, 13, 0}, ClaimedArray{7, 12, 800}}) {
+    EXPECT_EQ(second.earlier_claimant(other), std::nullopt);
+  }
+}
+
+TEST(FileClaims, RunsDoNotSeeEachOther) {
+  FileClaims one(new_run(), 1);
+  FileClaims other(new_run(), 2);
+  one.claim(kFile);
+  EXPECT_EQ(other.earlier_claimant(kFile), std::nullopt);
+}
+
+TEST(FileClaims, AFileMayBeClaimedTwiceByOneSilo) {
+  FileClaims claims(new_run(), 1);
+  claims.claim(kFile);
+  EXPECT_NO_THROW(claims.claim(kFile));
+}
+
+TEST(FileClaims, EndWithTheirOwner) {
+  const RunId run = new_run();
+  {
+    FileClaims first(run, 1);
+    first.claim(kFile);
+  }
+  EXPECT_EQ(FileClaims(run, 2).earlier_claimant(kFile), std::nullopt);
+}
+
+}  // namespace
+}  // namespace dpreduce
