@@ -36,7 +36,7 @@ constexpr std::size_t kBalancingRows = 200;    // against the noise of a release
 constexpr std::size_t kRowsTakenFor = 60;      // against the noise of rounds
 
 constexpr std::size_t kMostTrialsOfRelease = 80000;
-constexpr std::size_t kReleasesATrial = 10;  // one release is far cheaper than a run
+constexpr std::size_t kReleasesATrial = 5;  // one release is far cheaper than a run
 
 constexpr double kMuOfSamples = 2.0;  // for the number of runs, where rounds on samples claim no mu
 
