@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "dpreduce/aggregator/blas.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/rank_pattern.hpp"
+#include "dpreduce/commands/command_line.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/silo_party.hpp"
-#include "dpreduce/config/command_line.hpp"
-#include "dpreduce/config/error.hpp"
-#include "dpreduce/config/rank_pattern.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/transport/communicator.hpp"
 #include "dpreduce/transport/lifetime.hpp"

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

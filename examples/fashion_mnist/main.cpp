@@ -16,7 +16,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

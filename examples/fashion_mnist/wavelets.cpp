@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

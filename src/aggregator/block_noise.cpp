@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
 #include "dpreduce/randomness/secure_bytes.hpp"

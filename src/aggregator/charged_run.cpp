@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/signing_key.hpp"
 
 namespace dpreduce {

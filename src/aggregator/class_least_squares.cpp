@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "dpreduce/aggregator/cleaned_ridge.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {

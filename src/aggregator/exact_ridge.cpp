@@ -7,7 +7,7 @@
 #include <lapacke.h>
 
 #include "dpreduce/aggregator/blas.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 

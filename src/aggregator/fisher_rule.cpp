@@ -6,7 +6,7 @@
 #include <span>
 
 #include "dpreduce/aggregator/feature_selection.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,7 +9,7 @@
 #include <lapacke.h>
 
 #include "dpreduce/aggregator/blas.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {

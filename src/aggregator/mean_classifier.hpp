@@ -8,7 +8,7 @@
 
 #include "dpreduce/aggregator/linear_scores.hpp"
 #include "dpreduce/aggregator/release.hpp"
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 
 namespace dpreduce {

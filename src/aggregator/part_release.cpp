@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "dpreduce/aggregator/block_noise.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "dpreduce/aggregator/blas.hpp"
 #include "dpreduce/aggregator/exact_ridge.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

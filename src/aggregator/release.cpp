@@ -10,7 +10,7 @@
 #include "dpreduce/aggregator/block_noise.hpp"
 #include "dpreduce/aggregator/selection_sampler.hpp"
 #include "dpreduce/aggregator/utility_range.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/transport/silo_job.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/exponential_mechanism.hpp"
 #include "dpreduce/randomness/permute_and_flip.hpp"
 

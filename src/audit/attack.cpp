@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "dpreduce/config/command_line.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 
@@ -53,7 +53,7 @@ StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
   Preprocessing largest = plan_.preprocessing;
   largest.intercept = 0.5;                                   // whatever its share, an intercept is one coordinate
   const std::size_t row_bytes = 2 * bytes_per_row(largest);  // passes over some classes only hold a row twice
-  return {.classes = options_.classes,
+  return {.classes = options_.data.classes,
           .bad_rows = BadRows::kFail,
           .memory_bytes = std::clamp(rows.range().count * row_bytes, row_bytes, kMostRowMemory),
           .threads = 1};

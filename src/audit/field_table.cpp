@@ -3,7 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 
@@ -62,7 +62,7 @@ std::size_t MethodRun::all_numbers() const {
 }
 
 std::size_t MethodRun::summary() const {
-  std::size_t numbers = method_.options().classes * (method_.plan().dim + 1);
+  std::size_t numbers = method_.options().data.classes * (method_.plan().dim + 1);
   for (const PlannedRelease& planned : method_.plan().noise->releases) {
     for (const PlannedBlock& block : planned.blocks) numbers += block.elements;
   }

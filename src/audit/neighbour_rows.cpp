@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/npy_writer.hpp"
 
 namespace dpreduce {

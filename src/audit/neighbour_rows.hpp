@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -13,7 +13,7 @@
 
 #include "dpreduce/audit/neighbour_rows.hpp"
 #include "dpreduce/audit/one_run_bound.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/randomness/secure_bytes.hpp"
 
@@ -170,9 +170,9 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
   DPREDUCE_ASSERT(terms.canaries >= 2);
   const PlannedRelease& planned = release_of_sums(method);
   const FitOptions& options = method.options();
-  const Canaries canaries =
-      draw_canaries(terms.canaries, method.plan().preprocessing.input_dim, options.classes, options.clip_norm);
-  trained_on(canaries, options.adjacency).write(folder / "canaries_x.npy", folder / "canaries_y.npy");
+  const Canaries canaries = draw_canaries(terms.canaries, method.plan().preprocessing.input_dim, options.data.classes,
+                                          options.rows.clip_norm);
+  trained_on(canaries, options.privacy.adjacency).write(folder / "canaries_x.npy", folder / "canaries_y.npy");
   const std::size_t guesses = best_guess_count(terms.canaries, planned.block(kSums).mu, terms.error);
 
   WorkerRows all = WorkerRows::open(with_file(train_x, folder / "canaries_x.npy"),
@@ -183,7 +183,7 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
   const Statistic exact_rest = method.statistic(planned.name, rest, published.preprocessing);
 
   const std::vector<double> scores =
-      scores_of(canaries, RowTransform(published.preprocessing), options.adjacency, options.classes,
+      scores_of(canaries, RowTransform(published.preprocessing), options.privacy.adjacency, options.data.classes,
                 published.releases.at(position).block(kSums), exact_rest.block(exact_rest.index_of(kSums)));
   const CoinGuesses seen{terms.canaries, guesses, count_correct(scores, canaries.coin, guesses)};
   return {

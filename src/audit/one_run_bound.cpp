@@ -5,7 +5,7 @@
 
 #include <boost/math/special_functions/erf.hpp>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

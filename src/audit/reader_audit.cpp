@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "dpreduce/audit/field_table.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

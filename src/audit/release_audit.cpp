@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "dpreduce/audit/two_world_audit.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "dpreduce/audit/confidence_bounds.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

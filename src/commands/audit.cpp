@@ -15,10 +15,10 @@
 #include "dpreduce/audit/one_run_audit.hpp"
 #include "dpreduce/audit/reader_audit.hpp"
 #include "dpreduce/audit/release_audit.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/read_fit.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/data/synthetic_files.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
 #include "dpreduce/transport/lifetime.hpp"
@@ -67,7 +67,7 @@ struct Verdict {
 // What a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a conversion of
 // the audit's own, or above a stated mu: an error in the accounting must not move the claim.
 Guarantee claim_of(const AuditedMethod& method) {
-  const BudgetOptions& budget = method.options().budget;
+  const BudgetOptions& budget = method.options().privacy.budget;
   Guarantee claim = *method.plan().guarantee;
   if (!claim.mu) return claim;
   constexpr double kConversionError = 1e-6;
@@ -137,17 +137,17 @@ void audit_by_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles&
 // is read in files, are one pair more each.
 Verdict audit_many_runs(const AuditOptions& options) {
   FitOptions fit = options.fit;
-  fit.classes = kSmallClasses;
-  const bool has_public_rows = !fit.public_x.empty();
+  fit.data.classes = kSmallClasses;
+  const bool has_public_rows = !fit.data.public_x.empty();
   const AuditedMethod method(fit, kSmallDim, has_public_rows ? kPublicRows : 0);
-  const bool is_centred = method.options().center == Centering::kDp;
+  const bool is_centred = method.options().rows.center == Centering::kDp;
   const auto pairs = worst_case_pairs({.classes = kSmallClasses,
                                        .dim = kSmallDim,
-                                       .clip_norm = fit.clip_norm,
+                                       .clip_norm = fit.rows.clip_norm,
                                        .other_rows = method.plan().prototypes ? kOtherRowsOfChoice : kOtherRows,
                                        .rows_taken_for = rows_taken_for(method),
                                        .balancing_rows = is_centred ? kBalancingRows : 0,
-                                       .adjacency = fit.adjacency});
+                                       .adjacency = fit.privacy.adjacency});
   Verdict verdict{.method = std::string(method.name()),
                   .claimed = claim_of(method),
                   .epsilon_lower = 0.0,
@@ -157,12 +157,12 @@ Verdict audit_many_runs(const AuditOptions& options) {
       .runs_per_world = options.trials.value_or(default_trials(*method.plan().noise)) / (2 * pairs.size()),
       .delta = verdict.claimed.delta,
       .error = (1.0 - options.confidence) / static_cast<double>(pairs.size() + 2),
-      .threads = fit.threads != 0 ? fit.threads : default_threads()};
+      .threads = fit.machine.threads != 0 ? fit.machine.threads : default_threads()};
   verdict.details["trials"] = 2 * pairs.size() * terms.runs_per_world;
   verdict.details["pairs"] = nlohmann::json::array();
   for (const NeighbourPair& pair : pairs) {
     const PrivateFolder folder;
-    const WorldFiles files = write_worlds(pair, has_public_rows, fit.clip_norm, folder);
+    const WorldFiles files = write_worlds(pair, has_public_rows, fit.rows.clip_norm, folder);
     std::atomic<int> ledgers = 0;
     const auto on_this_pair = [&] {
       return std::make_unique<MethodRun>(method, files, folder / fmt::format("ledger.{}.jsonl", ledgers++));
@@ -191,13 +191,13 @@ Verdict audit_many_runs(const AuditOptions& options) {
 Verdict audit_one_run(const AuditOptions& options) {
   const PrivateFolder folder;
   const FitOptions& fit = options.fit;
-  SyntheticFiles rows{.train_x = fit.train.x, .train_y = fit.train.y, .test_x = {}, .test_y = {}};
+  SyntheticFiles rows{.train_x = fit.data.train.x, .train_y = fit.data.train.y, .test_x = {}, .test_y = {}};
   if (rows.train_x.empty()) {
     SyntheticSpec spec;
     spec.train_rows = kSyntheticRows;
     spec.test_rows = 0;
-    spec.dim = std::max(kSyntheticDim, fit.classes);
-    spec.classes = fit.classes;
+    spec.dim = std::max(kSyntheticDim, fit.data.classes);
+    spec.classes = fit.data.classes;
     rows = write_synthetic(SyntheticRows(spec), folder.path().string(), 1);
   }
   const AuditedMethod method(fit, WorkerRows::open(rows.train_x, rows.train_y, 0, 1).dim());
@@ -220,7 +220,7 @@ Verdict audit_one_run(const AuditOptions& options) {
 nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, double seconds) {
   nlohmann::json json{
       {"method", verdict.method},
-      {"adjacency", to_string(options.fit.adjacency)},
+      {"adjacency", to_string(options.fit.privacy.adjacency)},
       {"claimed",
        {{"epsilon", verdict.claimed.epsilon}, {"delta", verdict.claimed.delta}, {"mu", or_null(verdict.claimed.mu)}}},
       {"epsilon_lower", verdict.epsilon_lower},
@@ -293,7 +293,7 @@ void run_command(const AuditOptions& options, Communicator& ranks) {
     const Verdict verdict = options.kind == AuditKind::kOneRun ? audit_one_run(options) : audit_many_runs(options);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     const nlohmann::json json = to_json(options, verdict, elapsed.count());
-    if (options.fit.format == OutputFormat::kJson) {
+    if (options.fit.output.format == OutputFormat::kJson) {
       fmt::print("{}\n", json.dump(2));
     } else {
       print_text(json);

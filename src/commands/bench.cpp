@@ -10,10 +10,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/base/huge_pages.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/data/worker_rows.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/memory/huge_pages.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"

@@ -1,7 +1,7 @@
 // The commands, one file each. Every one is run by all ranks at once; rank 0 prints.
 #pragma once
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/commands/command.hpp"
 #include "dpreduce/transport/communicator.hpp"
 
 namespace dpreduce {

@@ -4,9 +4,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/accounted_guarantee.hpp"
 #include "dpreduce/commands/commands.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/composition.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/zcdp.hpp"

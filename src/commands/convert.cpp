@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/accounted_guarantee.hpp"
 #include "dpreduce/commands/commands.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
 #include "dpreduce/privacy/high_precision.hpp"

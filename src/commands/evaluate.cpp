@@ -5,10 +5,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/config/command_line.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/paths.hpp"
 #include "dpreduce/model/classifier_file.hpp"

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/commands/evaluate_command.hpp"
 #include "dpreduce/data/row_stream.hpp"
 #include "dpreduce/model/classifier.hpp"
 #include "dpreduce/model/label_set_metrics.hpp"

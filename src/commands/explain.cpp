@@ -10,6 +10,7 @@
 #include "dpreduce/commands/budget_warning.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/reported_run.hpp"
+#include "dpreduce/methods/registry.hpp"
 #include "dpreduce/privacy/attack_bound.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
@@ -197,7 +198,8 @@ std::string not_for_words(const ReportedRun& run) {
     return "the coordinator, which adds the noise (or draws the choice) and could look at the exact sums; it sees no "
            "silo's own sums";
   }
-  if (run.method == to_string(Method::kFedavg)) {
+  const MethodEntry* method = find_method(run.method);
+  if (method != nullptr && method->each_rank_is_a_silo) {
     return "the ranks that computed it: they hold rows, and each adds noise to the sums of its own";
   }
   return "the ranks that computed it, the coordinator among them: they hold rows, and what noise and choices are drawn "

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/error.hpp"
-#include "dpreduce/config/rank_pattern.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/rank_pattern.hpp"
 #include "dpreduce/data/paths.hpp"
 #include "dpreduce/transport/silo_job.hpp"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/data/rows_options.hpp"
 #include "dpreduce/data/worker_rows.hpp"
 #include "dpreduce/silos/file_claims.hpp"
 #include "dpreduce/transport/communicator.hpp"

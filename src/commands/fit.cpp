@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dpreduce/aggregator/release.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/commands/budget_warning.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/cost_report.hpp"
@@ -20,13 +21,13 @@
 #include "dpreduce/commands/progress.hpp"
 #include "dpreduce/commands/ranked_rows.hpp"
 #include "dpreduce/commands/silo_report.hpp"
-#include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/paths.hpp"
 #include "dpreduce/ledger/ledger.hpp"
 #include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/machine_memory.hpp"
 #include "dpreduce/methods/machine_speed.hpp"
+#include "dpreduce/methods/registry.hpp"
 #include "dpreduce/methods/release_log.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/run_binding.hpp"
@@ -43,11 +44,11 @@ constexpr std::size_t kModelHeader = 4096;
 
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
-  Outputs(const FitOptions& options, const FitPlan& plan) : model(options.out) {
-    const std::size_t heads = options.warm_start ? 2 : 1;
-    const std::size_t row_constants = plan.preprocessing.dim() + plan.projection_elements + options.select;
-    model.reserve(kModelHeader + sizeof(double) * (options.classes * (heads * plan.dim + 1) + row_constants));
-    if (!options.report.empty()) report.emplace(options.report);
+  Outputs(const FitOptions& options, const FitPlan& plan) : model(options.output.out) {
+    const std::size_t heads = options.method.warm_start ? 2 : 1;
+    const std::size_t row_constants = plan.preprocessing.dim() + plan.projection_elements + options.rows.select;
+    model.reserve(kModelHeader + sizeof(double) * (options.data.classes * (heads * plan.dim + 1) + row_constants));
+    if (!options.output.report.empty()) report.emplace(options.output.report);
   }
   AtomicFile model;
   std::optional<AtomicFile> report;
@@ -55,7 +56,7 @@ struct Outputs {
 
 // The ledger can be read, verifies, and can be written, as far as that shows in advance.
 void check_ledger(const FitOptions& options) {
-  const std::string& path = options.ledger;
+  const std::string& path = options.privacy.ledger;
   Ledger::read(path);
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
@@ -67,11 +68,12 @@ void check_ledger(const FitOptions& options) {
 // Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
 // release: the noise is made for one.
 void check_own_rows(const FitOptions& options, const Communicator& ranks) {
-  if (options.method != Method::kFedavg || ranks.size() == 1 || paths_are_per_worker(options.train.x)) return;
+  const MethodEntry& method = method_entry(options.method);
+  if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(options.data.train.x)) return;
   throw UsageError(
-      fmt::format("--method fedavg on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
+      fmt::format("--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
                   "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
-                  ranks.size()));
+                  method.name, ranks.size()));
 }
 
 // What the run will cost, at the coordinator. Collective.
@@ -90,9 +92,9 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
 
 // The folder of what the run has released: empty, or of a run with this very binding. On the coordinator.
 std::unique_ptr<ReleaseLog> open_log(const FitOptions& options, const nlohmann::json& binding) {
-  if (options.checkpoint.empty()) return nullptr;
-  const LogStart start = options.resume ? LogStart::kResume : LogStart::kNewRun;
-  auto log = std::make_unique<ReleaseLog>(options.checkpoint, start, options.checkpoint_every);
+  if (options.output.checkpoint.empty()) return nullptr;
+  const LogStart start = options.privacy.resume ? LogStart::kResume : LogStart::kNewRun;
+  auto log = std::make_unique<ReleaseLog>(options.output.checkpoint, start, options.output.checkpoint_every);
   log->require_binding(binding);
   return log;
 }
@@ -113,7 +115,7 @@ void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, cons
 }
 
 NoiseKey new_secret(const FitOptions& options) {
-  return options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
+  return options.privacy.seed ? NoiseKey::from_seed(*options.privacy.seed) : NoiseKey::from_entropy();
 }
 
 // The coordinator's: that of the run to go on with, or a new one. Other ranks' secrets are of this run alone: silos
@@ -122,30 +124,32 @@ RunJournal open_journal(const FitOptions& options, const Communicator& ranks, co
                         const nlohmann::json& binding) {
   if (!ranks.is_coordinator() || ranks.silos() != nullptr) return RunJournal(new_secret(options));
   if (log != nullptr && !log->run_id().empty()) {
-    std::optional<RunJournal> journal = RunJournal::of_run(options.ledger, log->run_id());
+    std::optional<RunJournal> journal = RunJournal::of_run(options.privacy.ledger, log->run_id());
     if (journal) return std::move(*journal);
     if (log->recorded() > 0) return RunJournal::of_ended(log->run_id());  // else it ended before its first release
   }
   const std::string digest = to_hex(sha256(binding.dump()));
-  if (options.resume) {
+  if (options.privacy.resume) {
     // A run with a checkpoint has made that before its first charge.
     const ResumableJournal which = log != nullptr ? ResumableJournal::kUncharged : ResumableJournal::kAny;
-    std::optional<RunJournal> journal = RunJournal::take_over(options.ledger, digest, which);
+    std::optional<RunJournal> journal = RunJournal::take_over(options.privacy.ledger, digest, which);
     if (journal) return std::move(*journal);
   }
-  return RunJournal::make(options.ledger, digest, new_secret(options));
+  return RunJournal::make(options.privacy.ledger, digest, new_secret(options));
 }
 
 Releaser make_releaser(const FitOptions& options, const FitPlan& plan, Communicator& ranks, RunJournal journal) {
-  RunTerms terms{.method = std::string(make_method(options)->name()),
-                 .accountant = options.budget.accountant,
-                 .epsilon = plan.prototypes ? std::nullopt : options.budget.epsilon,
-                 .delta = plan.prototypes || !options.budget.epsilon ? std::nullopt : options.budget.delta,
-                 .config_digest = plan.config_digest,
-                 .version = version()};
+  RunTerms terms{
+      .method = std::string(make_method(options)->name()),
+      .accountant = options.privacy.budget.accountant,
+      .epsilon = plan.prototypes ? std::nullopt : options.privacy.budget.epsilon,
+      .delta = plan.prototypes || !options.privacy.budget.epsilon ? std::nullopt : options.privacy.budget.delta,
+      .config_digest = plan.config_digest,
+      .version = version()};
   std::optional<NoiseShares> shares;
   if (options.silos.is_distributed()) shares = NoiseShares{honest_shares(ranks)};
-  return Releaser(ranks, *plan.noise, std::move(journal), {options.ledger, plan.limit}, std::move(terms), shares);
+  return Releaser(ranks, *plan.noise, std::move(journal), {options.privacy.ledger, plan.limit}, std::move(terms),
+                  shares);
 }
 
 // Does the work; an error of a run that has charged something also says what the next start may do about it.
@@ -198,15 +202,15 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     check_own_rows(stated, ranks);
     require_silos(stated, ranks);
   });
-  WorkerRows rows = open_ranked_rows(stated.train, ranks);
+  WorkerRows rows = open_ranked_rows(stated.data.train, ranks);
   ranks.together([&] {
-    check_labels(rows, stated);
+    check_labels(rows, stated.data);
     check_against_roster(stated, rows.dim());
   });
   if (PartyLog* log = log_of(ranks)) log->line(rows.is_none() ? "no rows here" : "rows opened, they fit");
-  if (const auto tail = long_tail_of(stated); tail && !stated.dry_run) {
+  if (const auto tail = long_tail_of(stated.data); tail && !stated.output.dry_run) {
     ranks.together([&] {
-      if (!rows.is_none()) keep_long_tail(rows, stated.classes, *tail);
+      if (!rows.is_none()) keep_long_tail(rows, stated.data.classes, *tail);
     });
   }
   std::optional<WorkerRows> candidates = open_candidates(stated, rows.dim(), ranks);
@@ -220,9 +224,9 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     plan = plan_fit(options, rows.dim(), to_choose_from);
     machine.require(memory_of_rank(options, plan, rows.range().count, ranks.size()));
   });
-  const unsigned threads = options.threads == 0 ? default_threads() : options.threads;
+  const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
   if (ranks.is_coordinator()) warn_of_weakness(weakness_of(plan));
-  if (options.dry_run) {
+  if (options.output.dry_run) {
     const RunEstimate cost = estimate(options, plan, rows, threads, ranks);
     if (ranks.is_coordinator()) print_dry_run(options, plan, cost);
     return;
@@ -234,10 +238,11 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   const nlohmann::json binding = plan.noise ? run_binding(options, plan) : nlohmann::json();
   ranks.together([&] {
     const auto open = [&](const RowsOptions& of) { return open_rows_of_rank(of, rows.dim(), ranks); };
-    if (!options.test.x.empty()) test_rows.emplace(open(options.test));
-    if (!options.validation.x.empty()) {
-      validation_rows.emplace(open(options.validation));
-      label_counts(validation_rows->labels(), validation_rows->range(), options.classes, ranks);  // before it costs
+    if (!options.data.test.x.empty()) test_rows.emplace(open(options.data.test));
+    if (!options.data.validation.x.empty()) {
+      validation_rows.emplace(open(options.data.validation));
+      label_counts(validation_rows->labels(), validation_rows->range(), options.data.classes,
+                   ranks);  // before it costs
     }
     if (!ranks.is_coordinator()) return;
     if (plan.noise) check_ledger(options);
@@ -252,14 +257,14 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   timings.end_phase("open");
 
   with_way_to_resume(releaser, [&] {
-    const StreamPlan stream{options.classes, options.train.bad_rows, options.memory_mib.value() << 20, threads,
-                            options.most_labels()};
+    const StreamPlan stream{options.data.classes, options.data.train.bad_rows, options.machine.memory_mib.value() << 20,
+                            threads, options.data.most_labels()};
     const std::unique_ptr<TrainingMethod> method = make_method(options);
     TrainingRun run(ranks, rows, releaser, plan, stream, progress_of(rows, ranks), timings,
                     {.features = public_rows ? &*public_rows : nullptr,
                      .validation = validation_rows ? &*validation_rows : nullptr,
                      .candidates = candidates ? &*candidates : nullptr});
-    if (!options.checkpoint.empty()) record_releases(run, log.get(), releaser, binding);
+    if (!options.output.checkpoint.empty()) record_releases(run, log.get(), releaser, binding);
     const std::size_t taken = log ? log->release_labels().size() : 0;
     prepare_rows(run, options);
     LinearScores scores = trained_scores(*method, run, options);
@@ -284,11 +289,11 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
 
     std::optional<TestFigures> test;
     if (test_rows && ranks.silos() == nullptr) {
-      test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.test.bad_rows, threads));
+      test.emplace(evaluate_on_ranks(ranks, classifier, *test_rows, options.data.test.bad_rows, threads));
       timings.end_phase("test");
     } else if (test_rows && ranks.is_coordinator()) {
       Communicator coordinator = Communicator::alone();
-      test.emplace(evaluate_on_ranks(coordinator, classifier, *test_rows, options.test.bad_rows, threads));
+      test.emplace(evaluate_on_ranks(coordinator, classifier, *test_rows, options.data.test.bad_rows, threads));
       timings.end_phase("test");
     }
 
@@ -296,11 +301,11 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       if (!ranks.is_coordinator()) return;
       nlohmann::json report = fit_report(options, plan, classifier, test, timings, ranks.size(), threads);
       if (run.prototypes() != nullptr) report["prototypes"] = prototypes_json(*run.prototypes());
-      if (stated.method == Method::kPrototypes) report["adaptive"] = adaptive_json(options);
+      if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
       if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
-      if (options.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
+      if (options.method.choose) report["choice"] = choice_json(options, plan, run.chosen_setting());
       if (plan.noise) report["ledger"] = ledger_json(releaser);
-      if (log) report["checkpoint"] = {{"folder", options.checkpoint}, {"resumed_releases", taken}};
+      if (log) report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", taken}};
       if (outputs->report) {
         outputs->report->write(report.dump(2) + "\n");
         outputs->report->commit();

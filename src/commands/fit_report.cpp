@@ -9,9 +9,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -32,10 +32,10 @@ nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const doub
 }
 
 nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) {
-  const std::optional<LongTail> tail = long_tail_of(options);
+  const std::optional<LongTail> tail = long_tail_of(options.data);
   const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
   if (!tail || matrix == nullptr) return to_json(figures);
-  const std::vector<double> shares = long_tail_shares(options.classes, tail->ratio);
+  const std::vector<double> shares = long_tail_shares(options.data.classes, tail->ratio);
   nlohmann::json json = to_json(*matrix, shares);
   json["by_class"] = by_class_json(*matrix, shares);
   return json;
@@ -50,22 +50,22 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
       {"version", version()},
       {"method", classifier.parts().method},
       {"private", plan.is_private},
-      {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
-      {"classes", options.classes},
+      {"privacy", privacy_json(plan, options.privacy.adjacency, options.privacy.budget.accountant)},
+      {"classes", options.data.classes},
       {"input_dim", preprocessing.input_dim},
       {"dim", preprocessing.dim()},
       {"normalize", to_string(preprocessing.normalize)},
       {"clip_norm", preprocessing.clip_norm},
-      {"center", to_string(options.center.value())},
+      {"center", to_string(options.rows.center.value())},
       {"lattice", {{"norm", kLatticeNorm}, {"scale", Lattice{preprocessing.clip_norm, preprocessing.dim()}.scale()}}},
-      {"model", options.out},
+      {"model", options.output.out},
       {"ranks", ranks},
       {"threads", threads}};
   if (const std::string note = delta_note(options, plan); !note.empty()) report["privacy"]["note"] = note;
-  if (options.max_labels) report["max_labels"] = *options.max_labels;
-  if (options.objective == Objective::kBalanced) report["objective"] = to_string(options.objective);
-  if (options.pca > 0) report["pca"] = options.pca;
-  if (options.select > 0) report["select"] = options.select;
+  if (options.data.max_labels) report["max_labels"] = *options.data.max_labels;
+  if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);
+  if (options.rows.pca > 0) report["pca"] = options.rows.pca;
+  if (options.rows.select > 0) report["select"] = options.rows.select;
   report.update(make_method(options)->settings());
   if (plan.noise && !plan.is_private)
     report["note"] = "seeded noise can be computed by anyone: this run is NOT private";
@@ -74,7 +74,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
     report["test"] = test_json(*test, options);
     report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
   }
-  if (const auto tail = long_tail_of(options)) {
+  if (const auto tail = long_tail_of(options.data)) {
     report["imbalance"] = {
         {"ratio", tail->ratio},
         {"seed", tail->seed},
@@ -88,7 +88,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
 
 nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const std::string& setting) {
   nlohmann::json json{{"setting", setting}, {"candidates", make_method(options)->candidates()}};
-  if (!options.validation.x.empty()) {
+  if (!options.data.validation.x.empty()) {
     json["by"] = "validation rows";
   } else {
     json["by"] = plan.choice ? "exponential mechanism on training rows" : "training rows, without noise";
@@ -96,10 +96,10 @@ nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const
   return json;
 }
 
-nlohmann::json adaptive_json(const FitOptions& options) {
-  return {{"method", to_string(Method::kPrototypes)},
-          {"chosen", to_string(options.method)},
-          {"by", "budget, classes, features, --expected-rows and --smallest-share: public knowledge"}};
+nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options) {
+  return {{"method", stated.method.name},
+          {"chosen", options.method.name},
+          {"by", method_entry(stated.method).resolved_by}};
 }
 
 nlohmann::json prototypes_json(const Selection& chosen) {
@@ -120,16 +120,16 @@ nlohmann::json ledger_json(const Releaser& releaser) {
 }
 
 void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings) {
-  if (options.format == OutputFormat::kJson) {
+  if (options.output.format == OutputFormat::kJson) {
     fmt::print("{}\n", report.dump(2));
     return;
   }
   if (plan.guarantee) {
     const Guarantee& g = *plan.guarantee;
-    fmt::print("privacy    {}, {}{}\n", guarantee_words(g, options.budget), to_string(options.adjacency),
-               plan.is_private ? "" : "; seeded, so NOT private");
+    fmt::print("privacy    {}, {}{}\n", guarantee_words(g, options.privacy.budget),
+               to_string(options.privacy.adjacency), plan.is_private ? "" : "; seeded, so NOT private");
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
-    fmt::print("ledger     {}\n", options.ledger);
+    fmt::print("ledger     {}\n", options.privacy.ledger);
   } else {
     fmt::print("privacy    none: this run is NOT private\n");
   }
@@ -138,18 +138,18 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
                report["choice"]["by"].get<std::string>());
   }
   if (report.contains("imbalance")) {
-    fmt::print("imbalance  ratio {}, seed {}: an experiment on a long tail of the rows\n", options.imbalance_ratio,
+    fmt::print("imbalance  ratio {}, seed {}: an experiment on a long tail of the rows\n", options.data.imbalance_ratio,
                report["imbalance"]["seed"].get<std::uint64_t>());
   }
   if (report.contains("adaptive")) {
     fmt::print("prototypes {}, by public knowledge\n", report["adaptive"]["chosen"].get<std::string>());
   }
-  fmt::print("model      {}\n", options.out);
+  fmt::print("model      {}\n", options.output.out);
   if (report.contains("checkpoint")) {
-    fmt::print("checkpoint {}, {} releases taken from it\n", options.checkpoint,
+    fmt::print("checkpoint {}, {} releases taken from it\n", options.output.checkpoint,
                report["checkpoint"]["resumed_releases"].get<std::uint64_t>());
   }
-  if (!options.report.empty()) fmt::print("report     {}\n", options.report);
+  if (!options.output.report.empty()) fmt::print("report     {}\n", options.output.report);
   if (report.contains("test") && report["test"].contains("hit_rate")) {
     const nlohmann::json& test = report["test"];
     const auto figure = [&](const char* key) {

@@ -25,8 +25,8 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
 /// {"setting", "candidates", "by"}: what --choose chose.
 nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const std::string& setting);
 
-/// {"method", "chosen", "by"}: what --method prototypes --auto stands for, of resolved options.
-nlohmann::json adaptive_json(const FitOptions& options);
+/// {"method", "chosen", "by"}: which method the stated one stands for, of resolved `options`.
+nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options);
 
 /// {"run", "public_key", "lines", "last_line_sha256"}: where the ledger stands, so that `ledger verify --report` can
 /// tell whether it is the same one, and lines were cut off since. On the coordinator.

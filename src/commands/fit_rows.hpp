@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <optional>
 
-#include "dpreduce/config/options.hpp"
 #include "dpreduce/data/worker_rows.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 #include "dpreduce/transport/communicator.hpp"
 
 namespace dpreduce {
@@ -13,7 +13,7 @@ namespace dpreduce {
 /// The bound on a row's labels is what their noise is made for: it is public, and the user's word. Throws UsageError
 /// where labels are zeros and ones without --max-labels, or class indices with it; BadInput where zeros and ones have
 /// not a column a class.
-void check_labels(WorkerRows& rows, const FitOptions& options);
+void check_labels(WorkerRows& rows, const DataOptions& data);
 
 /// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
 /// rows have not `dim` features, and as open_ranked_rows.

@@ -12,15 +12,16 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
   ClassifierParts parts{.method = std::string(method.name()),
                         .privacy = std::nullopt,
                         .preprocessing = std::move(preprocessing),
-                        .classes = options.classes,
+                        .classes = options.data.classes,
                         .weights = std::move(scores.weights),
                         .bias = std::move(scores.bias),
                         .prototypes = std::move(scores.prototypes),
                         .threshold = std::nullopt};
-  if (options.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
+  if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;
-    parts.privacy = PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.adjacency))};
+    parts.privacy =
+        PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.privacy.adjacency))};
   }
   return Classifier(std::move(parts));
 }

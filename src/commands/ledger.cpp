@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/reported_run.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/ledger/ledger_key.hpp"
 #include "dpreduce/ledger/ledger_line.hpp"
 #include "dpreduce/ledger/run_journal.hpp"

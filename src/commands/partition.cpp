@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/commands.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/data/paths.hpp"
 #include "dpreduce/data/silo_files.hpp"
 

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/commands/budget_warning.hpp"
-#include "dpreduce/config/command_line.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"
@@ -78,8 +78,10 @@ std::string guarantee_words(const Guarantee& guarantee, const BudgetOptions& bud
 }
 
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {
-  if (!plan.guarantee || !plan.guarantee->is_pure() || !options.budget.epsilon || !options.budget.delta) return {};
-  return fmt::format("--delta {:g} is not spent: the mechanism is pure, and delta stays 0", *options.budget.delta);
+  if (!plan.guarantee || !plan.guarantee->is_pure() || !options.privacy.budget.epsilon || !options.privacy.budget.delta)
+    return {};
+  return fmt::format("--delta {:g} is not spent: the mechanism is pure, and delta stays 0",
+                     *options.privacy.budget.delta);
 }
 
 nlohmann::json expected_error_json(const FitPlan& plan) {
@@ -101,7 +103,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
     return;
   }
   const Guarantee& g = *plan.guarantee;
-  fmt::print("budget     {}, {}\n", guarantee_words(g, options.budget), to_string(options.adjacency));
+  fmt::print("budget     {}, {}\n", guarantee_words(g, options.privacy.budget), to_string(options.privacy.adjacency));
   if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {
@@ -131,15 +133,16 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
 }  // namespace
 
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
-  if (options.format == OutputFormat::kJson) {
-    const nlohmann::json json{{"dry_run", true},
-                              {"method", make_method(options)->name()},
-                              {"private", plan.is_private},
-                              {"privacy", privacy_json(plan, options.adjacency, options.budget.accountant)},
-                              {"expected_error", expected_error_json(plan)},
-                              {"memory_bytes_per_rank", plan.memory_bytes},
-                              {"cost", cost_json(cost)},
-                              {"version", version()}};
+  if (options.output.format == OutputFormat::kJson) {
+    const nlohmann::json json{
+        {"dry_run", true},
+        {"method", make_method(options)->name()},
+        {"private", plan.is_private},
+        {"privacy", privacy_json(plan, options.privacy.adjacency, options.privacy.budget.accountant)},
+        {"expected_error", expected_error_json(plan)},
+        {"memory_bytes_per_rank", plan.memory_bytes},
+        {"cost", cost_json(cost)},
+        {"version", version()}};
     fmt::print("{}\n", json.dump(2));
     return;
   }

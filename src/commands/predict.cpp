@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/data/npy_writer.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 

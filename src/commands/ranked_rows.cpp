@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/files_once.hpp"
-#include "dpreduce/config/error.hpp"
 #include "dpreduce/data/paths.hpp"
 
 namespace dpreduce {

@@ -1,7 +1,7 @@
 // Training rows that are spread over the ranks.
 #pragma once
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/data/rows_options.hpp"
 #include "dpreduce/data/worker_rows.hpp"
 #include "dpreduce/transport/communicator.hpp"
 

@@ -10,8 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/commands/commands.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -78,10 +79,6 @@ void add_folder(PublicFields& fields, const fs::path& folder) {
   for (const fs::path& file : files) fields.add_file(fs::relative(file, folder).string(), file);
 }
 
-bool keeps_checkpoints(Method method) {
-  return method != Method::kPublic && method != Method::kPrototypes && method != Method::kFedavg;
-}
-
 }  // namespace
 
 ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& folder)
@@ -89,8 +86,8 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
       files_(std::move(files)),
       known_(folder.path() / "known"),
       next_(folder.path() / "next") {
-  options_.threads = 1;
-  options_.format = OutputFormat::kText;  // the report holds what JSON would repeat, durations among it
+  options_.machine.threads = 1;
+  options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat, durations among it
   fs::create_directory(known_);
   Communicator alone = Communicator::join();
   const CapturedOutput output(known_ / "output-0.txt");
@@ -100,13 +97,14 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
 FitOptions ReadFit::options_of(World world, const fs::path& folder, const std::string& run) const {
   const WorldFiles::Rows& rows = world == World::kWithCanary ? files_.with : files_.without;
   FitOptions options = options_;
-  options.train.x = {rows.x};
-  options.train.y = {rows.y};
-  if (!files_.public_x.empty()) options.public_x = {files_.public_x};
-  options.ledger = folder / "ledger.jsonl";
-  options.out = folder / ("model-" + run + ".safetensors");
-  options.report = folder / ("report-" + run + ".json");
-  if (keeps_checkpoints(options.method)) options.checkpoint = folder / ("checkpoint-" + run);
+  options.data.train.x = {rows.x};
+  options.data.train.y = {rows.y};
+  if (!files_.public_x.empty()) options.data.public_x = {files_.public_x};
+  options.privacy.ledger = folder / "ledger.jsonl";
+  options.output.out = folder / ("model-" + run + ".safetensors");
+  options.output.report = folder / ("report-" + run + ".json");
+  if (!method_entry(options.method).refuses_option("--checkpoint"))
+    options.output.checkpoint = folder / ("checkpoint-" + run);
   return options;
 }
 

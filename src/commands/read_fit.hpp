@@ -5,7 +5,7 @@
 #include "dpreduce/audit/method_run.hpp"
 #include "dpreduce/audit/private_folder.hpp"
 #include "dpreduce/audit/public_fields.hpp"
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 
 namespace dpreduce {
 

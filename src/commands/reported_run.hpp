@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/ledger/ledger_state.hpp"
 
 namespace dpreduce {

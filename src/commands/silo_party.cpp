@@ -8,10 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/command_line.hpp"
-#include "dpreduce/config/error.hpp"
-#include "dpreduce/config/rank_pattern.hpp"
-#include "dpreduce/config/silo_options.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/rank_pattern.hpp"
+#include "dpreduce/base/version.hpp"
+#include "dpreduce/commands/command_line.hpp"
+#include "dpreduce/commands/silo_options.hpp"
 #include "dpreduce/methods/fit_plan.hpp"
 #include "dpreduce/silos/faulty_wire.hpp"
 #include "dpreduce/silos/neighbour_graph.hpp"
@@ -108,8 +109,9 @@ FitOptions options_of_party(const std::vector<std::string>& words, int rank) {
   if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
   if (!fit->silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
   FitOptions own = *fit;
-  own.ledger = ledger_of_party(own, static_cast<std::size_t>(rank));
-  if (own.limit_epsilon) data_set_budget(*own.limit_epsilon, *own.limit_delta);  // wrong at this party alone
+  own.privacy.ledger = ledger_of_party(own, static_cast<std::size_t>(rank));
+  if (own.privacy.limit_epsilon)
+    data_set_budget(*own.privacy.limit_epsilon, *own.privacy.limit_delta);  // wrong at this party alone
   return own;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 #include "dpreduce/silos/party_log.hpp"
 #include "dpreduce/silos/wire.hpp"
 #include "dpreduce/transport/communicator.hpp"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/silos/roster.hpp"
 #include "dpreduce/transport/silo_job.hpp"
 
@@ -19,9 +19,9 @@ void require_silos(const FitOptions& options, const Communicator& ranks) {
 void check_against_roster(const FitOptions& options, std::size_t dim) {
   if (options.silos.roster.empty()) return;
   const Roster roster = read_roster(options.silos.roster);
-  if (roster.dim != dim || roster.classes != options.classes) {
+  if (roster.dim != dim || roster.classes != options.data.classes) {
     throw BadInput(fmt::format("--roster {}: says {} features and {} classes; rows have {}, and --classes is {}",
-                               options.silos.roster, roster.dim, roster.classes, dim, options.classes));
+                               options.silos.roster, roster.dim, roster.classes, dim, options.data.classes));
   }
 }
 

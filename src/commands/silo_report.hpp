@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 #include "dpreduce/transport/communicator.hpp"
 
 namespace dpreduce {

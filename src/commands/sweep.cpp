@@ -19,16 +19,18 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/audit/private_folder.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/commands/budget_warning.hpp"
+#include "dpreduce/commands/command_line.hpp"
 #include "dpreduce/commands/commands.hpp"
 #include "dpreduce/commands/evaluation.hpp"
 #include "dpreduce/commands/fit_rows.hpp"
 #include "dpreduce/commands/fitted_classifier.hpp"
 #include "dpreduce/commands/ranked_rows.hpp"
-#include "dpreduce/config/command_line.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/methods/class_balance.hpp"
 #include "dpreduce/methods/machine_memory.hpp"
+#include "dpreduce/methods/registry.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/run_cost.hpp"
 
@@ -49,7 +51,9 @@ struct SweptRun {
 
 bool uses_public_rows(const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word == "public" || word == "prototypes" || word == "balanced" || word == "--pca";
+    const MethodEntry* method = find_method(word);
+    return (method != nullptr && method->chooses_public_rows) || word == to_string(Centering::kPublic) ||
+           word == to_string(Objective::kBalanced) || word == "--pca";
   });
 }
 
@@ -86,12 +90,12 @@ std::vector<std::string> words_of(const SweepOptions& sweep, const SweptRun& run
 FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
   const Command command = parse_command_line(words_of(sweep, run));
   const FitOptions* options = std::get_if<FitOptions>(&command);
-  if (options == nullptr || options->dry_run || options->resume || !options->checkpoint.empty() ||
-      options->budget.non_private || !options->validation.x.empty()) {
+  if (options == nullptr || options->output.dry_run || options->privacy.resume || !options->output.checkpoint.empty() ||
+      options->privacy.budget.non_private || !options->data.validation.x.empty()) {
     throw UsageError(fmt::format("--methods '{}': only what says how to train may follow a method", run.method));
   }
   FitOptions used = *options;
-  used.train.bad_rows = sweep.train.bad_rows;
+  used.data.train.bad_rows = sweep.train.bad_rows;
   return used;
 }
 
@@ -127,22 +131,22 @@ class Sweep {
     });
     FitOptions any_public;
     for (const SweptRun& run : runs_) {
-      const bool chooses = run.options.may_choose_prototypes();
-      const bool is_first = any_public.public_x.empty();
-      if (chooses && (is_first || run.options.top_k > any_public.top_k)) any_public = run.options;
+      const bool chooses = may_choose_prototypes(run.options);
+      const bool is_first = any_public.data.public_x.empty();
+      if (chooses && (is_first || run.options.method.top_k > any_public.method.top_k)) any_public = run.options;
     }
-    if (!any_public.public_x.empty()) candidates_ = open_candidates(any_public, train_.dim(), ranks);
+    if (!any_public.data.public_x.empty()) candidates_ = open_candidates(any_public, train_.dim(), ranks);
     if (!options.public_x.empty()) {
       FitOptions sums = any_public;
-      sums.public_x = options.public_x;
-      sums.center = Centering::kPublic;
+      sums.data.public_x = options.public_x;
+      sums.rows.center = Centering::kPublic;
       public_rows_ = open_public_rows(sums, train_.dim(), ranks);
     }
     const std::uint64_t count = candidates_ ? candidates_->range().count : 0;
     const MachineShare machine = machine_share(ranks);
     ranks.together([&] {
       for (SweptRun& run : runs_) {
-        if (options_.memory_mib) run.options.memory_mib = options_.memory_mib;
+        if (options_.memory_mib) run.options.machine.memory_mib = options_.memory_mib;
         run.options = resolved(run.options, train_.dim(), count, machine.bytes_for_rank());
         run.plan = plan_fit(run.options, train_.dim(), count);
         machine.require(memory_of_rank(run.options, run.plan, train_.range().count, ranks.size()));
@@ -165,7 +169,7 @@ class Sweep {
   void take_rows(const SweptRun& run) {
     ranks_.together([&] {
       train_.keep_all();
-      if (const auto tail = long_tail_of(run.options)) keep_long_tail(train_, options_.classes, *tail);
+      if (const auto tail = long_tail_of(run.options.data)) keep_long_tail(train_, options_.classes, *tail);
     });
   }
 
@@ -175,14 +179,14 @@ class Sweep {
     const std::string ledger = folder_ / "ledger";
     Releaser releaser(ranks_, *run.plan.noise, NoiseKey::from_seed(run.seed), {.ledger_path = ledger},
                       {.method = std::string(method->name()),
-                       .accountant = run.options.budget.accountant,
+                       .accountant = run.options.privacy.budget.accountant,
                        .epsilon = {},
                        .delta = {},
                        .config_digest = run.plan.config_digest,
                        .version = version()});
     Timings timings;
-    const StreamPlan stream{options_.classes, run.options.train.bad_rows, run.options.memory_mib.value() << 20,
-                            threads_, 1};
+    const StreamPlan stream{options_.classes, run.options.data.train.bad_rows,
+                            run.options.machine.memory_mib.value() << 20, threads_, 1};
     TrainingRun training(ranks_, train_, releaser, run.plan, stream,
                          [](std::string_view) -> OnChunk { return [](double) {}; }, timings,
                          {.features = public_rows_ ? &*public_rows_ : nullptr,
@@ -195,7 +199,8 @@ class Sweep {
       classifier.emplace(
           fitted_classifier(*method, std::move(scores), training.preprocessing(), run.options, run.plan));
     });
-    const TestFigures figures = evaluate_on_ranks(ranks_, *classifier, *test_, run.options.train.bad_rows, threads_);
+    const TestFigures figures =
+        evaluate_on_ranks(ranks_, *classifier, *test_, run.options.data.train.bad_rows, threads_);
     run.test = std::get<ConfusionMatrix>(figures);
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     ranks_.together([&] {
@@ -218,7 +223,7 @@ class Sweep {
 // Of a long tail; where all rows are trained on, nobody says which classes are small.
 std::vector<double> shares_of(const SweptRun& run) {
   if (run.ratio == 1.0) return {};
-  return long_tail_shares(run.options.classes, run.ratio);
+  return long_tail_shares(run.options.data.classes, run.ratio);
 }
 
 std::optional<double> minority_of(const SweptRun& run) {

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/methods/gradient_rounds.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -58,7 +58,7 @@ class AdamStep : public StepRule {
 class AdamMethod : public TrainingMethod {
  public:
   explicit AdamMethod(const FitOptions& options)
-      : settings_(round_settings(options, kRounds)), learning_rate_(options.learning_rate) {}
+      : settings_(round_settings(options.method, kRounds)), learning_rate_(options.method.learning_rate) {}
 
   std::string_view name() const override { return "adam"; }
 
@@ -94,8 +94,23 @@ class AdamMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options) {
-  return std::make_unique<AdamMethod>(options);
+const MethodEntry& adam_method() {
+  static const MethodEntry entry{.name = "adam",
+                                 .help = "full-batch Adam on noised gradients",
+                                 .takes = {{"--rounds", "150"},
+                                           {"--batch"},
+                                           {"--learning-rate"},
+                                           {"--loss"},
+                                           {"--iterate"},
+                                           {"--warm-start"},
+                                           {"--warm-start-share"},
+                                           {"--choose"},
+                                           {"--choose-share"}},
+                                 .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
+                                   return std::make_unique<AdamMethod>(options);
+                                 },
+                                 .scores_are_adjustable = true};
+  return entry;
 }
 
 }  // namespace dpreduce

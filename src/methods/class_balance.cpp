@@ -5,18 +5,18 @@
 #include <utility>
 
 #include "dpreduce/aggregator/public_refit.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/methods/prototype_choice.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 bool adjusts_scores(const FitOptions& options) {
-  const bool is_trained_in_rounds = options.method == Method::kFc || options.method == Method::kAdam;
-  return options.objective == Objective::kBalanced && is_trained_in_rounds;
+  return options.method.objective == Objective::kBalanced && method_entry(options.method).scores_are_adjustable;
 }
 
 bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
-  return adjusts_scores(options) && options.method == Method::kFc && options.center == Centering::kPublic &&
-         noise_exceeds_sampling(options, dim, public_rows);
+  return adjusts_scores(options) && method_entry(options.method).scores_are_refinable &&
+         options.rows.center == Centering::kPublic && noise_exceeds_sampling(options, dim, public_rows);
 }
 
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options) {
@@ -32,7 +32,7 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
       scores.bias[c] -= std::log(std::max(static_cast<double>(sizes.values()[c]), least));
     }
   }
-  const std::uint64_t public_rows = options.center == Centering::kPublic ? run.candidates().features().rows() : 0;
+  const std::uint64_t public_rows = options.rows.center == Centering::kPublic ? run.candidates().features().rows() : 0;
   if (!refits_on_public_rows(options, run.preprocessing().dim(), public_rows)) {
     run.ranks().broadcast(scores.bias);
     return scores;

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "dpreduce/aggregator/linear_scores.hpp"
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 #include "dpreduce/methods/training_method.hpp"
 
 namespace dpreduce {
@@ -20,9 +20,9 @@ inline constexpr double kSizesShare = 0.01;
 /// Whether the method that `options` (resolved) name is adjusted: --objective balanced, by rounds.
 bool adjusts_scores(const FitOptions& options);
 
-/// Whether public rows refine what adjusts_scores adjusts: by fc, with rows of `dim` features centred by `public_rows`
-/// public rows, where the noise exceeds sampling (prototype_choice.hpp). (adam is for rows of so many features that d x
-/// d matrices are too slow.)
+/// Whether public rows refine what adjusts_scores adjusts: by a method that allows it (not for rows of so many features
+/// that d x d matrices are too slow), with rows of `dim` features centred by `public_rows` public rows, where the noise
+/// exceeds sampling (prototype_choice.hpp).
 bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
 /// What the method makes of the run, adjusted by the release "class_sizes", made first, where adjusts_scores says so,

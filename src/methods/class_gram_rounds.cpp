@@ -16,7 +16,7 @@
 #include <array>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/methods/class_solutions.hpp"
 #include "dpreduce/methods/training_run.hpp"
 #include "dpreduce/privacy/triangle.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/least_squares.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
 
 namespace dpreduce {
@@ -36,8 +36,8 @@ std::vector<ClassRidge> ridges_to_try(double alpha, std::optional<double> lambda
 
 // 1 / mu, from 1 to 10: the noise in A_j + alpha G does not depend on alpha, and hides a class's own rows first.
 double usual_alpha(const FitOptions& options) {
-  if (options.budget.non_private) return kLeastAlpha;
-  const double mu = budget_from(options.budget).mu(options.budget.accountant);
+  if (options.privacy.budget.non_private) return kLeastAlpha;
+  const double mu = budget_from(options.privacy.budget).mu(options.privacy.budget.accountant);
   return std::clamp(1.0 / mu, kLeastAlpha, kMostAlpha);
 }
 
@@ -46,9 +46,9 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   explicit ClassLeastSquaresMethod(const FitOptions& options)
       : gram_share_(least_squares_gram_share(options)),
         intercept_(least_squares_intercept(options)),
-        alpha_(options.alpha ? *options.alpha : usual_alpha(options)),
-        lambda_(options.lambda),
-        ridges_(ridges_to_try(alpha_, lambda_, options.choose)) {}
+        alpha_(options.method.alpha ? *options.method.alpha : usual_alpha(options)),
+        lambda_(options.method.lambda),
+        ridges_(ridges_to_try(alpha_, lambda_, options.method.choose)) {}
 
   std::string_view name() const override { return "ls"; }
 
@@ -117,7 +117,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options) {
+std::unique_ptr<TrainingMethod> make_class_least_squares(const FitOptions& options) {
   return std::make_unique<ClassLeastSquaresMethod>(options);
 }
 

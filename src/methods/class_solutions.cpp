@@ -4,7 +4,7 @@
 #include <bit>
 #include <span>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/methods/release_log.hpp"
 
 namespace dpreduce {

@@ -20,7 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::uint64_t kRounds = 2;
 
 class CoinPressMethod : public TrainingMethod {
  public:
-  explicit CoinPressMethod(const FitOptions& options) : rounds_(options.rounds.value_or(kRounds)) {}
+  explicit CoinPressMethod(const FitOptions& options) : rounds_(options.method.rounds.value_or(kRounds)) {}
 
   std::string_view name() const override { return "coinpress"; }
 
@@ -113,8 +113,16 @@ class CoinPressMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_coinpress_method(const FitOptions& options) {
-  return std::make_unique<CoinPressMethod>(options);
+const MethodEntry& coinpress_method() {
+  static const MethodEntry entry{
+      .name = "coinpress",
+      .help = "class means in balls that shrink",
+      .takes = {{"--rounds", "2"}},
+      .refuses = {{"--max-labels above 1", "a row is clipped about the centre of one class"}},
+      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
+        return std::make_unique<CoinPressMethod>(options);
+      }};
+  return entry;
 }
 
 }  // namespace dpreduce

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/aggregator/fisher_rule.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 class FisherMethod : public TrainingMethod {
  public:
   explicit FisherMethod(const FitOptions& options)
-      : select_(options.select), select_by_(options.select_by.value_or(SelectBy::kDistance)) {}
+      : select_(options.rows.select), select_by_(options.rows.select_by.value_or(SelectBy::kDistance)) {}
 
   std::string_view name() const override { return "fisher"; }
 
@@ -35,8 +35,19 @@ class FisherMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options) {
-  return std::make_unique<FisherMethod>(options);
+const MethodEntry& fisher_method() {
+  static const MethodEntry entry{
+      .name = "fisher",
+      .help = "class means over variances, feature by feature",
+      .takes = {{"--select-by t"}},
+      .refuses = {{"--max-labels above 1", "variances within classes need rows of one class"},
+                  {"--select-share", "features are selected from what it releases, at no charge"}},
+      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
+        return std::make_unique<FisherMethod>(options);
+      },
+      .reads_rows_once = [](const MethodOptions&) { return true; },
+      .selects_features = true};
+  return entry;
 }
 
 }  // namespace dpreduce

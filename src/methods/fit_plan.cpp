@@ -8,10 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/aggregator/public_refit.hpp"
-#include "dpreduce/config/command_line.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/methods/class_balance.hpp"
+#include "dpreduce/methods/registry.hpp"
 #include "dpreduce/methods/row_preparation.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
@@ -34,23 +35,23 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   nlohmann::json config{{"version", version()},
                         {"method", method.name()},
                         {"settings", method.settings()},
-                        {"classes", options.classes},
-                        {"max_labels", options.most_labels()},
+                        {"classes", options.data.classes},
+                        {"max_labels", options.data.most_labels()},
                         {"input_dim", preprocessing.input_dim},
                         {"pool", preprocessing.pool},
                         {"normalize", to_string(preprocessing.normalize)},
                         {"clip_norm", preprocessing.clip_norm},
-                        {"center", to_string(options.center.value())},
+                        {"center", to_string(options.rows.center.value())},
                         {"center_share", center_share(options)},
-                        {"pca", options.pca},
-                        {"select", options.select},
-                        {"choose", options.choose},
-                        {"adjacency", to_string(options.adjacency)},
-                        {"bad_rows", to_string(options.train.bad_rows)}};
-  if (const auto tail = long_tail_of(options)) {
+                        {"pca", options.rows.pca},
+                        {"select", options.rows.select},
+                        {"choose", options.method.choose},
+                        {"adjacency", to_string(options.privacy.adjacency)},
+                        {"bad_rows", to_string(options.data.train.bad_rows)}};
+  if (const auto tail = long_tail_of(options.data)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
   }
-  if (options.objective == Objective::kBalanced) config["objective"] = to_string(options.objective);
+  if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
   return config.dump();
 }
 
@@ -98,32 +99,33 @@ std::size_t bytes_of(const PlannedSelection& selection) {
 // The whole budget for one selection.
 void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions& options) {
   DPREDUCE_ASSERT(plan.requests.empty());
-  if (!options.budget.non_private) {
-    selection.terms.epsilon = selection_epsilon_of(options.budget);
-    plan.noise = with_selections({.adjacency = options.adjacency}, {selection});
-    plan.guarantee = selection_guarantee_of(options.budget, selection.terms.epsilon);
+  if (!options.privacy.budget.non_private) {
+    selection.terms.epsilon = selection_epsilon_of(options.privacy.budget);
+    plan.noise = with_selections({.adjacency = options.privacy.adjacency}, {selection});
+    plan.guarantee = selection_guarantee_of(options.privacy.budget, selection.terms.epsilon);
   }
   plan.prototypes = std::move(selection);
 }
 
 // Noise for all releases, and a share of mu^2 for a choice by training rows.
 void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMethod& method) {
-  const BudgetOptions& budget = options.budget;
-  if (options.batch) {
-    plan.noise = make_sampled_noise_plan(budget_from(budget), budget.accountant, options.adjacency, plan.requests);
+  const BudgetOptions& budget = options.privacy.budget;
+  if (options.method.batch) {
+    plan.noise =
+        make_sampled_noise_plan(budget_from(budget), budget.accountant, options.privacy.adjacency, plan.requests);
     plan.guarantee = sampled_guarantee_of(budget);
     return;
   }
   const double mu = budget_from(budget).mu(budget.accountant);
   double mu_of_releases = mu;
   double mu_of_choice = 0.0;
-  if (options.choose && options.validation.x.empty()) {
-    const double share = options.choose_share.value_or(kChooseShare);
+  if (options.method.choose && options.data.validation.x.empty()) {
+    const double share = options.method.choose_share.value_or(kChooseShare);
     plan.choice = planned_choice(mu * std::sqrt(share), method.candidates());
     mu_of_choice = selection_mu(plan.choice->terms.epsilon);
     mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
   }
-  plan.noise = make_noise_plan(mu_of_releases, options.adjacency, plan.requests);
+  plan.noise = make_noise_plan(mu_of_releases, options.privacy.adjacency, plan.requests);
   if (plan.choice) plan.noise = with_selections(std::move(*plan.noise), {*plan.choice});
   const std::array mus{plan.noise->mu, mu_of_choice};
   plan.guarantee = guarantee_of(budget, gdp_compose(mus));
@@ -146,24 +148,28 @@ const ReleaseRequest& FitPlan::request(std::string_view name) const {
   return *found;
 }
 
-std::optional<LongTail> long_tail_of(const FitOptions& options) {
-  if (options.imbalance_ratio == 1.0) return std::nullopt;
-  return LongTail{options.imbalance_ratio, options.imbalance_seed.value_or(LongTail{}.seed)};
+bool FitPlan::makes_class_grams() const {
+  return std::any_of(requests.begin(), requests.end(), [](const ReleaseRequest& request) { return request.in_parts; });
+}
+
+std::optional<LongTail> long_tail_of(const DataOptions& data) {
+  if (data.imbalance_ratio == 1.0) return std::nullopt;
+  return LongTail{data.imbalance_ratio, data.imbalance_seed.value_or(LongTail{}.seed)};
 }
 
 FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {
   FitPlan plan;
   plan.preprocessing = {.input_dim = input_dim,
-                        .pool = options.pool,
-                        .normalize = options.normalize,
-                        .clip_norm = options.clip_norm,
+                        .pool = options.rows.pool,
+                        .normalize = options.rows.normalize,
+                        .clip_norm = options.rows.clip_norm,
                         .center = {},
                         .intercept = 0.0};
   ReleaseTerms terms;
-  terms.classes = options.classes;
-  terms.most_labels = options.most_labels();
+  terms.classes = options.data.classes;
+  terms.most_labels = options.data.most_labels();
   terms.dim = RowTransform(plan.preprocessing).output_dim();
-  terms.adjacency = options.adjacency;
+  terms.adjacency = options.privacy.adjacency;
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
   if (adjusts_scores(options)) {
@@ -177,7 +183,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     plan.requests.push_back(std::move(request));
   }
 
-  const BudgetOptions& budget = options.budget;
+  const BudgetOptions& budget = options.privacy.budget;
   if (budget.non_private) {
     if (budget.epsilon || budget.delta || budget.rho || budget.mu) {
       throw UsageError("--non-private goes without --epsilon, --delta, --rho and --mu");
@@ -189,12 +195,12 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     plan_releases(plan, options, *method);
   }
   if (!budget.non_private) {
-    plan.is_private = !options.seed.has_value();
-    if (options.limit_epsilon || options.limit_delta) {
-      if (!options.limit_epsilon || !options.limit_delta) {
+    plan.is_private = !options.privacy.seed.has_value();
+    if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
+      if (!options.privacy.limit_epsilon || !options.privacy.limit_delta) {
         throw UsageError("--budget-epsilon and --budget-delta go together");
       }
-      plan.limit = data_set_budget(*options.limit_epsilon, *options.limit_delta);
+      plan.limit = data_set_budget(*options.privacy.limit_epsilon, *options.privacy.limit_delta);
     }
   }
   plan.config = config_of(options, plan.preprocessing, *method);
@@ -204,17 +210,19 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
   for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));
   if (plan.prototypes) largest_release = bytes_of(*plan.prototypes);
   const std::size_t pooled_dim = plan.preprocessing.dim();
-  if (options.pca > 0) {
+  if (options.rows.pca > 0) {
     largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));
   }
-  plan.projection_elements = (options.method == Method::kFc ? plan.dim : options.pca) * pooled_dim;
-  if (options.batch) {
+  plan.projection_elements =
+      (method_entry(options.method).whitens_rows ? plan.dim : options.rows.pca) * pooled_dim;
+  if (options.method.batch) {
     largest_release += kDrawnRowsAtOnce * (sizeof(std::int16_t) * (plan.dim + 1) + sizeof(std::int32_t));
   }
   if (refits_on_public_rows(options, plan.dim, public_rows)) {
-    largest_release = std::max(largest_release, public_refit_bytes(options.classes, plan.dim, public_rows));
+    largest_release = std::max(largest_release, public_refit_bytes(options.data.classes, plan.dim, public_rows));
   }
-  plan.memory_bytes = (options.memory_mib.value() << 20) + largest_release + plan.projection_elements * sizeof(double);
+  plan.memory_bytes =
+      (options.machine.memory_mib.value() << 20) + largest_release + plan.projection_elements * sizeof(double);
   return plan;
 }
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/config/options.hpp"
 #include "dpreduce/data/long_tail.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
 #include "dpreduce/ledger/data_set_budget.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
@@ -36,10 +36,12 @@ struct FitPlan {
   std::size_t memory_bytes = 0;                ///< of a rank: row buffers and statistic, whatever the number of rows
 
   const ReleaseRequest& request(std::string_view name) const;
+  /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
+  bool makes_class_grams() const;
 };
 
-/// The part of the training rows that is trained on, where it is not all of them. `options` are validated.
-std::optional<LongTail> long_tail_of(const FitOptions& options);
+/// The part of the training rows that is trained on, where it is not all of them. `data` are validated.
+std::optional<LongTail> long_tail_of(const DataOptions& data);
 
 /// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws
 /// UsageError where options and features do not fit.

@@ -1,10 +1,6 @@
-// NoisyGD: full-batch gradient descent on noised sums, by the step of descent_step.hpp. T = 1 is the one-step form.
-// Source: paper 004, eq. (2.1) and (3.2), whose noise stands outside the step and whose bound on |g| is assumed; ours
-// is inside, and enforced.
-#include <nlohmann/json.hpp>
+#include "dpreduce/methods/gradient_descent.hpp"
 
-#include "dpreduce/methods/descent_step.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include <nlohmann/json.hpp>
 
 namespace dpreduce {
 namespace {
@@ -13,12 +9,14 @@ constexpr std::uint64_t kRounds = 300;
 
 class GradientDescentMethod : public TrainingMethod {
  public:
-  GradientDescentMethod(const FitOptions& options, Bound bound)
-      : settings_(round_settings(options, kRounds)), descent_{bound, options.learning_rate, options.radius} {
+  GradientDescentMethod(std::string_view name, const FitOptions& options, Bound bound)
+      : name_(name),
+        settings_(round_settings(options.method, kRounds)),
+        descent_{bound, options.method.learning_rate, options.method.radius} {
     if (bound == Bound::kAdaptive) settings_.release = "adaptive_gradient";
   }
 
-  std::string_view name() const override { return descent_.bound == Bound::kOne ? "gd" : "global-adapt"; }
+  std::string_view name() const override { return name_; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     ++terms.dim;
@@ -44,18 +42,15 @@ class GradientDescentMethod : public TrainingMethod {
   }
 
  private:
+  std::string_view name_;
   RoundSettings settings_;
   DescentSettings descent_;
 };
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options) {
-  return std::make_unique<GradientDescentMethod>(options, Bound::kOne);
-}
-
-std::unique_ptr<TrainingMethod> make_global_adapt_method(const FitOptions& options) {
-  return std::make_unique<GradientDescentMethod>(options, Bound::kAdaptive);
+std::unique_ptr<TrainingMethod> make_gradient_descent(std::string_view name, const FitOptions& options, Bound bound) {
+  return std::make_unique<GradientDescentMethod>(name, options, bound);
 }
 
 }  // namespace dpreduce

@@ -11,7 +11,7 @@
 
 #include "dpreduce/aggregator/least_squares.hpp"
 #include "dpreduce/aggregator/mean_classifier.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -97,7 +97,7 @@ double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm) 
   return sigma * std::sqrt(static_cast<double>(rounds)) * clip_norm / kNoiseInScores;
 }
 
-RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds) {
+RoundSettings round_settings(const MethodOptions& options, std::uint64_t default_rounds) {
   const Loss loss = options.loss.value_or(Loss::kSoftmax);
   const double rate = options.batch.value_or(1.0);
   return {.rounds = options.rounds.value_or(rounds_on_samples(default_rounds, rate)),

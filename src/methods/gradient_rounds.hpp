@@ -22,7 +22,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "dpreduce/aggregator/linear_scores.hpp"
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/options/method_options.hpp"
 #include "dpreduce/methods/training_run.hpp"
 
 namespace dpreduce {
@@ -75,7 +75,7 @@ struct RoundSettings {
 /// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
 /// q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
 /// public constant; source: paper 002, Table 7).
-RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
+RoundSettings round_settings(const MethodOptions& options, std::uint64_t default_rounds);
 
 /// How many iterates train_in_rounds has to choose among.
 std::size_t iterates_to_choose_among(const RoundSettings& settings);

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -82,7 +82,7 @@ void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint
   throw UsageError(fmt::format(
       "not enough memory: a rank needs up to {} MiB, and {} {} on this machine have {} MiB in all; use fewer "
       "ranks a machine, lower --memory, reduce features with --pool, --pca or --select, or use a method "
-      "without Gram matrices (mean, adam)",
+      "without Gram matrices",
       mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20));
 }
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "dpreduce/aggregator/gram_spectrum.hpp"
+#include "dpreduce/base/huge_pages.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/memory/huge_pages.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
@@ -127,7 +127,7 @@ MachineSpeed measure_speed(const FitOptions& options, const FitPlan& plan, unsig
   ranks.together([&] {
     const std::size_t dim = std::min(plan.dim + 1, kMostDim);
     speed.product_macs_per_second = product_rate(dim, threads);
-    speed.round_macs_per_second = round_rate(dim, std::min(options.classes, kMostClasses), threads);
+    speed.round_macs_per_second = round_rate(dim, std::min(options.data.classes, kMostClasses), threads);
     speed.rows_per_second = row_rate(plan.preprocessing, threads);
     speed.noise_per_second = noise_rate();
     speed.bytes_per_second = copy_rate();

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/aggregator/mean_classifier.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -35,8 +35,18 @@ class MeanMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options) {
-  return std::make_unique<MeanMethod>(options.metric, options.select);
+const MethodEntry& mean_method() {
+  static const MethodEntry entry{
+      .name = "mean",
+      .help = "class means: nearest direction, or nearest centre",
+      .takes = {{"--metric"}},
+      .refuses = {{"--select-share", "features are selected from what it releases, at no charge"}},
+      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
+        return std::make_unique<MeanMethod>(options.method.metric, options.rows.select);
+      },
+      .reads_rows_once = [](const MethodOptions&) { return true; },
+      .selects_features = true};
+  return entry;
 }
 
 }  // namespace dpreduce

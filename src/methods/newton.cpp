@@ -19,10 +19,10 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/aggregator/gram_spectrum.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
 #include "dpreduce/methods/gradient_rounds.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/registry.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
@@ -63,7 +63,7 @@ class NewtonStep : public StepRule {
 class NewtonMethod : public TrainingMethod {
  public:
   explicit NewtonMethod(const FitOptions& options)
-      : settings_(round_settings(options, kRounds)), memory_mib_(options.memory_mib.value()) {
+      : settings_(round_settings(options.method, kRounds)), memory_mib_(options.machine.memory_mib.value()) {
     settings_.release = "newton";
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }
@@ -76,7 +76,7 @@ class NewtonMethod : public TrainingMethod {
     if (bytes >> 20 >= memory_mib_) {
       throw UsageError(
           fmt::format("--method newton: its {} Hessians of {} features take {} MiB a rank, and --memory is {}; raise "
-                      "--memory, reduce features with --pool, or use --method fc, whose one matrix serves all classes",
+                      "--memory, reduce features with --pool, or use a method whose one matrix serves all classes",
                       terms.classes, terms.dim, (bytes >> 20) + 1, memory_mib_));
     }
     terms.rounds = settings_.rounds;
@@ -106,10 +106,30 @@ class NewtonMethod : public TrainingMethod {
   std::size_t memory_mib_;
 };
 
+void check_newton(const FitOptions& options) {
+  if (options.method.loss != Loss::kSquare) return;
+  throw UsageError(
+      "--method newton --loss square: its Hessian is the same for all classes and rounds; use a method that releases "
+      "one Gram matrix");
+}
+
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options) {
-  return std::make_unique<NewtonMethod>(options);
+const MethodEntry& newton_method() {
+  static const MethodEntry entry{.name = "newton",
+                                 .help = "noised gradients and Hessians of the classes",
+                                 .takes = {{"--rounds", "6"},
+                                           {"--loss"},
+                                           {"--iterate"},
+                                           {"--warm-start"},
+                                           {"--warm-start-share"},
+                                           {"--choose"},
+                                           {"--choose-share"}},
+                                 .check = check_newton,
+                                 .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
+                                   return std::make_unique<NewtonMethod>(options);
+                                 }};
+  return entry;
 }
 
 }  // namespace dpreduce

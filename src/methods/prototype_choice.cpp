@@ -4,7 +4,9 @@
 #include <numeric>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include <fmt/format.h>
+
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/long_tail.hpp"
 #include "dpreduce/privacy/guarantee.hpp"
 
@@ -22,13 +24,14 @@ struct Outlook {
 
 Outlook outlook_of(const FitOptions& options, std::uint64_t public_rows) {
   DPREDUCE_ASSERT(public_rows >= 1);
-  const BudgetOptions& budget = options.budget;
+  const BudgetOptions& budget = options.privacy.budget;
   const auto candidates = static_cast<double>(public_rows);
-  const auto classes = static_cast<double>(options.classes);
-  const std::vector<double> shares = long_tail_shares(options.classes, options.imbalance_ratio);
-  const double rows = options.expected_rows.value_or(candidates);  // before they are thinned
+  const auto classes = static_cast<double>(options.data.classes);
+  const std::vector<double> shares = long_tail_shares(options.data.classes, options.data.imbalance_ratio);
+  const double rows = options.method.expected_rows.value_or(candidates);  // before they are thinned
   const double of_class = rows / classes;
-  const double of_smallest = options.smallest_share ? rows * *options.smallest_share : of_class * shares.back();
+  const double of_smallest =
+      options.method.smallest_share ? rows * *options.method.smallest_share : of_class * shares.back();
   const double of_mean_class = of_class * std::accumulate(shares.begin(), shares.end(), 0.0) / classes;
   const double mu = budget_from(budget).mu(budget.accountant);
   return {mu, mu * of_smallest,
@@ -43,24 +46,45 @@ bool is_pure(const BudgetOptions& budget) {
 
 bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
   DPREDUCE_ASSERT(public_rows >= 1);
-  if (options.budget.non_private) return true;
-  if (is_pure(options.budget)) return false;
+  if (options.privacy.budget.non_private) return true;
+  if (is_pure(options.privacy.budget)) return false;
   const Outlook outlook = outlook_of(options, public_rows);
   return outlook.smallest >= std::sqrt(static_cast<double>(dim)) || !outlook.choice_can_tell;
 }
 
 bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows) {
-  if (public_rows == 0 || options.budget.non_private) return false;
-  if (is_pure(options.budget)) return true;
+  if (public_rows == 0 || options.privacy.budget.non_private) return false;
+  if (is_pure(options.privacy.budget)) return true;
   const Outlook outlook = outlook_of(options, public_rows);
-  const double largest_of_noises = 2.0 * std::sqrt(std::log(static_cast<double>(options.classes)));
+  const double largest_of_noises = 2.0 * std::sqrt(std::log(static_cast<double>(options.data.classes)));
   return outlook.smallest < largest_of_noises && outlook.choice_can_tell;
 }
 
 bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {
-  if (public_rows == 0 || options.budget.non_private) return false;
+  if (public_rows == 0 || options.privacy.budget.non_private) return false;
   const Outlook outlook = outlook_of(options, public_rows);
   return outlook.mu * outlook.smallest < static_cast<double>(dim);
+}
+
+std::vector<RefusedOption> refused_by_public_choice() {
+  return {{"--normalize none", "rows are compared by their cosine; use l2"},
+          {"--center dp", "a noised mean would end the pure guarantee; use --center public"},
+          {"--select",
+           "features are ranked by noised sums, which would end the pure guarantee; use --pca, which takes --public-x"},
+          {"--max-labels above 1", "a row counts for the prototypes of one class"},
+          {"--checkpoint", "it has no noised sums to keep; --resume alone repeats a choice"}};
+}
+
+void check_public_choice(const FitOptions& options) {
+  if (options.data.public_x.empty()) {
+    throw UsageError(fmt::format("--method {}: prototypes are chosen among public rows; name them with --public-x",
+                                 options.method.name));
+  }
+  const double d_min = options.method.d_min.value_or(0.0);
+  const double d_max = options.method.d_max.value_or(2.0);
+  if (!(d_min < d_max)) {
+    throw UsageError(fmt::format("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max));
+  }
 }
 
 }  // namespace dpreduce

@@ -16,8 +16,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/method_entry.hpp"
 
 namespace dpreduce {
 
@@ -39,5 +40,11 @@ bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows);
 /// the noise is the larger part, rows without labels know more of the smallest class than what was released of it.
 /// Never without noise or without public rows. Errors: as prefers_means.
 bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
+
+/// What a choice among public rows cannot go with, and why.
+std::vector<RefusedOption> refused_by_public_choice();
+
+/// Throws UsageError where a choice among public rows has none, or its options contradict each other.
+void check_public_choice(const FitOptions& options);
 
 }  // namespace dpreduce

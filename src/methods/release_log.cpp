@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/atomic_file.hpp"
 #include "dpreduce/data/mapped_file.hpp"
 #include "dpreduce/model/safetensors.hpp"

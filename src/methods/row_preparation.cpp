@@ -4,24 +4,22 @@
 
 #include "dpreduce/aggregator/gram_spectrum.hpp"
 #include "dpreduce/aggregator/mean_classifier.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kCenterShare = 0.02;
-// Rounds learn an intercept, which takes out what the noise of the centre leaves in every row; least squares do not.
-constexpr double kCenterShareOfLeastSquares = 0.05;
 constexpr double kPcaShare = 0.1;
 constexpr double kSelectShare = 0.1;
 
 bool selects_before_method(const FitOptions& options) {
-  return options.select > 0 && options.method != Method::kMean && options.method != Method::kFisher;
+  return options.rows.select > 0 && !method_entry(options.method).selects_features;
 }
 
 void center_rows(TrainingRun& run, const FitOptions& options) {
   const Lattice lattice = run.lattice();
-  const Release sums = options.center == Centering::kPublic ? run.sum_public("center") : run.release("center");
+  const Release sums = options.rows.center == Centering::kPublic ? run.sum_public("center") : run.release("center");
   std::vector<double> center(lattice.dim);
   if (run.ranks().is_coordinator()) center = solve_center(sums, lattice);
   run.ranks().broadcast(center);
@@ -31,10 +29,10 @@ void center_rows(TrainingRun& run, const FitOptions& options) {
 
 void project_rows(TrainingRun& run, const FitOptions& options) {
   const Lattice lattice = run.lattice();
-  const Release sums = options.public_x.empty() ? run.release("pca") : run.sum_public("pca");
-  std::vector<double> components(options.pca * lattice.dim);
+  const Release sums = options.data.public_x.empty() ? run.release("pca") : run.sum_public("pca");
+  std::vector<double> components(options.rows.pca * lattice.dim);
   if (run.ranks().is_coordinator()) {
-    components = GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.pca);
+    components = GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.rows.pca);
   }
   run.ranks().broadcast(components);
   run.project(std::move(components));
@@ -43,8 +41,8 @@ void project_rows(TrainingRun& run, const FitOptions& options) {
 
 void select_features_of_rows(TrainingRun& run, const FitOptions& options) {
   const Release sums = run.release("feature_sums");
-  std::vector<std::size_t> selected(options.select);
-  if (run.ranks().is_coordinator()) selected = select_features(sums, run.lattice(), options.select);
+  std::vector<std::size_t> selected(options.rows.select);
+  if (run.ranks().is_coordinator()) selected = select_features(sums, run.lattice(), options.rows.select);
   run.ranks().broadcast(std::as_writable_bytes(std::span(selected)));
   run.set_selected(std::move(selected));
   run.end_phase("select");
@@ -60,26 +58,26 @@ void check_kept(const char* option, std::size_t kept, std::size_t dim) {
 }  // namespace
 
 double center_share(const FitOptions& options) {
-  return options.center_share.value_or(options.method == Method::kLs ? kCenterShareOfLeastSquares : kCenterShare);
+  return options.rows.center_share.value_or(method_entry(options.method).center_share);
 }
 
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms) {
   std::vector<ReleaseRequest> requests;
-  if (options.center == Centering::kDp) {
+  if (options.rows.center == Centering::kDp) {
     requests.push_back(registered_statistic("center").request(terms, center_share(options)));
   }
-  if (options.pca > 0) {
-    check_kept("--pca", options.pca, terms.dim);
-    if (options.public_x.empty()) {
-      requests.push_back(registered_statistic("pca").request(terms, options.pca_share.value_or(kPcaShare)));
+  if (options.rows.pca > 0) {
+    check_kept("--pca", options.rows.pca, terms.dim);
+    if (options.data.public_x.empty()) {
+      requests.push_back(registered_statistic("pca").request(terms, options.rows.pca_share.value_or(kPcaShare)));
     }
-    terms.dim = options.pca;
+    terms.dim = options.rows.pca;
   }
-  check_kept("--select", options.select, terms.dim);
+  check_kept("--select", options.rows.select, terms.dim);
   if (selects_before_method(options)) {
     requests.push_back(
-        registered_statistic("feature_sums").request(terms, options.select_share.value_or(kSelectShare)));
-    terms.dim = options.select;
+        registered_statistic("feature_sums").request(terms, options.rows.select_share.value_or(kSelectShare)));
+    terms.dim = options.rows.select;
   }
   double share = 0.0;
   for (const ReleaseRequest& request : requests) share += request.share;
@@ -91,9 +89,9 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
 }
 
 void prepare_rows(TrainingRun& run, const FitOptions& options) {
-  const bool moves_rows = options.center == Centering::kDp || options.center == Centering::kPublic;
+  const bool moves_rows = options.rows.center == Centering::kDp || options.rows.center == Centering::kPublic;
   if (moves_rows) center_rows(run, options);
-  if (options.pca > 0) project_rows(run, options);
+  if (options.rows.pca > 0) project_rows(run, options);
   if (selects_before_method(options)) select_features_of_rows(run, options);
 }
 

@@ -10,13 +10,13 @@
 
 #include <vector>
 
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 #include "dpreduce/methods/training_run.hpp"
 #include "dpreduce/worker/registered_statistics.hpp"
 
 namespace dpreduce {
 
-/// Share of mu^2 that the DP centre takes: --center-share, else 0.02, with `ls` 0.05.
+/// Share of mu^2 that the DP centre takes: --center-share, else the method's own.
 double center_share(const FitOptions& options);
 
 /// The releases of the preparation, in order, each with its share of mu^2; the method gets what is left. `terms` are

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/methods/training_method.hpp"
 
 namespace dpreduce {
@@ -32,17 +32,17 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   const nlohmann::json settings = binding.at("settings");
   binding.erase("settings");
   binding.update(settings);
-  binding["accountant"] = to_string(options.budget.accountant);
-  binding["epsilon"] = stated(options.budget.epsilon);
-  binding["delta"] = stated(options.budget.delta);
-  binding["rho"] = stated(options.budget.rho);
-  binding["mu"] = stated(options.budget.mu);
+  binding["accountant"] = to_string(options.privacy.budget.accountant);
+  binding["epsilon"] = stated(options.privacy.budget.epsilon);
+  binding["delta"] = stated(options.privacy.budget.delta);
+  binding["rho"] = stated(options.privacy.budget.rho);
+  binding["mu"] = stated(options.privacy.budget.mu);
   binding["guarantee"] = to_json(*plan.guarantee);
   binding["private"] = plan.is_private;
-  binding["public rows"] = !options.public_x.empty();
+  binding["public rows"] = !options.data.public_x.empty();
   binding["noise of the releases"] = noise_of(*plan.noise);
-  if (makes_class_grams(options)) binding["candidates"] = make_method(options)->candidates();  // each is recorded
-  binding["seed"] = options.seed ? nlohmann::json(*options.seed) : nlohmann::json();
+  if (plan.makes_class_grams()) binding["candidates"] = make_method(options)->candidates();  // each is recorded
+  binding["seed"] = options.privacy.seed ? nlohmann::json(*options.privacy.seed) : nlohmann::json();
   return binding;
 }
 

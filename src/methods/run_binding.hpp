@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/options.hpp"
 #include "dpreduce/methods/fit_plan.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -5,7 +5,7 @@
 
 #include "dpreduce/lattice/cosine_clip.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "dpreduce/methods/registry.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {
@@ -38,8 +38,8 @@ std::size_t dim_in_rounds(const FitPlan& plan) {
 }
 
 bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
-  return rows_here <= most_kept_rows(options.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.most_labels());
+  return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
+                                     dim_in_rounds(plan), options.data.most_labels());
 }
 
 double multiply_adds_of(const BlockRequest& block, const ReleaseRequest& request, double rows, double labels) {
@@ -56,25 +56,24 @@ double flops_of(const BlockRequest& block, const ReleaseRequest& request, bool i
   return triangles * (kEigenFlops + (is_whitened ? kWhiteningFlops : 0.0)) * dim * dim * dim;
 }
 
-PhaseWork work_of(const ReleaseRequest& request, const FitOptions& options, const FitPlan& plan, const JobShape& job,
-                  double projection) {
+PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, const FitOptions& options,
+                  const FitPlan& plan, const JobShape& job, double projection) {
   PhaseWork work{.name = request.name};
   const auto rounds = static_cast<double>(request.rounds);
   const auto rows = static_cast<double>(job.rows);
   const double rows_used = rows * request.sampling_rate;
-  const auto labels = static_cast<double>(options.most_labels());
+  const auto labels = static_cast<double>(options.data.most_labels());
   const bool in_rounds = is_round(request);
-  // The local steps of silos send nothing.
-  const bool has_silos = in_rounds && options.method == Method::kFedavg;
-  const double sums = has_silos ? rounds / static_cast<double>(options.local_steps.value()) : rounds;
-  const bool is_whitened = options.method == Method::kFc && request.name == "gram";
+  // The steps that a silo takes by itself send nothing.
+  const double sums = in_rounds ? rounds / static_cast<double>(method.releases_per_sum()) : rounds;
+  const bool is_whitened = method_entry(options.method).whitens_rows && request.name == "gram";
   const bool passes_once = in_rounds && keeps_rows(options, plan, job.rows_here);
   work.rows_prepared = rows * (passes_once ? 1.0 : rounds);
   for (const BlockRequest& block : request.blocks) {
     const auto elements = static_cast<double>(block.elements);
     work.product_macs += rounds * multiply_adds_of(block, request, rows_used, labels);
     if (block.name == "gradient") {
-      work.round_macs += rounds * (options.warm_start ? 3.0 : 2.0) * rows_used * elements;
+      work.round_macs += rounds * (options.method.warm_start ? 3.0 : 2.0) * rows_used * elements;
       work.words_down += sums * elements;  // the weights
     }
     if (block.name == "centred_sums") {
@@ -89,7 +88,7 @@ PhaseWork work_of(const ReleaseRequest& request, const FitOptions& options, cons
     if (plan.noise) work.noise_samples += rounds * elements / drawn_at_once;
     if (request.in_parts && block.triangles == 1) work.words_down += elements;
     if (request.in_parts && block.triangles > 1) {
-      const double candidates = static_cast<double>(make_method(options)->candidates());
+      const double candidates = static_cast<double>(method.candidates());
       const double matrix = 2.0 * elements / static_cast<double>(block.triangles) * sizeof(double);
       work.solved_bytes += candidates * kLanczosSteps * static_cast<double>(block.triangles) * matrix;
       work.rows_prepared = kPassesOfClassGrams * rows;
@@ -109,22 +108,23 @@ PhaseWork checkpoint_work(const FitPlan& plan, const JobShape& job) {
           .product_macs = kDigestLanes * rows * static_cast<double>(plan.preprocessing.dim())};
 }
 
-PhaseWork choice_work(const FitOptions& options, const FitPlan& plan, const JobShape& job, double projection) {
+PhaseWork choice_work(const TrainingMethod& method, const FitOptions& options, const FitPlan& plan, const JobShape& job,
+                      double projection) {
   const auto rows = static_cast<double>(job.rows);
-  const auto candidates = static_cast<double>(make_method(options)->candidates());
-  const auto head = static_cast<double>(options.classes * dim_in_rounds(plan));
+  const auto candidates = static_cast<double>(method.candidates());
+  const auto head = static_cast<double>(options.data.classes * dim_in_rounds(plan));
   const double weights = candidates * head;
   const bool kept = trains_in_rounds(plan) && keeps_rows(options, plan, job.rows_here);
   return {.name = "choose",
           .rows_prepared = kept ? 0.0 : rows,
           .product_macs = kept ? 0.0 : rows * projection,
-          .round_macs = rows * (weights + (options.warm_start ? head : 0.0)),
+          .round_macs = rows * (weights + (options.method.warm_start ? head : 0.0)),
           .words_up = candidates,
           .words_down = weights};
 }
 
 bool compares_all_pairs(const FitOptions& options) {
-  return cosine_clip(options.d_min.value_or(0.0), options.d_max.value_or(2.0)).is_active();
+  return cosine_clip(options.method.d_min.value_or(0.0), options.method.d_max.value_or(2.0)).is_active();
 }
 
 // Bytes of a private row while it is paired with public ones, and how many are (prototype_utilities.hpp).
@@ -133,7 +133,8 @@ std::uint64_t bytes_of_paired_row(const FitPlan& plan) {
 }
 
 std::uint64_t rows_paired_at_once(const FitOptions& options, const FitPlan& plan) {
-  return std::max<std::uint64_t>(1, (std::uint64_t{options.memory_mib.value()} << 19) / bytes_of_paired_row(plan));
+  return std::max<std::uint64_t>(1,
+                                 (std::uint64_t{options.machine.memory_mib.value()} << 19) / bytes_of_paired_row(plan));
 }
 
 // Digits of a class sum of so many rows: the least L with 65535^L > 2 n 32767.
@@ -183,9 +184,9 @@ std::uint64_t bytes_of_others(const SelectionTerms& terms, int ranks) {
 }
 
 std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
-  const std::size_t labels = options.most_labels();
+  const std::size_t labels = options.data.most_labels();
   const std::size_t dim = dim_in_rounds(plan);
-  const std::uint64_t allowed = std::uint64_t{options.memory_mib.value()} << 20;
+  const std::uint64_t allowed = std::uint64_t{options.machine.memory_mib.value()} << 20;
   std::uint64_t row = bytes_per_row(plan.preprocessing.input_dim, dim, labels);
   const std::uint64_t chunk = std::min<std::uint64_t>(rows_here, rows_of_chunk(allowed, row)) * row;
   if (plan.prototypes) {
@@ -194,7 +195,7 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
     const std::uint64_t streams = 2 * std::min<std::uint64_t>(widest, rows_of_chunk(allowed / 4, row)) * row;
     return streams + std::min(rows_here, rows_paired_at_once(options, plan)) * bytes_of_paired_row(plan);
   }
-  if (makes_class_grams(options)) {
+  if (plan.makes_class_grams()) {
     return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
   }
   if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
@@ -205,39 +206,40 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
 
 std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job) {
   const auto pooled = static_cast<double>(plan.preprocessing.dim());
-  const double components = static_cast<double>(options.pca) * pooled;
+  const double components = static_cast<double>(options.rows.pca) * pooled;
+  const std::unique_ptr<TrainingMethod> method = make_method(options);
   std::vector<PhaseWork> phases;
   double projection = 0.0;  // multiply-adds a row
-  if (!options.checkpoint.empty()) phases.push_back(checkpoint_work(plan, job));
+  if (!options.output.checkpoint.empty()) phases.push_back(checkpoint_work(plan, job));
   for (const ReleaseRequest& request : plan.requests) {
-    if (request.name != "center" && request.name != "pca" && options.pca > 0)
+    if (request.name != "center" && request.name != "pca" && options.rows.pca > 0)
       projection = std::max(projection, components);
-    phases.push_back(work_of(request, options, plan, job, projection));
+    phases.push_back(work_of(request, *method, options, plan, job, projection));
     if (request.name == "center") phases.back().words_down += pooled;
     if (request.name == "pca") phases.back().words_down += components;
-    if (options.method == Method::kFc && request.name == "gram") {
+    if (method_entry(options.method).whitens_rows && request.name == "gram") {
       projection = static_cast<double>(plan.projection_elements);
     }
   }
   if (plan.prototypes) {
-    if (options.pca > 0) projection = components;
+    if (options.rows.pca > 0) projection = components;
     phases.push_back(prototypes_work(options, plan, job, projection));
   }
   if (!trains_in_rounds(plan)) {
-    phases.back().words_down += static_cast<double>(options.classes * (plan.dim + 1));  // the model
+    phases.back().words_down += static_cast<double>(options.data.classes * (plan.dim + 1));  // the model
   }
-  const bool chooses = options.choose && options.validation.x.empty();
-  if (chooses) phases.push_back(choice_work(options, plan, job, projection));
+  const bool chooses = options.method.choose && options.data.validation.x.empty();
+  if (chooses) phases.push_back(choice_work(*method, options, plan, job, projection));
   return phases;
 }
 
 std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks) {
-  std::uint64_t beside_rows = plan.memory_bytes - (std::uint64_t{options.memory_mib.value()} << 20);
+  std::uint64_t beside_rows = plan.memory_bytes - (std::uint64_t{options.machine.memory_mib.value()} << 20);
   if (plan.prototypes && shares_public_rows(options)) beside_rows -= bytes_of_others(plan.prototypes->terms, ranks);
   std::uint64_t residuals = 0;
   if (trains_in_rounds(plan)) {
-    const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.classes;
-    residuals = scores * (kBytesOfScore + (options.warm_start ? kBytesOfPrior : 0));
+    const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.data.classes;
+    residuals = scores * (kBytesOfScore + (options.method.warm_start ? kBytesOfPrior : 0));
   }
   return row_bytes_of(options, plan, rows_here) + residuals + beside_rows + kProgramBytes;
 }

@@ -11,7 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "dpreduce/aggregator/linear_scores.hpp"
-#include "dpreduce/config/options.hpp"
+#include "dpreduce/methods/options/fit_options.hpp"
 #include "dpreduce/methods/training_run.hpp"
 
 namespace dpreduce {
@@ -39,6 +39,10 @@ class TrainingMethod {
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
 
+  /// How many releases each rank makes of its own rows, with noise of its own, for one sum over ranks; 1: every release
+  /// is such a sum.
+  virtual std::uint64_t releases_per_sum() const { return 1; }
+
   /// The score from which on a class is more likely a row's than not, where train() does not say; none where scores
   /// only rank.
   virtual std::optional<double> threshold() const { return std::nullopt; }
@@ -51,40 +55,16 @@ class TrainingMethod {
 std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 
 /// `options` with every `auto` replaced by what it stands for, chosen by public knowledge alone: for rows of
-/// `input_dim` features, with so many public rows to choose from. --method auto is `fc`, which was best on every data
-/// set tried; where rows keep more than 4096 features, whose Gram matrix takes the coordinator minutes (9 d^3 flops),
-/// it is `adam`. --method prototypes is `mean` or `public`, as prefers_means (prototype_choice.hpp) says, both centred
-/// by public rows. --memory is 64 MiB where rows are passed over once; else 4096 MiB, or half of `bytes_for_rank` where
-/// that is less: results do not depend on it. Throws UsageError where an option is for the other of two methods.
+/// `input_dim` features, with so many public rows to choose from. Methods that stand for others say which
+/// (MethodEntry::resolve). Rounds on rows of several classes descend on sigmoids. --memory is 64 MiB where rows are
+/// read once; else 4096 MiB, or half of `bytes_for_rank` where that is less: results do not depend on it. Throws
+/// UsageError where an option is for the other of two methods.
 FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows = 0,
                     std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
-
-/// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
-bool makes_class_grams(const FitOptions& options);
-
-std::unique_ptr<TrainingMethod> make_mean_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_public_prototypes_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_coinpress_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_least_squares_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_class_least_squares_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_fisher_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_whitened_descent_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_gradient_descent_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_global_adapt_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_adam_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_newton_method(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_federated_averaging_method(const FitOptions& options);
 
 /// From so many classes on class sums, gradients and the directions that tell classes apart are many (measured with 10
 /// and fewer, and with 51 and 72): the usual settings are others.
 inline constexpr std::size_t kManyClasses = 30;
-
-/// Share of mu^2 for the Gram matrices of `ls`, shared or by class.
-double least_squares_gram_share(const FitOptions& options);
-
-/// Share of C^2 that an intercept coordinate takes of every row of `ls`, with two classes or `--center moments`; else
-/// 0.
-double least_squares_intercept(const FitOptions& options);
 
 /// Makes the coordinator's W and b known to every rank. Collective.
 LinearScores shared_scores(LinearScores scores, TrainingRun& run);

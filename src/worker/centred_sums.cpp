@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 
 namespace dpreduce {

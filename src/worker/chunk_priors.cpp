@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/worker/chunk_view.hpp"
 #include "dpreduce/worker/residuals.hpp"

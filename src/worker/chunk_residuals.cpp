@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/worker/chunk_view.hpp"
 #include "dpreduce/worker/residuals.hpp"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/array_file.hpp"
 #include "dpreduce/kernels/class_sums.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"

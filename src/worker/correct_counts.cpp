@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/worker/chunk_priors.hpp"
 #include "dpreduce/worker/chunk_view.hpp"

@@ -1,6 +1,6 @@
 #include "dpreduce/worker/gradient_statistic.hpp"
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/worker/chunk_residuals.hpp"
 #include "dpreduce/worker/chunk_view.hpp"

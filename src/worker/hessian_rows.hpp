@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 
 namespace dpreduce {
 

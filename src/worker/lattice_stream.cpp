@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/row_stream.hpp"
 
 namespace dpreduce {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/data/worker_rows.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 

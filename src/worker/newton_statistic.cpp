@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 #include "dpreduce/randomness/secure_bytes.hpp"

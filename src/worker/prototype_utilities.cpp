@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/class_sums.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/kernels/thread_team.hpp"

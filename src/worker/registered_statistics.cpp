@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/worker/centred_sums.hpp"
 #include "dpreduce/worker/class_grams.hpp"
 #include "dpreduce/worker/class_statistics.hpp"

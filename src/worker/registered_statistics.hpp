@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/worker/statistic_inputs.hpp"
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/vector_width.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/worker/chunk_view.hpp"

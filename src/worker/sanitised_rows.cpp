@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/rounded_gaussian.hpp"
 
 namespace dpreduce {

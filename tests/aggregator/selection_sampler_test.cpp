@@ -10,7 +10,7 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/exponential_mechanism.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 #include "dpreduce/randomness/permute_and_flip.hpp"

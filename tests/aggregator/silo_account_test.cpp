@@ -17,6 +17,7 @@
 
 #include "dpreduce/aggregator/release.hpp"
 #include "dpreduce/aggregator/utility_range.hpp"
+#include "dpreduce/base/peer_failed.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dpreduce/audit/neighbour_rows.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -13,16 +13,16 @@ constexpr std::size_t kDim = 256;
 constexpr double kError = 1e-6;  // of each test below
 
 OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centering center,
-                   Method method_name = Method::kMean) {
+                   std::string method_name = "mean") {
   FitOptions options;
-  options.classes = kClasses;
-  options.method = method_name;
-  options.shared_gram = true;
-  options.normalize = Normalize::kNone;
-  options.center = center;
-  options.center_share = 0.05;
-  options.budget.mu = mu;
-  options.adjacency = adjacency;
+  options.data.classes = kClasses;
+  options.method.name = method_name;
+  options.method.shared_gram = true;
+  options.rows.normalize = Normalize::kNone;
+  options.rows.center = center;
+  options.rows.center_share = 0.05;
+  options.privacy.budget.mu = mu;
+  options.privacy.adjacency = adjacency;
   const AuditedMethod method(options, kDim);
   const PrivateFolder folder;
   LabelledRows rows{kDim, {}, {}};
@@ -61,9 +61,9 @@ TEST(OneRunAudit, ProvesNothingThroughHeavyNoise) {
 }
 
 TEST(OneRunAudit, FindsSumsBesideAGramMatrixAndNoneAmongGradients) {
-  const OneRunResult result = audit(100.0, 200, Adjacency::kAddRemove, Centering::kDp, Method::kLs);
+  const OneRunResult result = audit(100.0, 200, Adjacency::kAddRemove, Centering::kDp, "ls");
   EXPECT_GE(result.guesses.correct, result.guesses.guesses * 9 / 10);
-  EXPECT_THROW(audit(1.0, 200, Adjacency::kAddRemove, Centering::kNone, Method::kFc), UsageError);
+  EXPECT_THROW(audit(1.0, 200, Adjacency::kAddRemove, Centering::kNone, "fc"), UsageError);
 }
 
 TEST(OneRunAudit, RefusesASingleCanary) {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dpreduce/audit/private_folder.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/model/safetensors.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 
 namespace dpreduce {

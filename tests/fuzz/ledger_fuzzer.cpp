@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/ledger/data_set_budget.hpp"
 #include "dpreduce/ledger/ledger_line.hpp"
 #include "dpreduce/ledger/ledger_state.hpp"

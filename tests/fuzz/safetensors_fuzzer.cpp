@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/model/classifier_file.hpp"
 #include "dpreduce/model/safetensors.hpp"
 

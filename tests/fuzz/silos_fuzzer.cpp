@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/silos/channel.hpp"
 #include "dpreduce/silos/handshake.hpp"
 #include "dpreduce/silos/masking_coordinator.hpp"

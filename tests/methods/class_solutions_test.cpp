@@ -8,7 +8,7 @@
 #include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/methods/release_log.hpp"
 
 namespace dpreduce {

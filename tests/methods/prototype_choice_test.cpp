@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/methods/training_method.hpp"
 
 namespace dpreduce {
@@ -10,13 +10,13 @@ namespace {
 
 FitOptions options_of(double epsilon, double ratio, double expected_rows, std::size_t classes = 10) {
   FitOptions options;
-  options.method = Method::kPrototypes;
-  options.adaptive = true;
-  options.classes = classes;
-  options.budget.epsilon = epsilon;
-  options.budget.delta = 1e-5;
-  options.imbalance_ratio = ratio;
-  options.expected_rows = expected_rows;
+  options.method.name = "prototypes";
+  options.method.adaptive = true;
+  options.data.classes = classes;
+  options.privacy.budget.epsilon = epsilon;
+  options.privacy.budget.delta = 1e-5;
+  options.data.imbalance_ratio = ratio;
+  options.method.expected_rows = expected_rows;
   return options;
 }
 
@@ -47,19 +47,19 @@ TEST(PrototypeChoice, IsTheBetterOneWhereBothWereMeasured) {
 TEST(PrototypeChoice, WithoutDeltaIsAChoiceAndWithoutNoiseMeans) {
   FitOptions options = options_of(8, 1, 1e6);
   EXPECT_TRUE(prefers_means(options, 10, 100));
-  options.budget.delta.reset();
+  options.privacy.budget.delta.reset();
   EXPECT_FALSE(prefers_means(options, 10, 100));
-  options.budget.epsilon.reset();
-  options.budget.non_private = true;
+  options.privacy.budget.epsilon.reset();
+  options.privacy.budget.non_private = true;
   EXPECT_TRUE(prefers_means(options, 10, 100));
 }
 
 TEST(PrototypeChoice, TakesAsManyRowsAsThereArePublicOnesWhereNoneAreExpected) {
   FitOptions options = options_of(0.2, 10, 0);
-  options.expected_rows.reset();
+  options.method.expected_rows.reset();
   for (const std::uint64_t rows : {1'000u, 16'300u, 1'000'000u}) {
     FitOptions stated = options;
-    stated.expected_rows = static_cast<double>(rows);
+    stated.method.expected_rows = static_cast<double>(rows);
     EXPECT_EQ(prefers_means(options, 768, rows), prefers_means(stated, 768, rows)) << rows;
   }
 }
@@ -69,70 +69,70 @@ TEST(PrototypeChoice, KnowsATailByTheShareOfItsSmallestClass) {
   for (const double epsilon : {0.2, 0.5, 1.0, 2.0, 8.0}) {
     for (const double ratio : {10.0, 100.0}) {
       FitOptions natural = options_of(epsilon, 1, 40'000);
-      natural.smallest_share = 1.0 / (10 * ratio);
+      natural.method.smallest_share = 1.0 / (10 * ratio);
       EXPECT_EQ(prefers_means(natural, 768, 20'000), prefers_means(options_of(epsilon, ratio, 40'000), 768, 20'000))
           << epsilon << " " << ratio;
       EXPECT_EQ(prefers_prototypes(natural, 20'000), prefers_prototypes(options_of(epsilon, ratio, 40'000), 20'000));
     }
     FitOptions even = options_of(epsilon, 1, 40'000);
-    even.smallest_share = 0.1;
+    even.method.smallest_share = 0.1;
     EXPECT_EQ(prefers_means(even, 768, 20'000), prefers_means(options_of(epsilon, 1, 40'000), 768, 20'000));
   }
   FitOptions natural = options_of(1.0, 1, 40'000);
   EXPECT_TRUE(prefers_means(natural, 768, 20'000));
-  natural.smallest_share = 0.001;
+  natural.method.smallest_share = 0.001;
   EXPECT_FALSE(prefers_means(natural, 768, 20'000));
 }
 
 TEST(PrototypeChoice, ResolvesToOneOfTheTwoCentredByPublicRows) {
   const FitOptions means = resolved(options_of(8, 1, 40'000), 768, 20'000);
-  EXPECT_EQ(means.method, Method::kMean);
-  EXPECT_EQ(means.center, Centering::kPublic);
+  EXPECT_EQ(means.method.name, "mean");
+  EXPECT_EQ(means.rows.center, Centering::kPublic);
   FitOptions options = options_of(0.2, 10, 40'000);
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
-  options.pool = 4;  // d = 192: sums have less noise
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kMean);
-  options.center = Centering::kNone;
-  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kNone);
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
+  options.rows.pool = 4;  // d = 192: sums have less noise
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "mean");
+  options.rows.center = Centering::kNone;
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kNone);
 }
 
 TEST(PrototypeChoice, ABalancedObjectiveTakesPrototypesWhereTheSmallestClassesDrown) {
   FitOptions options = options_of(0.2, 100, 40'000);
-  options.method = Method::kAuto;
-  options.adaptive = false;
-  options.objective = Objective::kBalanced;
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
-  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kPublic);
-  EXPECT_EQ(resolved(options, 768).method, Method::kFc);  // no public rows
-  EXPECT_EQ(resolved(options, 768).center, Centering::kDp);
-  options.budget.epsilon = 0.02;  // too little to choose by
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
-  options.budget.epsilon = 8;
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
-  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kPublic);
-  options.center = Centering::kDp;
-  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kDp);
-  options.center.reset();
-  options.budget.delta.reset();
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kPublic);
-  options.objective = Objective::kAccuracy;
-  options.budget.delta = 1e-5;
-  options.budget.epsilon = 0.2;
-  EXPECT_EQ(resolved(options, 768, 20'000).method, Method::kFc);
-  EXPECT_EQ(resolved(options, 768, 20'000).center, Centering::kDp);  // of auto as ever
+  options.method.name = "auto";
+  options.method.adaptive = false;
+  options.method.objective = Objective::kBalanced;
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kPublic);
+  EXPECT_EQ(resolved(options, 768).method.name, "fc");  // no public rows
+  EXPECT_EQ(resolved(options, 768).rows.center, Centering::kDp);
+  options.privacy.budget.epsilon = 0.02;  // too little to choose by
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
+  options.privacy.budget.epsilon = 8;
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kPublic);
+  options.rows.center = Centering::kDp;
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kDp);
+  options.rows.center.reset();
+  options.privacy.budget.delta.reset();
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
+  options.method.objective = Objective::kAccuracy;
+  options.privacy.budget.delta = 1e-5;
+  options.privacy.budget.epsilon = 0.2;
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kDp);  // of auto as ever
 }
 
 // Between 2 sqrt(log 10) = 3.03 standard deviations and fewer: mu = 0.1, 30 and 31 rows of 300,000 in the smallest
 // class; d plays no part.
 TEST(PrototypeChoice, AClassDrownsWhereItsRowsAreFewerThanNoiseOfTheOtherClassesReaches) {
   FitOptions options = options_of(1, 1, 300'000);
-  options.budget = {};
-  options.budget.mu = 0.1;
-  options.smallest_share = 30.0 / 300'000;
+  options.privacy.budget = {};
+  options.privacy.budget.mu = 0.1;
+  options.method.smallest_share = 30.0 / 300'000;
   EXPECT_TRUE(prefers_prototypes(options, 1'000));
-  options.smallest_share = 31.0 / 300'000;
+  options.method.smallest_share = 31.0 / 300'000;
   EXPECT_FALSE(prefers_prototypes(options, 1'000));
-  options.classes = 12;  // 2 sqrt(log 12) = 3.15
+  options.data.classes = 12;  // 2 sqrt(log 12) = 3.15
   EXPECT_TRUE(prefers_prototypes(options, 1'000));
   EXPECT_FALSE(prefers_prototypes(options, 0));
 }
@@ -140,20 +140,20 @@ TEST(PrototypeChoice, AClassDrownsWhereItsRowsAreFewerThanNoiseOfTheOtherClasses
 // mu^2 n_s < d.
 TEST(PrototypeChoice, PublicRowsRefineScoresWhileNoiseExceedsSampling) {
   FitOptions options = options_of(1, 1, 10'000);  // 1,000 rows a class
-  options.budget = {};
-  options.budget.mu = 0.5;
+  options.privacy.budget = {};
+  options.privacy.budget.mu = 0.5;
   EXPECT_TRUE(noise_exceeds_sampling(options, 251, 1'000));
   EXPECT_FALSE(noise_exceeds_sampling(options, 250, 1'000));
   EXPECT_FALSE(noise_exceeds_sampling(options, 251, 0));
-  options.budget = {};
-  options.budget.non_private = true;
+  options.privacy.budget = {};
+  options.privacy.budget.non_private = true;
   EXPECT_FALSE(noise_exceeds_sampling(options, 251, 1'000));
 }
 
 TEST(PrototypeChoice, PreconditionsAreChecked) {
   EXPECT_THROW(prefers_means(options_of(1, 1, 100), 10, 0), std::logic_error);
   FitOptions options = options_of(1, 1, 100);
-  options.budget.epsilon.reset();
+  options.privacy.budget.epsilon.reset();
   EXPECT_THROW(prefers_means(options, 10, 100), UsageError);
 }
 

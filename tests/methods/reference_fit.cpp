@@ -45,9 +45,9 @@ class Reference {
       : rows_(rows),
         options_(options),
         dim_(rows.lattice.dim),
-        loss_(options.loss.value_or(Loss::kSoftmax)),
+        loss_(options.method.loss.value_or(Loss::kSoftmax)),
         weights_(rows.classes * dim_, 0.0) {
-    const bool starts_low = options.method == Method::kGd || options.method == Method::kAdam;
+    const bool starts_low = options.method.name == "gd" || options.method.name == "adam";
     if (loss_ != Loss::kSigmoid || !starts_low) return;
     for (std::size_t c = 0; c < rows.classes; ++c) {
       weights_[c * dim_ + dim_ - 1] = -10.0 / (std::sqrt(intercept) * rows.lattice.clip_norm);
@@ -55,17 +55,17 @@ class Reference {
   }
 
   std::vector<double> fit() {
-    const std::uint64_t rounds = options_.rounds.value();
+    const std::uint64_t rounds = options_.method.rounds.value();
     std::vector<double> sum(weights_.size(), 0.0);
     for (std::uint64_t round = 1; round <= rounds; ++round) {
       take_gradient();
-      if (options_.method == Method::kGd) descend();
-      if (options_.method == Method::kAdam) step_of_adam(static_cast<double>(round));
-      if (options_.method == Method::kFc) step_on_white_rows();
-      if (options_.method == Method::kNewton) step_of_newton();
+      if (options_.method.name == "gd") descend();
+      if (options_.method.name == "adam") step_of_adam(static_cast<double>(round));
+      if (options_.method.name == "fc") step_on_white_rows();
+      if (options_.method.name == "newton") step_of_newton();
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += weights_[e];
     }
-    if (options_.iterate != Iterate::kAverage) return weights_;
+    if (options_.method.iterate != Iterate::kAverage) return weights_;
     for (double& entry : sum) entry /= static_cast<double>(rounds);
     return sum;
   }
@@ -135,7 +135,7 @@ class Reference {
     for (std::size_t row = 0; row < rows_.q.size(); ++row) {
       std::vector<double> r = probabilities(row, weights);
       const auto label = static_cast<std::size_t>(rows_.labels[row]);
-      const double share = options_.warm_start ? r[label] / (r[label] + prior(row, directions)[label]) : 1.0;
+      const double share = options_.method.warm_start ? r[label] / (r[label] + prior(row, directions)[label]) : 1.0;
       for (const double p : r) curvatures_[row].push_back(share * p * (1.0 - p));
       const double held = std::sqrt((loss_ == Loss::kSoftmax ? 4.0 / 27.0 : 0.25) / squares_of(curvatures_[row]));
       for (double& w : curvatures_[row]) w *= std::min(1.0, held);
@@ -152,11 +152,11 @@ class Reference {
   void descend() {
     squares_ += squares_of(gradient_);
     const double reach = 20.0 * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
-    const double rate = options_.learning_rate.value_or(reach / std::sqrt(squares_));
+    const double rate = options_.method.learning_rate.value_or(reach / std::sqrt(squares_));
     for (std::size_t e = 0; e < weights_.size(); ++e) weights_[e] -= rate * gradient_[e];
     const double norm = std::sqrt(squares_of(weights_));
-    if (!options_.radius || norm <= *options_.radius) return;
-    for (double& entry : weights_) entry *= *options_.radius / norm;
+    if (!options_.method.radius || norm <= *options_.method.radius) return;
+    for (double& entry : weights_) entry *= *options_.method.radius / norm;
   }
 
   void step_of_adam(double round) {
@@ -166,7 +166,7 @@ class Reference {
     for (std::size_t e = 0; e < weights_.size(); ++e) {
       first_[e] = 0.9 * first_[e] + 0.1 * gradient_[e];
       second_[e] = 0.99 * second_[e] + 0.01 * gradient_[e] * gradient_[e];
-      weights_[e] -= options_.learning_rate.value_or(rate) * (first_[e] / (1.0 - std::pow(0.9, round))) /
+      weights_[e] -= options_.method.learning_rate.value_or(rate) * (first_[e] / (1.0 - std::pow(0.9, round))) /
                      std::sqrt(second_[e] / (1.0 - std::pow(0.99, round)));
     }
   }

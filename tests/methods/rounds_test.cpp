@@ -9,7 +9,7 @@
 #include "reference_fit.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/command_line.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/methods/gradient_rounds.hpp"
 #include "dpreduce/methods/training_method.hpp"
 #include "dpreduce/model/classifier.hpp"
@@ -24,8 +24,8 @@ constexpr double kIntercept = 0.1;
 constexpr double kInterceptOfWhitened = 0.05;
 constexpr double kClipNorm = 2.0;
 
-double intercept_of(Method method) {
-  return method == Method::kFc ? kInterceptOfWhitened : kIntercept;
+double intercept_of(std::string method) {
+  return method == "fc" ? kInterceptOfWhitened : kIntercept;
 }
 
 // Gaussian rows around class means; classes of unequal size.
@@ -47,14 +47,14 @@ class RoundsTest : public testing::Test {
     write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y_));
   }
 
-  static FitOptions options_of(Method method) {
+  static FitOptions options_of(std::string method) {
     FitOptions options;
-    options.classes = kClasses;
-    options.method = method;
-    options.clip_norm = kClipNorm;
-    options.center = Centering::kNone;
-    options.budget.non_private = true;
-    options.memory_mib = 16;
+    options.data.classes = kClasses;
+    options.method.name = method;
+    options.rows.clip_norm = kClipNorm;
+    options.rows.center = Centering::kNone;
+    options.privacy.budget.non_private = true;
+    options.machine.memory_mib = 16;
     return options;
   }
 
@@ -181,14 +181,14 @@ class RoundsTest : public testing::Test {
 // exponential's last bits, and a residual that falls to the other side of a half: 1 / S of one row. A Hessian's rows
 // are rounded as well, each entry by half a unit of S / sqrt(w).
 TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
-  for (const Method method : {Method::kFc, Method::kGd, Method::kAdam, Method::kNewton}) {
+  for (const std::string method : {"fc", "gd", "adam", "newton"}) {
     for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
-      if (method == Method::kNewton && loss == Loss::kSquare) continue;
+      if (method == "newton" && loss == Loss::kSquare) continue;
       for (const Iterate iterate : {Iterate::kLast, Iterate::kAverage}) {
         FitOptions options = options_of(method);
-        options.loss = loss;
-        options.iterate = iterate;
-        options.rounds = method == Method::kNewton ? 3 : 4;
+        options.method.loss = loss;
+        options.method.iterate = iterate;
+        options.method.rounds = method == "newton" ? 3 : 4;
         const LinearScores scores = fit(options);
         EXPECT_EQ(trained_on().intercept, intercept_of(method));
         const LinearScores expected =
@@ -210,9 +210,9 @@ TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
 
 // One row's memory is too little to keep any: every round reads and transforms them again.
 TEST_F(RoundsTest, RowsThatAreNotKeptGiveTheSameModel) {
-  for (const Method method : {Method::kFc, Method::kGd, Method::kNewton}) {
+  for (const std::string method : {"fc", "gd", "newton"}) {
     FitOptions options = options_of(method);
-    options.rounds = 2;
+    options.method.rounds = 2;
     const LinearScores kept = fit(options);
     const LinearScores read_again = fit(options, 7 * (sizeof(float) * kInputDim + 2 * (kInputDim + 1) + 8));
     EXPECT_EQ(kept.weights, read_again.weights);
@@ -235,8 +235,8 @@ TEST_F(RoundsTest, ANewtonStepMovesAScoreByNoMoreThanTwenty) {
   write_bytes(folder_ / "x.npy",
               npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kInputDim) + ")")) + element_bytes(x));
   write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
-  FitOptions options = options_of(Method::kNewton);
-  options.rounds = 1;
+  FitOptions options = options_of("newton");
+  options.method.rounds = 1;
   const LinearScores scores = fit(options);
   for (const std::size_t c : {0U, 1U}) {
     const double without =
@@ -248,9 +248,9 @@ TEST_F(RoundsTest, ANewtonStepMovesAScoreByNoMoreThanTwenty) {
 }
 
 TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
-  FitOptions options = options_of(Method::kGd);
-  options.rounds = 1;
-  options.learning_rate = 0.01;
+  FitOptions options = options_of("gd");
+  options.method.rounds = 1;
+  options.method.learning_rate = 0.01;
   const LinearScores scores = fit(options);
   const ReferenceRows rows = lattice_rows();
   const std::vector<double> one_step = reference_fit(rows, options, kIntercept);
@@ -259,8 +259,8 @@ TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
     EXPECT_NEAR(scores.weights[e], expected.weights[e], 1e-6 * std::sqrt(squared_norm(one_step)));
   }
 
-  options.rounds = 5;
-  options.radius = 0.25;
+  options.method.rounds = 5;
+  options.method.radius = 0.25;
   const LinearScores inside = fit(options);
   double squares = squared_norm(inside.weights) / (1.0 - kIntercept);
   squares += squared_norm(inside.bias) / (kIntercept * 4.0);
@@ -271,14 +271,14 @@ TEST_F(RoundsTest, DescentTakesTheStatedStepAndStaysInTheBall) {
 
 TEST_F(RoundsTest, FederatedAveragingOfOneSiloIsDescentBitForBit) {
   for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
-    FitOptions options = options_of(Method::kGd);
-    options.loss = loss;
-    options.rounds = 12;
+    FitOptions options = options_of("gd");
+    options.method.loss = loss;
+    options.method.rounds = 12;
     const LinearScores descent = fit(options);
-    options.method = Method::kFedavg;
+    options.method.name = "fedavg";
     for (const std::uint64_t local_steps : {1, 3, 12}) {
-      options.local_steps = local_steps;
-      options.rounds = 12 / local_steps;
+      options.method.local_steps = local_steps;
+      options.method.rounds = 12 / local_steps;
       const LinearScores federated = fit(options);
       EXPECT_EQ(federated.weights, descent.weights) << to_string(loss) << " " << local_steps;
       EXPECT_EQ(federated.bias, descent.bias);
@@ -287,14 +287,14 @@ TEST_F(RoundsTest, FederatedAveragingOfOneSiloIsDescentBitForBit) {
 }
 
 TEST_F(RoundsTest, FederatedAveragingOfOneSiloHasTheNoiseOfDescent) {
-  FitOptions options = options_of(Method::kGd);
-  options.budget.non_private = false;
-  options.budget.mu = 2.0;
-  options.rounds = 300;
+  FitOptions options = options_of("gd");
+  options.privacy.budget.non_private = false;
+  options.privacy.budget.mu = 2.0;
+  options.method.rounds = 300;
   const NoisePlan descent = *plan_fit(options, kInputDim).noise;
   const double accuracy = training_accuracy(fit(options));
-  options.method = Method::kFedavg;
-  options.rounds.reset();
+  options.method.name = "fedavg";
+  options.method.rounds.reset();
   options = resolved(options, kInputDim);
   const NoisePlan federated = *plan_fit(options, kInputDim).noise;
   EXPECT_EQ(federated.mu, descent.mu);
@@ -304,12 +304,12 @@ TEST_F(RoundsTest, FederatedAveragingOfOneSiloHasTheNoiseOfDescent) {
 }
 
 TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
-  for (const Method method : {Method::kFc, Method::kGd, Method::kAdam, Method::kNewton}) {
+  for (const std::string method : {"fc", "gd", "adam", "newton"}) {
     FitOptions options = options_of(method);
-    options.rounds = 4;
+    options.method.rounds = 4;
     const LinearScores cold = fit(options);
     EXPECT_TRUE(cold.prototypes.empty());
-    options.warm_start = true;
+    options.method.warm_start = true;
     const LinearScores scores = fit(options);
     const ReferenceRows rows = lattice_rows();
     const std::vector<double> prototypes = reference_prototypes(rows);
@@ -329,22 +329,22 @@ TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
         EXPECT_NEAR(of_class[a] / length, prototypes[c * kInputDim + a], 1e-12);
       }
     }
-    options.rounds.reset();
-    options.budget.non_private = false;
-    options.budget.mu = 2.0;
+    options.method.rounds.reset();
+    options.privacy.budget.non_private = false;
+    options.privacy.budget.mu = 2.0;
     EXPECT_GE(training_accuracy(fit(options)), 0.8) << to_string(method);
   }
 }
 
 TEST_F(RoundsTest, AWarmStartTakesItsShareOfTheBudget) {
-  for (const Method method : {Method::kFc, Method::kNewton}) {
+  for (const std::string method : {"fc", "newton"}) {
     FitOptions options = options_of(method);
-    options.budget.non_private = false;
-    options.budget.mu = 1.0;
-    options.warm_start = true;
-    options.warm_start_share = 0.25;
+    options.privacy.budget.non_private = false;
+    options.privacy.budget.mu = 1.0;
+    options.method.warm_start = true;
+    options.method.warm_start_share = 0.25;
     const FitPlan plan = plan_fit(options, kInputDim);
-    const std::vector<std::string> expected = method == Method::kFc
+    const std::vector<std::string> expected = method == "fc"
                                                   ? std::vector<std::string>{"gram", "class_means", "gradient"}
                                                   : std::vector<std::string>{"class_means", "newton"};
     std::vector<std::string> names;
@@ -357,16 +357,16 @@ TEST_F(RoundsTest, AWarmStartTakesItsShareOfTheBudget) {
 
 // A step goes where a bound that touches the loss at W is less.
 TEST_F(RoundsTest, EveryStepOfNewtonFromAWarmStartLowersTheLoss) {
-  FitOptions options = options_of(Method::kNewton);
-  options.warm_start = true;
-  options.rounds = 1;
+  FitOptions options = options_of("newton");
+  options.method.warm_start = true;
+  options.method.rounds = 1;
   LinearScores scores = fit(options);
   const LinearScores start{std::vector<double>(scores.weights.size(), 0.0), std::vector<double>(kClasses, 0.0),
                            scores.prototypes};
   const double accuracy_of_means = training_accuracy(start);
   double loss = residual_loss(start);
   for (const std::uint64_t rounds : {1, 2, 4, 8, 16}) {
-    options.rounds = rounds;
+    options.method.rounds = rounds;
     scores = fit(options);
     const double lower = residual_loss(scores);
     EXPECT_LT(lower, loss) << rounds;
@@ -376,11 +376,11 @@ TEST_F(RoundsTest, EveryStepOfNewtonFromAWarmStartLowersTheLoss) {
 }
 
 TEST_F(RoundsTest, TheClipNormIsAChoiceOfUnits) {
-  for (const Method method : {Method::kGd, Method::kAdam, Method::kFc, Method::kNewton}) {
+  for (const std::string method : {"gd", "adam", "fc", "newton"}) {
     FitOptions options = options_of(method);
-    options.rounds = 3;
+    options.method.rounds = 3;
     const LinearScores scores = fit(options);
-    options.clip_norm = 200.0;
+    options.rows.clip_norm = 200.0;
     const LinearScores longer = fit(options);
     for (std::size_t e = 0; e < scores.weights.size(); ++e) {
       EXPECT_NEAR(longer.weights[e] * 100.0, scores.weights[e], 1e-6 * (1.0 + std::abs(scores.weights[e])));
@@ -390,15 +390,15 @@ TEST_F(RoundsTest, TheClipNormIsAChoiceOfUnits) {
 
 // The seeded noise is one draw; without it all of these are at 0.87 or above.
 TEST_F(RoundsTest, ClassesAreToldApartWithAndWithoutNoise) {
-  for (const Method method : {Method::kGd, Method::kAdam, Method::kNewton, Method::kFc}) {
+  for (const std::string method : {"gd", "adam", "newton", "fc"}) {
     for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid}) {
       FitOptions options = options_of(method);
-      options.loss = loss;
-      if (loss == Loss::kSigmoid) options.rounds = 40;
+      options.method.loss = loss;
+      if (loss == Loss::kSigmoid) options.method.rounds = 40;
       const double exact = training_accuracy(fit(options));
       EXPECT_GE(exact, 0.85) << to_string(method) << " " << to_string(loss);
-      options.budget.non_private = false;
-      options.budget.mu = 2.0;
+      options.privacy.budget.non_private = false;
+      options.privacy.budget.mu = 2.0;
       EXPECT_GE(training_accuracy(fit(options)), exact - 0.1) << to_string(method) << " " << to_string(loss);
     }
   }
@@ -406,28 +406,28 @@ TEST_F(RoundsTest, ClassesAreToldApartWithAndWithoutNoise) {
 
 TEST(AutomaticMethod, HasAGramMatrixWhereItsSpectrumIsAffordable) {
   FitOptions options;
-  EXPECT_EQ(resolved(options, 4096).method, Method::kFc);
-  EXPECT_EQ(resolved(options, 4097).method, Method::kAdam);
-  EXPECT_EQ(resolved(options, 4097).center, Centering::kDp);
-  options.gram_share = 0.2;
-  EXPECT_EQ(resolved(options, 4096).method, Method::kFc);
+  EXPECT_EQ(resolved(options, 4096).method.name, "fc");
+  EXPECT_EQ(resolved(options, 4097).method.name, "adam");
+  EXPECT_EQ(resolved(options, 4097).rows.center, Centering::kDp);
+  options.method.gram_share = 0.2;
+  EXPECT_EQ(resolved(options, 4096).method.name, "fc");
   EXPECT_THROW(resolved(options, 4097), UsageError);
-  options.pool = 2;
-  EXPECT_EQ(resolved(options, 4097).method, Method::kFc);
-  options.pool = 1;
-  options.pca = 50;
-  EXPECT_EQ(resolved(options, 20000).method, Method::kFc);
-  options.pca = 0;
-  options.select = 4000;
-  EXPECT_EQ(resolved(options, 20000).method, Method::kFc);
+  options.rows.pool = 2;
+  EXPECT_EQ(resolved(options, 4097).method.name, "fc");
+  options.rows.pool = 1;
+  options.rows.pca = 50;
+  EXPECT_EQ(resolved(options, 20000).method.name, "fc");
+  options.rows.pca = 0;
+  options.rows.select = 4000;
+  EXPECT_EQ(resolved(options, 20000).method.name, "fc");
 }
 
 TEST_F(RoundsTest, NewtonRefusesWhatItsHessiansDoNotFitInto) {
-  FitOptions options = options_of(Method::kNewton);
-  options.classes = 1000;
-  options.memory_mib = 64;
+  FitOptions options = options_of("newton");
+  options.data.classes = 1000;
+  options.machine.memory_mib = 64;
   EXPECT_THROW(plan_fit(options, 1664), UsageError);
-  options.memory_mib = 16 << 10;
+  options.machine.memory_mib = 16 << 10;
   EXPECT_NO_THROW(plan_fit(options, 1664));
 }
 

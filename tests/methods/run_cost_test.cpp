@@ -19,16 +19,16 @@ struct PlannedFit {
   FitPlan plan;
 };
 
-PlannedFit run_of(Method method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
+PlannedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
                   std::uint64_t rounds = 5) {
   FitOptions options;
-  options.classes = classes;
-  options.method = method;
-  options.shared_gram = method == Method::kLs;
-  options.center = Centering::kNone;
-  options.budget.mu = 1.0;
-  options.memory_mib = memory_mib;
-  if (method != Method::kLs && method != Method::kMean) options.rounds = rounds;
+  options.data.classes = classes;
+  options.method.name = method;
+  options.method.shared_gram = method == "ls";
+  options.rows.center = Centering::kNone;
+  options.privacy.budget.mu = 1.0;
+  options.machine.memory_mib = memory_mib;
+  if (method != "ls" && method != "mean") options.method.rounds = rounds;
   options = resolved(options, kDim);
   return {options, plan_fit(options, kDim)};
 }
@@ -61,7 +61,7 @@ TEST(RunCost, AGramMatrixIsCountedMultiplicationByMultiplication) {
       for (std::size_t b = a; b < kDim; ++b) ++counted;
     }
   }
-  EXPECT_EQ(total(run_of(Method::kLs), job_of(kRows)).product_macs, counted);
+  EXPECT_EQ(total(run_of("ls"), job_of(kRows)).product_macs, counted);
 }
 
 TEST(RunCost, ARoundIsCountedMultiplicationByMultiplication) {
@@ -71,14 +71,14 @@ TEST(RunCost, ARoundIsCountedMultiplicationByMultiplication) {
       for (std::size_t a = 0; a < kDim + 1; ++a) counted += 2.0;  // scores, gradient; an intercept
     }
   }
-  EXPECT_EQ(total(run_of(Method::kAdam, kClasses, 64, 1), job_of(kRows)).round_macs, counted);
-  EXPECT_EQ(total(run_of(Method::kAdam, kClasses, 64, 11), job_of(kRows)).round_macs, 11.0 * counted);
+  EXPECT_EQ(total(run_of("adam", kClasses, 64, 1), job_of(kRows)).round_macs, counted);
+  EXPECT_EQ(total(run_of("adam", kClasses, 64, 11), job_of(kRows)).round_macs, 11.0 * counted);
 }
 
 TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {
-  const PlannedFit run = run_of(Method::kFedavg);  // 5 rounds of 5 steps
+  const PlannedFit run = run_of("fedavg");  // 5 rounds of 5 steps
   const PhaseWork work = total(run, job_of(kRows, 4));
-  const PhaseWork descent = total(run_of(Method::kGd, kClasses, 64, 25), job_of(kRows, 4));
+  const PhaseWork descent = total(run_of("gd", kClasses, 64, 25), job_of(kRows, 4));
   EXPECT_EQ(work.round_macs, descent.round_macs);
   EXPECT_EQ(work.words_up, 5.0 * kClasses * (kDim + 1));
   EXPECT_EQ(work.words_down, 5.0 * kClasses * (kDim + 1));
@@ -87,8 +87,8 @@ TEST(RunCost, LocalStepsOfSilosCostProductsButNoMessages) {
 
 TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
   const auto macs = [](std::size_t classes) {
-    PlannedFit run = run_of(Method::kLs, classes);
-    run.options.shared_gram = false;
+    PlannedFit run = run_of("ls", classes);
+    run.options.method.shared_gram = false;
     run.plan = plan_fit(run.options, kDim);
     return total(run, job_of(kRows)).product_macs;
   };
@@ -98,16 +98,16 @@ TEST(RunCost, ClassGramMatricesCostTheSameForAnyNumberOfClasses) {
 }
 
 TEST(RunCost, MeansCostNoProducts) {
-  const PhaseWork sum = total(run_of(Method::kMean), job_of(kRows));
+  const PhaseWork sum = total(run_of("mean"), job_of(kRows));
   EXPECT_EQ(sum.product_macs, 0.0);
   EXPECT_EQ(sum.rows_prepared, static_cast<double>(kRows));
 }
 
 // Prototypes among `candidates` public rows; clipped cosines are compared pair by pair.
 PlannedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t memory_mib = 64) {
-  PlannedFit run = run_of(Method::kMean, kClasses, memory_mib);
-  run.options.method = Method::kPublic;
-  if (clipped) run.options.d_min = 1.0;
+  PlannedFit run = run_of("mean", kClasses, memory_mib);
+  run.options.method.name = "public";
+  if (clipped) run.options.method.d_min = 1.0;
   run.plan = plan_fit(run.options, kDim, candidates);
   return run;
 }
@@ -150,20 +150,20 @@ TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {
 }
 
 TEST(RunCost, ARoundSendsAGradientUpAndWeightsDown) {
-  const PhaseWork sum = total(run_of(Method::kAdam), job_of(kRows));
+  const PhaseWork sum = total(run_of("adam"), job_of(kRows));
   EXPECT_EQ(sum.words_up, 5.0 * kClasses * (kDim + 1));
   EXPECT_EQ(sum.words_down, sum.words_up);
 }
 
 TEST(RunCost, RowsAreReadOnceWhereTheyFitAndEveryRoundWhereTheyDoNot) {
   const std::uint64_t most = most_kept_rows(std::size_t{1} << 20, kDim, kDim + 1, 1);
-  const PlannedFit run = run_of(Method::kAdam, kClasses, 1);
+  const PlannedFit run = run_of("adam", kClasses, 1);
   EXPECT_EQ(total(run, job_of(most)).rows_prepared, static_cast<double>(most));
   EXPECT_EQ(total(run, job_of(most + 1)).rows_prepared, 5.0 * static_cast<double>(most + 1));
 }
 
 TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
-  const PlannedFit run = run_of(Method::kAdam, kClasses, 4);
+  const PlannedFit run = run_of("adam", kClasses, 4);
   const std::uint64_t few = memory_of_rank(run.options, run.plan, 5'000);
   EXPECT_EQ(memory_of_rank(run.options, run.plan, 6'000) - few, 1'000 * bytes_per_kept_row(kDim + 1, 1));
   std::uint64_t largest = 0;
@@ -195,7 +195,7 @@ TEST(RunCost, SumsNoiseAndEigenproblemsAreSharedByNobody) {
 
 TEST(RunCost, AWhitenedGramMatrixIsSolvedOnce) {
   double flops = 0.0;
-  for (const PhaseWork& phase : phases_of(run_of(Method::kFc).options, run_of(Method::kFc).plan, job_of(kRows))) {
+  for (const PhaseWork& phase : phases_of(run_of("fc").options, run_of("fc").plan, job_of(kRows))) {
     flops += phase.serial_flops;
   }
   EXPECT_EQ(flops, 10.0 * kDim * kDim * kDim);

@@ -37,7 +37,7 @@ struct Outcome {
   int passes = 0;  ///< over this rank's rows, for releases
 };
 
-class CheckpointTest : public testing::TestWithParam<Method> {
+class CheckpointTest : public testing::TestWithParam<std::string> {
  protected:
   CheckpointTest() {
     std::mt19937 engine(8);
@@ -54,12 +54,12 @@ class CheckpointTest : public testing::TestWithParam<Method> {
 
   FitOptions options() const {
     FitOptions options;
-    options.classes = kClasses;
-    options.method = GetParam();
-    options.center = Centering::kDp;
-    options.budget.mu = 1.0;
-    options.warm_start = options.method == Method::kAdam;
-    if (options.method != Method::kFisher) options.rounds = kRounds;
+    options.data.classes = kClasses;
+    options.method.name = GetParam();
+    options.rows.center = Centering::kDp;
+    options.privacy.budget.mu = 1.0;
+    options.method.warm_start = options.method.name == "adam";
+    if (options.method.name != "fisher") options.method.rounds = kRounds;
     return resolved(options, kDim);
   }
 
@@ -157,8 +157,7 @@ TEST_P(CheckpointTest, ARunThatDiesAfterAnyReleaseEndsAsIfItHadNot) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, CheckpointTest,
-                         testing::Values(Method::kGd, Method::kAdam, Method::kFc, Method::kNewton, Method::kFisher),
+INSTANTIATE_TEST_SUITE_P(Methods, CheckpointTest, testing::Values("gd", "adam", "fc", "newton", "fisher"),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });
 
 }  // namespace

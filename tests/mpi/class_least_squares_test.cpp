@@ -33,8 +33,8 @@ class ClassLeastSquaresTest : public testing::Test {
   }
 
   LinearScores train(FitOptions options, std::size_t memory) {
-    options.classes = kClasses;
-    options.method = Method::kLs;
+    options.data.classes = kClasses;
+    options.method.name = "ls";
     options = resolved(options, kDim);
     Communicator& ranks = test_ranks();
     const FitPlan plan = plan_fit(options, kDim);
@@ -81,9 +81,9 @@ TEST_F(ClassLeastSquaresTest, IsTheDenseSolutionWithoutNoise) {
   }
   for (const double alpha : {0.0, 0.3, 10.0}) {
     FitOptions options;
-    options.budget.non_private = true;
-    options.alpha = alpha;
-    options.lambda = 0.25;
+    options.privacy.budget.non_private = true;
+    options.method.alpha = alpha;
+    options.method.lambda = 0.25;
     const LinearScores scores = train(options, 1 << 20);
     for (std::size_t label = 0; label < kClasses; ++label) {
       Eigen::MatrixXd matrix = 0.25 * Eigen::MatrixXd::Identity(kDim, kDim) + alpha * rows.transpose() * rows;
@@ -104,8 +104,8 @@ TEST_F(ClassLeastSquaresTest, IsTheDenseSolutionWithoutNoise) {
 TEST_F(ClassLeastSquaresTest, HasTheSameBitsWithAnyMemory) {
   for (const bool is_private : {false, true}) {
     FitOptions options;
-    options.budget.non_private = !is_private;
-    if (is_private) options.budget.mu = 5.0;
+    options.privacy.budget.non_private = !is_private;
+    if (is_private) options.privacy.budget.mu = 5.0;
     const LinearScores expected = train(options, 1 << 20);
     for (const std::size_t memory : {300, 700, 3000}) {
       EXPECT_EQ(train(options, memory).weights, expected.weights) << memory;
@@ -115,7 +115,7 @@ TEST_F(ClassLeastSquaresTest, HasTheSameBitsWithAnyMemory) {
 
 TEST_F(ClassLeastSquaresTest, AClassWithoutRowsScoresNothingButNoise) {
   FitOptions options;
-  options.budget.non_private = true;
+  options.privacy.budget.non_private = true;
   const LinearScores scores = train(options, 1 << 20);
   for (std::size_t a = 0; a < kDim; ++a) EXPECT_EQ(scores.weights[3 * kDim + a], 0.0);
 }

@@ -44,17 +44,17 @@ class FederatedAveragingTest : public testing::Test {
 
   static FitOptions options_of(std::uint64_t rounds, std::uint64_t local_steps) {
     FitOptions options;
-    options.classes = kClasses;
-    options.method = Method::kFedavg;
-    options.rounds = rounds;
-    options.local_steps = local_steps;
-    options.budget.non_private = true;
+    options.data.classes = kClasses;
+    options.method.name = "fedavg";
+    options.method.rounds = rounds;
+    options.method.local_steps = local_steps;
+    options.privacy.budget.non_private = true;
     return resolved(options, kDim);
   }
 
   static FitOptions with_noise(FitOptions options, double mu) {
-    options.budget.non_private = false;
-    options.budget.mu = mu;
+    options.privacy.budget.non_private = false;
+    options.privacy.budget.mu = mu;
     return options;
   }
 
@@ -95,8 +95,8 @@ class FederatedAveragingTest : public testing::Test {
 
   // `gd` on this rank's rows alone, as plain loops; as weights and biases.
   LinearScores descent_here(FitOptions options, std::uint64_t rounds) const {
-    options.method = Method::kGd;
-    options.rounds = rounds;
+    options.method.name = "gd";
+    options.method.rounds = rounds;
     const RowTransform transform(trained_on_);
     ReferenceRows rows{{1.0, transform.output_dim()}, kClasses, {}, y_};
     std::vector<double> row(transform.output_dim());
@@ -188,7 +188,7 @@ TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
   write_rows(test_ranks().rank());
   constexpr double kRate = 1e-3;
   FitOptions exact = options_of(1, 1);
-  exact.learning_rate = kRate;
+  exact.method.learning_rate = kRate;
   const LinearScores without = fit(exact);
   const FitOptions options = with_noise(exact, 1.0);
   const FitPlan plan = plan_fit(options, kDim);
@@ -235,7 +235,7 @@ TEST_F(FederatedAveragingTest, AveragedWeightsThatDoNotFitAreRefusedOnEveryRank)
   if (test_ranks().size() == 1) GTEST_SKIP() << "nothing is averaged";
   write_rows(test_ranks().rank());
   FitOptions options = options_of(1, 1);
-  options.learning_rate = 1e30;
+  options.method.learning_rate = 1e30;
   EXPECT_THROW(fit(options), Error);
 }
 

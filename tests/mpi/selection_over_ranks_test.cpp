@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "dpreduce/aggregator/release.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/declared_releases.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 
 namespace dpreduce {

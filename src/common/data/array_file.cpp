@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/element_conversion.hpp"
 #include "dpreduce/data/hdf5_array.hpp"
 #include "dpreduce/data/label_slots.hpp"

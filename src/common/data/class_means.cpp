@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/counter_random.hpp"
 
 namespace dpreduce {

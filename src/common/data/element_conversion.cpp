@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/half_float.hpp"
 
 namespace dpreduce {

@@ -1,6 +1,6 @@
 #include "dpreduce/data/feature_shift.hpp"
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/counter_random.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,7 @@
 #include <hdf5.h>
 #include <sys/stat.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

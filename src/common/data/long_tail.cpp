@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/counter_random.hpp"
 #include "dpreduce/data/row_stream.hpp"
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/config/error.hpp"
-#include "dpreduce/config/file_descriptor.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/half_float.hpp"
 
 namespace dpreduce {

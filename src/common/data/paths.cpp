@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/config/error.hpp"
-#include "dpreduce/config/rank_pattern.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/rank_pattern.hpp"
 
 namespace dpreduce {
 namespace {

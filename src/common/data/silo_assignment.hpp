@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/data/counter_random.hpp"
 
 namespace dpreduce {

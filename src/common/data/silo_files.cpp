@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/half_float.hpp"
 #include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/data/npy_writer.hpp"

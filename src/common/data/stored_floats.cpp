@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/element_conversion.hpp"
 
 namespace dpreduce {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/class_means.hpp"
 #include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/data/long_tail.hpp"

@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/data/counter_random.hpp"
 
 namespace dpreduce {

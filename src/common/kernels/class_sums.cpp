@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/thread_team.hpp"
 
 namespace dpreduce {

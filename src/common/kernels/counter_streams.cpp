@@ -1,6 +1,6 @@
 #include "dpreduce/kernels/counter_streams.hpp"
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 #if defined(__x86_64__)
 

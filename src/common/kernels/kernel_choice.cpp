@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/blocked_kernel.hpp"
 #include "dpreduce/kernels/reference_kernel.hpp"
 

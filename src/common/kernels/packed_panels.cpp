@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "dpreduce/memory/huge_pages.hpp"
+#include "dpreduce/base/huge_pages.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 

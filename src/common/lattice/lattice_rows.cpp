@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/vector_width.hpp"
 
 namespace dpreduce {

@@ -15,10 +15,10 @@
 #include <span>
 #include <vector>
 
+#include "dpreduce/base/huge_pages.hpp"
 #include "dpreduce/data/label_slots.hpp"
 #include "dpreduce/data/stored_floats.hpp"
 #include "dpreduce/lattice/row_transform.hpp"
-#include "dpreduce/memory/huge_pages.hpp"
 
 namespace dpreduce {
 

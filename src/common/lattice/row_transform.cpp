@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/kernel_choice.hpp"
 #include "dpreduce/kernels/vector_width.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/ledger/ledger_state.hpp"
 #include "dpreduce/privacy/spending.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 
 namespace dpreduce {
 

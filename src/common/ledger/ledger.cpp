@@ -4,7 +4,7 @@
 #include <ctime>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/ledger/ledger_file.hpp"
 #include "dpreduce/ledger/ledger_key.hpp"
 #include "dpreduce/ledger/ledger_line.hpp"

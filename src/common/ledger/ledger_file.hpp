@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "dpreduce/config/file_descriptor.hpp"
+#include "dpreduce/base/file_descriptor.hpp"
 
 namespace dpreduce {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/private_file.hpp"
 
 namespace dpreduce {

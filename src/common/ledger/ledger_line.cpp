@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/ledger/field_faults.hpp"
 #include "dpreduce/ledger/line_fields.hpp"
 #include "dpreduce/ledger/line_signature.hpp"

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/ledger/reservation.hpp"
 #include "dpreduce/privacy/selection_terms.hpp"
 

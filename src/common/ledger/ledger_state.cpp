@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/ledger/ledger_line.hpp"
 #include "dpreduce/ledger/line_signature.hpp"
 #include "dpreduce/randomness/signing_key.hpp"

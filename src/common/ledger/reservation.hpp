@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/privacy/selection_terms.hpp"
 

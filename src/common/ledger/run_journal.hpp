@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include "dpreduce/config/file_descriptor.hpp"
+#include "dpreduce/base/file_descriptor.hpp"
 #include "dpreduce/ledger/ledger_state.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 

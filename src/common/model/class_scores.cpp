@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/vector_width.hpp"
 
 namespace dpreduce {

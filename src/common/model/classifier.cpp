@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/choices.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/choices.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/choices.hpp"
-#include "dpreduce/config/command_line.hpp"
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/choices.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/version.hpp"
 #include "dpreduce/model/safetensors.hpp"
 #include "dpreduce/model/safetensors_header.hpp"
 

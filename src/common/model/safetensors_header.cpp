@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 
 namespace dpreduce {
 

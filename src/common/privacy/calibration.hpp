@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/privacy/mechanism.hpp"
 
 namespace dpreduce {

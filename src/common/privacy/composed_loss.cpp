@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/fourier.hpp"
 #include "dpreduce/privacy/loss_spectrum.hpp"
 

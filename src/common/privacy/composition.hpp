@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/privacy/mechanism.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/lattice/lattice_rows.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 

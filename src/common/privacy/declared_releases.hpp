@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/lattice/cosine_clip.hpp"
 #include "dpreduce/privacy/noise_plan.hpp"
 #include "dpreduce/privacy/statistic.hpp"

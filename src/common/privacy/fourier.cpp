@@ -8,7 +8,7 @@
 
 #include <fftw3.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"
 #include "dpreduce/privacy/zcdp.hpp"
 

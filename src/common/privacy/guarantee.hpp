@@ -5,8 +5,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/config/options.hpp"
 #include "dpreduce/privacy/budget.hpp"
+#include "dpreduce/privacy/stated_budget.hpp"
 
 namespace dpreduce {
 

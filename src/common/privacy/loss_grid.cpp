@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

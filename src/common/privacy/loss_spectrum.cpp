@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 #include "dpreduce/privacy/mechanism.hpp"
 
 namespace dpreduce {

@@ -1,6 +1,6 @@
 #include "dpreduce/randomness/certified_exp.hpp"
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

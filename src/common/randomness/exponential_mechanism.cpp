@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/exponential_decay.hpp"
 
 namespace dpreduce {

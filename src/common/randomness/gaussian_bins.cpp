@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/certified_exp.hpp"
 
 namespace dpreduce {

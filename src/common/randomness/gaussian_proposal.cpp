@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 namespace {

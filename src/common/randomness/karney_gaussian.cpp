@@ -17,7 +17,7 @@
 #include <limits>
 #include <utility>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/exact_rounding.hpp"
 
 namespace dpreduce {

@@ -8,7 +8,7 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/exponential_decay.hpp"
 
 namespace dpreduce {

@@ -15,7 +15,7 @@
 #include <array>
 #include <optional>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/gaussian_bins.hpp"
 #include "dpreduce/randomness/gaussian_proposal.hpp"
 

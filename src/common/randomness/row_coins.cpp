@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/noise_key.hpp"
 
 namespace dpreduce {

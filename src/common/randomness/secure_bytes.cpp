@@ -6,7 +6,7 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 

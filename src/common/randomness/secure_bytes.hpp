@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/memory/huge_pages.hpp"
+#include "dpreduce/base/huge_pages.hpp"
 
 namespace dpreduce {
 

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "dpreduce/config/choices.hpp"
+#include "dpreduce/base/choices.hpp"
 
 namespace dpreduce {
 

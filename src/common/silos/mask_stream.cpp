@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/kernels/counter_streams.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/config/file_descriptor.hpp"
+#include "dpreduce/base/file_descriptor.hpp"
 #include "dpreduce/silos/wire.hpp"
 
 namespace dpreduce {

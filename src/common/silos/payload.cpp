@@ -1,6 +1,6 @@
 #include "dpreduce/silos/payload.hpp"
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 
 namespace dpreduce {
 

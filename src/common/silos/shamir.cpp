@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/silos/prime_field.hpp"
 
 namespace dpreduce {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/config/error.hpp"
-#include "dpreduce/config/peer_failed.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/peer_failed.hpp"
 
 namespace dpreduce {
 namespace {

@@ -19,8 +19,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
-#include "dpreduce/config/peer_failed.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/peer_failed.hpp"
 #include "dpreduce/transport/pending_sum.hpp"
 
 namespace dpreduce {

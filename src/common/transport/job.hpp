@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/transport/pending_sum.hpp"
 
 namespace dpreduce {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include "dpreduce/config/peer_failed.hpp"
+#include "dpreduce/base/peer_failed.hpp"
 #include "dpreduce/transport/communicator.hpp"
 
 namespace dpreduce {

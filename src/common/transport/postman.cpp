@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/silos/frame.hpp"
 #include "dpreduce/silos/line.hpp"
 #include "dpreduce/transport/lifetime.hpp"

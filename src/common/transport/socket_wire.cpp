@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "dpreduce/config/peer_failed.hpp"
+#include "dpreduce/base/peer_failed.hpp"
 
 namespace dpreduce {
 namespace {

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/dtype.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/data/label_slots.hpp"
 
 namespace dpreduce {

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/ledger/ledger_key.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 
 namespace dpreduce {

@@ -7,7 +7,7 @@
 #include "vector_table.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/high_precision.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/triangle.hpp"
 
 namespace dpreduce {

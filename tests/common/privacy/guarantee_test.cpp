@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"
 
 namespace dpreduce {

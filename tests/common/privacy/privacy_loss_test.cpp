@@ -9,7 +9,7 @@
 #include "vector_table.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/rdp.hpp"
 
 namespace dpreduce {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/privacy/gaussian_dp.hpp"
 #include "dpreduce/privacy/privacy_loss.hpp"
 #include "dpreduce/privacy/selection_charge.hpp"

@@ -11,7 +11,7 @@
 #include "tapes.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/gaussian_bins.hpp"
 
 namespace dpreduce {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/randomness/certified_exp.hpp"
 
 namespace dpreduce {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/silos/mask_stream.hpp"
 #include "dpreduce/silos/masking_silo.hpp"
 #include "dpreduce/silos/prime_field.hpp"

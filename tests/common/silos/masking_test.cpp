@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/silos/masking_coordinator.hpp"
 #include "dpreduce/silos/masking_silo.hpp"
 #include "dpreduce/silos/sealed_box.hpp"

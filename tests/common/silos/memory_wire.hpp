@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "dpreduce/config/error.hpp"
+#include "dpreduce/base/error.hpp"
 #include "dpreduce/silos/coordinator_session.hpp"
 #include "dpreduce/silos/faulty_wire.hpp"
 

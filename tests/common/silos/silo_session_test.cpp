@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/config/peer_failed.hpp"
+#include "dpreduce/base/peer_failed.hpp"
 
 namespace dpreduce {
 namespace {

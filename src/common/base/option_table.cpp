@@ -1,0 +1,125 @@
+#include "dpreduce/base/option_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "dpreduce/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string_view without_dashes(std::string_view name) {
+  while (name.starts_with('-')) name.remove_prefix(1);
+  return name;
+}
+
+}  // namespace
+
+bool Option::is_named(std::string_view name) const {
+  name = without_dashes(name);
+  std::string_view rest = names;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    if (without_dashes(rest.substr(0, comma)) == name) return true;
+    if (comma == std::string_view::npos) return false;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::string_view Option::long_name() const {
+  return without_dashes(std::string_view(names).substr(0, names.find(',')));
+}
+
+double read_number(std::string_view option, const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool is_whole = !text.empty() && end == text.c_str() + text.size() && text.front() != ' ';
+  if (!is_whole) throw UsageError(fmt::format("{} {}: must be a number", option, text));
+  return number;
+}
+
+std::uint64_t read_count(std::string_view option, const std::string& text, std::uint64_t largest) {
+  if (text.starts_with('-')) throw UsageError(fmt::format("{} {}: must not be negative", option, text));
+  std::uint64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (stop != end || error == std::errc::invalid_argument) {
+    throw UsageError(fmt::format("{} {}: must be a whole number", option, text));
+  }
+  if (error != std::errc() || count > largest) {
+    throw UsageError(fmt::format("{} {}: must be at most {}", option, text, largest));
+  }
+  return count;
+}
+
+void refuse_choice(std::string_view option, const std::string& text, const std::string& all) {
+  throw UsageError(fmt::format("{} {}: must be one of {}", option, text, all));
+}
+
+Option& OptionTable::add(Option option) {
+  options_.push_back(std::move(option));
+  return options_.back();
+}
+
+Option& OptionTable::flag(const std::string& names, bool& value, std::string help) {
+  return add({.names = names,
+              .help = std::move(help),
+              .values = OptionValues::kNone,
+              .read = [&value](const std::vector<std::string>&) { value = true; }});
+}
+
+Option& OptionTable::text(const std::string& names, std::string& value, std::string help) {
+  return add({.names = names,
+              .help = std::move(help),
+              .type = "TEXT",
+              .usual = value,
+              .read = [&value](const std::vector<std::string>& words) { value = words.back(); }});
+}
+
+Option& OptionTable::files(const std::string& names, std::vector<std::string>& values, std::string help) {
+  return add({.names = names,
+              .help = std::move(help),
+              .type = "FILE",
+              .values = OptionValues::kMany,
+              .read = [&values](const std::vector<std::string>& words) { values = words; }});
+}
+
+Option& OptionTable::number_or_auto(const std::string& names, std::optional<double>& value, std::string help) {
+  const auto read = [&value, names](const std::vector<std::string>& words) {
+    value.reset();
+    if (words.back() == "auto") return;
+    try {
+      value = read_number(names, words.back());
+    } catch (const UsageError&) {
+      throw UsageError(fmt::format("{} {}: must be a number or auto", names, words.back()));
+    }
+  };
+  return add({.names = names, .help = std::move(help), .type = "NUMBER|auto", .usual = "auto", .read = read});
+}
+
+Option& OptionTable::numbers(const std::string& names, std::vector<double>& values, std::string help) {
+  const auto read = [&values, names](const std::vector<std::string>& words) {
+    values.clear();
+    for (const std::string& word : words) values.push_back(read_number(names, word));
+  };
+  return add({.names = names,
+              .help = std::move(help),
+              .type = "NUMBER,...",
+              .usual = values.empty() ? std::string() : fmt::format("{}", fmt::join(values, ",")),
+              .values = OptionValues::kMany,
+              .delimiter = ',',
+              .read = read});
+}
+
+const Option* OptionTable::find(std::string_view name) const {
+  const auto found =
+      std::find_if(options_.begin(), options_.end(), [&](const Option& option) { return option.is_named(name); });
+  return found == options_.end() ? nullptr : &*found;
+}
+
+Option* OptionTable::find(std::string_view name) {
+  return const_cast<Option*>(static_cast<const OptionTable&>(*this).find(name));
+}
+
+}  // namespace dpreduce

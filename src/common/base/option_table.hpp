@@ -1,0 +1,153 @@
+// The options of a command as data: what they are named, what help says of them, and how their words are read.
+//
+// Nothing here knows how words are told apart; the command line, configuration files and documents are made from the
+// same table.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dpreduce/base/choices.hpp"
+
+namespace dpreduce {
+
+/// How many words follow the name of an option.
+enum class OptionValues { kNone, kOne, kMany };
+
+struct Option {
+  std::string names = {};  ///< "--test-x,--x": the first is the usual one; one without dashes need not be written
+  std::string help = {};
+  std::string type = {};   ///< of a value, in help; empty: a flag
+  std::string usual = {};  ///< default, in help; empty: none is told
+  std::string group = {};  ///< heading in help; empty: the options of the command
+  OptionValues values = OptionValues::kOne;
+  bool is_required = false;
+  char delimiter = '\0';  ///< splits a word into values; 0: none does
+
+  /// Called with the words that follow, those of its last occurrence (of many values: of all). Throws UsageError.
+  std::function<void(const std::vector<std::string>&)> read = {};
+
+  /// The words that were given, once a command line is read; of a flag "true".
+  std::vector<std::string> given = {};
+  bool is_given() const { return !given.empty(); }
+
+  /// The usual name, without dashes.
+  std::string_view long_name() const;
+  /// Whether `name`, with or without its dashes, is one of the names.
+  bool is_named(std::string_view name) const;
+
+  Option& required() { return is_required = true, *this; }
+  Option& in_group(std::string heading) { return group = std::move(heading), *this; }
+  Option& typed(std::string word) { return type = std::move(word), *this; }
+  Option& defaults_to(std::string word) { return usual = std::move(word), *this; }
+  Option& split_at(char character) { return delimiter = character, *this; }
+};
+
+/// `text` as a number: decimal, or inf and nan, which ranges refuse. Throws UsageError naming the option.
+double read_number(std::string_view option, const std::string& text);
+/// `text` as a whole number from 0 to `largest`. Throws UsageError naming the option.
+std::uint64_t read_count(std::string_view option, const std::string& text, std::uint64_t largest);
+
+/// "a|b|c": all of spellings<E>.
+template <typename E>
+std::string all_spellings() {
+  std::string all;
+  for (const auto& [spelling, value] : spellings<E>) {
+    if (!all.empty()) all += '|';
+    all += spelling;
+  }
+  return all;
+}
+
+/// The choice of this spelling. Throws UsageError with option, text and all spellings.
+[[noreturn]] void refuse_choice(std::string_view option, const std::string& text, const std::string& all);
+template <typename E>
+E read_choice(std::string_view option, const std::string& text) {
+  const std::optional<E> chosen = choice_of<E>(text);
+  if (!chosen) refuse_choice(option, text, all_spellings<E>());
+  return *chosen;
+}
+
+/// In the order of help. Every function adds an option that writes into `value`, which outlives the table; the default
+/// that help tells is the value that is there already.
+class OptionTable {
+ public:
+  Option& add(Option option);
+
+  Option& flag(const std::string& names, bool& value, std::string help);
+  Option& text(const std::string& names, std::string& value, std::string help);
+  Option& files(const std::string& names, std::vector<std::string>& values, std::string help);
+
+  template <typename Number>
+  Option& number(const std::string& names, Number& value, std::string help) {
+    Option option{.names = names, .help = std::move(help), .type = "NUMBER"};
+    if constexpr (std::is_same_v<Number, double>) option.usual = fmt::format("{}", value);
+    option.read = [&value, names](const std::vector<std::string>& words) { value = read_number(names, words.back()); };
+    return add(std::move(option));
+  }
+
+  /// A number, or the word auto for the program's own choice.
+  Option& number_or_auto(const std::string& names, std::optional<double>& value, std::string help);
+
+  /// A list of numbers, separated by commas.
+  Option& numbers(const std::string& names, std::vector<double>& values, std::string help);
+
+  /// A number that counts something.
+  template <typename Count>
+  Option& count(const std::string& names, Count& value, std::string help) {
+    Option option{.names = names, .help = std::move(help), .type = "COUNT"};
+    using Plain = std::remove_reference_t<decltype(plain(value))>;
+    if constexpr (std::is_same_v<Plain, Count>) option.usual = fmt::format("{}", value);
+    option.read = [&value, names](const std::vector<std::string>& words) {
+      value = static_cast<Plain>(read_count(names, words.back(), std::numeric_limits<Plain>::max()));
+    };
+    return add(std::move(option));
+  }
+
+  template <typename E>
+  Option& choice(const std::string& names, E& value, std::string help) {
+    return choice_into<E>(names, value, std::move(help)).defaults_to(std::string(to_string(value)));
+  }
+  template <typename E>
+  Option& choice(const std::string& names, std::optional<E>& value, std::string help) {
+    return choice_into<E>(names, value, std::move(help));
+  }
+
+  const std::deque<Option>& options() const { return options_; }
+  std::deque<Option>& options() { return options_; }
+
+  /// The option of this name, which may have its dashes; null where there is none.
+  const Option* find(std::string_view name) const;
+  Option* find(std::string_view name);
+
+ private:
+  template <typename Plain>
+  static Plain& plain(Plain& value) {
+    return value;
+  }
+  template <typename Plain>
+  static Plain& plain(std::optional<Plain>& value) {
+    return *value;
+  }
+  template <typename E, typename Value>
+  Option& choice_into(const std::string& names, Value& value, std::string help) {
+    Option option{.names = names, .help = std::move(help), .type = all_spellings<E>()};
+    option.read = [&value, names](const std::vector<std::string>& words) {
+      value = read_choice<E>(names, words.back());
+    };
+    return add(std::move(option));
+  }
+
+  std::deque<Option> options_;
+};
+
+}  // namespace dpreduce

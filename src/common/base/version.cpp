@@ -1,0 +1,9 @@
+#include "dpreduce/base/version.hpp"
+
+namespace dpreduce {
+
+std::string version() {
+  return DPREDUCE_VERSION;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,18 @@
+// Which rows to read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dpreduce/base/choices.hpp"
+
+namespace dpreduce {
+
+/// Rows to read: features, labels, and what to do with rows that are not finite.
+struct RowsOptions {
+  std::vector<std::string> x;
+  std::vector<std::string> y;
+  BadRows bad_rows = BadRows::kFail;
+};
+
+}  // namespace dpreduce

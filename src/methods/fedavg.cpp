@@ -1,0 +1,145 @@
+// Federated averaging with differentially private silos: the baseline that one exact sum is compared with.
+//
+//     W_(t-1) to every silo    ->  E steps at each silo p:  W_p <- W_p - eta_p (gradient of its own rows at W_p +
+//     noise)
+//                              ->  W_t = (W_1 + ... + W_P) / P
+//
+// Legend: P silos (ranks), T rounds, E local steps. A silo's gradient is noised at the silo, each with the noise of the
+// whole plan: a row lies in one silo, so the P releases of a step together cost what one costs (parallel composition),
+// and T E steps compose. W_p is then public, and every silo weighs the same: its number of rows is private. Steps are
+// those of `gd` (descent_step.hpp), whose state a silo keeps over rounds; on one rank T rounds of E steps are T E
+// rounds of `gd`. Unlike with every other method, the model depends on which rows are whose.
+//
+// W_p goes out in units of 2^-36 / C, as integers mod 2^64: their sum has the same bits in any order of silos.
+// Source: McMahan and others 2017, Algorithm 1, full batches; local noise as in DP-FedAvg with record-level privacy
+// (for instance Truex and others 2019; Liu and others 2022).
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/aggregator/least_squares.hpp"
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/methods/descent_step.hpp"
+#include "dpreduce/methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+// 60 rounds of 5 steps: as many noised gradients as `gd`.
+constexpr std::uint64_t kRounds = 60;
+// Enough to save most messages; with many more, silos of few classes drift apart.
+constexpr std::uint64_t kLocalSteps = 5;
+constexpr std::uint64_t kMostSteps = 100000;
+constexpr double kUnits = 0x1p36;  // a unit of weights is 1 / (C 2^36)
+constexpr double kLargestSum = 0x1p62;
+
+// W <- mean over ranks, the same bits on every rank. Collective.
+void average_over_ranks(std::vector<double>& weights, double clip_norm, Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  const double unit = 1.0 / (clip_norm * kUnits);
+  const double largest = kLargestSum / ranks.size();
+  std::vector<std::uint64_t> words(weights.size());
+  ranks.together([&] {
+    for (std::size_t e = 0; e < weights.size(); ++e) {
+      const double units = weights[e] / unit;
+      if (!(std::abs(units) <= largest)) {
+        throw UsageError(
+            fmt::format("--method fedavg: weights of {:g} are too large to be averaged; lower "
+                        "--learning-rate",
+                        weights[e]));
+      }
+      words[e] = static_cast<std::uint64_t>(std::llrint(units));
+    }
+  });
+  ranks.sum_everywhere(words);
+  for (std::size_t e = 0; e < weights.size(); ++e) {
+    weights[e] = static_cast<double>(static_cast<std::int64_t>(words[e])) * unit / ranks.size();
+  }
+}
+
+class FederatedAveragingMethod : public TrainingMethod {
+ public:
+  explicit FederatedAveragingMethod(const FitOptions& options)
+      : settings_(round_settings(options.method, kRounds)),
+        local_steps_(options.method.local_steps.value_or(kLocalSteps)),
+        learning_rate_(options.method.learning_rate) {
+    if (settings_.rounds > kMostSteps / local_steps_) {
+      throw UsageError(fmt::format("--rounds {} x --local-steps {}: a silo takes at most {} steps in all",
+                                   settings_.rounds, local_steps_, kMostSteps));
+    }
+  }
+
+  std::string_view name() const override { return "fedavg"; }
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    ++terms.dim;
+    terms.rounds = settings_.rounds * local_steps_;
+    return {registered_statistic("gradient").request(terms, 1.0)};
+  }
+
+  std::uint64_t releases_per_sum() const override { return local_steps_; }
+
+  nlohmann::json settings() const override {
+    nlohmann::json json = to_json(settings_);
+    json["local_steps"] = local_steps_;
+    json["noise"] = "each silo's own";
+    if (learning_rate_) json["learning_rate"] = *learning_rate_;
+    return json;
+  }
+
+  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+
+  LinearScores train(TrainingRun& run) const override {
+    run.set_intercept(settings_.intercept_share);
+    run.keep_rows();
+    const Lattice lattice = run.lattice();
+    const double unit = Lattice{1.0, run.classes()}.scale() * lattice.scale();
+    const auto silos = static_cast<std::size_t>(run.ranks().size());
+    DescentStep rule({.learning_rate = learning_rate_, .radius = {}, .averaged = silos},
+                     settings_.rounds * local_steps_, run.classes(), lattice.clip_norm);
+    return iterate_rounds(run, settings_, [&](std::uint64_t round, std::vector<double>& weights) {
+      for (std::uint64_t step = 1; step <= local_steps_; ++step) {
+        std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone
+        run.ranks().together([&] { at.emplace(weights, lattice); });
+        const Release release = run.release_of_own_rows("gradient", {*at, settings_.loss, nullptr});
+        run.ranks().together([&] {
+          const ReleasedBlock& block = release.block("gradient");
+          const std::vector<double> gradient = in_units(block, unit);
+          rule.step({(round - 1) * local_steps_ + step, gradient, block.sigma() / unit, release}, weights);
+        });
+      }
+      average_over_ranks(weights, lattice.clip_norm, run.ranks());
+    });
+  }
+
+ private:
+  RoundSettings settings_;  // of T rounds
+  std::uint64_t local_steps_;
+  std::optional<double> learning_rate_;
+};
+
+}  // namespace
+
+const MethodEntry& fedavg_method() {
+  static const MethodEntry entry{
+      .name = "fedavg",
+      .help = "federated averaging, each silo with noise of its own: a baseline",
+      .takes = {{"--rounds", "60"}, {"--local-steps", "5"}, {"--learning-rate"}, {"--loss"}, {"--iterate"}},
+      .refuses =
+          {{"--choose",
+            "each silo's gradients have noise of their own, and a choice would need exact counts of all silos' rows; "
+            "leave it out"},
+           {"--checkpoint",
+            "it keeps what the coordinator gets, and noised gradients stay with their silos; use --resume alone"},
+           {"--secure-aggregation",
+            "its silos noise gradients of their own, which nobody adds up; leave the option out"}},
+      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
+        return std::make_unique<FederatedAveragingMethod>(options);
+      },
+      .each_rank_is_a_silo = true};
+  return entry;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,27 @@
+// NoisyGD: full-batch gradient descent on noised sums, by the step of descent_step.hpp. T = 1 is the one-step form.
+// Source: paper 004, eq. (2.1) and (3.2), whose noise stands outside the step and whose bound on |g| is assumed; ours
+// is inside, and enforced.
+#include "dpreduce/methods/gradient_descent.hpp"
+#include "dpreduce/methods/registry.hpp"
+
+namespace dpreduce {
+
+const MethodEntry& gd_method() {
+  static const MethodEntry entry{
+      .name = "gd",
+      .help = "full-batch gradient descent on noised gradients",
+      .takes = {{"--rounds", "300"},
+                {"--batch"},
+                {"--learning-rate"},
+                {"--radius"},
+                {"--loss"},
+                {"--iterate"},
+                {"--warm-start"},
+                {"--warm-start-share"},
+                {"--choose"},
+                {"--choose-share"}},
+      .make = [](const FitOptions& options) { return make_gradient_descent("gd", options, Bound::kOne); }};
+  return entry;
+}
+
+}  // namespace dpreduce

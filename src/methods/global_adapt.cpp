@@ -1,0 +1,18 @@
+// DPSGD-Global-Adapt: gradient descent whose bound on residuals follows what it cuts off (descent_step.hpp).
+#include "dpreduce/methods/gradient_descent.hpp"
+#include "dpreduce/methods/registry.hpp"
+
+namespace dpreduce {
+
+const MethodEntry& global_adapt_method() {
+  static const MethodEntry entry{
+      .name = "global-adapt",
+      .help = "gradient descent whose bound on residuals adapts",
+      .takes = {{"--rounds", "300"}, {"--loss"}, {"--iterate"}, {"--choose"}, {"--choose-share"}},
+      .make = [](const FitOptions& options) {
+        return make_gradient_descent("global-adapt", options, Bound::kAdaptive);
+      }};
+  return entry;
+}
+
+}  // namespace dpreduce

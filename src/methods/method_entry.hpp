@@ -1,0 +1,66 @@
+// All that is known of a method outside its own file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "dpreduce/methods/options/fit_options.hpp"
+#include "dpreduce/methods/training_method.hpp"
+
+namespace dpreduce {
+
+/// An option (method_terms.hpp) that a method takes.
+struct TakenOption {
+  std::string_view option;
+  std::string_view usual = {};  ///< the method's default, for help; empty: that of the option
+};
+
+/// An option that every other method takes, or that all of a kind do, and this one does not.
+struct RefusedOption {
+  std::string_view option;
+  std::string_view reason;  ///< for the message, after a colon
+};
+
+/// What is known, and public, of the rows before they are looked at.
+struct RowsAhead {
+  std::size_t input_dim = 0;      ///< features
+  std::size_t kept_features = 0;  ///< of prepared rows
+  std::uint64_t public_rows = 0;  ///< to choose from
+};
+
+/// Share of mu^2 that a released centre takes.
+inline constexpr double kCenterShare = 0.02;
+
+struct MethodEntry {
+  std::string_view name;  ///< as --method, reports, models and ledgers spell it
+  std::string_view help;  ///< one line
+  std::vector<TakenOption> takes;
+  std::vector<RefusedOption> refuses = {};
+
+  /// Throws UsageError where options of the method contradict each other; null: they cannot.
+  void (*check)(const FitOptions& options) = nullptr;
+  /// The method that resolved `options` describe; null where resolve names another.
+  std::unique_ptr<TrainingMethod> (*make)(const FitOptions& options) = nullptr;
+  /// `options` with another method in the place of this one, by public knowledge alone; null: it is what it is named.
+  FitOptions (*resolve)(FitOptions options, const RowsAhead& rows) = nullptr;
+  /// By what `resolve` goes, where reports say what it chose; else empty.
+  std::string_view resolved_by = {};
+
+  /// Whether every row is read once and forgotten, so that a small buffer serves; null: no.
+  bool (*reads_rows_once)(const MethodOptions& options) = nullptr;
+  double center_share = kCenterShare;  ///< of mu^2, for a released centre where the user names none
+  bool whitens_rows = false;         ///< train() multiplies rows by a square matrix, or may, where it stands for others
+  bool chooses_public_rows = false;  ///< releases which public rows stand for a class: pure, and nothing is summed
+  bool selects_features = false;     ///< --select goes by its own release, at no charge
+  bool each_rank_is_a_silo = false;  ///< results depend on which rows are whose
+  bool scores_are_adjustable = false;  ///< log probabilities, that --objective balanced may adjust (class_balance.hpp)
+  bool scores_are_refinable = false;   ///< and that public rows may refine
+
+  bool takes_option(std::string_view option) const;
+  bool refuses_option(std::string_view option) const;
+};
+
+}  // namespace dpreduce

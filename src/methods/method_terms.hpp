@@ -1,0 +1,44 @@
+// The options that only some methods take, and those that some refuse: what each is named, and whether it is given.
+//
+// The methods' entries name them (method_entry.hpp). From both come the refusals, and what help says of who takes what.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "dpreduce/base/option_table.hpp"
+#include "dpreduce/methods/method_entry.hpp"
+
+namespace dpreduce {
+
+/// An option of methods' own.
+struct MethodOption {
+  std::string_view name;
+  /// Adds it to a table; help says what it does, not which methods take it.
+  Option& (*declare)(OptionTable& table, MethodOptions& options);
+  bool (*is_given)(const MethodOptions& options);
+};
+
+/// All of them, in the order of help.
+std::span<const MethodOption> method_options();
+
+/// A value of an option of all fits, "--center moments", or one of another room, "--checkpoint".
+struct FitTerm {
+  std::string_view name;
+  bool (*is_given)(const FitOptions& options);
+};
+std::span<const FitTerm> fit_terms();
+
+/// Throws UsageError where `options` have what their method does not take, or refuses; with the methods that do. Then
+/// the method's own check.
+void check_method(const FitOptions& options);
+
+/// Adds --method and the options of methods' own, each with the methods that take it, and their defaults.
+void declare_method(OptionTable& table, MethodOptions& options);
+/// Adds those of a choice among candidates: --choose and --choose-share.
+void declare_choice(OptionTable& table, MethodOptions& options);
+
+/// "a, b 5": the methods that take an option, each with its default where it has one.
+std::string takers_with_defaults(std::string_view option);
+
+}  // namespace dpreduce

@@ -1,0 +1,39 @@
+#include "dpreduce/methods/options/data_options.hpp"
+
+#include <fmt/format.h>
+
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/option_checks.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Beyond, the last class of any data set keeps no row.
+void check_imbalance(const DataOptions& data) {
+  const double ratio = data.imbalance_ratio;
+  if (!(ratio >= 1.0 && ratio <= kLargestImbalance)) {
+    throw UsageError(fmt::format("--imbalance-ratio {}: must be from 1 to {}", ratio, kLargestImbalance));
+  }
+  if (data.imbalance_seed && ratio == 1.0) {
+    throw UsageError("--imbalance-seed goes with --imbalance-ratio above 1");
+  }
+  if (ratio > 1.0 && data.max_labels) {
+    throw UsageError(
+        fmt::format("--imbalance-ratio {} with --max-labels: shares are of rows of one class; leave one out", ratio));
+  }
+}
+
+}  // namespace
+
+void check(const DataOptions& data) {
+  check_classes(data.classes);
+  check_both_or_none("--test-x", !data.test.x.empty(), "--test-y", !data.test.y.empty());
+  check_both_or_none("--validation-x", !data.validation.x.empty(), "--validation-y", !data.validation.y.empty());
+  if (data.max_labels && (*data.max_labels < 1 || *data.max_labels > data.classes)) {
+    throw UsageError(
+        fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", *data.max_labels, data.classes));
+  }
+  check_imbalance(data);
+}
+
+}  // namespace dpreduce

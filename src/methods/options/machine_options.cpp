@@ -1,0 +1,14 @@
+#include "dpreduce/methods/options/machine_options.hpp"
+
+#include "dpreduce/base/option_checks.hpp"
+
+namespace dpreduce {
+
+void check(const MachineOptions& machine) {
+  check_range("--threads", machine.threads, 0, kMostThreads);
+  if (machine.memory_mib) {
+    check_range("--memory", static_cast<double>(*machine.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,17 @@
+// What a rank may take of its machine.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+namespace dpreduce {
+
+struct MachineOptions {
+  unsigned threads = 0;                   ///< 0: every core alone, one under a launcher
+  std::optional<std::size_t> memory_mib;  ///< for the row buffers of a rank; empty: as the method likes it
+};
+
+/// Throws UsageError where the part is out of range.
+void check(const MachineOptions& machine);
+
+}  // namespace dpreduce

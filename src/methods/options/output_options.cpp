@@ -1,0 +1,21 @@
+#include "dpreduce/methods/options/output_options.hpp"
+
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/option_checks.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kMostSeconds = 1e6;
+
+}  // namespace
+
+void check(const OutputOptions& output) {
+  if (output.out.empty()) throw UsageError("--out: a file name is needed");
+  check_range("--checkpoint-every", output.checkpoint_every, 0, kMostSeconds);
+  if (output.checkpoint.empty() && output.checkpoint_every > 0.0) {
+    throw UsageError("--checkpoint-every goes with --checkpoint");
+  }
+}
+
+}  // namespace dpreduce

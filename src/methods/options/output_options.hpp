@@ -1,0 +1,22 @@
+// What a fit leaves behind.
+#pragma once
+
+#include <string>
+
+#include "dpreduce/base/choices.hpp"
+
+namespace dpreduce {
+
+struct OutputOptions {
+  std::string out = "model.safetensors";
+  std::string report;             ///< empty: none
+  std::string checkpoint;         ///< folder for what was released so far; empty: none
+  double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
+  OutputFormat format = OutputFormat::kText;
+  bool dry_run = false;
+};
+
+/// Throws UsageError where the part contradicts itself or is out of range.
+void check(const OutputOptions& output);
+
+}  // namespace dpreduce

@@ -1,0 +1,11 @@
+#include "dpreduce/methods/options/privacy_options.hpp"
+
+#include "dpreduce/base/error.hpp"
+
+namespace dpreduce {
+
+void check(const PrivacyOptions& privacy) {
+  if (privacy.ledger.empty()) throw UsageError("--ledger: a file name is needed");
+}
+
+}  // namespace dpreduce

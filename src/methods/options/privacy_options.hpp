@@ -1,0 +1,27 @@
+// What a fit may spend, and where that is written down.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dpreduce/base/choices.hpp"
+#include "dpreduce/privacy/stated_budget.hpp"
+
+namespace dpreduce {
+
+struct PrivacyOptions {
+  BudgetOptions budget;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::optional<std::uint64_t> seed;
+  std::string ledger = "ledger.jsonl";
+  std::optional<double> limit_epsilon;  ///< of the data set, over all runs on the ledger; with limit_delta
+  std::optional<double> limit_delta;
+  bool resume = false;  ///< go on with a killed run, where there is one
+};
+
+/// Throws UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it
+/// becomes noise.)
+void check(const PrivacyOptions& privacy);
+
+}  // namespace dpreduce

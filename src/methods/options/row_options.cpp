@@ -1,0 +1,21 @@
+#include "dpreduce/methods/options/row_options.hpp"
+
+#include "dpreduce/base/error.hpp"
+#include "dpreduce/base/option_checks.hpp"
+
+namespace dpreduce {
+
+void check(const RowOptions& rows) {
+  check_positive("--clip", rows.clip_norm);
+  if (rows.pool == 0) throw UsageError("--pool 0: must be at least 1");
+  check_share("--center-share", rows.center_share);
+  check_share("--pca-share", rows.pca_share);
+  check_share("--select-share", rows.select_share);
+  if (rows.pca_share && rows.pca == 0) {
+    throw UsageError("--pca-share goes with --pca on private rows (without --public-x)");
+  }
+  if (rows.select_share && rows.select == 0) throw UsageError("--select-share goes with --select");
+  if (rows.select_by && rows.select == 0) throw UsageError("--select-by goes with --select");
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,35 @@
+// Prototypes, whichever serve better: class means or chosen public rows, told from public knowledge alone
+// (prototype_choice.hpp). Both are centred by public rows, unless --center says otherwise.
+#include "dpreduce/methods/prototype_choice.hpp"
+#include "dpreduce/methods/registry.hpp"
+
+namespace dpreduce {
+
+const MethodEntry& mean_method();
+const MethodEntry& public_method();
+
+namespace {
+
+FitOptions resolve_prototypes(FitOptions options, const RowsAhead& rows) {
+  options.method.name =
+      prefers_means(options, rows.kept_features, rows.public_rows) ? mean_method().name : public_method().name;
+  if (!options.rows.center) options.rows.center = Centering::kPublic;
+  return options;
+}
+
+}  // namespace
+
+const MethodEntry& prototypes_method() {
+  static const MethodEntry entry{
+      .name = "prototypes",
+      .help = "class means or public rows, whichever public knowledge speaks for",
+      .takes = {{"--auto"}, {"--expected-rows"}, {"--smallest-share"}},
+      .refuses = refused_by_public_choice(),
+      .check = check_public_choice,
+      .resolve = resolve_prototypes,
+      .resolved_by = "budget, classes, features, --expected-rows and --smallest-share: public knowledge",
+      .chooses_public_rows = true};
+  return entry;
+}
+
+}  // namespace dpreduce

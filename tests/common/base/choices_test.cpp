@@ -1,0 +1,34 @@
+#include "dpreduce/base/choices.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+template <typename E>
+class Choices : public testing::Test {};
+
+using AllChoices = testing::Types<OutputFormat, Metric, Centering, Normalize, BadRows, Adjacency, Accountant,
+                                  MechanismKind, ClassMeans, BenchKind>;
+TYPED_TEST_SUITE(Choices, AllChoices);
+
+TYPED_TEST(Choices, EverySpellingReadsBackAndIsUsedOnce) {
+  std::set<std::string_view> seen;
+  for (const auto& [spelling, value] : spellings<TypeParam>) {
+    EXPECT_EQ(choice_of<TypeParam>(to_string(value)), value);
+    EXPECT_EQ(to_string(value), spelling);
+    EXPECT_TRUE(seen.insert(spelling).second) << spelling;
+  }
+  EXPECT_FALSE(seen.empty());
+}
+
+TYPED_TEST(Choices, OtherTextIsNoChoice) {
+  for (const char* text : {"", " ", "unknown", "Add-Remove", "add_remove", "GDP"}) {
+    EXPECT_FALSE(choice_of<TypeParam>(text).has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

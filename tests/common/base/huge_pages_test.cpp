@@ -1,0 +1,36 @@
+#include "dpreduce/base/huge_pages.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <new>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+TEST(HugePages, AreAlignedAndCanBeWrittenToTheirEnd) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{1000}, kHugePage - 1, kHugePage, kHugePage + 1}) {
+    const LargeVector<char> values(bytes, 'a');
+    ASSERT_EQ(values.size(), bytes);
+    if (bytes == 0) continue;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values.data()) % (bytes < kHugePage ? 64 : kHugePage), 0U);
+    EXPECT_EQ(values.back(), 'a');
+  }
+}
+
+TEST(HugePages, NothingIsAlsoAnAllocation) {
+  void* memory = allocate_in_huge_pages(0);
+  EXPECT_NE(memory, nullptr);
+  std::free(memory);
+}
+
+TEST(HugePages, WhatNoMachineHasIsRefused) {
+  EXPECT_THROW(allocate_in_huge_pages(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
+}
+
+}  // namespace
+}  // namespace dpreduce

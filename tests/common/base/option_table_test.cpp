@@ -1,0 +1,105 @@
+#include "dpreduce/base/option_table.hpp"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dpreduce/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+template <typename Read>
+std::string refusal(const Read& read) {
+  try {
+    read();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(OptionTable, NumbersAreReadWhole) {
+  EXPECT_EQ(read_number("--clip", "2.5"), 2.5);
+  EXPECT_EQ(read_number("--clip", "-1e-3"), -1e-3);
+  EXPECT_TRUE(std::isnan(read_number("--clip", "nan")));
+  for (const char* text : {"", " 1", "1 ", "much", "1,5", "1.5x"}) {
+    EXPECT_THAT(refusal([&] { read_number("--clip", text); }), HasSubstr("must be a number")) << text;
+  }
+}
+
+TEST(OptionTable, CountsAreWholeNumbersFromZero) {
+  EXPECT_EQ(read_count("--rows", "0", 10), 0U);
+  EXPECT_EQ(read_count("--rows", "10", 10), 10U);
+  EXPECT_THAT(refusal([] { read_count("--rows", "-3", 10); }), HasSubstr("--rows -3: must not be negative"));
+  EXPECT_THAT(refusal([] { read_count("--rows", "11", 10); }), HasSubstr("--rows 11: must be at most 10"));
+  EXPECT_THAT(refusal([] { read_count("--rows", "99999999999999999999", 10); }), HasSubstr("must be at most"));
+  for (const char* text : {"", "1.5", "1e3", "soon", "+1", " 1"}) {
+    EXPECT_THAT(refusal([&] { read_count("--rows", text, 10); }), HasSubstr("must be a whole number")) << text;
+  }
+}
+
+TEST(OptionTable, ChoicesAreOfTheirSpellings) {
+  EXPECT_EQ(read_choice<Normalize>("--normalize", "none"), Normalize::kNone);
+  EXPECT_THAT(refusal([] { read_choice<Normalize>("--normalize", "l1"); }),
+              HasSubstr("--normalize l1: must be one of l2|none"));
+}
+
+TEST(OptionTable, HelpTellsTheValueThatIsThere) {
+  double clip = 1.5;
+  std::optional<double> share;
+  std::size_t pool = 3;
+  std::string out = "model";
+  Normalize normalize = Normalize::kNone;
+  OptionTable table;
+  EXPECT_EQ(table.number("--clip", clip, "").usual, "1.5");
+  EXPECT_EQ(table.number("--share", share, "").usual, "");
+  EXPECT_EQ(table.count("--pool", pool, "").usual, "3");
+  EXPECT_EQ(table.text("--out", out, "").usual, "model");
+  EXPECT_EQ(table.choice("--normalize", normalize, "").usual, "none");
+  EXPECT_EQ(table.choice("--normalize2", normalize, "").type, "l2|none");
+}
+
+TEST(OptionTable, ReadersWriteWhereTheyWereTold) {
+  std::optional<double> alpha = 1.0;
+  std::optional<std::uint64_t> seed;
+  std::vector<double> epsilons{1.0};
+  std::vector<std::string> files;
+  bool flag = false;
+  OptionTable table;
+  table.number_or_auto("--alpha", alpha, "");
+  table.count("--seed", seed, "");
+  table.numbers("--epsilons", epsilons, "");
+  table.files("--x,--test-x", files, "");
+  table.flag("--flag", flag, "");
+  table.find("alpha")->read({"auto"});
+  EXPECT_FALSE(alpha.has_value());
+  table.find("--alpha")->read({"2"});
+  EXPECT_EQ(alpha, 2.0);
+  EXPECT_THAT(refusal([&] { table.find("--alpha")->read({"much"}); }), HasSubstr("must be a number or auto"));
+  table.find("--seed")->read({"7"});
+  EXPECT_EQ(seed, 7U);
+  table.find("--epsilons")->read({"2", "3"});
+  EXPECT_THAT(epsilons, ElementsAre(2.0, 3.0));
+  table.find("--test-x")->read({"a", "b"});
+  EXPECT_THAT(files, ElementsAre("a", "b"));
+  table.find("--flag")->read({});
+  EXPECT_TRUE(flag);
+}
+
+TEST(OptionTable, OptionsAreFoundByAnyOfTheirNames) {
+  std::string report;
+  OptionTable table;
+  table.text("--report,report", report, "");
+  EXPECT_EQ(table.find("--report"), table.find("report"));
+  EXPECT_EQ(table.find("--rep"), nullptr);
+  EXPECT_EQ(table.find("--report")->long_name(), "report");
+  EXPECT_FALSE(table.find("--report")->is_given());
+}
+
+}  // namespace
+}  // namespace dpreduce

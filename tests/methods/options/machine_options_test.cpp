@@ -1,0 +1,21 @@
+#include "dpreduce/methods/options/machine_options.hpp"
+
+#include "good_fit.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(MachineOptions, ThreadsAndMemoryHaveLimits) {
+  EXPECT_THAT(refusal_of(MachineOptions()), IsEmpty());
+  EXPECT_THAT(refusal_of(MachineOptions{.threads = 100'000}), HasSubstr("--threads 100000"));
+  EXPECT_THAT(refusal_of(MachineOptions{.memory_mib = 0}), HasSubstr("--memory 0"));
+  EXPECT_THAT(refusal_of(MachineOptions{.memory_mib = std::size_t{1} << 30}), HasSubstr("--memory"));
+}
+
+}  // namespace
+}  // namespace dpreduce

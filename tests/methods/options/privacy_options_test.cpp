@@ -1,0 +1,19 @@
+#include "dpreduce/methods/options/privacy_options.hpp"
+
+#include "good_fit.hpp"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(PrivacyOptions, ALedgerIsKept) {
+  EXPECT_THAT(refusal_of(PrivacyOptions()), IsEmpty());
+  EXPECT_THAT(refusal_of(PrivacyOptions{.ledger = ""}), HasSubstr("--ledger"));
+}
+
+}  // namespace
+}  // namespace dpreduce

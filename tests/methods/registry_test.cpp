@@ -1,0 +1,124 @@
+#include "dpreduce/methods/registry.hpp"
+
+#include <set>
+#include <string>
+
+#include "options/good_fit.hpp"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "dpreduce/methods/method_terms.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+bool is_known(std::string_view option) {
+  for (const MethodOption& own : method_options()) {
+    if (own.name == option) return true;
+  }
+  for (const FitTerm& term : fit_terms()) {
+    if (term.name == option) return true;
+  }
+  return false;
+}
+
+TEST(Registry, EveryMethodHasANameOfItsOwnAndALineOfHelp) {
+  std::set<std::string_view> names;
+  for (const MethodEntry* method : all_methods()) {
+    EXPECT_TRUE(names.insert(method->name).second) << method->name;
+    EXPECT_EQ(find_method(method->name), method);
+    EXPECT_FALSE(method->help.empty()) << method->name;
+  }
+}
+
+TEST(Registry, EveryMethodIsMadeOrStandsForAnother) {
+  for (const MethodEntry* method : all_methods()) {
+    EXPECT_NE(method->make == nullptr, method->resolve == nullptr) << method->name;
+    EXPECT_TRUE(method->resolved_by.empty() || method->resolve != nullptr) << method->name;
+  }
+}
+
+TEST(Registry, MethodsTakeAndRefuseOptionsThatThereAre) {
+  for (const MethodEntry* method : all_methods()) {
+    for (const TakenOption& taken : method->takes) EXPECT_TRUE(is_known(taken.option)) << taken.option;
+    for (const RefusedOption& refused : method->refuses) {
+      EXPECT_TRUE(is_known(refused.option)) << refused.option;
+      EXPECT_FALSE(method->takes_option(refused.option)) << refused.option;
+      EXPECT_FALSE(refused.reason.empty()) << refused.option;
+    }
+  }
+}
+
+TEST(Registry, AMadeMethodBearsItsNameAndTheDefaultsThatHelpTells) {
+  for (const MethodEntry* entry : all_methods()) {
+    if (entry->make == nullptr) continue;
+    const FitOptions options = resolved(good_fit(std::string(entry->name)), 16, 100);
+    ASSERT_EQ(options.method.name, entry->name);
+    const auto method = make_method(options);
+    EXPECT_EQ(method->name(), entry->name);
+    const nlohmann::json settings = method->settings();
+    for (const TakenOption& taken : entry->takes) {
+      std::string key(taken.option.substr(2));
+      std::replace(key.begin(), key.end(), '-', '_');
+      if (taken.usual.empty() || !settings.contains(key)) continue;
+      EXPECT_EQ(fmt::format("{}", settings[key].get<double>()), taken.usual) << entry->name << " " << taken.option;
+    }
+  }
+}
+
+TEST(Registry, AnUnknownMethodIsRefusedWithAllNames) {
+  EXPECT_EQ(find_method("magic"), nullptr);
+  MethodOptions options;
+  options.name = "magic";
+  try {
+    method_entry(options);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--method magic: must be one of " + all_method_names()));
+  }
+}
+
+TEST(Registry, ListsMethodsAsASentenceDoes) {
+  EXPECT_EQ(methods_that_take("--radius"), "gd");
+  EXPECT_EQ(methods_that_take("--batch"), "gd or adam");
+  EXPECT_EQ(methods_where([](const MethodEntry& method) { return method.chooses_public_rows; }),
+            "public or prototypes");
+}
+
+TEST(Registry, APublicChoiceNeedsPublicRows) {
+  for (const char* name : {"public", "prototypes"}) {
+    FitOptions fit = good_fit(name);
+    fit.data.public_x.clear();
+    EXPECT_THAT(refusal(fit), HasSubstr("name them with --public-x")) << name;
+    EXPECT_TRUE(may_choose_prototypes(fit));
+  }
+  EXPECT_FALSE(may_choose_prototypes(good_fit("mean")));
+}
+
+TEST(Registry, ContradictionsWithinAMethodAreRefused) {
+  FitOptions fit = good_fit("ls");
+  fit.method.shared_gram = true;
+  fit.method.alpha = 2.0;
+  EXPECT_THAT(refusal(fit), HasSubstr("--alpha with --shared-gram"));
+  fit.method.alpha.reset();
+  fit.method.lambda = 1.0;
+  EXPECT_THAT(refusal(fit), HasSubstr("--lambda with --shared-gram"));
+  fit = good_fit("newton");
+  fit.method.loss = Loss::kSquare;
+  EXPECT_THAT(refusal(fit), HasSubstr("--method newton --loss square"));
+  fit = good_fit("public");
+  fit.method.d_min = 1.5;
+  fit.method.d_max = 1.5;
+  EXPECT_THAT(refusal(fit), HasSubstr("the lower bound must be below the upper"));
+  fit = good_fit("auto");
+  fit.method.expected_rows = 10;
+  EXPECT_THAT(refusal(fit), HasSubstr("--expected-rows with --method auto goes with --objective balanced"));
+}
+
+}  // namespace
+}  // namespace dpreduce
