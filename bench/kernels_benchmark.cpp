@@ -15,9 +15,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "dpreduce/base/huge_pages.hpp"
-#include "dpreduce/kernels/class_sums.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
+#include "common/base/huge_pages.hpp"
+#include "common/kernels/class_sums.hpp"
+#include "common/kernels/kernel_choice.hpp"
 
 #ifdef DPREDUCE_BENCH_BLAS
 extern "C" void ssyrk_(const char* uplo, const char* trans, const int* n, const int* k, const float* alpha,

@@ -4,9 +4,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "dpreduce/randomness/exponential_mechanism.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
-#include "dpreduce/randomness/permute_and_flip.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
+#include "common/randomness/noise_key.hpp"
+#include "common/randomness/permute_and_flip.hpp"
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "dpreduce/silos/channel.hpp"
-#include "dpreduce/silos/mask_stream.hpp"
-#include "dpreduce/silos/masked_sum.hpp"
+#include "common/silos/channel.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/masked_sum.hpp"
 
 namespace dpreduce {
 namespace {

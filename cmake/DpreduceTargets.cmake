@@ -1,6 +1,20 @@
-# One CMake library a folder. Its headers are reachable as "dpreduce/<name>/<header>.hpp" through an include root of its
-# own (a link in the build tree), so that a file can include only what its target declares: a forbidden edge of the
-# layering does not compile.
+# One library a room of src/. Headers are reached by their path from src/, the one include root; which rooms a room may
+# include stands in rooms.txt.
+
+# dpreduce_add_rooms()
+# The folders of rooms.txt, in its order.
+function(dpreduce_add_rooms)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/rooms.txt)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/rooms.txt lines REGEX "^[^#]")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([^:]+):(.*)$" matched "${line}")
+    set(room ${CMAKE_MATCH_1})
+    separate_arguments(below UNIX_COMMAND "${CMAKE_MATCH_2}")
+    list(TRANSFORM below REPLACE "^(.*/)?([^/]+)$" "dpreduce::\\2")
+    set(dpreduce_rooms_below ${below})
+    add_subdirectory(${room})
+  endforeach()
+endfunction()
 
 # dpreduce_precompiled_headers(<name> HEADERS <header>... [OPTIONS <option>...] [DEPENDS <target>...])
 # Headers that most files of a kind include, parsed once for all of them: parsing is half of a build's time. A file still
@@ -15,31 +29,43 @@ function(dpreduce_precompiled_headers name)
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
-# dpreduce_library(<name> SOURCES <file>... [DEPENDS <target>...] [PRIVATE_DEPENDS <target>...])
-function(dpreduce_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+# dpreduce_room(SOURCES <file>... [PACKAGES <target>...] [PRIVATE_PACKAGES <target>...] [HOT] [FILE_BY_FILE])
+# The library dpreduce_<folder> of the folder that calls it, on the rooms that rooms.txt allows it.
+#
+# Files are compiled a dozen at a time, since their headers cost more than they do, FILE_BY_FILE where that cannot be; so
+# names are unique in a room, also within unnamed namespaces. What is not HOT runs once, not once a row or coordinate: it
+# is compiled in half the time, with -O1.
+function(dpreduce_room)
+  cmake_parse_arguments(arg "HOT;FILE_BY_FILE" "" "SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   set(target dpreduce_${name})
-  set(include_root ${PROJECT_BINARY_DIR}/include/${name})
-  file(MAKE_DIRECTORY ${include_root}/dpreduce)
-  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${include_root}/dpreduce/${name} SYMBOLIC)
-
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(dpreduce::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${include_root}>
-                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/dpreduce>)
   target_compile_features(${target} PUBLIC cxx_std_20)
-  target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS} dpreduce_warnings)
-  target_precompile_headers(${target} REUSE_FROM dpreduce_library_headers)
+  target_link_libraries(${target} PUBLIC ${dpreduce_rooms_below} ${arg_PACKAGES} PRIVATE ${arg_PRIVATE_PACKAGES} dpreduce_warnings)
+  if(NOT arg_FILE_BY_FILE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+  if(arg_HOT)
+    target_precompile_headers(${target} REUSE_FROM dpreduce_hot_headers)
+  else()
+    target_compile_options(${target} PRIVATE ${DPREDUCE_COLD_OPTIONS})
+    target_precompile_headers(${target} REUSE_FROM dpreduce_cold_headers)
+  endif()
 
   install(TARGETS ${target} EXPORT dpreduceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dpreduce/${name}
+  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dpreduce/${folder}
           FILES_MATCHING PATTERN "*.hpp")
 endfunction()
 
 # dpreduce_compile_as_test(<name>): GoogleTest and its headers, for a program or library of tests.
 function(dpreduce_compile_as_test name)
   target_link_libraries(${name} PRIVATE dpreduce_warnings GTest::gtest GTest::gmock fmt::fmt)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}) # "tests/..."
   # GCC 12 at -O1 sees copies past the end of a std::string that are none.
   target_compile_options(${name} PRIVATE ${DPREDUCE_TEST_OPTIONS}
                                          $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
@@ -94,7 +120,7 @@ set(DPREDUCE_MPI_ENVIRONMENT
 function(dpreduce_mpi_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;RANKS" ${ARGN})
   add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/mpi/mpi_test_main.cpp)
-  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} dpreduce::transport)
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} dpreduce::ranks)
   dpreduce_compile_as_test(${name})
   foreach(ranks IN LISTS arg_RANKS)
     add_test(NAME ${name}_${ranks} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} $<TARGET_FILE:${name}> --gtest_brief=1)

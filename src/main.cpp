@@ -8,16 +8,16 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/aggregator/blas.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/rank_pattern.hpp"
-#include "dpreduce/commands/command_line.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/silo_party.hpp"
-#include "dpreduce/data/atomic_file.hpp"
-#include "dpreduce/transport/communicator.hpp"
-#include "dpreduce/transport/lifetime.hpp"
-#include "dpreduce/transport/postman.hpp"
+#include "aggregator/solvers/blas.hpp"
+#include "commands/command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/silo_party.hpp"
+#include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/ranks/communicator.hpp"
+#include "common/ranks/lifetime.hpp"
+#include "common/ranks/postman.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

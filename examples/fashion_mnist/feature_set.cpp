@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/npy_writer.hpp"
+#include "common/base/error.hpp"
+#include "common/data/npy_writer.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

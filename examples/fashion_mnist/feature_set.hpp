@@ -13,10 +13,9 @@
 #include <string>
 #include <string_view>
 
+#include "common/data/atomic_file.hpp"
+#include "common/data/dtype.hpp"
 #include "feature_rows.hpp"
-
-#include "dpreduce/data/atomic_file.hpp"
-#include "dpreduce/data/dtype.hpp"
 
 namespace dpreduce::fashion_mnist {
 

@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "scattering.hpp"
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "scattering.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

@@ -8,15 +8,15 @@
 #include <thread>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "common/base/error.hpp"
 #include "feature_rows.hpp"
 #include "feature_set.hpp"
 #include "idx_file.hpp"
 #include "progress.hpp"
 #include "scattering.hpp"
-#include <CLI/CLI.hpp>
-#include <fmt/core.h>
-
-#include "dpreduce/base/error.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

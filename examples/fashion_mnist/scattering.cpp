@@ -6,7 +6,7 @@
 
 #include <fftw3.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 // Every array is [position][lane]: arithmetic on a position is one loop over lanes of the same operation.
 namespace dpreduce::fashion_mnist {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

@@ -1,9 +1,9 @@
-#include "dpreduce/audit/attack.hpp"
+#include "audit/attack.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

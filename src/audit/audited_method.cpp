@@ -1,12 +1,13 @@
-#include "dpreduce/audit/audited_method.hpp"
+#include "audit/audited_method.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/methods/class_balance.hpp"
-#include "dpreduce/methods/row_preparation.hpp"
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+#include "fit/plan_fit.hpp"
+#include "fit/row_preparation.hpp"
+#include "methods/class_balance.hpp"
 
 namespace dpreduce {
 namespace {

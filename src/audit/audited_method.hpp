@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/methods/training_method.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/confidence_bounds.hpp"
+#include "audit/confidence_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,8 @@
 #include <boost/math/distributions/beta.hpp>
 #include <boost/math/distributions/normal.hpp>
 
-#include "dpreduce/base/error.hpp"
+#include "audit/normal_law.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -15,14 +16,6 @@ using Beta = boost::math::beta_distribution<>;
 
 constexpr double kLargestEpsilonToCheck = 500.0;
 constexpr int kBisections = 200;
-
-double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
-
-double normal_quantile(double p) {
-  return boost::math::quantile(boost::math::normal(), p);
-}
 
 double delta_of(double epsilon, double mu) {
   // ln(e^epsilon Phi(-a)) in one piece, where e^epsilon is large and Phi tiny.

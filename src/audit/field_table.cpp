@@ -1,9 +1,9 @@
-#include "dpreduce/audit/field_table.hpp"
+#include "audit/field_table.hpp"
 
 #include <string_view>
 #include <unordered_map>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

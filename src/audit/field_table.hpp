@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/audit/attack.hpp"
-#include "dpreduce/audit/public_fields.hpp"
+#include "audit/attack.hpp"
+#include "audit/public_fields.hpp"
 
 namespace dpreduce {
 

@@ -1,9 +1,9 @@
-#include "dpreduce/audit/log_ratio.hpp"
+#include "audit/log_ratio.hpp"
 
 #include <cmath>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/privacy/triangle.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
 
 namespace dpreduce {
 namespace {

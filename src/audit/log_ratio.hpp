@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/aggregator/released_block.hpp"
-#include "dpreduce/audit/audited_method.hpp"
-#include "dpreduce/methods/training_run.hpp"
-#include "dpreduce/privacy/noise_plan.hpp"
-#include "dpreduce/privacy/statistic.hpp"
+#include "audit/audited_method.hpp"
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/released_block.hpp"
+#include "common/plan/statistic.hpp"
+#include "run/training_run.hpp"
 
 namespace dpreduce {
 

@@ -1,8 +1,8 @@
-#include "dpreduce/audit/method_run.hpp"
+#include "audit/method_run.hpp"
 
 #include <numeric>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

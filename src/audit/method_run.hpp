@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/audit/audited_method.hpp"
-#include "dpreduce/audit/log_ratio.hpp"
-#include "dpreduce/audit/two_world_audit.hpp"
+#include "audit/audited_method.hpp"
+#include "audit/log_ratio.hpp"
+#include "audit/two_world_audit.hpp"
 
 namespace dpreduce {
 

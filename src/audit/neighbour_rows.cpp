@@ -1,15 +1,14 @@
-#include "dpreduce/audit/neighbour_rows.hpp"
+#include "audit/neighbour_rows.hpp"
 
 #include <cmath>
 #include <functional>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/npy_writer.hpp"
+#include "common/base/error.hpp"
+#include "common/data/npy_writer.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kCanaryLength = 1000.0;  // in clip norms
 constexpr std::int32_t kCanaryClass = 0;
 constexpr std::int32_t kOtherClass = 1;
 constexpr std::int32_t kBalancingClass = 2;

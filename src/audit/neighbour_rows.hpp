@@ -21,9 +21,12 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
+
+/// Of a canary, in clip norms: a clip that is skipped shows.
+inline constexpr double kCanaryLength = 1000.0;
 
 /// n x d features, row-major, with a label each.
 struct LabelledRows {

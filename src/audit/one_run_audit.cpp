@@ -1,4 +1,4 @@
-#include "dpreduce/audit/one_run_audit.hpp"
+#include "audit/one_run_audit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,16 +11,15 @@
 #include <Eigen/QR>
 #include <fmt/format.h>
 
-#include "dpreduce/audit/neighbour_rows.hpp"
-#include "dpreduce/audit/one_run_bound.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "audit/neighbour_rows.hpp"
+#include "audit/one_run_bound.hpp"
+#include "common/base/error.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kCanaryLength = 1000.0;  // in clip norms: a clip that is skipped shows
 constexpr const char* kSums = "class_sums";
 constexpr double kS = static_cast<double>(kLatticeNorm);
 

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/audit/audited_method.hpp"
-#include "dpreduce/audit/one_run_bound.hpp"
-#include "dpreduce/audit/private_folder.hpp"
+#include "audit/audited_method.hpp"
+#include "audit/one_run_bound.hpp"
+#include "audit/private_folder.hpp"
 
 namespace dpreduce {
 

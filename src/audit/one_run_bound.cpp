@@ -1,11 +1,12 @@
-#include "dpreduce/audit/one_run_bound.hpp"
+#include "audit/one_run_bound.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include <boost/math/special_functions/erf.hpp>
 
-#include "dpreduce/base/error.hpp"
+#include "audit/normal_law.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -15,15 +16,6 @@ constexpr double kLargestEpsilon = 64.0;
 constexpr double kStep = 1e-6;
 constexpr double kStepOfChoice = 1e-3;  // of best_guess_count: the number of guesses is no bound
 constexpr double kFewestGuesses = 16;
-
-double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
-
-// 0 < p < 1.
-double normal_quantile(double p) {
-  return -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p);
-}
 
 void require_counts(const CoinGuesses& seen, double error) {
   DPREDUCE_ASSERT(seen.canaries >= 1 && seen.guesses <= seen.canaries && seen.correct <= seen.guesses);

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/private_folder.hpp"
+#include "audit/private_folder.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

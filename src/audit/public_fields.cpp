@@ -1,4 +1,4 @@
-#include "dpreduce/audit/public_fields.hpp"
+#include "audit/public_fields.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/model/safetensors.hpp"
+#include "common/base/error.hpp"
+#include "common/model/safetensors.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,10 +1,10 @@
-#include "dpreduce/audit/reader_audit.hpp"
+#include "audit/reader_audit.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/audit/field_table.hpp"
-#include "dpreduce/base/error.hpp"
+#include "audit/field_table.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

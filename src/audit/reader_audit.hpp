@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "dpreduce/audit/public_fields.hpp"
-#include "dpreduce/audit/two_world_audit.hpp"
+#include "audit/public_fields.hpp"
+#include "audit/two_world_audit.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/release_audit.hpp"
+#include "audit/release_audit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
-#include "dpreduce/audit/two_world_audit.hpp"
-#include "dpreduce/base/error.hpp"
+#include "audit/two_world_audit.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

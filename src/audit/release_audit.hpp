@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/audit/audited_method.hpp"
-#include "dpreduce/audit/log_ratio.hpp"
+#include "audit/audited_method.hpp"
+#include "audit/log_ratio.hpp"
 
 namespace dpreduce {
 

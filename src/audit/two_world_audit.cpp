@@ -1,4 +1,4 @@
-#include "dpreduce/audit/two_world_audit.hpp"
+#include "audit/two_world_audit.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -6,8 +6,8 @@
 #include <optional>
 #include <thread>
 
-#include "dpreduce/audit/confidence_bounds.hpp"
-#include "dpreduce/base/error.hpp"
+#include "audit/confidence_bounds.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/audit/attack.hpp"
+#include "audit/attack.hpp"
 
 namespace dpreduce {
 

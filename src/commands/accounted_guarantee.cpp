@@ -1,11 +1,11 @@
-#include "dpreduce/commands/accounted_guarantee.hpp"
+#include "commands/accounted_guarantee.hpp"
 
 #include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/privacy/guarantee.hpp"
+#include "common/accounting/guarantee.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -9,19 +9,19 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/audit/confidence_bounds.hpp"
-#include "dpreduce/audit/method_run.hpp"
-#include "dpreduce/audit/neighbour_rows.hpp"
-#include "dpreduce/audit/one_run_audit.hpp"
-#include "dpreduce/audit/reader_audit.hpp"
-#include "dpreduce/audit/release_audit.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/commands/read_fit.hpp"
-#include "dpreduce/data/synthetic_files.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
-#include "dpreduce/transport/lifetime.hpp"
+#include "audit/confidence_bounds.hpp"
+#include "audit/method_run.hpp"
+#include "audit/neighbour_rows.hpp"
+#include "audit/one_run_audit.hpp"
+#include "audit/reader_audit.hpp"
+#include "audit/release_audit.hpp"
+#include "commands/commands.hpp"
+#include "commands/evaluation.hpp"
+#include "commands/read_fit.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "common/base/error.hpp"
+#include "common/ranks/lifetime.hpp"
+#include "common/simulation/synthetic_files.hpp"
 
 namespace dpreduce {
 namespace {

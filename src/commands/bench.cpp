@@ -10,14 +10,14 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/huge_pages.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/data/worker_rows.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/privacy/triangle.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
-#include "dpreduce/randomness/rounded_gaussian.hpp"
-#include "dpreduce/worker/synthetic_round.hpp"
+#include "commands/commands.hpp"
+#include "common/base/huge_pages.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "common/plan/triangle.hpp"
+#include "common/randomness/noise_key.hpp"
+#include "common/randomness/rounded_gaussian.hpp"
+#include "worker/synthetic_round.hpp"
 
 namespace dpreduce {
 namespace {

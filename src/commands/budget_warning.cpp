@@ -1,4 +1,4 @@
-#include "dpreduce/commands/budget_warning.hpp"
+#include "commands/budget_warning.hpp"
 
 #include <cstdio>
 

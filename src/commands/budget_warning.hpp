@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "dpreduce/methods/fit_plan.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 

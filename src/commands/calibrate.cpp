@@ -4,12 +4,12 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/privacy/argument_checks.hpp"
-#include "dpreduce/privacy/calibration.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
-#include "dpreduce/privacy/high_precision.hpp"
+#include "commands/commands.hpp"
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/calibration.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "common/accounting/high_precision.hpp"
 
 namespace dpreduce {
 namespace {

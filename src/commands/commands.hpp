@@ -1,8 +1,8 @@
 // The commands, one file each. Every one is run by all ranks at once; rank 0 prints.
 #pragma once
 
-#include "dpreduce/commands/command.hpp"
-#include "dpreduce/transport/communicator.hpp"
+#include "commands/command_line/command.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 

@@ -4,12 +4,12 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/accounted_guarantee.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/privacy/composition.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/zcdp.hpp"
+#include "commands/accounted_guarantee.hpp"
+#include "commands/commands.hpp"
+#include "common/accounting/composition.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/zcdp.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,21 +6,21 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/accounted_guarantee.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
-#include "dpreduce/privacy/high_precision.hpp"
-#include "dpreduce/privacy/mechanism.hpp"
-#include "dpreduce/privacy/privacy_loss.hpp"
-#include "dpreduce/privacy/rdp.hpp"
-#include "dpreduce/privacy/zcdp.hpp"
+#include "commands/accounted_guarantee.hpp"
+#include "commands/commands.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/accounting/mechanism.hpp"
+#include "common/accounting/privacy_loss.hpp"
+#include "common/accounting/rdp.hpp"
+#include "common/accounting/zcdp.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr char kWhy[] =
+constexpr char kWhyPure[] =
     "epsilon_gdp is the exact epsilon of Gaussian noise and epsilon_pld the same up to its grid; rdp and zcdp keep "
     "only "
     "the Renyi divergences, which say less about the tail, and zcdp_simple takes no best order";
@@ -74,7 +74,7 @@ AccountedGuarantee converted(const ConvertOptions& options) {
   guarantee.epsilon = options.budget.epsilon ? options.budget.epsilon
                       : options.budget.rho   ? guarantee.zcdp_tight
                                              : guarantee.gdp;
-  guarantee.why = kWhy;
+  guarantee.why = kWhyPure;
   if (options.budget.rho) guarantee.why += kWhyOfRho;
   return guarantee;
 }

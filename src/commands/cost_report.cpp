@@ -1,4 +1,4 @@
-#include "dpreduce/commands/cost_report.hpp"
+#include "commands/cost_report.hpp"
 
 #include <cmath>
 

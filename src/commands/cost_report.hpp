@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/methods/run_cost.hpp"
+#include "fit/run_cost.hpp"
 
 namespace dpreduce {
 

@@ -5,13 +5,13 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/data/atomic_file.hpp"
-#include "dpreduce/data/paths.hpp"
-#include "dpreduce/model/classifier_file.hpp"
+#include "commands/commands.hpp"
+#include "commands/evaluation.hpp"
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/data/paths.hpp"
+#include "common/model/classifier_file.hpp"
 
 namespace dpreduce {
 namespace {

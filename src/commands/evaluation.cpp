@@ -1,4 +1,4 @@
-#include "dpreduce/commands/evaluation.hpp"
+#include "commands/evaluation.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/label_slots.hpp"
-#include "dpreduce/transport/lifetime.hpp"
+#include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
+#include "common/ranks/lifetime.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,12 +10,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/commands/evaluate_command.hpp"
-#include "dpreduce/data/row_stream.hpp"
-#include "dpreduce/model/classifier.hpp"
-#include "dpreduce/model/label_set_metrics.hpp"
-#include "dpreduce/model/metrics.hpp"
-#include "dpreduce/transport/communicator.hpp"
+#include "commands/command_line/evaluate_command.hpp"
+#include "common/data/row_stream.hpp"
+#include "common/model/classifier.hpp"
+#include "common/model/label_set_metrics.hpp"
+#include "common/model/metrics.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 

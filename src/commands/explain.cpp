@@ -7,13 +7,13 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/commands/budget_warning.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/reported_run.hpp"
-#include "dpreduce/methods/registry.hpp"
-#include "dpreduce/privacy/attack_bound.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
+#include "commands/budget_warning.hpp"
+#include "commands/commands.hpp"
+#include "commands/reported_run.hpp"
+#include "common/accounting/attack_bound.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/commands/files_once.hpp"
+#include "commands/files_once.hpp"
 
 #include <cstring>
 #include <functional>
@@ -11,15 +11,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/rank_pattern.hpp"
-#include "dpreduce/data/paths.hpp"
-#include "dpreduce/transport/silo_job.hpp"
+#include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
+#include "common/data/paths.hpp"
+#include "common/ranks/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
-
-using nlohmann::json;
 
 // Features, and labels where there are any.
 std::vector<const ShardedArray*> arrays_of(const WorkerRows& rows) {
@@ -30,9 +28,9 @@ std::vector<const ShardedArray*> arrays_of(const WorkerRows& rows) {
 
 // A rank's files as the coordinator needs them. A shared list is the same on all ranks, and may be long: a digest.
 std::string told_files(const WorkerRows& rows, bool is_shared) {
-  json told = json::array();
+  nlohmann::json told = nlohmann::json::array();
   for (const ShardedArray* const array : arrays_of(rows)) {
-    json files = json::array();
+    nlohmann::json files = nlohmann::json::array();
     for (std::size_t shard = 0; shard < array->files(); ++shard) {
       const FileIdentity& file = array->identity_of(shard);
       if (is_shared) {
@@ -44,8 +42,8 @@ std::string told_files(const WorkerRows& rows, bool is_shared) {
     }
     told.push_back(std::move(files));
   }
-  const std::string text = told.dump(-1, ' ', false, json::error_handler_t::replace);
-  return is_shared ? json(std::hash<std::string>()(text)).dump() : text;
+  const std::string text = told.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return is_shared ? nlohmann::json(std::hash<std::string>()(text)).dump() : text;
 }
 
 struct NamedFile {
@@ -54,7 +52,7 @@ struct NamedFile {
   FileIdentity identity;
 };
 
-NamedFile named_file(int rank, const json& told) {
+NamedFile named_file(int rank, const nlohmann::json& told) {
   return {rank,
           told[0],
           {.machine = told[1],
@@ -111,11 +109,11 @@ void refuse_doubles(const std::vector<std::string>& told) {
     FilesByInode seen;
     bool is_there = false;
     for (std::size_t rank = 0; rank < told.size(); ++rank) {
-      const json files = json::parse(told[rank]);
+      const nlohmann::json files = nlohmann::json::parse(told[rank]);
       if (!files.is_array()) refuse_other_files(rank);
       if (array >= files.size()) continue;
       is_there = true;
-      for (const json& one : files[array]) {
+      for (const nlohmann::json& one : files[array]) {
         NamedFile file = named_file(static_cast<int>(rank), one);
         refuse_if_seen(seen, file);
         const std::uint64_t inode = file.identity.inode;

@@ -8,10 +8,10 @@
 #include <memory>
 #include <optional>
 
-#include "dpreduce/data/rows_options.hpp"
-#include "dpreduce/data/worker_rows.hpp"
-#include "dpreduce/silos/file_claims.hpp"
-#include "dpreduce/transport/communicator.hpp"
+#include "common/data/rows_options.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/ranks/communicator.hpp"
+#include "common/silos/file_claims.hpp"
 
 namespace dpreduce {
 

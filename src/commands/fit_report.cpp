@@ -1,4 +1,4 @@
-#include "dpreduce/commands/fit_report.hpp"
+#include "commands/fit_report.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -9,9 +9,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "common/base/version.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "fit/plan_fit.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -97,9 +98,8 @@ nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const
 }
 
 nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options) {
-  return {{"method", stated.method.name},
-          {"chosen", options.method.name},
-          {"by", method_entry(stated.method).resolved_by}};
+  return {
+      {"method", stated.method.name}, {"chosen", options.method.name}, {"by", method_entry(stated.method).resolved_by}};
 }
 
 nlohmann::json prototypes_json(const Selection& chosen) {

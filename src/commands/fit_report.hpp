@@ -7,11 +7,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/aggregator/release.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/commands/plan_report.hpp"
-#include "dpreduce/methods/timings.hpp"
-#include "dpreduce/model/classifier.hpp"
+#include "aggregator/release/release.hpp"
+#include "commands/evaluation.hpp"
+#include "commands/plan_report.hpp"
+#include "common/model/classifier.hpp"
+#include "run/timings.hpp"
 
 namespace dpreduce {
 

@@ -1,12 +1,13 @@
-#include "dpreduce/commands/fit_rows.hpp"
+#include "commands/fit_rows.hpp"
 
 #include <string>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/ranked_rows.hpp"
-#include "dpreduce/data/paths.hpp"
+#include "commands/ranked_rows.hpp"
+#include "common/base/error.hpp"
+#include "common/data/paths.hpp"
+#include "fit/validated_options.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <optional>
 
-#include "dpreduce/data/worker_rows.hpp"
-#include "dpreduce/methods/options/fit_options.hpp"
-#include "dpreduce/transport/communicator.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/ranks/communicator.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/commands/fitted_classifier.hpp"
+#include "commands/fitted_classifier.hpp"
 
 #include <optional>
 #include <string>

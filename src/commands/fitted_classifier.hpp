@@ -1,10 +1,10 @@
 // What a training method returns, as a classifier that says what it promises.
 #pragma once
 
-#include "dpreduce/aggregator/linear_scores.hpp"
-#include "dpreduce/methods/fit_plan.hpp"
-#include "dpreduce/methods/training_method.hpp"
-#include "dpreduce/model/classifier.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
+#include "common/model/classifier.hpp"
+#include "methods/training_method.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 

@@ -10,10 +10,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/commands/ranked_rows.hpp"
-#include "dpreduce/lattice/row_transform.hpp"
+#include "commands/commands.hpp"
+#include "commands/evaluation.hpp"
+#include "commands/ranked_rows.hpp"
+#include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
 namespace {

@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/silos/identity.hpp"
+#include "commands/commands.hpp"
+#include "common/silos/identity.hpp"
 
 namespace dpreduce {
 

@@ -1,5 +1,5 @@
 // dpreduce ledger show, verify, release: what runs have charged and reserved, and giving up what a run reserved.
-#include "dpreduce/ledger/ledger.hpp"
+#include "common/ledger/ledger.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,19 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/reported_run.hpp"
-#include "dpreduce/ledger/ledger_key.hpp"
-#include "dpreduce/ledger/ledger_line.hpp"
-#include "dpreduce/ledger/run_journal.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
-#include "dpreduce/privacy/spending.hpp"
+#include "commands/commands.hpp"
+#include "commands/reported_run.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "common/base/error.hpp"
+#include "common/ledger/ledger_key.hpp"
+#include "common/ledger/ledger_line.hpp"
+#include "common/ledger/run_journal.hpp"
+#include "common/plan/spending.hpp"
 
 namespace dpreduce {
 namespace {
-
-using nlohmann::json;
 
 // An absent ledger is an empty one to a run that will write it; to somebody who asks for it, it is a wrong path.
 void require_file(const std::string& path) {
@@ -117,27 +115,27 @@ void print_text(const LedgerState& state) {
 }
 
 // What the line says, without its place in the chain.
-json fields_of(decltype(LedgerRecord::content) content, const std::string& utc_time) {
-  json fields = json::parse(print_unsigned({std::move(content), utc_time, kNoPrevious}));
+nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::string& utc_time) {
+  nlohmann::json fields = nlohmann::json::parse(print_unsigned({std::move(content), utc_time, kNoPrevious}));
   for (const char* name : {"schema", "kind", "previous"}) fields.erase(name);
   return fields;
 }
 
-json json_of(const LedgerState& state) {
-  json releases = json::array();
+nlohmann::json json_of(const LedgerState& state) {
+  nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));
     releases.back()["rounds"] = charge.entry.rounds;
   }
-  json open_runs = json::array();
+  nlohmann::json open_runs = nlohmann::json::array();
   for (const auto& [run_id, run] : state.open_runs()) {
-    json fields = fields_of(run.remains, run.since);
+    nlohmann::json fields = fields_of(run.remains, run.since);
     fields["since"] = fields["time"];
     fields.erase("time");
     open_runs.push_back(std::move(fields));
   }
   const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
-  json whole{{"releases", releases}, {"mu", spent.mu}, {"rho", rho_of(spent)}, {"open_runs", open_runs}};
+  nlohmann::json whole{{"releases", releases}, {"mu", spent.mu}, {"rho", rho_of(spent)}, {"open_runs", open_runs}};
   if (!spent.samples.empty()) {
     whole["epsilon"] = epsilon_of(spent, kDeltaToTell);
     whole["delta"] = kDeltaToTell;

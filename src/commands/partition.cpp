@@ -6,10 +6,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/data/paths.hpp"
-#include "dpreduce/data/silo_files.hpp"
+#include "commands/commands.hpp"
+#include "common/base/error.hpp"
+#include "common/data/paths.hpp"
+#include "common/simulation/silo_files.hpp"
 
 namespace dpreduce {
 namespace {

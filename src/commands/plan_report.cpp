@@ -1,15 +1,15 @@
-#include "dpreduce/commands/plan_report.hpp"
+#include "commands/plan_report.hpp"
 
 #include <cmath>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/commands/budget_warning.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/methods/training_method.hpp"
-#include "dpreduce/privacy/selection_charge.hpp"
+#include "commands/budget_warning.hpp"
+#include "common/accounting/selection_charge.hpp"
+#include "common/base/version.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 namespace {

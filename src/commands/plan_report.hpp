@@ -5,8 +5,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/commands/cost_report.hpp"
-#include "dpreduce/methods/fit_plan.hpp"
+#include "commands/cost_report.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/data/npy_writer.hpp"
-#include "dpreduce/model/classifier_file.hpp"
+#include "commands/commands.hpp"
+#include "commands/evaluation.hpp"
+#include "common/base/error.hpp"
+#include "common/data/npy_writer.hpp"
+#include "common/model/classifier_file.hpp"
 
 namespace dpreduce {
 namespace {

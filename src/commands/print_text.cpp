@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "dpreduce/commands/commands.hpp"
+#include "commands/commands.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/commands/progress.hpp"
+#include "commands/progress.hpp"
 
 #include <cstdio>
 

@@ -1,14 +1,14 @@
-#include "dpreduce/commands/ranked_rows.hpp"
+#include "commands/ranked_rows.hpp"
 
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/commands/files_once.hpp"
-#include "dpreduce/data/paths.hpp"
+#include "commands/evaluation.hpp"
+#include "commands/files_once.hpp"
+#include "common/base/error.hpp"
+#include "common/data/paths.hpp"
 
 namespace dpreduce {
 namespace {

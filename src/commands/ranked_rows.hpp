@@ -1,9 +1,9 @@
 // Training rows that are spread over the ranks.
 #pragma once
 
-#include "dpreduce/data/rows_options.hpp"
-#include "dpreduce/data/worker_rows.hpp"
-#include "dpreduce/transport/communicator.hpp"
+#include "common/data/rows_options.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 

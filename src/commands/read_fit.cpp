@@ -1,4 +1,4 @@
-#include "dpreduce/commands/read_fit.hpp"
+#include "commands/read_fit.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "commands/commands.hpp"
+#include "common/base/error.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

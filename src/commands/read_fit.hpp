@@ -2,10 +2,10 @@
 // code that its user would get.
 #pragma once
 
-#include "dpreduce/audit/method_run.hpp"
-#include "dpreduce/audit/private_folder.hpp"
-#include "dpreduce/audit/public_fields.hpp"
-#include "dpreduce/methods/options/fit_options.hpp"
+#include "audit/method_run.hpp"
+#include "audit/private_folder.hpp"
+#include "audit/public_fields.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 

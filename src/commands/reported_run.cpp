@@ -1,4 +1,4 @@
-#include "dpreduce/commands/reported_run.hpp"
+#include "commands/reported_run.hpp"
 
 #include <cmath>
 #include <limits>
@@ -6,17 +6,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/mapped_file.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/mechanism.hpp"
-#include "dpreduce/privacy/selection_charge.hpp"
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/mechanism.hpp"
+#include "common/accounting/selection_charge.hpp"
+#include "common/base/error.hpp"
+#include "common/data/mapped_file.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kLongestName = 80;
 // Figures of one report are rounded each by itself.
@@ -31,28 +29,28 @@ class ReportFields {
     throw BadInput(fmt::format("{}: {}; give a file that fit --report wrote", path_, reason));
   }
 
-  const json& field(const json& object, const std::string& name) const {
+  const nlohmann::json& field(const nlohmann::json& object, const std::string& name) const {
     if (!object.contains(name)) refuse(fmt::format("not a report of fit: '{}' is missing", name));
     return object.at(name);
   }
 
-  bool flag(const json& object, const std::string& name) const {
-    const json& value = field(object, name);
+  bool flag(const nlohmann::json& object, const std::string& name) const {
+    const nlohmann::json& value = field(object, name);
     if (!value.is_boolean()) refuse(fmt::format("'{}' must be true or false", name));
     return value.get<bool>();
   }
 
   // For the terminal: quotes, control characters and all beyond ASCII escaped.
-  std::string text(const json& object, const std::string& name) const {
-    const json& value = field(object, name);
+  std::string text(const nlohmann::json& object, const std::string& name) const {
+    const nlohmann::json& value = field(object, name);
     if (!value.is_string()) refuse(fmt::format("'{}' must be a text", name));
-    const std::string escaped =
-        json(value.get<std::string>().substr(0, kLongestName)).dump(-1, ' ', true, json::error_handler_t::replace);
+    const std::string escaped = nlohmann::json(value.get<std::string>().substr(0, kLongestName))
+                                    .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     return escaped.substr(1, escaped.size() - 2);
   }
 
-  double number(const json& object, const std::string& name, double low, double high) const {
-    const json& value = field(object, name);
+  double number(const nlohmann::json& object, const std::string& name, double low, double high) const {
+    const nlohmann::json& value = field(object, name);
     if (!value.is_number()) refuse(fmt::format("'{}' must be a number", name));
     const double figure = value.get<double>();
     if (!(figure >= low && figure <= high)) {
@@ -61,8 +59,8 @@ class ReportFields {
     return figure;
   }
 
-  std::uint64_t count(const json& object, const std::string& name) const {
-    const json& value = field(object, name);
+  std::uint64_t count(const nlohmann::json& object, const std::string& name) const {
+    const nlohmann::json& value = field(object, name);
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) {
       refuse(fmt::format("'{}' must be a whole number above 0", name));
     }
@@ -70,7 +68,7 @@ class ReportFields {
   }
 
   template <typename E>
-  E choice(const json& object, const std::string& name) const {
+  E choice(const nlohmann::json& object, const std::string& name) const {
     const std::string spelling = text(object, name);
     const std::optional<E> chosen = choice_of<E>(spelling);
     if (!chosen) refuse(fmt::format("'{}' is \"{}\", which is unknown", name, spelling));
@@ -84,11 +82,11 @@ class ReportFields {
 constexpr double kSmallestFigure = std::numeric_limits<double>::min();
 constexpr double kLargestFigure = std::numeric_limits<double>::max();
 
-std::vector<ReportedBlock> blocks_of(const ReportFields& report, const json& privacy) {
-  const json& releases = report.field(privacy, "releases");
+std::vector<ReportedBlock> blocks_of(const ReportFields& report, const nlohmann::json& privacy) {
+  const nlohmann::json& releases = report.field(privacy, "releases");
   if (!releases.is_array()) report.refuse("'releases' must be a list");
   std::vector<ReportedBlock> blocks;
-  for (const json& release : releases) {
+  for (const nlohmann::json& release : releases) {
     if (!release.is_object()) report.refuse("'releases' must hold objects");
     blocks.push_back({.name = report.text(release, "name"),
                       .release = report.text(release, "release"),
@@ -104,12 +102,12 @@ std::vector<ReportedBlock> blocks_of(const ReportFields& report, const json& pri
 }
 
 // Reports of versions without selections have no such field.
-std::vector<ReportedSelection> selections_of(const ReportFields& report, const json& privacy) {
+std::vector<ReportedSelection> selections_of(const ReportFields& report, const nlohmann::json& privacy) {
   std::vector<ReportedSelection> selections;
   if (!privacy.contains("selections")) return selections;
-  const json& listed = privacy["selections"];
+  const nlohmann::json& listed = privacy["selections"];
   if (!listed.is_array()) report.refuse("'selections' must be a list");
-  for (const json& selection : listed) {
+  for (const nlohmann::json& selection : listed) {
     if (!selection.is_object()) report.refuse("'selections' must hold objects");
     selections.push_back({.name = report.text(selection, "name"),
                           .epsilon = report.number(selection, "epsilon", kSmallestFigure, kLargestPureEpsilon),
@@ -120,26 +118,26 @@ std::vector<ReportedSelection> selections_of(const ReportFields& report, const j
   return selections;
 }
 
-std::optional<ReportedSilos> silos_of(const ReportFields& report, const json& root) {
+std::optional<ReportedSilos> silos_of(const ReportFields& report, const nlohmann::json& root) {
   if (!root.contains("silos")) return std::nullopt;
-  const json& silos = root["silos"];
+  const nlohmann::json& silos = root["silos"];
   if (!silos.is_object()) report.refuse("'silos' must be an object");
-  const json& noise = report.field(silos, "noise");
+  const nlohmann::json& noise = report.field(silos, "noise");
   if (!noise.is_object()) report.refuse("'noise' must be an object");
-  const json& colluding = report.field(silos, "colluding");
+  const nlohmann::json& colluding = report.field(silos, "colluding");
   if (!colluding.is_number_unsigned()) report.refuse("'colluding' must be a whole number");
   return ReportedSilos{report.choice<NoiseSource>(noise, "source"), colluding.get<std::uint64_t>()};
 }
 
-bool is_chosen_by_validation(const json& root) {
+bool is_chosen_by_validation(const nlohmann::json& root) {
   return root.contains("choice") && root["choice"].is_object() && root["choice"].contains("by") &&
          root["choice"]["by"] == "validation rows";
 }
 
 // Reports of versions whose ledgers were not signed have no such field.
-std::optional<LedgerHead> ledger_of(const ReportFields& report, const json& root) {
+std::optional<LedgerHead> ledger_of(const ReportFields& report, const nlohmann::json& root) {
   if (!root.contains("ledger")) return std::nullopt;
-  const json& ledger = root["ledger"];
+  const nlohmann::json& ledger = root["ledger"];
   if (!ledger.is_object()) report.refuse("'ledger' must be an object");
   LedgerHead head{.public_key = report.text(ledger, "public_key"),
                   .lines = report.count(ledger, "lines"),
@@ -169,7 +167,7 @@ void check_pure(const ReportFields& report, const ReportedGuarantee& guarantee,
   }
 }
 
-ReportedGuarantee guarantee_of(const ReportFields& report, const json& privacy,
+ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json& privacy,
                                const std::vector<ReportedBlock>& blocks,
                                const std::vector<ReportedSelection>& selections) {
   ReportedGuarantee guarantee{
@@ -206,10 +204,10 @@ ReportedGuarantee guarantee_of(const ReportFields& report, const json& privacy,
 
 ReportedRun parse_report(std::string_view text, const std::string& path) {
   const ReportFields report(path);
-  const json root = json::parse(text, nullptr, false);
+  const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
   if (root.is_discarded()) report.refuse("not a JSON file");
   if (!root.is_object()) report.refuse("not a report of fit");
-  const json& privacy = report.field(root, "privacy");
+  const nlohmann::json& privacy = report.field(root, "privacy");
   if (!privacy.is_object()) report.refuse("'privacy' must be an object");
 
   ReportedRun run{.method = report.text(root, "method"),

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/ledger/ledger_state.hpp"
+#include "common/base/choices.hpp"
+#include "common/ledger/ledger_state.hpp"
 
 namespace dpreduce {
 

@@ -6,15 +6,15 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/data/npy_writer.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
-#include "dpreduce/worker/lattice_stream.hpp"
-#include "dpreduce/worker/sanitised_rows.hpp"
+#include "commands/commands.hpp"
+#include "commands/evaluation.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "common/base/error.hpp"
+#include "common/data/npy_writer.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "common/randomness/noise_key.hpp"
+#include "worker/lattice_stream.hpp"
+#include "worker/sanitised_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/commands/silo_party.hpp"
+#include "commands/silo_party.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +8,16 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/rank_pattern.hpp"
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/commands/command_line.hpp"
-#include "dpreduce/commands/silo_options.hpp"
-#include "dpreduce/methods/fit_plan.hpp"
-#include "dpreduce/silos/faulty_wire.hpp"
-#include "dpreduce/silos/neighbour_graph.hpp"
-#include "dpreduce/transport/silo_job.hpp"
+#include "commands/command_line/command_line.hpp"
+#include "commands/command_line/silo_options.hpp"
+#include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
+#include "common/base/version.hpp"
+#include "common/ranks/silo_job.hpp"
+#include "common/silos/faulty_wire.hpp"
+#include "common/silos/neighbour_graph.hpp"
+#include "fit/plan_fit.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 namespace {

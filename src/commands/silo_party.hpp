@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/methods/options/fit_options.hpp"
-#include "dpreduce/silos/party_log.hpp"
-#include "dpreduce/silos/wire.hpp"
-#include "dpreduce/transport/communicator.hpp"
-#include "dpreduce/transport/socket_wire.hpp"
+#include "common/ranks/communicator.hpp"
+#include "common/ranks/socket_wire.hpp"
+#include "common/silos/party_log.hpp"
+#include "common/silos/wire.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 

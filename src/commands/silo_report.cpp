@@ -1,11 +1,11 @@
-#include "dpreduce/commands/silo_report.hpp"
+#include "commands/silo_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/roster.hpp"
-#include "dpreduce/transport/silo_job.hpp"
+#include "common/base/error.hpp"
+#include "common/ranks/silo_job.hpp"
+#include "common/silos/roster.hpp"
 
 namespace dpreduce {
 

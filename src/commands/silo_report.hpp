@@ -6,8 +6,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/methods/options/fit_options.hpp"
-#include "dpreduce/transport/communicator.hpp"
+#include "common/ranks/communicator.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 

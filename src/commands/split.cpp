@@ -2,14 +2,14 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/privacy/block_split.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
+#include "commands/commands.hpp"
+#include "common/accounting/block_split.hpp"
+#include "common/accounting/guarantee.hpp"
 
 namespace dpreduce {
 namespace {
 
-void print_json(const SplitOptions& options, const Guarantee& guarantee, const std::vector<BlockNoise>& noise) {
+void print_json(const SplitOptions& options, const Guarantee& guarantee, const std::vector<NoiseOfBlock>& noise) {
   nlohmann::json json = to_json(guarantee);
   json["blocks"] = nlohmann::json::array();
   for (std::size_t block = 0; block < noise.size(); ++block) {
@@ -24,7 +24,7 @@ void print_json(const SplitOptions& options, const Guarantee& guarantee, const s
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void print_text(const SplitOptions& options, const Guarantee& guarantee, const std::vector<BlockNoise>& noise) {
+void print_text(const SplitOptions& options, const Guarantee& guarantee, const std::vector<NoiseOfBlock>& noise) {
   fmt::print("budget   mu {:.15g}, rho {:.15g}; epsilon {:.15g} at delta {:g}\n", *guarantee.mu, *guarantee.rho,
              guarantee.epsilon, guarantee.delta);
   for (std::size_t block = 0; block < noise.size(); ++block) {
@@ -41,7 +41,7 @@ void run_command(const SplitOptions& options, Communicator& ranks) {
     const double mu = budget_from(options.budget).mu(options.budget.accountant);
     std::vector<WeightedBlock> blocks;
     for (const BlockSpec& block : options.blocks) blocks.push_back({block.sensitivity, block.loss_weight});
-    const std::vector<BlockNoise> noise = split_blocks(blocks, mu);
+    const std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);
     const Guarantee guarantee = guarantee_of(options.budget, mu);
     options.format == OutputFormat::kJson ? print_json(options, guarantee, noise)
                                           : print_text(options, guarantee, noise);

@@ -18,21 +18,23 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/audit/private_folder.hpp"
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/commands/budget_warning.hpp"
-#include "dpreduce/commands/command_line.hpp"
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/commands/evaluation.hpp"
-#include "dpreduce/commands/fit_rows.hpp"
-#include "dpreduce/commands/fitted_classifier.hpp"
-#include "dpreduce/commands/ranked_rows.hpp"
-#include "dpreduce/data/atomic_file.hpp"
-#include "dpreduce/methods/class_balance.hpp"
-#include "dpreduce/methods/machine_memory.hpp"
-#include "dpreduce/methods/registry.hpp"
-#include "dpreduce/methods/row_preparation.hpp"
-#include "dpreduce/methods/run_cost.hpp"
+#include "audit/private_folder.hpp"
+#include "commands/budget_warning.hpp"
+#include "commands/command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/evaluation.hpp"
+#include "commands/fit_rows.hpp"
+#include "commands/fitted_classifier.hpp"
+#include "commands/ranked_rows.hpp"
+#include "common/base/version.hpp"
+#include "common/data/atomic_file.hpp"
+#include "fit/machine_memory.hpp"
+#include "fit/plan_fit.hpp"
+#include "fit/row_preparation.hpp"
+#include "fit/run_cost.hpp"
+#include "fit/validated_options.hpp"
+#include "methods/class_balance.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
-#include "dpreduce/commands/commands.hpp"
-#include "dpreduce/data/synthetic_files.hpp"
+#include "commands/commands.hpp"
+#include "common/simulation/synthetic_files.hpp"
 
 namespace dpreduce {
 namespace {

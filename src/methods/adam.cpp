@@ -13,17 +13,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/methods/gradient_rounds.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "methods/gradient_rounds.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kRounds = 150;
+constexpr std::uint64_t kAdamRounds = 150;
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.99;
 // A step that moves every entry alike changes a score by up to 8.
-constexpr double kScoreReach = 8.0;
+constexpr double kAdamScoreReach = 8.0;
 
 class AdamStep : public StepRule {
  public:
@@ -58,7 +58,7 @@ class AdamStep : public StepRule {
 class AdamMethod : public TrainingMethod {
  public:
   explicit AdamMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kRounds)), learning_rate_(options.method.learning_rate) {}
+      : settings_(round_settings(options.method, kAdamRounds)), learning_rate_(options.method.learning_rate) {}
 
   std::string_view name() const override { return "adam"; }
 
@@ -82,7 +82,7 @@ class AdamMethod : public TrainingMethod {
     run.set_intercept(settings_.intercept_share);
     const Lattice lattice = run.lattice();
     const double rate =
-        learning_rate_.value_or(kScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
+        learning_rate_.value_or(kAdamScoreReach / (lattice.clip_norm * std::sqrt(static_cast<double>(lattice.dim))));
     AdamStep rule(rate, settings_.rounds, run.classes() * lattice.dim, lattice.clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }

@@ -6,9 +6,9 @@
 //                        (prefers_prototypes)
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/prototype_choice.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "common/base/error.hpp"
+#include "methods/prototype_choice.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 

@@ -1,13 +1,13 @@
-#include "dpreduce/methods/class_balance.hpp"
+#include "methods/class_balance.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "dpreduce/aggregator/public_refit.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/prototype_choice.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "aggregator/solvers/public_refit.hpp"
+#include "common/base/error.hpp"
+#include "methods/prototype_choice.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 bool adjusts_scores(const FitOptions& options) {

@@ -8,9 +8,9 @@
 // the sizes. Public rows that rows are centred by refine what came out (public_refit.hpp).
 #pragma once
 
-#include "dpreduce/aggregator/linear_scores.hpp"
-#include "dpreduce/methods/options/fit_options.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
+#include "methods/options/fit_options.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 

@@ -1,5 +1,5 @@
 // DP-LS: a ridge regression for each class, from Gram matrices of the classes, streamed.
-#include "dpreduce/aggregator/class_least_squares.hpp"
+#include "aggregator/solvers/class_least_squares.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/methods/least_squares.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "methods/least_squares.hpp"
 
 namespace dpreduce {
 namespace {
@@ -20,14 +20,14 @@ constexpr double kLeastAlpha = 1.0;
 constexpr double kMostAlpha = 10.0;
 // What --choose tries: multiples of alpha (whose split of the noise stays) and of the usual ridge, those first.
 constexpr std::array kAlphaFactors{1.0, 0.1, 0.3, 3.0};
-constexpr std::array kRidgeFactors{1.0, 0.25, 4.0};
+constexpr std::array kClassRidgeFactors{1.0, 0.25, 4.0};
 
 std::vector<ClassRidge> ridges_to_try(double alpha, std::optional<double> lambda, bool choose) {
   if (!choose) return {{.alpha = alpha, .lambda = lambda}};
   std::vector<ClassRidge> ridges;
   for (const double alpha_factor : kAlphaFactors) {
     if (alpha == 0.0 && alpha_factor != 1.0) continue;
-    for (const double ridge_factor : kRidgeFactors) {
+    for (const double ridge_factor : kClassRidgeFactors) {
       ridges.push_back({.alpha = alpha * alpha_factor, .lambda = lambda, .ridge_factor = ridge_factor});
     }
   }

@@ -20,16 +20,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/methods/registry.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kRounds = 2;
+constexpr std::uint64_t kCoinpressRounds = 2;
 
 class CoinPressMethod : public TrainingMethod {
  public:
-  explicit CoinPressMethod(const FitOptions& options) : rounds_(options.method.rounds.value_or(kRounds)) {}
+  explicit CoinPressMethod(const FitOptions& options) : rounds_(options.method.rounds.value_or(kCoinpressRounds)) {}
 
   std::string_view name() const override { return "coinpress"; }
 

@@ -1,9 +1,9 @@
-#include "dpreduce/methods/descent_step.hpp"
+#include "methods/descent_step.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/aggregator/least_squares.hpp"
+#include "aggregator/solvers/least_squares.hpp"
 
 namespace dpreduce {
 namespace {

@@ -24,7 +24,7 @@
 #include <optional>
 #include <span>
 
-#include "dpreduce/methods/gradient_rounds.hpp"
+#include "methods/gradient_rounds.hpp"
 
 namespace dpreduce {
 

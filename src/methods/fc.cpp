@@ -25,20 +25,20 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/aggregator/gram_spectrum.hpp"
-#include "dpreduce/methods/gradient_rounds.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "aggregator/solvers/gram_spectrum.hpp"
+#include "methods/gradient_rounds.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kGramShare = 0.1;
-constexpr std::uint64_t kRounds = 20;
+constexpr double kFcGramShare = 0.1;
+constexpr std::uint64_t kFcRounds = 20;
 // What the intercept takes, features lack. Its steps are by its own curvature, so that it learns with a small share
 // too.
 constexpr double kInterceptShareOfWhitened = 0.05;
 // Measured: with 2 to 10 classes w is up to 0.8 points ahead of 2 w at small budgets, with 51 and 72 2 w up to 1.1.
-constexpr double kRidgeInRadii = 1.0;
+constexpr double kFcRidgeInRadii = 1.0;
 constexpr double kRidgeInRadiiManyClasses = 2.0;
 
 // Newton's step in units of 1 / E: 1 / (p (1 - p)) for a class of probability p. Rounds begin at p = 1 / K, where it is
@@ -57,7 +57,7 @@ class WhitenedStep : public StepRule {
     const std::span<const double> eigenvalues = spectrum_.eigenvalues();
     const auto dim = static_cast<double>(lattice.dim);
     const double trace = std::max(spectrum_.trace(), one_row());
-    const double radii = classes < kManyClasses ? kRidgeInRadii : kRidgeInRadiiManyClasses;
+    const double radii = classes < kManyClasses ? kFcRidgeInRadii : kRidgeInRadiiManyClasses;
     ridge_ = radii * spectrum_.noise_radius() + trace / dim + one_row();
     double sum = 0.0;
     for (const double eigenvalue : eigenvalues) {
@@ -108,8 +108,8 @@ class WhitenedStep : public StepRule {
 class WhitenedDescentMethod : public TrainingMethod {
  public:
   explicit WhitenedDescentMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kRounds)),
-        gram_share_(options.method.gram_share.value_or(kGramShare)) {
+      : settings_(round_settings(options.method, kFcRounds)),
+        gram_share_(options.method.gram_share.value_or(kFcGramShare)) {
     settings_.intercept_share = kInterceptShareOfWhitened;
     settings_.initial_score = 0.0;  // also of sigmoids: too few rounds to come back from -10
   }

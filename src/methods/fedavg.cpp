@@ -19,16 +19,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/aggregator/least_squares.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/descent_step.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "aggregator/solvers/least_squares.hpp"
+#include "common/base/error.hpp"
+#include "methods/descent_step.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
 // 60 rounds of 5 steps: as many noised gradients as `gd`.
-constexpr std::uint64_t kRounds = 60;
+constexpr std::uint64_t kFedavgRounds = 60;
 // Enough to save most messages; with many more, silos of few classes drift apart.
 constexpr std::uint64_t kLocalSteps = 5;
 constexpr std::uint64_t kMostSteps = 100000;
@@ -62,7 +62,7 @@ void average_over_ranks(std::vector<double>& weights, double clip_norm, Communic
 class FederatedAveragingMethod : public TrainingMethod {
  public:
   explicit FederatedAveragingMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kRounds)),
+      : settings_(round_settings(options.method, kFedavgRounds)),
         local_steps_(options.method.local_steps.value_or(kLocalSteps)),
         learning_rate_(options.method.learning_rate) {
     if (settings_.rounds > kMostSteps / local_steps_) {

@@ -1,8 +1,8 @@
 // The diagonal Fisher rule: class means, variances and counts from one release.
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/aggregator/fisher_rule.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "aggregator/solvers/fisher_rule.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,8 +1,8 @@
 // NoisyGD: full-batch gradient descent on noised sums, by the step of descent_step.hpp. T = 1 is the one-step form.
 // Source: paper 004, eq. (2.1) and (3.2), whose noise stands outside the step and whose bound on |g| is assumed; ours
 // is inside, and enforced.
-#include "dpreduce/methods/gradient_descent.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "methods/gradient_descent.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 

@@ -1,6 +1,6 @@
 // DPSGD-Global-Adapt: gradient descent whose bound on residuals follows what it cuts off (descent_step.hpp).
-#include "dpreduce/methods/gradient_descent.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "methods/gradient_descent.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 

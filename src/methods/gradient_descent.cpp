@@ -1,17 +1,17 @@
-#include "dpreduce/methods/gradient_descent.hpp"
+#include "methods/gradient_descent.hpp"
 
 #include <nlohmann/json.hpp>
 
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kRounds = 300;
+constexpr std::uint64_t kDescentRounds = 300;
 
 class GradientDescentMethod : public TrainingMethod {
  public:
   GradientDescentMethod(std::string_view name, const FitOptions& options, Bound bound)
       : name_(name),
-        settings_(round_settings(options.method, kRounds)),
+        settings_(round_settings(options.method, kDescentRounds)),
         descent_{bound, options.method.learning_rate, options.method.radius} {
     if (bound == Bound::kAdaptive) settings_.release = "adaptive_gradient";
   }

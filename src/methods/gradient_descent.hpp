@@ -4,8 +4,8 @@
 #include <memory>
 #include <string_view>
 
-#include "dpreduce/methods/descent_step.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "methods/descent_step.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 

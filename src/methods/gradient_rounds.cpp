@@ -1,4 +1,4 @@
-#include "dpreduce/methods/gradient_rounds.hpp"
+#include "methods/gradient_rounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/aggregator/least_squares.hpp"
-#include "dpreduce/aggregator/mean_classifier.hpp"
-#include "dpreduce/base/error.hpp"
+#include "aggregator/solvers/least_squares.hpp"
+#include "aggregator/solvers/mean_classifier.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -21,9 +21,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/aggregator/linear_scores.hpp"
-#include "dpreduce/methods/options/method_options.hpp"
-#include "dpreduce/methods/training_run.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
+#include "methods/options/method_options.hpp"
+#include "run/training_run.hpp"
 
 namespace dpreduce {
 

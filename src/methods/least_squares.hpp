@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "dpreduce/methods/training_method.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 

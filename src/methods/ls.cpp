@@ -1,14 +1,14 @@
 // Least squares in closed form: a ridge regression for each class (class_least_squares.cpp), or one whose Gram matrix
 // all classes share (shared_least_squares.cpp).
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/least_squares.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "common/base/error.hpp"
+#include "methods/least_squares.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
 // The Gram matrix has d^2 / 2 noised entries, class sums K d: the more classes, the more the sums need.
-constexpr double kGramShare = 0.5;
+constexpr double kLsGramShare = 0.5;
 constexpr double kGramShareManyClasses = 0.3;
 // Between two classes the threshold decides, and it is not the mean of all rows where one is rarer: 5 points, by class
 // 18. With more classes an intercept is a prior, which costs rare ones more than it gives: 0.2 points with 10, 1.4 with
@@ -34,7 +34,7 @@ std::unique_ptr<TrainingMethod> make_least_squares(const FitOptions& options) {
 }  // namespace
 
 double least_squares_gram_share(const FitOptions& options) {
-  return options.method.gram_share.value_or(options.data.classes < kManyClasses ? kGramShare : kGramShareManyClasses);
+  return options.method.gram_share.value_or(options.data.classes < kManyClasses ? kLsGramShare : kGramShareManyClasses);
 }
 
 double least_squares_intercept(const FitOptions& options) {

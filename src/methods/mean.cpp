@@ -1,8 +1,8 @@
 // Class means: nearest direction or nearest centre.
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/aggregator/mean_classifier.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "aggregator/solvers/mean_classifier.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/methods/options/fit_options.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "methods/options/fit_options.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 

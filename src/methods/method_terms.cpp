@@ -1,12 +1,12 @@
-#include "dpreduce/methods/method_terms.hpp"
+#include "methods/method_terms.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "common/base/error.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

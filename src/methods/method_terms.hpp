@@ -6,8 +6,8 @@
 #include <span>
 #include <string_view>
 
-#include "dpreduce/base/option_table.hpp"
-#include "dpreduce/methods/method_entry.hpp"
+#include "common/base/option_table.hpp"
+#include "methods/method_entry.hpp"
 
 namespace dpreduce {
 

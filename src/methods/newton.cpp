@@ -18,19 +18,19 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/aggregator/gram_spectrum.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/lattice/row_transform.hpp"
-#include "dpreduce/methods/gradient_rounds.hpp"
-#include "dpreduce/methods/registry.hpp"
-#include "dpreduce/privacy/triangle.hpp"
+#include "aggregator/solvers/gram_spectrum.hpp"
+#include "common/base/error.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/plan/triangle.hpp"
+#include "methods/gradient_rounds.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kRounds = 6;
+constexpr std::uint64_t kNewtonRounds = 6;
 constexpr double kHessianShare = 0.5;
-constexpr double kRidgeInRadii = 0.7;
+constexpr double kNewtonRidgeInRadii = 0.7;
 
 class NewtonStep : public StepRule {
  public:
@@ -47,7 +47,8 @@ class NewtonStep : public StepRule {
       const GramSpectrum spectrum({hessians.name(), {triangle.begin(), triangle.end()}, hessians.sigma()}, lattice_);
       const auto of_class = round.gradient.subspan(c * lattice_.dim, lattice_.dim);
       std::vector<double> direction(of_class.begin(), of_class.end());
-      spectrum.solve(direction, kRidgeInRadii * spectrum.noise_radius() + lattice_.clip_norm * lattice_.clip_norm);
+      spectrum.solve(direction,
+                     kNewtonRidgeInRadii * spectrum.noise_radius() + lattice_.clip_norm * lattice_.clip_norm);
       const double reach = lattice_.clip_norm * std::sqrt(squared_norm(direction));  // of a score
       const double eta = reach <= kScoreReach ? eta_ : eta_ * kScoreReach / reach;
       for (std::size_t a = 0; a < lattice_.dim; ++a) weights[c * lattice_.dim + a] -= eta * direction[a];
@@ -63,7 +64,7 @@ class NewtonStep : public StepRule {
 class NewtonMethod : public TrainingMethod {
  public:
   explicit NewtonMethod(const FitOptions& options)
-      : settings_(round_settings(options.method, kRounds)), memory_mib_(options.machine.memory_mib.value()) {
+      : settings_(round_settings(options.method, kNewtonRounds)), memory_mib_(options.machine.memory_mib.value()) {
     settings_.release = "newton";
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }

@@ -1,4 +1,4 @@
-#include "dpreduce/methods/prototype_choice.hpp"
+#include "methods/prototype_choice.hpp"
 
 #include <cmath>
 #include <numeric>
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/long_tail.hpp"
-#include "dpreduce/privacy/guarantee.hpp"
+#include "common/accounting/guarantee.hpp"
+#include "common/base/error.hpp"
+#include "common/simulation/long_tail.hpp"
 
 namespace dpreduce {
 namespace {

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dpreduce/methods/method_entry.hpp"
+#include "methods/method_entry.hpp"
 
 namespace dpreduce {
 

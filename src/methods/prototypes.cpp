@@ -1,7 +1,7 @@
 // Prototypes, whichever serve better: class means or chosen public rows, told from public knowledge alone
 // (prototype_choice.hpp). Both are centred by public rows, unless --center says otherwise.
-#include "dpreduce/methods/prototype_choice.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "methods/prototype_choice.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 

@@ -6,9 +6,9 @@
 // paper 003, DPPL-Public and DPPL-PublicK (C.3).
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/lattice/cosine_clip.hpp"
-#include "dpreduce/methods/prototype_choice.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "common/lattice/cosine_clip.hpp"
+#include "methods/prototype_choice.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,11 +1,11 @@
-#include "dpreduce/methods/registry.hpp"
+#include "methods/registry.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

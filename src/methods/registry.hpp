@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/methods/method_entry.hpp"
+#include "methods/method_entry.hpp"
 
 namespace dpreduce {
 

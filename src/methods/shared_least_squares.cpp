@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/aggregator/least_squares.hpp"
-#include "dpreduce/methods/least_squares.hpp"
+#include "aggregator/solvers/least_squares.hpp"
+#include "methods/least_squares.hpp"
 
 namespace dpreduce {
 namespace {

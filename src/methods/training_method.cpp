@@ -1,10 +1,10 @@
-#include "dpreduce/methods/training_method.hpp"
+#include "methods/training_method.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "common/base/error.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "dpreduce/aggregator/linear_scores.hpp"
-#include "dpreduce/methods/options/fit_options.hpp"
-#include "dpreduce/methods/training_run.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
+#include "methods/options/fit_options.hpp"
+#include "run/training_run.hpp"
 
 namespace dpreduce {
 

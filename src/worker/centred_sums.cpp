@@ -1,16 +1,16 @@
-#include "dpreduce/worker/centred_sums.hpp"
+#include "worker/centred_sums.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/base/error.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::int64_t kSquaredNorm = kLatticeNorm * kLatticeNorm;
+constexpr std::int64_t kSquaredLatticeNorm = kLatticeNorm * kLatticeNorm;
 // Centres of noise alone may lie anywhere; differences from rows stay within 32 bits and their squares within 64.
 constexpr double kFarthest = 1 << 20;
 // For the roundings of f and of its product.
@@ -44,7 +44,7 @@ void centre_row(std::span<const std::int16_t> row, std::span<const std::int32_t>
     q[a] = static_cast<std::int16_t>(factor * static_cast<double>(std::int64_t{row[a]} - center[a]));
     kept += std::int64_t{q[a]} * q[a];
   }
-  if (kept > kSquaredNorm) std::fill(q.begin(), q.end(), std::int16_t{0});
+  if (kept > kSquaredLatticeNorm) std::fill(q.begin(), q.end(), std::int16_t{0});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

@@ -1,17 +1,17 @@
-#include "dpreduce/worker/chunk_priors.hpp"
+#include "worker/chunk_priors.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
-#include "dpreduce/worker/residuals.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "worker/chunk_view.hpp"
+#include "worker/residuals.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kRowsPerStep = 64;
+constexpr std::size_t kPriorRowsPerStep = 64;
 
 // |q|_2: the sum is exact, an integer below d 2^30.
 double length_of(std::span<const std::int16_t> q) {
@@ -39,9 +39,9 @@ void ChunkPriors::assign(const LatticeRows& chunk, ThreadTeam& team) {
   select_kernel().accumulate_row_products(
       view_of(chunk), {directions.values(), classes, directions.dim(), directions.dim()},
       {products_.data(), chunk.rows(), classes, classes}, static_cast<unsigned>(team.size()));
-  team.for_each((chunk.rows() + kRowsPerStep - 1) / kRowsPerStep, [&](std::size_t block) {
-    const std::size_t last = std::min(chunk.rows(), (block + 1) * kRowsPerStep);
-    for (std::size_t row = block * kRowsPerStep; row < last; ++row) {
+  team.for_each((chunk.rows() + kPriorRowsPerStep - 1) / kPriorRowsPerStep, [&](std::size_t block) {
+    const std::size_t last = std::min(chunk.rows(), (block + 1) * kPriorRowsPerStep);
+    for (std::size_t row = block * kPriorRowsPerStep; row < last; ++row) {
       prior_probabilities(std::span<const std::int64_t>(products_).subspan(row * classes, classes),
                           length_of(chunk.row(row).first(prior_.features)), direction_lengths_,
                           {priors_.data() + row * classes, classes});

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/kernels/thread_team.hpp"
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "common/kernels/thread_team.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

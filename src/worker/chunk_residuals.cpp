@@ -1,16 +1,16 @@
-#include "dpreduce/worker/chunk_residuals.hpp"
+#include "worker/chunk_residuals.hpp"
 
 #include <algorithm>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
-#include "dpreduce/worker/residuals.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "worker/chunk_view.hpp"
+#include "worker/residuals.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kRowsPerStep = 64;
+constexpr std::size_t kResidualRowsPerStep = 64;
 
 }  // namespace
 
@@ -63,10 +63,10 @@ std::span<const double> ChunkResiduals::prior(std::size_t row) const {
 }
 
 void ChunkResiduals::for_each_row(const std::function<void(std::size_t, std::span<double>)>& step) {
-  team_.for_each((rows_ + kRowsPerStep - 1) / kRowsPerStep, [&](std::size_t block) {
+  team_.for_each((rows_ + kResidualRowsPerStep - 1) / kResidualRowsPerStep, [&](std::size_t block) {
     std::vector<double> scratch(point_.weights.classes());
-    const std::size_t last = std::min(rows_, (block + 1) * kRowsPerStep);
-    for (std::size_t row = block * kRowsPerStep; row < last; ++row) step(row, scratch);
+    const std::size_t last = std::min(rows_, (block + 1) * kResidualRowsPerStep);
+    for (std::size_t row = block * kResidualRowsPerStep; row < last; ++row) step(row, scratch);
   });
 }
 

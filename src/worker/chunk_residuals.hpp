@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/kernels/matrix_view.hpp"
-#include "dpreduce/kernels/thread_team.hpp"
-#include "dpreduce/worker/chunk_priors.hpp"
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "common/kernels/matrix_view.hpp"
+#include "common/kernels/thread_team.hpp"
+#include "worker/chunk_priors.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

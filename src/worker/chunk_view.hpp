@@ -1,7 +1,7 @@
 #pragma once
 
-#include "dpreduce/kernels/matrix_view.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/kernels/matrix_view.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 

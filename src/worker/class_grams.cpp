@@ -1,17 +1,17 @@
-#include "dpreduce/worker/class_grams.hpp"
+#include "worker/class_grams.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/array_file.hpp"
-#include "dpreduce/kernels/class_sums.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/privacy/triangle.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
-#include "dpreduce/worker/gram_statistics.hpp"
+#include "common/base/error.hpp"
+#include "common/data/array_file.hpp"
+#include "common/kernels/class_sums.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "common/plan/triangle.hpp"
+#include "worker/chunk_view.hpp"
+#include "worker/gram_statistics.hpp"
 
 namespace dpreduce {
 namespace {

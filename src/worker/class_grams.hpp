@@ -20,8 +20,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/worker/row_digest.hpp"
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "worker/row_digest.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

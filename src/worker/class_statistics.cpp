@@ -1,11 +1,11 @@
-#include "dpreduce/worker/class_statistics.hpp"
+#include "worker/class_statistics.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <vector>
 
-#include "dpreduce/kernels/class_sums.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
+#include "common/kernels/class_sums.hpp"
+#include "worker/chunk_view.hpp"
 
 namespace dpreduce {
 namespace {

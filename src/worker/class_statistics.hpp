@@ -1,7 +1,7 @@
 // The statistics of class means, from a worker's rows.
 #pragma once
 
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

@@ -1,14 +1,14 @@
-#include "dpreduce/worker/correct_counts.hpp"
+#include "worker/correct_counts.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/worker/chunk_priors.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
-#include "dpreduce/worker/residuals.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "worker/chunk_priors.hpp"
+#include "worker/chunk_view.hpp"
+#include "worker/residuals.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <span>
 
-#include "dpreduce/privacy/statistic.hpp"
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "common/plan/statistic.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

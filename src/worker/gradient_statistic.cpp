@@ -1,9 +1,9 @@
-#include "dpreduce/worker/gradient_statistic.hpp"
+#include "worker/gradient_statistic.hpp"
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/worker/chunk_residuals.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "worker/chunk_residuals.hpp"
+#include "worker/chunk_view.hpp"
 
 namespace dpreduce {
 

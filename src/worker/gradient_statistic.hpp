@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

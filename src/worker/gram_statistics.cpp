@@ -1,13 +1,13 @@
-#include "dpreduce/worker/gram_statistics.hpp"
+#include "worker/gram_statistics.hpp"
 
 #include <algorithm>
 #include <functional>
 
-#include "dpreduce/kernels/class_sums.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/privacy/triangle.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
+#include "common/kernels/class_sums.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "common/plan/triangle.hpp"
+#include "common/randomness/secure_bytes.hpp"
+#include "worker/chunk_view.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,7 +1,7 @@
 // Second moments of a worker's rows, by exact integer products.
 #pragma once
 
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/worker/hessian_rows.hpp"
+#include "worker/hessian_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/worker/residuals.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "worker/residuals.hpp"
 
 namespace dpreduce {
 namespace {

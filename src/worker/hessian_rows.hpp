@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/worker/lattice_stream.hpp"
+#include "worker/lattice_stream.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/row_stream.hpp"
+#include "common/base/error.hpp"
+#include "common/data/row_stream.hpp"
 
 namespace dpreduce {
 namespace {

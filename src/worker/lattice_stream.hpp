@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/data/worker_rows.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/base/choices.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 

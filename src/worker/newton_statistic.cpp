@@ -1,14 +1,14 @@
-#include "dpreduce/worker/newton_statistic.hpp"
+#include "worker/newton_statistic.hpp"
 
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/privacy/triangle.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
-#include "dpreduce/worker/chunk_residuals.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
-#include "dpreduce/worker/hessian_rows.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "common/plan/triangle.hpp"
+#include "common/randomness/secure_bytes.hpp"
+#include "worker/chunk_residuals.hpp"
+#include "worker/chunk_view.hpp"
+#include "worker/hessian_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,7 +1,7 @@
 // The summed gradient and Hessians of a linear classifier's loss over a worker's rows.
 #pragma once
 
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

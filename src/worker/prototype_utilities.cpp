@@ -1,15 +1,15 @@
-#include "dpreduce/worker/prototype_utilities.hpp"
+#include "worker/prototype_utilities.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/class_sums.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/kernels/thread_team.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/class_sums.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/thread_team.hpp"
+#include "worker/chunk_view.hpp"
 
 namespace dpreduce {
 namespace {

@@ -16,9 +16,9 @@
 // are then whole, and nothing of n is left to sum.
 #pragma once
 
-#include "dpreduce/lattice/cosine_clip.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "common/lattice/cosine_clip.hpp"
+#include "common/randomness/secure_bytes.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

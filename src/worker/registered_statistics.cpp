@@ -1,15 +1,15 @@
-#include "dpreduce/worker/registered_statistics.hpp"
+#include "worker/registered_statistics.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/worker/centred_sums.hpp"
-#include "dpreduce/worker/class_grams.hpp"
-#include "dpreduce/worker/class_statistics.hpp"
-#include "dpreduce/worker/gradient_statistic.hpp"
-#include "dpreduce/worker/gram_statistics.hpp"
-#include "dpreduce/worker/newton_statistic.hpp"
+#include "common/base/error.hpp"
+#include "worker/centred_sums.hpp"
+#include "worker/class_grams.hpp"
+#include "worker/class_statistics.hpp"
+#include "worker/gradient_statistic.hpp"
+#include "worker/gram_statistics.hpp"
+#include "worker/newton_statistic.hpp"
 
 namespace dpreduce {
 namespace {

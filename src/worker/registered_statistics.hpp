@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "common/base/choices.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

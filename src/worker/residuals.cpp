@@ -1,13 +1,13 @@
-#include "dpreduce/worker/residuals.hpp"
+#include "worker/residuals.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/vector_width.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -1,17 +1,17 @@
-#include "dpreduce/worker/row_digest.hpp"
+#include "worker/row_digest.hpp"
 
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
-#include "dpreduce/worker/chunk_view.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "common/randomness/noise_key.hpp"
+#include "worker/chunk_view.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kLanes = 8;  // L
-static_assert(kLanes % 2 == 0, "two lanes a block of F");
+constexpr std::size_t kDigestLanes = 8;  // L
+static_assert(kDigestLanes % 2 == 0, "two lanes a block of F");
 
 SecretVector<std::byte> key_of(std::span<const std::byte, 32> secret) {
   SecretVector<std::byte> key(32);
@@ -41,23 +41,23 @@ void add_to(RowDigest& sum, const RowDigest& addend) {
 
 RowHasher::RowHasher(std::span<const std::byte, 32> secret, std::size_t dim)
     : dim_(dim),
-      coefficients_(coefficients_of(secret, kLanes * dim)),
+      coefficients_(coefficients_of(secret, kDigestLanes * dim)),
       mac_(std::span<const std::byte, 32>(key_of(secret))) {}
 
 RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
   DPREDUCE_ASSERT(chunk.dim() == dim_);
   const std::size_t rows = chunk.rows();
-  SecretVector<std::int64_t> lanes(rows * kLanes);
-  select_kernel().accumulate_row_products(view_of(chunk), {coefficients_.data(), kLanes, dim_, dim_},
-                                          {lanes.data(), rows, kLanes, kLanes}, threads);
+  SecretVector<std::int64_t> lanes(rows * kDigestLanes);
+  select_kernel().accumulate_row_products(view_of(chunk), {coefficients_.data(), kDigestLanes, dim_, dim_},
+                                          {lanes.data(), rows, kDigestLanes, kDigestLanes}, threads);
 
   // 4 + k blocks a message: the lanes two by two, then (slot, half of the digest) for every slot.
   SecretVector<RandomBlock> low(rows);
   SecretVector<RandomBlock> blocks(rows);
-  for (std::size_t lane = 0; lane < kLanes; lane += 2) {
+  for (std::size_t lane = 0; lane < kDigestLanes; lane += 2) {
     for (std::size_t row = 0; row < rows; ++row) {
-      blocks[row] = {static_cast<std::uint64_t>(lanes[row * kLanes + lane]),
-                     static_cast<std::uint64_t>(lanes[row * kLanes + lane + 1])};
+      blocks[row] = {static_cast<std::uint64_t>(lanes[row * kDigestLanes + lane]),
+                     static_cast<std::uint64_t>(lanes[row * kDigestLanes + lane + 1])};
     }
     mac_.chain(low, blocks);
   }

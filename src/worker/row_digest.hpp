@@ -28,10 +28,10 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/randomness/block_mac.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/randomness/block_mac.hpp"
+#include "common/randomness/secure_bytes.hpp"
+#include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
 

@@ -1,9 +1,9 @@
-#include "dpreduce/worker/sanitised_rows.hpp"
+#include "worker/sanitised_rows.hpp"
 
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/rounded_gaussian.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/rounded_gaussian.hpp"
 
 namespace dpreduce {
 

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/randomness/random_stream.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 

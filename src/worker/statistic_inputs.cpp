@@ -1,4 +1,4 @@
-#include "dpreduce/worker/statistic_inputs.hpp"
+#include "worker/statistic_inputs.hpp"
 
 #include <optional>
 

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "dpreduce/lattice/lattice_weights.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/randomness/row_coins.hpp"
-#include "dpreduce/worker/lattice_stream.hpp"
+#include "common/lattice/lattice_weights.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "common/randomness/row_coins.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 

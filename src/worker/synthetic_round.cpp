@@ -1,10 +1,10 @@
-#include "dpreduce/worker/synthetic_round.hpp"
+#include "worker/synthetic_round.hpp"
 
 #include <algorithm>
 #include <random>
 
-#include "dpreduce/worker/chunk_residuals.hpp"
-#include "dpreduce/worker/gradient_statistic.hpp"
+#include "worker/chunk_residuals.hpp"
+#include "worker/gradient_statistic.hpp"
 
 namespace dpreduce {
 namespace {

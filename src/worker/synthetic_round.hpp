@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/lattice/lattice_weights.hpp"
-#include "dpreduce/worker/lattice_stream.hpp"
+#include "common/lattice/lattice_weights.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/attack.hpp"
+#include "audit/attack.hpp"
 
 #include <cmath>
 #include <random>

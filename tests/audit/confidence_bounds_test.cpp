@@ -1,4 +1,4 @@
-#include "dpreduce/audit/confidence_bounds.hpp"
+#include "audit/confidence_bounds.hpp"
 
 #include <cmath>
 #include <stdexcept>
@@ -6,7 +6,7 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <gtest/gtest.h>
 
-#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "common/accounting/gaussian_dp.hpp"
 
 namespace dpreduce {
 namespace {

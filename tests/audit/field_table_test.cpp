@@ -1,4 +1,4 @@
-#include "dpreduce/audit/field_table.hpp"
+#include "audit/field_table.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/log_ratio.hpp"
+#include "audit/log_ratio.hpp"
 
 #include <cmath>
 

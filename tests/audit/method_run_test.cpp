@@ -1,13 +1,13 @@
-#include "dpreduce/audit/method_run.hpp"
+#include "audit/method_run.hpp"
 
 #include <cmath>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/audit/neighbour_rows.hpp"
-#include "dpreduce/audit/private_folder.hpp"
-#include "dpreduce/base/error.hpp"
+#include "audit/neighbour_rows.hpp"
+#include "audit/private_folder.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/neighbour_rows.hpp"
+#include "audit/neighbour_rows.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/audit/private_folder.hpp"
-#include "dpreduce/data/worker_rows.hpp"
+#include "audit/private_folder.hpp"
+#include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
 namespace {

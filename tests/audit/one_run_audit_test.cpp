@@ -1,9 +1,9 @@
-#include "dpreduce/audit/one_run_audit.hpp"
+#include "audit/one_run_audit.hpp"
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/audit/neighbour_rows.hpp"
-#include "dpreduce/base/error.hpp"
+#include "audit/neighbour_rows.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/one_run_bound.hpp"
+#include "audit/one_run_bound.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <gtest/gtest.h>
 
-#include "dpreduce/audit/confidence_bounds.hpp"
+#include "audit/confidence_bounds.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/private_folder.hpp"
+#include "audit/private_folder.hpp"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/public_fields.hpp"
+#include "audit/public_fields.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/audit/private_folder.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/model/safetensors.hpp"
+#include "audit/private_folder.hpp"
+#include "common/base/error.hpp"
+#include "common/model/safetensors.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/audit/reader_audit.hpp"
+#include "audit/reader_audit.hpp"
 
 #include <random>
 #include <stdexcept>

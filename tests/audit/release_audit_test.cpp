@@ -1,13 +1,13 @@
-#include "dpreduce/audit/release_audit.hpp"
+#include "audit/release_audit.hpp"
 
 #include <filesystem>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/audit/neighbour_rows.hpp"
-#include "dpreduce/audit/private_folder.hpp"
-#include "dpreduce/data/worker_rows.hpp"
+#include "audit/neighbour_rows.hpp"
+#include "audit/private_folder.hpp"
+#include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
 namespace {

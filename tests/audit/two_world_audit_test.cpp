@@ -1,4 +1,4 @@
-#include "dpreduce/audit/two_world_audit.hpp"
+#include "audit/two_world_audit.hpp"
 
 #include <atomic>
 #include <random>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/audit/confidence_bounds.hpp"
+#include "audit/confidence_bounds.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,13 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,9 +1,10 @@
 // `audit` as its users see it. That it catches bugs is shown in tests/audit.
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

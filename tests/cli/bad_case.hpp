@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 

@@ -5,10 +5,11 @@
 #include <ostream>
 #include <stdexcept>
 
-#include "bad_case.hpp"
-#include "training_files.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/bad_case.hpp"
+#include "tests/cli/training_files.hpp"
 
 namespace dpreduce {
 

@@ -1,7 +1,7 @@
 #include <filesystem>
 
-#include "bad_case.hpp"
-#include "training_files.hpp"
+#include "tests/cli/bad_case.hpp"
+#include "tests/cli/training_files.hpp"
 
 namespace dpreduce {
 namespace {

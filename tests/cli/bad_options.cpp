@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "bad_case.hpp"
+#include "tests/cli/bad_case.hpp"
 
 namespace dpreduce {
 

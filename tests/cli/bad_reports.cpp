@@ -1,7 +1,7 @@
 // Files that `privacy explain` must not take for the report of a fit, or not believe.
 #include <filesystem>
 
-#include "bad_case.hpp"
+#include "tests/cli/bad_case.hpp"
 
 namespace dpreduce {
 namespace {

@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "bad_case.hpp"
-#include "training_files.hpp"
+#include "tests/cli/bad_case.hpp"
+#include "tests/cli/training_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,13 +13,14 @@
 #include <thread>
 #include <vector>
 
-#include "charged_runs.hpp"
-#include "data_files.hpp"
-#include "process_watch.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/process_watch.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
 
 namespace dpreduce {
 namespace {

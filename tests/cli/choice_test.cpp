@@ -2,11 +2,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,14 +5,14 @@
 #include <limits>
 #include <numeric>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
-#include "vector_table.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/data/sharded_array.hpp"
+#include "common/data/sharded_array.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,16 +8,16 @@
 #include <set>
 #include <string>
 
-#include "data_files.hpp"
-#include "process_watch.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "dpreduce/commands/cost_report.hpp"
-#include "dpreduce/silos/line.hpp"
+#include "commands/cost_report.hpp"
+#include "common/silos/line.hpp"
+#include "tests/cli/process_watch.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

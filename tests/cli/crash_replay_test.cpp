@@ -13,11 +13,12 @@
 #include <thread>
 #include <utility>
 
-#include "charged_runs.hpp"
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
 
 namespace dpreduce {
 namespace {

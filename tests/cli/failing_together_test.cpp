@@ -9,15 +9,15 @@
 #include <limits>
 #include <memory>
 
-#include "data_files.hpp"
-#include "process_watch.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "dpreduce/model/classifier_file.hpp"
+#include "common/model/classifier_file.hpp"
+#include "tests/cli/process_watch.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <Eigen/Dense>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/data/sharded_array.hpp"
-#include "dpreduce/model/classifier_file.hpp"
+#include "common/data/sharded_array.hpp"
+#include "common/model/classifier_file.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

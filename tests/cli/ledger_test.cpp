@@ -1,21 +1,21 @@
 // dpreduce ledger show, verify and release, on ledgers that the program wrote.
-#include "dpreduce/ledger/ledger.hpp"
+#include "common/ledger/ledger.hpp"
 
 #include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "dpreduce/ledger/ledger_key.hpp"
-#include "dpreduce/ledger/run_journal.hpp"
+#include "common/ledger/ledger_key.hpp"
+#include "common/ledger/run_journal.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,16 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/aggregator/block_noise.hpp"
-#include "dpreduce/ledger/ledger.hpp"
-#include "dpreduce/model/safetensors.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
-#include "dpreduce/randomness/signing_key.hpp"
+#include "aggregator/release/block_noise.hpp"
+#include "common/ledger/ledger.hpp"
+#include "common/model/safetensors.hpp"
+#include "common/randomness/noise_key.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

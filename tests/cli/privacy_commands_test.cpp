@@ -3,13 +3,14 @@
 #include <cmath>
 #include <sstream>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
-#include "vector_table.hpp"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

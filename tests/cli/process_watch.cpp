@@ -1,4 +1,4 @@
-#include "process_watch.hpp"
+#include "tests/cli/process_watch.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,8 +7,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "program_run.hpp"
 #include <unistd.h>
+
+#include "tests/cli/program_run.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "program_run.hpp"
+#include "tests/cli/program_run.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -9,13 +9,14 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "process_watch.hpp"
 #include <fcntl.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/cli/process_watch.hpp"
 
 namespace dpreduce {
 namespace {

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/model/safetensors.hpp"
+#include "common/model/safetensors.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -2,10 +2,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

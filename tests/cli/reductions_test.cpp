@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/model/classifier_file.hpp"
+#include "common/model/classifier_file.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,15 +4,15 @@
 #include <fstream>
 #include <memory>
 
-#include "data_files.hpp"
-#include "process_watch.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/ledger/ledger.hpp"
+#include "common/ledger/ledger.hpp"
+#include "tests/cli/process_watch.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "data_files.hpp"
-#include "process_watch.hpp"
-#include "program_run.hpp"
-#include "training_files.hpp"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/cli/process_watch.hpp"
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

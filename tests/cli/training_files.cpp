@@ -1,4 +1,4 @@
-#include "training_files.hpp"
+#include "tests/cli/training_files.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,9 +6,10 @@
 #include <random>
 #include <stdexcept>
 
-#include "data_files.hpp"
 #include <fmt/format.h>
 #include <hdf5.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/data/dtype.hpp"
-#include "dpreduce/data/npy_header.hpp"
+#include "common/data/dtype.hpp"
+#include "common/data/npy_header.hpp"
 
 namespace dpreduce {
 

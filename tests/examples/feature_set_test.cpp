@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "idx_file.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "idx_file.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

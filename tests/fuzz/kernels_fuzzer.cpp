@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
 
 namespace dpreduce {
 namespace {

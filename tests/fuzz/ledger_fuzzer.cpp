@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/ledger/data_set_budget.hpp"
-#include "dpreduce/ledger/ledger_line.hpp"
-#include "dpreduce/ledger/ledger_state.hpp"
-#include "dpreduce/ledger/line_signature.hpp"
+#include "common/base/error.hpp"
+#include "common/ledger/data_set_budget.hpp"
+#include "common/ledger/ledger_line.hpp"
+#include "common/ledger/ledger_state.hpp"
+#include "common/ledger/line_signature.hpp"
 
 namespace {
 

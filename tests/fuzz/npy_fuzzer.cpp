@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/npy_array.hpp"
+#include "common/base/error.hpp"
+#include "common/data/npy_array.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dpreduce;

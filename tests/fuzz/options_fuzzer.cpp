@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/command_line.hpp"
-#include "dpreduce/commands/config_file.hpp"
+#include "commands/command_line/command_line.hpp"
+#include "commands/command_line/config_file.hpp"
+#include "common/base/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);

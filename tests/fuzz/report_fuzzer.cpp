@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/commands/reported_run.hpp"
+#include "commands/reported_run.hpp"
+#include "common/base/error.hpp"
 
 namespace {
 

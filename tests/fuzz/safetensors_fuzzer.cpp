@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/model/classifier_file.hpp"
-#include "dpreduce/model/safetensors.hpp"
+#include "common/base/error.hpp"
+#include "common/model/classifier_file.hpp"
+#include "common/model/safetensors.hpp"
 
 using namespace dpreduce;
 

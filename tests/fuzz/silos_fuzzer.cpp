@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/channel.hpp"
-#include "dpreduce/silos/handshake.hpp"
-#include "dpreduce/silos/masking_coordinator.hpp"
-#include "dpreduce/silos/masking_silo.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/channel.hpp"
+#include "common/silos/handshake.hpp"
+#include "common/silos/masking_coordinator.hpp"
+#include "common/silos/masking_silo.hpp"
 
 namespace {
 

@@ -1,12 +1,13 @@
-#include "dpreduce/methods/method_terms.hpp"
+#include "methods/method_terms.hpp"
 
 #include <functional>
 #include <map>
 #include <string>
 
-#include "options/good_fit.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/methods/options/good_fit.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,9 +1,9 @@
-#include "dpreduce/methods/prototype_choice.hpp"
+#include "methods/prototype_choice.hpp"
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "common/base/error.hpp"
+#include "methods/training_method.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "reference_fit.hpp"
+#include "tests/methods/reference_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

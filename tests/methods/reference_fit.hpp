@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/methods/options/fit_options.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 
@@ -22,8 +22,8 @@ struct ReferenceRows {
 /// Class sums without the last coordinate, K x (d - 1), as unit vectors.
 std::vector<double> reference_prototypes(const ReferenceRows& rows);
 
-/// W_T, K x d, of the method of `options` with its defaults, in units of 1 / feature. `intercept` is the share of C^2 that
-/// the rows' last coordinate takes. W and residuals are rounded to their lattices, as the method does.
+/// W_T, K x d, of the method of `options` with its defaults, in units of 1 / feature. `intercept` is the share of C^2
+/// that the rows' last coordinate takes. W and residuals are rounded to their lattices, as the method does.
 std::vector<double> reference_fit(const ReferenceRows& rows, const FitOptions& options, double intercept);
 
 }  // namespace dpreduce

@@ -1,15 +1,16 @@
-#include "dpreduce/methods/registry.hpp"
+#include "methods/registry.hpp"
 
 #include <set>
 #include <string>
 
-#include "options/good_fit.hpp"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/methods/method_terms.hpp"
+#include "fit/validated_options.hpp"
+#include "methods/method_terms.hpp"
+#include "tests/methods/options/good_fit.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,14 +5,15 @@
 #include <random>
 #include <string>
 
-#include "data_files.hpp"
-#include "reference_fit.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/methods/gradient_rounds.hpp"
-#include "dpreduce/methods/training_method.hpp"
-#include "dpreduce/model/classifier.hpp"
+#include "common/base/version.hpp"
+#include "common/model/classifier.hpp"
+#include "fit/plan_fit.hpp"
+#include "methods/gradient_rounds.hpp"
+#include "methods/training_method.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "tests/methods/reference_fit.hpp"
 
 namespace dpreduce {
 namespace {
@@ -202,7 +203,7 @@ TEST_F(RoundsTest, FitsWithoutNoiseAreThoseOfPlainLoops) {
         for (std::size_t c = 0; c < kClasses; ++c) {
           error = std::max(error, std::abs(scores.bias[c] - expected.bias[c]));
         }
-        EXPECT_LE(error, 1e-6 * size) << to_string(method) << " " << to_string(loss) << " " << to_string(iterate);
+        EXPECT_LE(error, 1e-6 * size) << method << " " << to_string(loss) << " " << to_string(iterate);
       }
     }
   }
@@ -332,7 +333,7 @@ TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
     options.method.rounds.reset();
     options.privacy.budget.non_private = false;
     options.privacy.budget.mu = 2.0;
-    EXPECT_GE(training_accuracy(fit(options)), 0.8) << to_string(method);
+    EXPECT_GE(training_accuracy(fit(options)), 0.8) << method;
   }
 }
 
@@ -396,10 +397,10 @@ TEST_F(RoundsTest, ClassesAreToldApartWithAndWithoutNoise) {
       options.method.loss = loss;
       if (loss == Loss::kSigmoid) options.method.rounds = 40;
       const double exact = training_accuracy(fit(options));
-      EXPECT_GE(exact, 0.85) << to_string(method) << " " << to_string(loss);
+      EXPECT_GE(exact, 0.85) << method << " " << to_string(loss);
       options.privacy.budget.non_private = false;
       options.privacy.budget.mu = 2.0;
-      EXPECT_GE(training_accuracy(fit(options)), exact - 0.1) << to_string(method) << " " << to_string(loss);
+      EXPECT_GE(training_accuracy(fit(options)), exact - 0.1) << method << " " << to_string(loss);
     }
   }
 }

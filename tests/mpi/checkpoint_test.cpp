@@ -10,15 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "charged_runs.hpp"
-#include "data_files.hpp"
-#include "mpi_test.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/methods/release_log.hpp"
-#include "dpreduce/methods/row_preparation.hpp"
-#include "dpreduce/methods/run_binding.hpp"
-#include "dpreduce/methods/training_method.hpp"
+#include "fit/plan_fit.hpp"
+#include "fit/row_preparation.hpp"
+#include "fit/run_binding.hpp"
+#include "methods/training_method.hpp"
+#include "run/release_log.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
+#include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
 namespace {
@@ -158,7 +159,7 @@ TEST_P(CheckpointTest, ARunThatDiesAfterAnyReleaseEndsAsIfItHadNot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, CheckpointTest, testing::Values("gd", "adam", "fc", "newton", "fisher"),
-                         [](const auto& tested) { return std::string(to_string(tested.param)); });
+                         [](const auto& tested) { return tested.param; });
 
 }  // namespace
 }  // namespace dpreduce

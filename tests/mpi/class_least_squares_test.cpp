@@ -2,12 +2,13 @@
 #include <random>
 #include <vector>
 
-#include "data_files.hpp"
-#include "mpi_test.hpp"
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
-#include "dpreduce/methods/training_method.hpp"
+#include "fit/plan_fit.hpp"
+#include "methods/training_method.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
 namespace {

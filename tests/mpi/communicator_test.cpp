@@ -1,4 +1,4 @@
-#include "dpreduce/transport/communicator.hpp"
+#include "common/ranks/communicator.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -7,8 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "mpi_test.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
 namespace {

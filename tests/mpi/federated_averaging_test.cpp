@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "charged_runs.hpp"
-#include "data_files.hpp"
-#include "mpi_test.hpp"
-#include "reference_fit.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/methods/training_method.hpp"
+#include "fit/plan_fit.hpp"
+#include "methods/training_method.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
+#include "tests/methods/reference_fit.hpp"
+#include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dpreduce/transport/communicator.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 

@@ -1,8 +1,9 @@
 // GoogleTest's main for programs that mpirun starts: one Communicator for all cases.
 #include <memory>
 
-#include "mpi_test.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,19 +1,19 @@
 // A release in parts over ranks.
-#include "dpreduce/aggregator/part_release.hpp"
+#include "aggregator/release/part_release.hpp"
 
 #include <array>
 #include <cmath>
 #include <filesystem>
 #include <vector>
 
-#include "charged_runs.hpp"
-#include "mpi_test.hpp"
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "dpreduce/aggregator/release.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/privacy/triangle.hpp"
+#include "aggregator/release/release.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
+#include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "charged_runs.hpp"
-#include "mpi_test.hpp"
 #include <boost/math/distributions/chi_squared.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "dpreduce/aggregator/release.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
+#include "aggregator/release/release.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
+#include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
 namespace {

@@ -22,13 +22,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "dpreduce/aggregator/release.hpp"
-#include "dpreduce/data/npy_writer.hpp"
-#include "dpreduce/data/worker_rows.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/randomness/rounded_gaussian.hpp"
-#include "dpreduce/worker/class_statistics.hpp"
+#include "aggregator/release/release.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/data/npy_writer.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "common/randomness/rounded_gaussian.hpp"
+#include "worker/class_statistics.hpp"
 
 namespace dpreduce {
 namespace {

@@ -19,10 +19,10 @@
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <gtest/gtest.h>
 
-#include "dpreduce/randomness/gaussian_bins.hpp"
-#include "dpreduce/randomness/karney_gaussian.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
-#include "dpreduce/randomness/rounded_gaussian.hpp"
+#include "common/randomness/gaussian_bins.hpp"
+#include "common/randomness/karney_gaussian.hpp"
+#include "common/randomness/noise_key.hpp"
+#include "common/randomness/rounded_gaussian.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,9 +13,9 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <gtest/gtest.h>
 
-#include "dpreduce/randomness/exponential_mechanism.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
-#include "dpreduce/randomness/permute_and_flip.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
+#include "common/randomness/noise_key.hpp"
+#include "common/randomness/permute_and_flip.hpp"
 
 namespace dpreduce {
 namespace {

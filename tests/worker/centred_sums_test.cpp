@@ -1,12 +1,12 @@
-#include "dpreduce/worker/centred_sums.hpp"
+#include "worker/centred_sums.hpp"
 
 #include <cmath>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/worker/registered_statistics.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "worker/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {

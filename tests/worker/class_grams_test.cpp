@@ -1,15 +1,15 @@
-#include "dpreduce/worker/class_grams.hpp"
+#include "worker/class_grams.hpp"
 
 #include <array>
 #include <numeric>
 #include <random>
 #include <vector>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/privacy/triangle.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/worker/hessian_rows.hpp"
+#include "worker/hessian_rows.hpp"
 
 #include <cmath>
 #include <random>
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/privacy/declared_releases.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/plan/declared_releases.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/privacy/triangle.hpp"
-#include "dpreduce/worker/correct_counts.hpp"
-#include "dpreduce/worker/gradient_statistic.hpp"
-#include "dpreduce/worker/gram_statistics.hpp"
-#include "dpreduce/worker/registered_statistics.hpp"
-#include "dpreduce/worker/residuals.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "worker/correct_counts.hpp"
+#include "worker/gradient_statistic.hpp"
+#include "worker/gram_statistics.hpp"
+#include "worker/registered_statistics.hpp"
+#include "worker/residuals.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/worker/prototype_utilities.hpp"
+#include "worker/prototype_utilities.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

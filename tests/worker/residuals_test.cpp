@@ -1,4 +1,4 @@
-#include "dpreduce/worker/residuals.hpp"
+#include "worker/residuals.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/worker/row_digest.hpp"
+#include "worker/row_digest.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

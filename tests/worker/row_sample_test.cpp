@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/worker/registered_statistics.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "worker/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,12 +1,12 @@
-#include "dpreduce/worker/sanitised_rows.hpp"
+#include "worker/sanitised_rows.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/noise_key.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/privacy/triangle.hpp"
-#include "dpreduce/worker/correct_counts.hpp"
-#include "dpreduce/worker/registered_statistics.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "worker/correct_counts.hpp"
+#include "worker/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace dpreduce {
@@ -160,6 +161,7 @@ inline constexpr std::array spellings<BenchKind>{
     std::pair{std::string_view{"reduce"}, BenchKind::kReduce}, std::pair{std::string_view{"round"}, BenchKind::kRound}};
 
 template <typename E>
+requires std::is_enum_v<E>
 constexpr std::string_view to_string(E choice) {
   for (const auto& [spelling, value] : spellings<E>) {
     if (value == choice) return spelling;

@@ -1,10 +1,10 @@
-#include "dpreduce/base/option_checks.hpp"
+#include "common/base/option_checks.hpp"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

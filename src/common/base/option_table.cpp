@@ -1,10 +1,10 @@
-#include "dpreduce/base/option_table.hpp"
+#include "common/base/option_table.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

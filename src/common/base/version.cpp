@@ -1,4 +1,4 @@
-#include "dpreduce/base/version.hpp"
+#include "common/base/version.hpp"
 
 namespace dpreduce {
 

@@ -1,15 +1,15 @@
-#include "dpreduce/data/array_file.hpp"
+#include "common/data/array_file.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/element_conversion.hpp"
-#include "dpreduce/data/hdf5_array.hpp"
-#include "dpreduce/data/label_slots.hpp"
-#include "dpreduce/data/npy_array.hpp"
-#include "dpreduce/data/paths.hpp"
+#include "common/base/error.hpp"
+#include "common/data/element_conversion.hpp"
+#include "common/data/hdf5_array.hpp"
+#include "common/data/label_slots.hpp"
+#include "common/data/npy_array.hpp"
+#include "common/data/paths.hpp"
 
 namespace dpreduce {
 namespace {

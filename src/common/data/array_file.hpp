@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/data/dtype.hpp"
-#include "dpreduce/data/file_identity.hpp"
-#include "dpreduce/data/stored_floats.hpp"
+#include "common/data/dtype.hpp"
+#include "common/data/file_identity.hpp"
+#include "common/data/stored_floats.hpp"
 
 namespace dpreduce {
 

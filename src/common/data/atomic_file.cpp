@@ -1,4 +1,4 @@
-#include "dpreduce/data/atomic_file.hpp"
+#include "common/data/atomic_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

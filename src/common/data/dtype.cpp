@@ -1,10 +1,10 @@
-#include "dpreduce/data/dtype.hpp"
+#include "common/data/dtype.hpp"
 
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -1,12 +1,12 @@
-#include "dpreduce/data/element_conversion.hpp"
+#include "common/data/element_conversion.hpp"
 
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/half_float.hpp"
+#include "common/base/error.hpp"
+#include "common/data/half_float.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/data/hdf5_array.hpp"
+#include "common/data/hdf5_array.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +11,7 @@
 #include <hdf5.h>
 #include <sys/stat.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

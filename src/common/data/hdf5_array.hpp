@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/data/array_file.hpp"
+#include "common/data/array_file.hpp"
 
 namespace dpreduce {
 

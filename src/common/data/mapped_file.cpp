@@ -1,4 +1,4 @@
-#include "dpreduce/data/mapped_file.hpp"
+#include "common/data/mapped_file.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/file_descriptor.hpp"
+#include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {

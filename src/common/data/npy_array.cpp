@@ -1,4 +1,4 @@
-#include "dpreduce/data/npy_array.hpp"
+#include "common/data/npy_array.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/data/array_file.hpp"
-#include "dpreduce/data/mapped_file.hpp"
-#include "dpreduce/data/npy_header.hpp"
+#include "common/data/array_file.hpp"
+#include "common/data/mapped_file.hpp"
+#include "common/data/npy_header.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/data/npy_header.hpp"
+#include "common/data/npy_header.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

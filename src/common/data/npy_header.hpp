@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "dpreduce/data/dtype.hpp"
+#include "common/data/dtype.hpp"
 
 namespace dpreduce {
 

@@ -1,12 +1,12 @@
-#include "dpreduce/data/npy_writer.hpp"
+#include "common/data/npy_writer.hpp"
 
 #include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/half_float.hpp"
+#include "common/base/error.hpp"
+#include "common/data/half_float.hpp"
 
 namespace dpreduce {
 namespace {

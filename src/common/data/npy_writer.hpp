@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/data/atomic_file.hpp"
-#include "dpreduce/data/dtype.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/data/dtype.hpp"
 
 namespace dpreduce {
 

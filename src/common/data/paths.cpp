@@ -1,4 +1,4 @@
-#include "dpreduce/data/paths.hpp"
+#include "common/data/paths.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/rank_pattern.hpp"
+#include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
 
 namespace dpreduce {
 namespace {

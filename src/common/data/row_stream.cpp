@@ -1,11 +1,11 @@
-#include "dpreduce/data/row_stream.hpp"
+#include "common/data/row_stream.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/data/label_slots.hpp"
-#include "dpreduce/data/worker_rows.hpp"
+#include "common/data/label_slots.hpp"
+#include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

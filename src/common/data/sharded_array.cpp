@@ -1,4 +1,4 @@
-#include "dpreduce/data/sharded_array.hpp"
+#include "common/data/sharded_array.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

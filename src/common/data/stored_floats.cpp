@@ -1,9 +1,9 @@
-#include "dpreduce/data/stored_floats.hpp"
+#include "common/data/stored_floats.hpp"
 
 #include <cstdint>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/element_conversion.hpp"
+#include "common/base/error.hpp"
+#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/data/dtype.hpp"
+#include "common/data/dtype.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/data/worker_rows.hpp"
+#include "common/data/worker_rows.hpp"
 
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/paths.hpp"
+#include "common/base/error.hpp"
+#include "common/data/paths.hpp"
 
 namespace dpreduce {
 

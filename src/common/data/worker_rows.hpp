@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/data/sharded_array.hpp"
+#include "common/data/sharded_array.hpp"
 
 namespace dpreduce {
 

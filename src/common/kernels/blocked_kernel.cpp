@@ -1,11 +1,11 @@
-#include "dpreduce/kernels/blocked_kernel.hpp"
+#include "common/kernels/blocked_kernel.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "dpreduce/kernels/packed_panels.hpp"
-#include "dpreduce/kernels/thread_team.hpp"
+#include "common/kernels/packed_panels.hpp"
+#include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,8 +11,8 @@
 // q.
 #pragma once
 
-#include "dpreduce/kernels/integer_kernel.hpp"
-#include "dpreduce/kernels/micro_kernel.hpp"
+#include "common/kernels/integer_kernel.hpp"
+#include "common/kernels/micro_kernel.hpp"
 
 namespace dpreduce {
 

@@ -1,12 +1,12 @@
-#include "dpreduce/kernels/class_sums.hpp"
+#include "common/kernels/class_sums.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/thread_team.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/kernels/matrix_view.hpp"
+#include "common/kernels/matrix_view.hpp"
 
 namespace dpreduce {
 

@@ -1,6 +1,6 @@
-#include "dpreduce/kernels/counter_streams.hpp"
+#include "common/kernels/counter_streams.hpp"
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 #if defined(__x86_64__)
 

@@ -1,8 +1,8 @@
-#include "dpreduce/kernels/energy_segments.hpp"
+#include "common/kernels/energy_segments.hpp"
 
 #include <algorithm>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,8 +1,8 @@
-#include "dpreduce/kernels/integer_kernel.hpp"
+#include "common/kernels/integer_kernel.hpp"
 
 #include <string>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

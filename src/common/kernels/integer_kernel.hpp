@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "dpreduce/kernels/operand.hpp"
+#include "common/kernels/operand.hpp"
 
 namespace dpreduce {
 

@@ -1,10 +1,10 @@
-#include "dpreduce/kernels/kernel_choice.hpp"
+#include "common/kernels/kernel_choice.hpp"
 
 #include <string>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/blocked_kernel.hpp"
-#include "dpreduce/kernels/reference_kernel.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/blocked_kernel.hpp"
+#include "common/kernels/reference_kernel.hpp"
 
 namespace dpreduce {
 namespace {

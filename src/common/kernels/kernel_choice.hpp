@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/kernels/integer_kernel.hpp"
+#include "common/kernels/integer_kernel.hpp"
 
 namespace dpreduce {
 

@@ -10,8 +10,8 @@
 
 #include <immintrin.h>
 
-#include "dpreduce/kernels/matrix_view.hpp"
-#include "dpreduce/kernels/micro_kernel.hpp"
+#include "common/kernels/matrix_view.hpp"
+#include "common/kernels/micro_kernel.hpp"
 
 #define DPREDUCE_AVX2 __attribute__((target("avx2")))
 

@@ -16,8 +16,8 @@
 
 #include <immintrin.h>
 
-#include "dpreduce/kernels/matrix_view.hpp"
-#include "dpreduce/kernels/micro_kernel.hpp"
+#include "common/kernels/matrix_view.hpp"
+#include "common/kernels/micro_kernel.hpp"
 
 #define DPREDUCE_AVX512_VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <limits>
 
-#include "dpreduce/kernels/energy_segments.hpp"
-#include "dpreduce/kernels/matrix_view.hpp"
-#include "dpreduce/kernels/micro_kernel.hpp"
+#include "common/kernels/energy_segments.hpp"
+#include "common/kernels/matrix_view.hpp"
+#include "common/kernels/micro_kernel.hpp"
 
 namespace dpreduce {
 namespace {

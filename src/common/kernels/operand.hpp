@@ -5,7 +5,7 @@
 // the columns.
 #pragma once
 
-#include "dpreduce/kernels/matrix_view.hpp"
+#include "common/kernels/matrix_view.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/kernels/packed_panels.hpp"
+#include "common/kernels/packed_panels.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 
-#include "dpreduce/base/huge_pages.hpp"
+#include "common/base/huge_pages.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/kernels/energy_segments.hpp"
-#include "dpreduce/kernels/micro_kernel.hpp"
-#include "dpreduce/kernels/operand.hpp"
+#include "common/kernels/energy_segments.hpp"
+#include "common/kernels/micro_kernel.hpp"
+#include "common/kernels/operand.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/kernels/reference_kernel.hpp"
+#include "common/kernels/reference_kernel.hpp"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 // The plainest kernel: three loops in int64. It stays for ever as the oracle of the fast ones.
 #pragma once
 
-#include "dpreduce/kernels/integer_kernel.hpp"
+#include "common/kernels/integer_kernel.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/kernels/thread_team.hpp"
+#include "common/kernels/thread_team.hpp"
 
 #include <chrono>
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <thread>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/vector_width.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 
 namespace dpreduce {
 namespace {

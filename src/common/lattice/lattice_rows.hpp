@@ -15,10 +15,10 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/huge_pages.hpp"
-#include "dpreduce/data/label_slots.hpp"
-#include "dpreduce/data/stored_floats.hpp"
-#include "dpreduce/lattice/row_transform.hpp"
+#include "common/base/huge_pages.hpp"
+#include "common/data/label_slots.hpp"
+#include "common/data/stored_floats.hpp"
+#include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
 

@@ -1,9 +1,9 @@
-#include "dpreduce/lattice/lattice_weights.hpp"
+#include "common/lattice/lattice_weights.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

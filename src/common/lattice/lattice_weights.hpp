@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/lattice/row_transform.hpp"
+#include "common/lattice/row_transform.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,16 +6,16 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
-#include "dpreduce/kernels/vector_width.hpp"
-#include "dpreduce/lattice/lattice_rows.hpp"
-#include "dpreduce/lattice/lattice_weights.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/vector_width.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/lattice/lattice_weights.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kLanes = 8;
+constexpr std::size_t kNormLanes = 8;
 
 // A sum of v_a * 0 is 0 for finite entries and NaN otherwise: one test a row. A mean of floats is finite where they
 // are.
@@ -23,7 +23,7 @@ bool is_finite_row(std::span<const double> v) {
   EightDoubles sums{};
   EightDoubles entries;
   std::size_t a = 0;
-  for (; a + kLanes <= v.size(); a += kLanes) {
+  for (; a + kNormLanes <= v.size(); a += kNormLanes) {
     load(&v[a], entries);
     sums += entries * 0.0;
   }
@@ -127,7 +127,7 @@ double squared_norm(std::span<const double> v) {
   EightDoubles sums{};
   EightDoubles entries;
   std::size_t a = 0;
-  for (; a + kLanes <= v.size(); a += kLanes) {
+  for (; a + kNormLanes <= v.size(); a += kNormLanes) {
     load(&v[a], entries);
     sums += entries * entries;
   }

@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/data_set_budget.hpp"
+#include "common/ledger/data_set_budget.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/privacy/argument_checks.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/high_precision.hpp"
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/ledger/ledger_state.hpp"
-#include "dpreduce/privacy/spending.hpp"
+#include "common/base/choices.hpp"
+#include "common/ledger/ledger_state.hpp"
+#include "common/plan/spending.hpp"
 
 namespace dpreduce {
 

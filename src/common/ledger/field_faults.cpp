@@ -1,10 +1,10 @@
-#include "dpreduce/ledger/field_faults.hpp"
+#include "common/ledger/field_faults.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dpreduce/privacy/argument_checks.hpp"
-#include "dpreduce/privacy/mechanism.hpp"
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/mechanism.hpp"
 
 namespace dpreduce {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

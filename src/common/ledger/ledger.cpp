@@ -1,14 +1,14 @@
-#include "dpreduce/ledger/ledger.hpp"
+#include "common/ledger/ledger.hpp"
 
 #include <array>
 #include <ctime>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/ledger/ledger_file.hpp"
-#include "dpreduce/ledger/ledger_key.hpp"
-#include "dpreduce/ledger/ledger_line.hpp"
-#include "dpreduce/ledger/line_signature.hpp"
+#include "common/base/error.hpp"
+#include "common/ledger/ledger_file.hpp"
+#include "common/ledger/ledger_key.hpp"
+#include "common/ledger/ledger_line.hpp"
+#include "common/ledger/line_signature.hpp"
 
 namespace dpreduce {
 namespace {

@@ -12,10 +12,10 @@
 #include <string>
 #include <utility>
 
-#include "dpreduce/ledger/data_set_budget.hpp"
-#include "dpreduce/ledger/ledger_record.hpp"
-#include "dpreduce/ledger/ledger_state.hpp"
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/ledger/data_set_budget.hpp"
+#include "common/ledger/ledger_record.hpp"
+#include "common/ledger/ledger_state.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/ledger_file.hpp"
+#include "common/ledger/ledger_file.hpp"
 
 #include <cerrno>
 #include <system_error>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "dpreduce/base/file_descriptor.hpp"
+#include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 

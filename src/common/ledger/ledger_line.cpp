@@ -1,13 +1,13 @@
-#include "dpreduce/ledger/ledger_line.hpp"
+#include "common/ledger/ledger_line.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/ledger/field_faults.hpp"
-#include "dpreduce/ledger/line_fields.hpp"
-#include "dpreduce/ledger/line_signature.hpp"
-#include "dpreduce/ledger/old_ledger_line.hpp"
+#include "common/base/error.hpp"
+#include "common/ledger/field_faults.hpp"
+#include "common/ledger/line_fields.hpp"
+#include "common/ledger/line_signature.hpp"
+#include "common/ledger/old_ledger_line.hpp"
 
 namespace dpreduce {
 namespace {

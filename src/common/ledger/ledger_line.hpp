@@ -36,7 +36,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/ledger/ledger_record.hpp"
+#include "common/ledger/ledger_record.hpp"
 
 namespace dpreduce {
 

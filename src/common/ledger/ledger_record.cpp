@@ -1,11 +1,11 @@
-#include "dpreduce/ledger/ledger_record.hpp"
+#include "common/ledger/ledger_record.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
-#include "dpreduce/ledger/field_faults.hpp"
-#include "dpreduce/privacy/argument_checks.hpp"
+#include "common/accounting/argument_checks.hpp"
+#include "common/ledger/field_faults.hpp"
 
 namespace dpreduce {
 namespace {

@@ -15,9 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/ledger/reservation.hpp"
-#include "dpreduce/privacy/selection_terms.hpp"
+#include "common/accounting/selection_terms.hpp"
+#include "common/base/choices.hpp"
+#include "common/ledger/reservation.hpp"
 
 namespace dpreduce {
 

@@ -1,12 +1,12 @@
-#include "dpreduce/ledger/ledger_state.hpp"
+#include "common/ledger/ledger_state.hpp"
 
 #include <optional>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/ledger/ledger_line.hpp"
-#include "dpreduce/ledger/line_signature.hpp"
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/base/error.hpp"
+#include "common/ledger/ledger_line.hpp"
+#include "common/ledger/line_signature.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/ledger/ledger_record.hpp"
+#include "common/ledger/ledger_record.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/line_fields.hpp"
+#include "common/ledger/line_fields.hpp"
 
 #include <utility>
 

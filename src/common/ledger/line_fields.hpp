@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/ledger/ledger_record.hpp"
+#include "common/ledger/ledger_record.hpp"
 
 namespace dpreduce {
 

@@ -1,10 +1,10 @@
-#include "dpreduce/ledger/line_signature.hpp"
+#include "common/ledger/line_signature.hpp"
 
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

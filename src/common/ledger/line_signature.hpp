@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 

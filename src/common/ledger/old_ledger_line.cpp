@@ -1,9 +1,9 @@
-#include "dpreduce/ledger/old_ledger_line.hpp"
+#include "common/ledger/old_ledger_line.hpp"
 
 #include <utility>
 
-#include "dpreduce/ledger/field_faults.hpp"
-#include "dpreduce/ledger/ledger_line.hpp"
+#include "common/ledger/field_faults.hpp"
+#include "common/ledger/ledger_line.hpp"
 
 namespace dpreduce {
 namespace {

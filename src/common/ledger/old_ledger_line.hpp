@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "dpreduce/ledger/line_fields.hpp"
+#include "common/ledger/line_fields.hpp"
 
 namespace dpreduce {
 

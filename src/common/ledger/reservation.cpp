@@ -1,13 +1,13 @@
-#include "dpreduce/ledger/reservation.hpp"
+#include "common/ledger/reservation.hpp"
 
 #include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "dpreduce/ledger/field_faults.hpp"
-#include "dpreduce/ledger/ledger_record.hpp"
-#include "dpreduce/privacy/argument_checks.hpp"
+#include "common/accounting/argument_checks.hpp"
+#include "common/ledger/field_faults.hpp"
+#include "common/ledger/ledger_record.hpp"
 
 namespace dpreduce {
 namespace {

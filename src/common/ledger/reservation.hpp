@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/privacy/noise_plan.hpp"
-#include "dpreduce/privacy/selection_terms.hpp"
+#include "common/accounting/selection_terms.hpp"
+#include "common/base/choices.hpp"
+#include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/run_journal.hpp"
+#include "common/ledger/run_journal.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,16 +12,16 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/private_file.hpp"
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/private_file.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kWhat = "journal";
+constexpr std::string_view kJournalName = "journal";
 constexpr std::string_view kFirstLine = "dpreduce journal 1";
 constexpr std::string_view kSuffix = ".journal";
 constexpr std::size_t kRunIdBytes = 16;
@@ -31,7 +31,7 @@ constexpr auto kWaitForLock = std::chrono::seconds(5);
 constexpr auto kLockPoll = std::chrono::milliseconds(20);
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
-  throw BadInput(fmt::format("{} {}: {}", kWhat, path.string(), what));
+  throw BadInput(fmt::format("{} {}: {}", kJournalName, path.string(), what));
 }
 
 [[noreturn]] void refuse_with_reason(const fs::path& path, const std::string& what) {
@@ -111,7 +111,7 @@ std::vector<fs::path> journals_of(const fs::path& ledger) {
   return paths;
 }
 
-SecretVector<std::byte> read_all(int file, const fs::path& path) {
+SecretVector<std::byte> read_journal(int file, const fs::path& path) {
   struct stat status {};
   if (::fstat(file, &status) != 0) refuse_with_reason(path, "cannot be examined");
   if (status.st_size > kLargestJournal) refuse_damaged(path);
@@ -160,7 +160,7 @@ RunJournal RunJournal::make(const fs::path& ledger, const std::string& binding, 
     append_hex(text, bytes);
     append_text(text, fmt::format("\nrun {}\n", run_id));
     const fs::path path = path_of(ledger, run_id);
-    make_private_file(path, kWhat, text, ExistingFile::kRefused);
+    make_private_file(path, kJournalName, text, ExistingFile::kRefused);
     // Another process may have taken it over in the meantime: then it has it.
     std::optional<RunJournal> made = open(path);
     if (!made || !made->try_lock()) continue;
@@ -177,8 +177,8 @@ std::optional<RunJournal> RunJournal::open(const fs::path& path) {
     if (errno == ENOENT) return std::nullopt;
     refuse_with_reason(path, "cannot be opened");
   }
-  require_private(file->get(), path, kWhat);
-  const SecretVector<std::byte> text = read_all(file->get(), path);
+  require_private(file->get(), path, kJournalName);
+  const SecretVector<std::byte> text = read_journal(file->get(), path);
   Content content;
   try {
     parse(content, {reinterpret_cast<const char*>(text.data()), text.size()});
@@ -186,7 +186,7 @@ std::optional<RunJournal> RunJournal::open(const fs::path& path) {
     // Who destroys a journal has it locked, or was killed half-way.
     if (::flock(file->get(), LOCK_EX | LOCK_NB) != 0 || !is_named(file->get(), path)) return std::nullopt;
     if (!is_overwritten(text)) refuse_damaged(path);
-    destroy_private_file(path, kWhat);
+    destroy_private_file(path, kJournalName);
     return std::nullopt;
   }
   // Under two names one run could go on twice at once.
@@ -207,7 +207,7 @@ bool RunJournal::try_lock() {
     if (errno != EINTR) refuse_with_reason(path_, "cannot be locked");
   }
   if (!is_named(file_->get(), path_)) return false;
-  const SecretVector<std::byte> text = read_all(file_->get(), path_);
+  const SecretVector<std::byte> text = read_journal(file_->get(), path_);
   Content content;
   try {
     const std::size_t whole = parse(content, {reinterpret_cast<const char*>(text.data()), text.size()});
@@ -362,7 +362,7 @@ void RunJournal::add_rows(const std::string& digest) {
 
 void RunJournal::destroy() {
   if (path_.empty()) return;
-  destroy_private_file(path_, kWhat);
+  destroy_private_file(path_, kJournalName);
   path_.clear();
   file_.reset();
 }

@@ -27,9 +27,9 @@
 #include <utility>
 #include <vector>
 
-#include "dpreduce/base/file_descriptor.hpp"
-#include "dpreduce/ledger/ledger_state.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
+#include "common/base/file_descriptor.hpp"
+#include "common/ledger/ledger_state.hpp"
+#include "common/randomness/noise_key.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/model/class_scores.hpp"
+#include "common/model/class_scores.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/vector_width.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 
 namespace dpreduce {
 namespace {

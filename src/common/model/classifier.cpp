@@ -1,4 +1,4 @@
-#include "dpreduce/model/classifier.hpp"
+#include "common/model/classifier.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/base/error.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/lattice/row_transform.hpp"
-#include "dpreduce/model/class_scores.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/model/class_scores.hpp"
 
 namespace dpreduce {
 

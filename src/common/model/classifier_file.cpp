@@ -1,4 +1,4 @@
-#include "dpreduce/model/classifier_file.hpp"
+#include "common/model/classifier_file.hpp"
 
 #include <charconv>
 #include <optional>
@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/version.hpp"
-#include "dpreduce/model/safetensors.hpp"
-#include "dpreduce/model/safetensors_header.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+#include "common/model/safetensors.hpp"
+#include "common/model/safetensors_header.hpp"
 
 namespace dpreduce {
 namespace {

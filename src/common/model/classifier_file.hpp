@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/model/classifier.hpp"
+#include "common/model/classifier.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/model/metrics.hpp"
+#include "common/model/metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/model/safetensors.hpp"
+#include "common/model/safetensors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/model/safetensors_header.hpp"
+#include "common/base/error.hpp"
+#include "common/model/safetensors_header.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/model/safetensors_header.hpp"
+#include "common/model/safetensors_header.hpp"
 
 #include <array>
 #include <optional>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/model/safetensors.hpp"
+#include "common/model/safetensors.hpp"
 
 namespace dpreduce {
 

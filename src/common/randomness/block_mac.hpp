@@ -11,7 +11,7 @@
 #include <memory>
 #include <span>
 
-#include "dpreduce/randomness/block_source.hpp"
+#include "common/randomness/block_source.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/block_source.hpp"
+#include "common/randomness/block_source.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <openssl/evp.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -27,25 +27,25 @@ std::array<unsigned char, 16> counter(std::uint64_t row, std::uint64_t column) {
   return bytes;
 }
 
-void require(bool done) {
+void require_stream(bool done) {
   if (!done) throw EntropyFailure("no random stream: OpenSSL's AES-256-CTR failed; nothing was released");
 }
 
 }  // namespace
 
 AesBlockSource::AesBlockSource(std::span<const std::byte, 32> key) : cipher_(EVP_CIPHER_CTX_new()) {
-  require(cipher_ != nullptr);
-  require(EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_ctr(), nullptr,
+  require_stream(cipher_ != nullptr);
+  require_stream(EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_ctr(), nullptr,
                              reinterpret_cast<const unsigned char*>(key.data()), counter(0, 0).data()) == 1);
 }
 
 void AesBlockSource::read(std::uint64_t row, std::uint64_t first_column, std::span<RandomBlock> out) {
-  require(EVP_EncryptInit_ex(cipher_.get(), nullptr, nullptr, nullptr, counter(row, first_column).data()) == 1);
+  require_stream(EVP_EncryptInit_ex(cipher_.get(), nullptr, nullptr, nullptr, counter(row, first_column).data()) == 1);
   while (!out.empty()) {
     const std::size_t blocks = std::min(out.size(), kZeroBytes / sizeof(RandomBlock));
     const int bytes = static_cast<int>(blocks * sizeof(RandomBlock));
     int written = 0;
-    require(EVP_EncryptUpdate(cipher_.get(), reinterpret_cast<unsigned char*>(out.data()), &written, kZeros.data(),
+    require_stream(EVP_EncryptUpdate(cipher_.get(), reinterpret_cast<unsigned char*>(out.data()), &written, kZeros.data(),
                               bytes) == 1 &&
             written == bytes);
     out = out.subspan(blocks);

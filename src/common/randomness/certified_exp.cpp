@@ -1,6 +1,6 @@
-#include "dpreduce/randomness/certified_exp.hpp"
+#include "common/randomness/certified_exp.hpp"
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

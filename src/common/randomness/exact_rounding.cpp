@@ -1,10 +1,10 @@
-#include "dpreduce/randomness/exact_rounding.hpp"
+#include "common/randomness/exact_rounding.hpp"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "dpreduce/randomness/certified_exp.hpp"
+#include "common/randomness/certified_exp.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/exponential_decay.hpp"
+#include "common/randomness/exponential_decay.hpp"
 
 #include <cfenv>
 #include <cfloat>

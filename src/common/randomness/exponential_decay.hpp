@@ -20,8 +20,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "dpreduce/randomness/certified_exp.hpp"
-#include "dpreduce/randomness/selection_rate.hpp"
+#include "common/base/floating_point.hpp"
+#include "common/randomness/certified_exp.hpp"
+#include "common/randomness/selection_rate.hpp"
 
 namespace dpreduce {
 
@@ -30,7 +31,6 @@ namespace dpreduce {
 #endif
 static_assert(std::numeric_limits<double>::is_iec559);
 
-inline constexpr double kUnitRoundoff = 0x1p-53;
 inline constexpr double kMostHalvings = 100;  // smaller powers than 2^-100 are not told apart by the quick value
 inline constexpr double kPowerRoundoffs = 10;
 inline constexpr double kHalvingsRoundoffs = 7;

@@ -6,7 +6,7 @@
 // The first leaves it to the second if U S_n lies within about 2^-41 S_n of some S_i: for a million candidates once in
 // some 2^19 selections at the worst. Both keep one sum a block of candidates and weigh one block again, so that their
 // memory is n / 1024 sums.
-#include "dpreduce/randomness/exponential_mechanism.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +18,8 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/exponential_decay.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/exponential_decay.hpp"
 
 namespace dpreduce {
 namespace {
@@ -189,9 +189,9 @@ std::optional<std::size_t> quick_choice(const Candidates& candidates, const Expo
 }
 
 // U in [digits, digits + 1) / 2^bits, read from the column that holds it.
-class LazyUniform {
+class UniformDigits {
  public:
-  LazyUniform(RandomStream& stream, std::uint64_t column, const RandomBlock& leading)
+  UniformDigits(RandomStream& stream, std::uint64_t column, const RandomBlock& leading)
       : stream_(stream), column_(column) {
     append(leading);
   }
@@ -226,7 +226,7 @@ class LazyUniform {
 // 2^q B_i <= a A_n and (a + 1) B_n <= 2^q A_{i+1}. The last candidate needs only the first, as U < 1.
 template <class Candidates>
 std::optional<std::size_t> certain_choice(const Candidates& candidates, const ExponentialDecay& decay,
-                                          const LazyUniform& uniform, unsigned precision) {
+                                          const UniformDigits& uniform, unsigned precision) {
   auto add_weight = [&, known_distance = std::uint64_t{0}, known = decay.bounds(0, precision)](
                         IntegerBounds& sum, std::size_t candidate) mutable {
     const std::uint64_t distance = candidates.distance(candidate);
@@ -262,7 +262,7 @@ std::optional<std::size_t> certain_choice(const Candidates& candidates, const Ex
 // Weights are known to 64 digits more than U, the largest m_i and the number of candidates have not counted: what
 // stays undecided is for want of digits of U.
 template <class Candidates>
-std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& decay, LazyUniform uniform) {
+std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& decay, UniformDigits uniform) {
   for (;; uniform.read_further_digits()) {
     const unsigned precision = uniform.bits() + candidates.most_exponent() + 64;
     if (const auto choice = certain_choice(candidates, decay, uniform, precision)) return *choice;
@@ -279,7 +279,7 @@ std::size_t select(RandomStream& stream, const Candidates& candidates, const Exp
   if (arithmetic == Arithmetic::kFast) {
     if (const auto choice = quick_choice(candidates, decay, leading[0].first)) return *choice;
   }
-  return exact_choice(candidates, decay, LazyUniform(stream, column, leading[0]));
+  return exact_choice(candidates, decay, UniformDigits(stream, column, leading[0]));
 }
 
 }  // namespace

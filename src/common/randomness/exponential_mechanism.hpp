@@ -20,9 +20,9 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/randomness/multiplicities.hpp"
-#include "dpreduce/randomness/random_stream.hpp"
-#include "dpreduce/randomness/selection_rate.hpp"
+#include "common/randomness/multiplicities.hpp"
+#include "common/randomness/random_stream.hpp"
+#include "common/randomness/selection_rate.hpp"
 
 namespace dpreduce {
 

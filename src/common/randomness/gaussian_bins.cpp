@@ -1,9 +1,9 @@
-#include "dpreduce/randomness/gaussian_bins.hpp"
+#include "common/randomness/gaussian_bins.hpp"
 
 #include <algorithm>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/certified_exp.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/certified_exp.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,18 +1,14 @@
-#include "dpreduce/randomness/gaussian_proposal.hpp"
+#include "common/randomness/gaussian_proposal.hpp"
 
 #include <algorithm>
 #include <bit>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kMostRows = 16;  // 1024 further digits of each: nothing random is undecided for that long
-
-[[noreturn]] void throw_not_random() {
-  throw EntropyFailure("random stream repeats itself: its bytes are not random; nothing was released");
-}
+constexpr std::uint64_t kMostFurtherRows = 16;  // 1024 further digits of each: nothing random is undecided for that long
 
 // m with probability 2^-(m+1): the number of zeros before the first one.
 unsigned tail_level(RandomStream& stream, std::uint64_t column) {
@@ -71,7 +67,7 @@ IntegerBounds GaussianProposal::magnitude() const {
 }
 
 void GaussianProposal::read_further_digits() {
-  if (++row_ > kMostRows) throw_not_random();
+  if (++row_ > kMostFurtherRows) throw_not_random();
   const RandomBlock digits = stream_.further_digits(row_, column_);
   coin_ = (coin_ << 64) + digits.first;
   coin_bits_ += 64;

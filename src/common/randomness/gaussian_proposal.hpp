@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "dpreduce/randomness/exact_rounding.hpp"
-#include "dpreduce/randomness/gaussian_bins.hpp"
-#include "dpreduce/randomness/random_stream.hpp"
+#include "common/randomness/exact_rounding.hpp"
+#include "common/randomness/gaussian_bins.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 

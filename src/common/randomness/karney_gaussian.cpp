@@ -12,23 +12,19 @@
 // Rounding: sigma * (k + x) lies in a half-open interval that shrinks with every further digit of x; it is rounded
 // once the whole interval rounds alike. The sign comes last: round(-y) = -round(y) except on halves, which have
 // probability zero.
-#include "dpreduce/randomness/karney_gaussian.hpp"
+#include "common/randomness/karney_gaussian.hpp"
 
 #include <limits>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/exact_rounding.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/exact_rounding.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kMostDigits = 16;          // 1024 bits: nothing random is undecided for that long
 constexpr std::uint64_t kLargestInteger = 2048;  // exceeded with probability exp(-1024)
-
-[[noreturn]] void throw_not_random() {
-  throw EntropyFailure("random stream repeats itself: its bytes are not random; nothing was released");
-}
 
 // A uniform real in [0, 1), of which the first digits in base 2^64 are known.
 class LazyUniform {

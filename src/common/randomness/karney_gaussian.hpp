@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/randomness/random_stream.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/multiplicities.hpp"
+#include "common/randomness/multiplicities.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

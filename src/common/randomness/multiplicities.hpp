@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/randomness/certified_exp.hpp"
+#include "common/randomness/certified_exp.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/noise_key.hpp"
+#include "common/randomness/noise_key.hpp"
 
 #include <memory>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

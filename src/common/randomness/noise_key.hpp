@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/randomness/random_stream.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/random_stream.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 

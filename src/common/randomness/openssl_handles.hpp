@@ -8,7 +8,7 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -1,13 +1,13 @@
 // The result is the candidate with the least key among those whose coin C_i < exp(-gamma d_i): sorting independent
 // uniform reals is a uniform permutation. So candidates can be visited as they come, and only those whose key beats
 // the best so far toss their coin.
-#include "dpreduce/randomness/permute_and_flip.hpp"
+#include "common/randomness/permute_and_flip.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/exponential_decay.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/exponential_decay.hpp"
 
 namespace dpreduce {
 namespace {

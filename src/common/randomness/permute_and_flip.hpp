@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/randomness/random_stream.hpp"
-#include "dpreduce/randomness/selection_rate.hpp"
+#include "common/randomness/random_stream.hpp"
+#include "common/randomness/selection_rate.hpp"
 
 namespace dpreduce {
 

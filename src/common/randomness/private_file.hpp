@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/randomness/random_stream.hpp"
+#include "common/randomness/random_stream.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -87,6 +87,10 @@ void RandomStream::drop_buffer() {
   cleanse(buffer_.data(), buffer_.size() * sizeof(RandomBlock));
   buffer_.clear();
   cursor_ = 0;
+}
+
+void throw_not_random() {
+  throw EntropyFailure("random stream repeats itself: its bytes are not random; nothing was released");
 }
 
 }  // namespace dpreduce

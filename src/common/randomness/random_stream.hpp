@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "dpreduce/randomness/block_source.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/block_source.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 
@@ -49,5 +49,8 @@ class RandomStream {
   SecretVector<RandomBlock> buffer_;  // columns [next_column_ - |buffer_|, next_column_)
   std::size_t cursor_ = 0;            // bytes of the buffer that were read
 };
+
+/// @throws EntropyFailure: of who drew the same again and again, which random bytes do not do.
+[[noreturn]] void throw_not_random();
 
 }  // namespace dpreduce

@@ -9,15 +9,15 @@
 //
 // So the result is the one function of the tape that the reals define, whichever way finds it. All arithmetic is on
 // integers: no rounding mode, compiler or mathematical library has a part in it.
-#include "dpreduce/randomness/rounded_gaussian.hpp"
+#include "common/randomness/rounded_gaussian.hpp"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/gaussian_bins.hpp"
-#include "dpreduce/randomness/gaussian_proposal.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/gaussian_bins.hpp"
+#include "common/randomness/gaussian_proposal.hpp"
 
 namespace dpreduce {
 namespace {

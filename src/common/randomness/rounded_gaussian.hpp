@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/randomness/exact_rounding.hpp"
-#include "dpreduce/randomness/random_stream.hpp"
+#include "common/randomness/exact_rounding.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 

@@ -1,9 +1,9 @@
-#include "dpreduce/randomness/row_coins.hpp"
+#include "common/randomness/row_coins.hpp"
 
 #include <cmath>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/noise_key.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/noise_key.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

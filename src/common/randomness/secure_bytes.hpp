@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/base/huge_pages.hpp"
+#include "common/base/huge_pages.hpp"
 
 namespace dpreduce {
 

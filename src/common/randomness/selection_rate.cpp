@@ -1,11 +1,11 @@
-#include "dpreduce/randomness/selection_rate.hpp"
+#include "common/randomness/selection_rate.hpp"
 
 #include <bit>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

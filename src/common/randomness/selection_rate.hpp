@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -1,10 +1,10 @@
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/randomness/signing_key.hpp"
 
 #include <algorithm>
 
 #include <openssl/pem.h>
 
-#include "dpreduce/randomness/openssl_handles.hpp"
+#include "common/randomness/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 struct evp_pkey_st;  // OpenSSL's EVP_PKEY
 

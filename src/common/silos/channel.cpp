@@ -1,4 +1,4 @@
-#include "dpreduce/silos/channel.hpp"
+#include "common/silos/channel.hpp"
 
 namespace dpreduce {
 namespace {

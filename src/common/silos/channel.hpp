@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/silos/frame.hpp"
+#include "common/silos/frame.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/silos/coordinator_session.hpp"
+#include "common/silos/coordinator_session.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/silos/channel.hpp"
-#include "dpreduce/silos/masking_coordinator.hpp"
-#include "dpreduce/silos/silo_session.hpp"
-#include "dpreduce/silos/transcript.hpp"
+#include "common/silos/channel.hpp"
+#include "common/silos/masking_coordinator.hpp"
+#include "common/silos/silo_session.hpp"
+#include "common/silos/transcript.hpp"
 
 namespace dpreduce {
 

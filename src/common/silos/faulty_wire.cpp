@@ -1,4 +1,4 @@
-#include "dpreduce/silos/faulty_wire.hpp"
+#include "common/silos/faulty_wire.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
-#include "dpreduce/silos/frame.hpp"
-#include "dpreduce/silos/wire.hpp"
+#include "common/silos/frame.hpp"
+#include "common/silos/wire.hpp"
 
 namespace dpreduce {
 

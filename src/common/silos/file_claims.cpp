@@ -1,4 +1,4 @@
-#include "dpreduce/silos/file_claims.hpp"
+#include "common/silos/file_claims.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/identity.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/identity.hpp"
 
 namespace dpreduce {
 namespace {

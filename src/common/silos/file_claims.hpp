@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/silos/key_agreement.hpp"
+#include "common/silos/key_agreement.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/silos/frame.hpp"
+#include "common/silos/frame.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

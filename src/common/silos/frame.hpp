@@ -22,8 +22,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/silos/key_agreement.hpp"
-#include "dpreduce/silos/sealed_box.hpp"
+#include "common/silos/key_agreement.hpp"
+#include "common/silos/sealed_box.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/silos/handshake.hpp"
+#include "common/silos/handshake.hpp"
 
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/payload.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/silos/frame.hpp"
-#include "dpreduce/silos/roster.hpp"
+#include "common/silos/frame.hpp"
+#include "common/silos/roster.hpp"
 
 namespace dpreduce {
 

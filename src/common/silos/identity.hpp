@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 

@@ -1,16 +1,16 @@
-#include "dpreduce/silos/key_agreement.hpp"
+#include "common/silos/key_agreement.hpp"
 
 #include <utility>
 #include <vector>
 
 #include <openssl/kdf.h>
 
-#include "dpreduce/randomness/openssl_handles.hpp"
+#include "common/randomness/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kAgreementKeyBytes = 32;
 constexpr std::string_view kDomain = "dpreduce silos v1";
 
 void append(std::vector<std::byte>& bytes, std::uint64_t number) {
@@ -36,7 +36,7 @@ AgreementKey::AgreementKey(SecretVector<std::byte> secret)
 }
 
 AgreementKey AgreementKey::generate() {
-  SecretVector<std::byte> secret(kKeyBytes);
+  SecretVector<std::byte> secret(kAgreementKeyBytes);
   secure_bytes(secret);
   return AgreementKey(std::move(secret));
 }
@@ -57,7 +57,7 @@ SecretVector<std::byte> AgreementKey::agree(const PublicKey& other) const {
       EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, openssl_bytes(other.data()), other.size()));
   const OpenSslPtr<EVP_PKEY_CTX> context(EVP_PKEY_CTX_new(key_.get(), nullptr));
   require_openssl(theirs != nullptr && context != nullptr && EVP_PKEY_derive_init(context.get()) == 1, "no X25519");
-  SecretVector<std::byte> secret(kKeyBytes);
+  SecretVector<std::byte> secret(kAgreementKeyBytes);
   std::size_t length = secret.size();
   if (EVP_PKEY_derive_set_peer(context.get(), theirs.get()) != 1 ||
       EVP_PKEY_derive(context.get(), openssl_bytes(secret.data()), &length) != 1 || length != secret.size()) {
@@ -75,7 +75,7 @@ SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyC
   append(info, context.from);
   append(info, context.to);
   const OpenSslPtr<EVP_PKEY_CTX> hkdf(EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nullptr));
-  SecretVector<std::byte> key(kKeyBytes);
+  SecretVector<std::byte> key(kAgreementKeyBytes);
   std::size_t length = key.size();
   require_openssl(
       hkdf != nullptr && EVP_PKEY_derive_init(hkdf.get()) == 1 &&

@@ -13,8 +13,8 @@
 #include <span>
 #include <string_view>
 
-#include "dpreduce/randomness/secure_bytes.hpp"
-#include "dpreduce/silos/identity.hpp"
+#include "common/randomness/secure_bytes.hpp"
+#include "common/silos/identity.hpp"
 
 namespace dpreduce {
 

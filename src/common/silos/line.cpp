@@ -1,10 +1,10 @@
-#include "dpreduce/silos/line.hpp"
+#include "common/silos/line.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

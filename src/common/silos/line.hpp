@@ -14,7 +14,7 @@
 #include <limits>
 #include <optional>
 
-#include "dpreduce/silos/wire.hpp"
+#include "common/silos/wire.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/silos/list_agreement.hpp"
+#include "common/silos/list_agreement.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

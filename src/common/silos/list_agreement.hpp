@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/silos/masked_sum.hpp"
-#include "dpreduce/silos/roster.hpp"
+#include "common/silos/masked_sum.hpp"
+#include "common/silos/roster.hpp"
 
 namespace dpreduce {
 

@@ -1,10 +1,10 @@
-#include "dpreduce/silos/mask_stream.hpp"
+#include "common/silos/mask_stream.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/counter_streams.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/counter_streams.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/randomness/block_source.hpp"
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/block_source.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 

@@ -1,10 +1,10 @@
-#include "dpreduce/silos/masked_sum.hpp"
+#include "common/silos/masked_sum.hpp"
 
 #include <algorithm>
 #include <functional>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/prime_field.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/prime_field.hpp"
 
 namespace dpreduce {
 

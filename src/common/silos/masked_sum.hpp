@@ -30,9 +30,9 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/silos/key_agreement.hpp"
-#include "dpreduce/silos/payload.hpp"
-#include "dpreduce/silos/shamir.hpp"
+#include "common/silos/key_agreement.hpp"
+#include "common/silos/payload.hpp"
+#include "common/silos/shamir.hpp"
 
 namespace dpreduce {
 

@@ -1,12 +1,12 @@
-#include "dpreduce/silos/masking_coordinator.hpp"
+#include "common/silos/masking_coordinator.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/mask_stream.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/mask_stream.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,12 +1,12 @@
-#include "dpreduce/silos/masking_silo.hpp"
+#include "common/silos/masking_silo.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/sealed_box.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/sealed_box.hpp"
 
 namespace dpreduce {
 namespace {

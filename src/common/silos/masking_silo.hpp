@@ -11,11 +11,11 @@
 #include <map>
 #include <optional>
 
-#include "dpreduce/silos/list_agreement.hpp"
-#include "dpreduce/silos/mask_stream.hpp"
-#include "dpreduce/silos/masked_sum.hpp"
-#include "dpreduce/silos/neighbour_graph.hpp"
-#include "dpreduce/silos/roster.hpp"
+#include "common/silos/list_agreement.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/masked_sum.hpp"
+#include "common/silos/neighbour_graph.hpp"
+#include "common/silos/roster.hpp"
 
 namespace dpreduce {
 

@@ -1,9 +1,9 @@
-#include "dpreduce/silos/neighbour_graph.hpp"
+#include "common/silos/neighbour_graph.hpp"
 
 #include <algorithm>
 #include <functional>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "dpreduce/base/file_descriptor.hpp"
-#include "dpreduce/silos/wire.hpp"
+#include "common/base/file_descriptor.hpp"
+#include "common/silos/wire.hpp"
 
 namespace dpreduce {
 

@@ -1,6 +1,6 @@
-#include "dpreduce/silos/payload.hpp"
+#include "common/silos/payload.hpp"
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/silos/roster.hpp"
+#include "common/silos/roster.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,12 +10,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+constexpr std::size_t kLargestRoster = std::size_t{1} << 20;
 constexpr std::size_t kLargestDim = std::size_t{1} << 24;
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 constexpr std::size_t kLongestName = 64;
@@ -127,11 +127,11 @@ Roster parse_roster(const std::string& text, const std::string& path) {
 Roster read_roster(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse(path, "cannot be read");
-  std::string text(kLargestFile + 1, '\0');
+  std::string text(kLargestRoster + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) refuse(path, "cannot be read");
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  if (text.size() > kLargestFile) refuse(path, "larger than 1 MiB");
+  if (text.size() > kLargestRoster) refuse(path, "larger than 1 MiB");
   return parse_roster(text, path);
 }
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/silos/identity.hpp"
+#include "common/silos/identity.hpp"
 
 namespace dpreduce {
 

@@ -1,14 +1,14 @@
-#include "dpreduce/silos/sealed_box.hpp"
+#include "common/silos/sealed_box.hpp"
 
 #include <array>
 #include <limits>
 
-#include "dpreduce/randomness/openssl_handles.hpp"
+#include "common/randomness/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kBoxKeyBytes = 32;
 
 std::array<unsigned char, 12> nonce_of(std::uint64_t number) {
   std::array<unsigned char, 12> nonce{};
@@ -30,7 +30,7 @@ SealingKey::~SealingKey() = default;
 
 SealingKey::SealingKey(std::span<const std::byte> key)
     : encryption_(EVP_CIPHER_CTX_new()), decryption_(EVP_CIPHER_CTX_new()) {
-  DPREDUCE_ASSERT(key.size() == kKeyBytes);
+  DPREDUCE_ASSERT(key.size() == kBoxKeyBytes);
   require_openssl(
       encryption_ != nullptr && decryption_ != nullptr &&
           EVP_EncryptInit_ex(encryption_.get(), EVP_aes_256_gcm(), nullptr, openssl_bytes(key.data()), nullptr) == 1 &&

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 struct evp_cipher_ctx_st;  // OpenSSL's EVP_CIPHER_CTX
 

@@ -1,9 +1,9 @@
-#include "dpreduce/silos/shamir.hpp"
+#include "common/silos/shamir.hpp"
 
 #include <set>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/prime_field.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/prime_field.hpp"
 
 namespace dpreduce {
 namespace {

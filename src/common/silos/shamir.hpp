@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/silos/silo_session.hpp"
+#include "common/silos/silo_session.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/peer_failed.hpp"
+#include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
 
 namespace dpreduce {
 namespace {

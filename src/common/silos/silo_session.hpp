@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "dpreduce/silos/channel.hpp"
-#include "dpreduce/silos/faulty_wire.hpp"
-#include "dpreduce/silos/handshake.hpp"
-#include "dpreduce/silos/masking_silo.hpp"
-#include "dpreduce/silos/party_log.hpp"
-#include "dpreduce/silos/transcript.hpp"
-#include "dpreduce/silos/wire.hpp"
+#include "common/silos/channel.hpp"
+#include "common/silos/faulty_wire.hpp"
+#include "common/silos/handshake.hpp"
+#include "common/silos/masking_silo.hpp"
+#include "common/silos/party_log.hpp"
+#include "common/silos/transcript.hpp"
+#include "common/silos/wire.hpp"
 
 namespace dpreduce {
 

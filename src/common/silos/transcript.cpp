@@ -1,9 +1,9 @@
-#include "dpreduce/silos/transcript.hpp"
+#include "common/silos/transcript.hpp"
 
 #include <string_view>
 #include <vector>
 
-#include "dpreduce/silos/payload.hpp"
+#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dpreduce/silos/frame.hpp"
+#include "common/silos/frame.hpp"
 
 namespace dpreduce {
 

@@ -1,9 +1,9 @@
-#include "dpreduce/methods/options/data_options.hpp"
+#include "methods/options/data_options.hpp"
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/option_checks.hpp"
+#include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/data/rows_options.hpp"
+#include "common/data/rows_options.hpp"
 
 namespace dpreduce {
 

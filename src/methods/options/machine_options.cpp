@@ -1,6 +1,6 @@
-#include "dpreduce/methods/options/machine_options.hpp"
+#include "methods/options/machine_options.hpp"
 
-#include "dpreduce/base/option_checks.hpp"
+#include "common/base/option_checks.hpp"
 
 namespace dpreduce {
 

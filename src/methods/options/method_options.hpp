@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -1,6 +1,6 @@
-#include "dpreduce/methods/options/privacy_options.hpp"
+#include "methods/options/privacy_options.hpp"
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "dpreduce/base/choices.hpp"
-#include "dpreduce/privacy/stated_budget.hpp"
+#include "common/accounting/stated_budget.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -1,7 +1,7 @@
-#include "dpreduce/methods/options/row_options.hpp"
+#include "methods/options/row_options.hpp"
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/option_checks.hpp"
+#include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
 
 namespace dpreduce {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
 

@@ -1,11 +1,11 @@
-#include "dpreduce/methods/options/silo_options.hpp"
+#include "methods/options/silo_options.hpp"
 
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/option_checks.hpp"
+#include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/base/choices.hpp"
+#include "common/base/choices.hpp"
 
 #include <set>
 

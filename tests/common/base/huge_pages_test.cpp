@@ -1,4 +1,4 @@
-#include "dpreduce/base/huge_pages.hpp"
+#include "common/base/huge_pages.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -1,11 +1,11 @@
-#include "dpreduce/base/option_table.hpp"
+#include "common/base/option_table.hpp"
 
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/base/rank_pattern.hpp"
+#include "common/base/rank_pattern.hpp"
 
 #include <gtest/gtest.h>
 

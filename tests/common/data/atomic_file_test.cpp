@@ -1,13 +1,14 @@
-#include "dpreduce/data/atomic_file.hpp"
+#include "common/data/atomic_file.hpp"
 
 #include <csignal>
 
-#include "data_files.hpp"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

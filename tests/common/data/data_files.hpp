@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/data/dtype.hpp"
+#include "common/base/error.hpp"
+#include "common/data/dtype.hpp"
 
 namespace dpreduce {
 

@@ -1,7 +1,8 @@
-#include "dpreduce/data/dtype.hpp"
+#include "common/data/dtype.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,12 +1,12 @@
-#include "dpreduce/data/element_conversion.hpp"
+#include "common/data/element_conversion.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/data/half_float.hpp"
+#include "common/data/half_float.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

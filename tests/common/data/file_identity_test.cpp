@@ -1,8 +1,9 @@
-#include "dpreduce/data/file_identity.hpp"
+#include "common/data/file_identity.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,10 +1,11 @@
-#include "dpreduce/data/hdf5_array.hpp"
+#include "common/data/hdf5_array.hpp"
 
 #include <numeric>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 #include <hdf5.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,8 +1,9 @@
-#include "dpreduce/data/npy_array.hpp"
+#include "common/data/npy_array.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,7 +1,8 @@
-#include "dpreduce/data/npy_header.hpp"
+#include "common/data/npy_header.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

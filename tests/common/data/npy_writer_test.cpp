@@ -1,9 +1,9 @@
-#include "dpreduce/data/npy_writer.hpp"
+#include "common/data/npy_writer.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/data/npy_array.hpp"
+#include "common/data/npy_array.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

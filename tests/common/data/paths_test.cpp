@@ -1,9 +1,10 @@
-#include "dpreduce/data/paths.hpp"
+#include "common/data/paths.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

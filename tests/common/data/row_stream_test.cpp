@@ -1,9 +1,9 @@
-#include "dpreduce/data/row_stream.hpp"
+#include "common/data/row_stream.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/data/npy_writer.hpp"
+#include "common/data/npy_writer.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

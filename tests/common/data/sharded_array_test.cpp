@@ -1,9 +1,10 @@
-#include "dpreduce/data/sharded_array.hpp"
+#include "common/data/sharded_array.hpp"
 
 #include <numeric>
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/data/stored_floats.hpp"
+#include "common/data/stored_floats.hpp"
 
 #include <stdexcept>
 

@@ -1,7 +1,8 @@
-#include "dpreduce/data/worker_rows.hpp"
+#include "common/data/worker_rows.hpp"
 
-#include "data_files.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {

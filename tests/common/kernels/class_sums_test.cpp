@@ -1,10 +1,10 @@
-#include "dpreduce/kernels/class_sums.hpp"
+#include "common/kernels/class_sums.hpp"
 
-#include "test_matrix.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/kernels/test_matrix.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/kernels/energy_segments.hpp"
+#include "common/kernels/energy_segments.hpp"
 
 #include <cmath>
 #include <random>

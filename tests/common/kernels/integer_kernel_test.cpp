@@ -1,14 +1,14 @@
-#include "dpreduce/kernels/integer_kernel.hpp"
+#include "common/kernels/integer_kernel.hpp"
 
 #include <cmath>
 #include <string>
 
-#include "test_matrix.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/kernels/kernel_choice.hpp"
+#include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "tests/common/kernels/test_matrix.hpp"
 
 namespace dpreduce {
 namespace {

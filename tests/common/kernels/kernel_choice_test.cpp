@@ -1,9 +1,9 @@
-#include "dpreduce/kernels/kernel_choice.hpp"
+#include "common/kernels/kernel_choice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,11 +1,11 @@
-#include "dpreduce/kernels/packed_panels.hpp"
+#include "common/kernels/packed_panels.hpp"
 
 #include <algorithm>
 
-#include "test_matrix.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/kernels/test_matrix.hpp"
 
 namespace dpreduce {
 namespace {

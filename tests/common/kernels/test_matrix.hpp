@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "dpreduce/kernels/matrix_view.hpp"
+#include "common/kernels/matrix_view.hpp"
 
 namespace dpreduce {
 

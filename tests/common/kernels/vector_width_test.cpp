@@ -1,4 +1,4 @@
-#include "dpreduce/kernels/vector_width.hpp"
+#include "common/kernels/vector_width.hpp"
 
 #include <algorithm>
 #include <array>

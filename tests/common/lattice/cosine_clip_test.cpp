@@ -1,10 +1,10 @@
-#include "dpreduce/lattice/cosine_clip.hpp"
+#include "common/lattice/cosine_clip.hpp"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/lattice/lattice_rows.hpp"
+#include "common/lattice/lattice_rows.hpp"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "dpreduce/ledger/ledger.hpp"
-#include "dpreduce/ledger/run_journal.hpp"
+#include "common/ledger/ledger.hpp"
+#include "common/ledger/run_journal.hpp"
 
 namespace dpreduce {
 

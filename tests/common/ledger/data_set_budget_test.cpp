@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/data_set_budget.hpp"
+#include "common/ledger/data_set_budget.hpp"
 
 #include <cmath>
 #include <functional>
@@ -6,13 +6,13 @@
 #include <variant>
 #include <vector>
 
-#include "sample_ledger.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
-#include "dpreduce/privacy/privacy_loss.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/privacy_loss.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/ledger_key.hpp"
+#include "common/ledger/ledger_key.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

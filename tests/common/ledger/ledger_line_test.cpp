@@ -1,15 +1,15 @@
-#include "dpreduce/ledger/ledger_line.hpp"
+#include "common/ledger/ledger_line.hpp"
 
 #include <limits>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "sample_ledger.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
 
 namespace dpreduce {
 namespace {

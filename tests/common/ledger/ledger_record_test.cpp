@@ -1,12 +1,13 @@
-#include "dpreduce/ledger/ledger_record.hpp"
+#include "common/ledger/ledger_record.hpp"
 
 #include <functional>
 #include <limits>
 #include <string>
 
-#include "sample_ledger.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/common/ledger/sample_ledger.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,14 +1,14 @@
-#include "dpreduce/ledger/ledger_state.hpp"
+#include "common/ledger/ledger_state.hpp"
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "sample_ledger.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/ledger.hpp"
+#include "common/ledger/ledger.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "sample_ledger.hpp"
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,9 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/ledger/ledger_key.hpp"
-#include "dpreduce/privacy/gaussian_dp.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/base/error.hpp"
+#include "common/ledger/ledger_key.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
 
 namespace dpreduce {
 namespace {

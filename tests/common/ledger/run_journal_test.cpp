@@ -1,4 +1,4 @@
-#include "dpreduce/ledger/run_journal.hpp"
+#include "common/ledger/run_journal.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

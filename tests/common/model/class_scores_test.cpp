@@ -1,4 +1,4 @@
-#include "dpreduce/model/class_scores.hpp"
+#include "common/model/class_scores.hpp"
 
 #include <cstring>
 #include <random>

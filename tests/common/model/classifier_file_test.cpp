@@ -1,16 +1,16 @@
-#include "dpreduce/model/classifier_file.hpp"
+#include "common/model/classifier_file.hpp"
 
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <limits>
 
-#include "byte_file.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/model/safetensors.hpp"
+#include "common/base/error.hpp"
+#include "common/model/safetensors.hpp"
+#include "tests/common/model/byte_file.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,15 +1,15 @@
-#include "dpreduce/model/classifier.hpp"
+#include "common/model/classifier.hpp"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 
-#include "byte_file.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/model/byte_file.hpp"
 
 namespace dpreduce {
 namespace {

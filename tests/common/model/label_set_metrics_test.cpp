@@ -1,4 +1,4 @@
-#include "dpreduce/model/label_set_metrics.hpp"
+#include "common/model/label_set_metrics.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

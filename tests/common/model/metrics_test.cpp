@@ -1,11 +1,11 @@
-#include "dpreduce/model/metrics.hpp"
+#include "common/model/metrics.hpp"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,16 +1,16 @@
-#include "dpreduce/model/safetensors.hpp"
+#include "common/model/safetensors.hpp"
 
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <random>
 
-#include "byte_file.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/model/safetensors_header.hpp"
+#include "common/base/error.hpp"
+#include "common/model/safetensors_header.hpp"
+#include "tests/common/model/byte_file.hpp"
 
 namespace dpreduce {
 namespace {

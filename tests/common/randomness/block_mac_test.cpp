@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/block_mac.hpp"
+#include "common/randomness/block_mac.hpp"
 
 #include <array>
 #include <bit>

@@ -1,9 +1,10 @@
-#include "dpreduce/randomness/block_source.hpp"
+#include "common/randomness/block_source.hpp"
 
 #include <vector>
 
-#include "tapes.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/certified_exp.hpp"
+#include "common/randomness/certified_exp.hpp"
 
 #include <random>
 

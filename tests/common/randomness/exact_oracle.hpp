@@ -8,7 +8,7 @@
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include "dpreduce/randomness/block_source.hpp"
+#include "common/randomness/block_source.hpp"
 
 namespace dpreduce::testing {
 

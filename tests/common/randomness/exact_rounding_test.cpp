@@ -1,11 +1,11 @@
-#include "dpreduce/randomness/exact_rounding.hpp"
+#include "common/randomness/exact_rounding.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/exponential_decay.hpp"
+#include "common/randomness/exponential_decay.hpp"
 
 #include <cfenv>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

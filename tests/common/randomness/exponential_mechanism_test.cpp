@@ -1,15 +1,15 @@
-#include "dpreduce/randomness/exponential_mechanism.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 
 #include <cfenv>
 #include <limits>
 #include <numeric>
 #include <random>
 
-#include "selection_oracle.hpp"
-#include "tapes.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/randomness/selection_oracle.hpp"
+#include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
 namespace {

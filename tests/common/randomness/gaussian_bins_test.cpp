@@ -1,7 +1,8 @@
-#include "dpreduce/randomness/gaussian_bins.hpp"
+#include "common/randomness/gaussian_bins.hpp"
 
-#include "exact_oracle.hpp"
 #include <gtest/gtest.h>
+
+#include "tests/common/randomness/exact_oracle.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,13 +1,13 @@
-#include "dpreduce/randomness/karney_gaussian.hpp"
+#include "common/randomness/karney_gaussian.hpp"
 
 #include <array>
 #include <limits>
 #include <vector>
 
-#include "tapes.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
 namespace {

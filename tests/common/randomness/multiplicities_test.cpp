@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/multiplicities.hpp"
+#include "common/randomness/multiplicities.hpp"
 
 #include <bit>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

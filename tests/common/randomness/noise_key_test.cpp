@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/noise_key.hpp"
+#include "common/randomness/noise_key.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,14 +1,14 @@
-#include "dpreduce/randomness/permute_and_flip.hpp"
+#include "common/randomness/permute_and_flip.hpp"
 
 #include <limits>
 #include <optional>
 #include <random>
 
-#include "selection_oracle.hpp"
-#include "tapes.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/randomness/selection_oracle.hpp"
+#include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
 namespace {

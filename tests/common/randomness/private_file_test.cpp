@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/private_file.hpp"
+#include "common/randomness/private_file.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/base/file_descriptor.hpp"
+#include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {

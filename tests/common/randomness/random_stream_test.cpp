@@ -1,14 +1,14 @@
-#include "dpreduce/randomness/random_stream.hpp"
+#include "common/randomness/random_stream.hpp"
 
 #include <cstring>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
-#include "tapes.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/rounded_gaussian.hpp"
+#include "common/randomness/rounded_gaussian.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "exact_oracle.hpp"
-#include "tapes.hpp"
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/gaussian_bins.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/gaussian_bins.hpp"
+#include "tests/common/randomness/exact_oracle.hpp"
+#include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/row_coins.hpp"
+#include "common/randomness/row_coins.hpp"
 
 #include <array>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/randomness/noise_key.hpp"
+#include "common/randomness/noise_key.hpp"
 
 namespace dpreduce {
 namespace {

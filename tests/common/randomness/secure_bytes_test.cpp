@@ -1,11 +1,11 @@
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

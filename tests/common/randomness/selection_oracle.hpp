@@ -10,9 +10,9 @@
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include "dpreduce/randomness/block_source.hpp"
-#include "dpreduce/randomness/certified_exp.hpp"
-#include "dpreduce/randomness/selection_rate.hpp"
+#include "common/randomness/block_source.hpp"
+#include "common/randomness/certified_exp.hpp"
+#include "common/randomness/selection_rate.hpp"
 
 namespace dpreduce::testing {
 

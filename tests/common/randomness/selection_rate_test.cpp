@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/selection_rate.hpp"
+#include "common/randomness/selection_rate.hpp"
 
 #include <cmath>
 #include <limits>
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/randomness/certified_exp.hpp"
+#include "common/base/error.hpp"
+#include "common/randomness/certified_exp.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/randomness/signing_key.hpp"
+#include "common/randomness/signing_key.hpp"
 
 #include <span>
 #include <string>

@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
-#include "dpreduce/randomness/block_source.hpp"
-#include "dpreduce/randomness/random_stream.hpp"
+#include "common/randomness/block_source.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce::testing {
 

@@ -1,9 +1,9 @@
-#include "dpreduce/silos/channel.hpp"
+#include "common/silos/channel.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,8 +1,9 @@
 // Contradictory lists of survivors: what opens a silo where lists are not agreed on, and what silos refuse where they
 // are.
-#include "lied_to_sum.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/common/silos/lied_to_sum.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,10 +1,10 @@
 // Every single fault at every message of a run with 5 silos of which 3 must stay, each ends in a right sum over those
 // that stay, or in a refusal that says why; none hangs.
-#include "memory_wire.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/silos/memory_wire.hpp"
 
 namespace dpreduce {
 namespace {

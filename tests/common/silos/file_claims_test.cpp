@@ -1,8 +1,8 @@
-#include "dpreduce/silos/file_claims.hpp"
+#include "common/silos/file_claims.hpp"
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/randomness/secure_bytes.hpp"
+#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpreduce/silos/identity.hpp"
+#include "common/silos/identity.hpp"
 
 #include <array>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

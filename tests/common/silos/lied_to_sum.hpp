@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/mask_stream.hpp"
-#include "dpreduce/silos/masking_silo.hpp"
-#include "dpreduce/silos/prime_field.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/masking_silo.hpp"
+#include "common/silos/prime_field.hpp"
 
 namespace dpreduce {
 

@@ -1,5 +1,5 @@
 // Times are stated, none is waited for.
-#include "dpreduce/silos/line.hpp"
+#include "common/silos/line.hpp"
 
 #include <cmath>
 #include <random>

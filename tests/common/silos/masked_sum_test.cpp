@@ -1,15 +1,15 @@
 // Masked sums over a wire in memory, without faults.
-#include "dpreduce/silos/masked_sum.hpp"
+#include "common/silos/masked_sum.hpp"
 
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
-#include "memory_wire.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/silos/mask_stream.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "tests/common/silos/memory_wire.hpp"
 
 namespace dpreduce {
 namespace {

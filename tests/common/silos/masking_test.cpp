@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/masking_coordinator.hpp"
-#include "dpreduce/silos/masking_silo.hpp"
-#include "dpreduce/silos/sealed_box.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/masking_coordinator.hpp"
+#include "common/silos/masking_silo.hpp"
+#include "common/silos/sealed_box.hpp"
 
 namespace dpreduce {
 namespace {

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/silos/coordinator_session.hpp"
-#include "dpreduce/silos/faulty_wire.hpp"
+#include "common/base/error.hpp"
+#include "common/silos/coordinator_session.hpp"
+#include "common/silos/faulty_wire.hpp"
 
 namespace dpreduce {
 

@@ -1,4 +1,4 @@
-#include "dpreduce/silos/neighbour_graph.hpp"
+#include "common/silos/neighbour_graph.hpp"
 
 #include <algorithm>
 #include <numeric>

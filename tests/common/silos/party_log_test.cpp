@@ -1,13 +1,14 @@
-#include "dpreduce/silos/party_log.hpp"
+#include "common/silos/party_log.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "memory_wire.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include "tests/common/silos/memory_wire.hpp"
 
 namespace dpreduce {
 namespace {

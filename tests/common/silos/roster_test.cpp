@@ -1,11 +1,11 @@
-#include "dpreduce/silos/roster.hpp"
+#include "common/silos/roster.hpp"
 
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/error.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

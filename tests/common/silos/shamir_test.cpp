@@ -1,4 +1,4 @@
-#include "dpreduce/silos/shamir.hpp"
+#include "common/silos/shamir.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dpreduce/silos/prime_field.hpp"
+#include "common/silos/prime_field.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,17 +1,17 @@
 // What a silo refuses to do for a coordinator that does not keep to the protocol.
-#include "dpreduce/silos/silo_session.hpp"
+#include "common/silos/silo_session.hpp"
 
 #include <array>
 #include <atomic>
 #include <filesystem>
 #include <future>
 
-#include "memory_wire.hpp"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpreduce/base/peer_failed.hpp"
+#include "common/base/peer_failed.hpp"
+#include "tests/common/silos/memory_wire.hpp"
 
 namespace dpreduce {
 namespace {

@@ -9,10 +9,11 @@
 #include <chrono>
 #include <random>
 
-#include "lied_to_sum.hpp"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/common/silos/lied_to_sum.hpp"
 
 namespace dpreduce {
 namespace {

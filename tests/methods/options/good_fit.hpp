@@ -3,8 +3,9 @@
 
 #include <string>
 
-#include "dpreduce/base/error.hpp"
-#include "dpreduce/methods/registry.hpp"
+#include "common/base/error.hpp"
+#include "fit/validated_options.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 

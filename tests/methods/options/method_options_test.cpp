@@ -1,10 +1,11 @@
-#include "dpreduce/methods/options/method_options.hpp"
+#include "methods/options/method_options.hpp"
 
 #include <cmath>
 
-#include "good_fit.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/methods/options/good_fit.hpp"
 
 namespace dpreduce {
 namespace {

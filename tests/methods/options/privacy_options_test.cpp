@@ -1,8 +1,9 @@
-#include "dpreduce/methods/options/privacy_options.hpp"
+#include "methods/options/privacy_options.hpp"
 
-#include "good_fit.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/methods/options/good_fit.hpp"
 
 namespace dpreduce {
 namespace {

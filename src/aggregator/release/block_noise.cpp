@@ -1,0 +1,53 @@
+#include "aggregator/release/block_noise.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
+#include "common/randomness/rounded_gaussian.hpp"
+#include "common/randomness/secure_bytes.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Noise is drawn and added in pieces of this many coordinates: 512 KiB, in the second-level cache.
+constexpr std::size_t kNoisePiece = std::size_t{1} << 16;
+
+}  // namespace
+
+void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std::string& noise_id,
+               const std::string& part, std::span<std::int64_t> values) {
+  const auto add_stream = [&](const std::string& name, double sigma, std::span<std::int64_t> elements) {
+    RandomStream stream = streams(fmt::format("{}/{}", noise_id, name));
+    std::vector<std::int64_t> piece;
+    for (std::size_t first = 0; first < elements.size(); first += kNoisePiece) {
+      piece.resize(std::min(kNoisePiece, elements.size() - first));
+      fill_rounded_gaussian(stream, sigma, piece);
+      for (std::size_t e = 0; e < piece.size(); ++e) {
+        std::int64_t& element = elements[first + e];
+        element = static_cast<std::int64_t>(static_cast<std::uint64_t>(element) + static_cast<std::uint64_t>(piece[e]));
+      }
+    }
+    cleanse(piece.data(), piece.size() * sizeof(std::int64_t));
+  };
+  if (block.noise == BlockNoise::kEqual) {
+    add_stream(part, block.sigma, values);
+    return;
+  }
+  const std::uint64_t triangle = block.elements / block.triangles;
+  const std::uint64_t order = triangle_order(triangle).value();
+  DPREDUCE_ASSERT(values.size() % triangle == 0);
+  const auto on_diagonal = [&](std::uint64_t i) -> std::int64_t& {
+    return values[i / order * triangle + triangle_row(i % order, order)];
+  };
+  SecretVector<std::int64_t> diagonal(values.size() / triangle * order);
+  for (std::uint64_t i = 0; i < diagonal.size(); ++i) diagonal[i] = on_diagonal(i);
+  add_stream(part + "/diagonal", block.sigma, diagonal);
+  add_stream(part, off_diagonal_sigma(block.sigma), values);
+  for (std::uint64_t i = 0; i < diagonal.size(); ++i) on_diagonal(i) = diagonal[i];
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,24 @@
+// Noise onto the elements of a planned block.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "common/plan/noise_plan.hpp"
+#include "common/randomness/random_stream.hpp"
+
+namespace dpreduce {
+
+/// The secret stream of a context; different contexts have independent streams.
+using NoiseStreams = std::function<RandomStream(const std::string& context)>;
+
+/// values += round(N(0, s^2)), each element its own, mod 2^64; s = block.sigma. Of a symmetric block `values` are one
+/// or more of its upper triangles, and elements beside a diagonal get variance s^2 / 2. Contexts are
+/// "<noise_id>/<part>", and "<noise_id>/<part>/diagonal". Errors: EntropyFailure. Precondition (asserted): whole
+/// triangles.
+void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std::string& noise_id,
+               const std::string& part, std::span<std::int64_t> values);
+
+}  // namespace dpreduce

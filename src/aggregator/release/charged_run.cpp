@@ -1,0 +1,338 @@
+#include "aggregator/release/charged_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/randomness/signing_key.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string release_id(const std::string& run_id, std::string_view release) {
+  return fmt::format("{}/{}", run_id, release);
+}
+
+}  // namespace
+
+ChargedRun::ChargedRun(NoisePlan plan, RunJournal journal, Charging charging, RunTerms terms)
+    : plan_(std::move(plan)),
+      journal_(std::move(journal)),
+      charging_(std::move(charging)),
+      ledger_(charging_.ledger_path),
+      terms_(std::move(terms)) {
+  terms_.adjacency = plan_.adjacency;
+  terms_.is_private = journal_.secret().is_private();
+}
+
+ChargedRun::~ChargedRun() {
+  if (!has_written_ || has_finished_) return;
+  try {
+    stop();
+  } catch (const std::exception&) {  // the reservation stands, and `ledger show` tells of it
+  }
+}
+
+void ChargedRun::reserve() {
+  if (journal_.has_ended()) return;
+  try {
+    const LedgerState& state = ledger_.current();
+    if (journal_.is_on_disk()) RunJournal::destroy_ended(charging_.ledger_path, state);
+    for (const LedgerCharge& charge : state.charges()) {
+      if (journal_.has_run(run_of(charge.entry.release_id))) on_file_.emplace(charge.entry.release_id, charge.entry);
+    }
+    if (state.outcome(run_id()) == RunOutcome::kReleased) journal_.begin_run();
+    Reservation reservation = rest();
+    const OpenRun* open = state.open_run(run_id());
+    const bool is_reserved = open != nullptr && open->remains.releases == reservation.releases &&
+                             open->remains.selections == reservation.selections && !charging_.limit;
+    // A run that was killed while it began anew has left the reservation of the one before it.
+    for (const std::string& before : journal_.run_ids()) {
+      if (before != run_id() && state.open_run(before) != nullptr) reservation.instead_of = before;
+    }
+    if (!is_reserved && !reservation.is_empty()) {
+      ledger_.reserve(std::move(reservation), charging_.limit);
+      has_written_ = true;
+    }
+  } catch (...) {
+    if (journal_.is_new()) journal_.destroy();
+    throw;
+  }
+}
+
+void ChargedRun::finish() {
+  if (journal_.has_ended()) return;
+  ledger_.end(run_id(), RunOutcome::kFinished);
+  journal_.destroy();
+  has_finished_ = true;
+}
+
+void ChargedRun::stop() {
+  for (const std::string& run : journal_.run_ids()) ledger_.end(run, RunOutcome::kStopped);
+  if (on_file_.empty()) journal_.destroy();
+}
+
+void ChargedRun::begin(const std::string& name, std::uint64_t planned_rounds) {
+  const std::uint64_t round = ++rounds_begun_[name];
+  DPREDUCE_ASSERT(round <= planned_rounds);
+  current_ = name;
+  ++begun_;
+}
+
+void ChargedRun::begin(const PlannedRelease& planned) {
+  begin(planned.name, planned.rounds);
+}
+
+void ChargedRun::begin(const PlannedSelection& planned) {
+  begin(planned.name, 1);
+}
+
+void ChargedRun::require_charged(std::span<const std::string> labels) const {
+  std::set<std::string> charged;  // labels
+  const LedgerState state = Ledger::read(charging_.ledger_path);
+  for (const LedgerCharge& charge : state.charges()) {
+    const std::string& id = charge.entry.release_id;
+    if (journal_.has_run(run_of(id))) charged.insert(id.substr(id.find('/') + 1));
+  }
+  for (const std::string& label : labels) {
+    if (charged.contains(label)) continue;
+    throw ResumeMismatch(
+        fmt::format("--ledger {}: has no line of release {}, which the run to resume has made; name "
+                    "the ledger that it was charged on",
+                    charging_.ledger_path, release_id(run_id(), label)));
+  }
+}
+
+void ChargedRun::require_same_rows(std::span<const std::uint64_t> digest) {
+  RandomStream stream = this->stream("digest of rows", hex_words(digest));
+  std::array<std::byte, 32> keyed{};
+  stream.fill(keyed);
+  const std::string digits = to_hex(keyed);
+  if (!journal_.rows()) return journal_.add_rows(digits);
+  if (*journal_.rows() == digits) return;
+  throw ResumeMismatch(fmt::format(
+      "--resume: run {} began with other training rows; resume with those rows, or name another --checkpoint folder",
+      run_id()));
+}
+
+RandomStream ChargedRun::stream(std::string_view purpose, const std::string& context) const {
+  return journal_.secret().stream(purpose, std::as_bytes(std::span(context)));
+}
+
+SecretVector<std::byte> ChargedRun::shared_secret(Communicator& ranks, std::string_view purpose,
+                                                  const std::string& context) const {
+  SecretVector<std::byte> secret(32);
+  if (ranks.is_coordinator()) stream(purpose, context).fill(secret);
+  ranks.broadcast(std::span<std::byte>(secret));
+  return secret;
+}
+
+std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const {
+  return fingerprint(ranks, name, [&](RandomStream& coefficients) { return fingerprint_part(local, coefficients); });
+}
+
+std::string ChargedRun::fingerprint(Communicator& ranks, std::string_view name,
+                                    const std::function<FingerprintPart(RandomStream&)>& part_of) const {
+  const SecretVector<std::byte> secret = shared_secret(ranks, "fingerprint key", std::string(name));
+  const NoiseKey coefficients = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
+  RandomStream stream = coefficients.stream("coefficients", {});
+  FingerprintPart part = part_of(stream);
+  ranks.sum_to_coordinator(part);
+  return fingerprint_of(part);
+}
+
+std::array<std::uint64_t, 4> ChargedRun::fingerprint_of_rank(Communicator& ranks, std::string_view name,
+                                                             const Statistic& local) const {
+  const SecretVector<std::byte> secret = shared_secret(ranks, "fingerprint key", std::string(name));
+  const NoiseKey key = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret));
+  RandomStream coefficients = key.stream("coefficients", {});
+  const FingerprintPart part = fingerprint_part(local, coefficients);
+  std::array<std::uint64_t, 1 + std::tuple_size_v<FingerprintPart>> message{static_cast<std::uint64_t>(ranks.rank())};
+  std::copy(part.begin(), part.end(), message.begin() + 1);
+  RandomStream stream = key.stream("statistic of a rank", std::as_bytes(std::span(message)));
+  std::array<std::uint64_t, 4> words{};
+  for (std::uint64_t& word : words) word = stream.next_u64();
+  return words;
+}
+
+// Without its cost.
+LedgerEntry ChargedRun::entry_of(const std::string& label) const {
+  LedgerEntry entry;
+  entry.release_id = release_id(run_id(), label);
+  entry.terms = terms_;
+  return entry;
+}
+
+// Of the round that was begun.
+LedgerEntry ChargedRun::entry_of(const PlannedRelease& planned) const {
+  LedgerEntry entry = entry_of(label_of_begun(planned));
+  for (const PlannedBlock& block : planned.blocks) {
+    entry.blocks.push_back({block.name, block.elements, block.sensitivity, block.sigma});
+  }
+  entry.sampling_rate = planned.sampling_rate;
+  entry.mu = mu_of_rounds(planned, 1);
+  return entry;
+}
+
+LedgerEntry ChargedRun::entry_of(const PlannedSelection& planned) const {
+  LedgerEntry entry = entry_of(planned.name);
+  entry.selection = planned.terms;
+  return entry;
+}
+
+std::string ChargedRun::label_of_begun(const PlannedRelease& planned) const {
+  return label_of_round(planned, rounds_begun_.at(planned.name));
+}
+
+// Under a seed randomness must not depend on the run's name, which is new every time.
+std::string ChargedRun::randomness_id(const std::string& run_id, const std::string& label) const {
+  return release_id(terms_.is_private ? run_id : "seeded", label);
+}
+
+bool ChargedRun::is_on_file(LedgerEntry entry, const std::string& run_id, const std::string& label) const {
+  entry.release_id = release_id(run_id, label);
+  const auto found = on_file_.find(entry.release_id);
+  return found != on_file_.end() && found->second == entry;
+}
+
+void ChargedRun::require_not_ended(const std::string& label) const {
+  if (!journal_.has_ended()) return;
+  throw ResumeMismatch(
+      fmt::format("--resume: run {} has ended, and its journal is gone: release {}, which its checkpoint has not, "
+                  "cannot be repeated; begin a new run with another --checkpoint folder",
+                  run_id(), label));
+}
+
+std::string ChargedRun::charge(const PlannedRelease& planned, const std::string& fingerprint) {
+  return charge(entry_of(planned), label_of_begun(planned), fingerprint);
+}
+
+std::string ChargedRun::charge(const PlannedSelection& planned, const std::string& fingerprint) {
+  return charge(entry_of(planned), planned.name, fingerprint);
+}
+
+std::optional<LedgerEntry> ChargedRun::charge_begun() {
+  DPREDUCE_ASSERT(begun_ > 0);
+  const auto is_current = [&](const PlannedSelection& planned) { return planned.name == current_; };
+  const auto selection = std::find_if(plan_.selections.begin(), plan_.selections.end(), is_current);
+  const LedgerEntry entry =
+      selection != plan_.selections.end() ? entry_of(*selection) : entry_of(plan_.release(current_));
+  if (on_file_.contains(entry.release_id)) return std::nullopt;
+  append(entry, entry.release_id.substr(run_id().size() + 1), {});
+  return entry;
+}
+
+std::string ChargedRun::charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint) {
+  require_not_ended(label);
+  const auto& runs = journal_.run_ids();
+  for (auto run = runs.rbegin(); run != runs.rend() && !has_new_release_; ++run) {
+    const std::string* const known = journal_.fingerprint_of(*run, label);
+    if (known == nullptr || *known != fingerprint || !is_on_file(entry, *run, label)) continue;
+    return fmt::format("{}/{}", randomness_id(*run, label), fingerprint);
+  }
+  const std::string* const known = journal_.fingerprint_of(run_id(), label);
+  const bool is_another = known != nullptr && *known != fingerprint;
+  const bool is_charged = on_file_.contains(release_id(run_id(), label)) && (known == nullptr || has_new_release_);
+  if (is_another || is_charged) begin_anew();
+  return append(entry, label, fingerprint);
+}
+
+std::string ChargedRun::append(LedgerEntry entry, const std::string& label, const std::string& fingerprint) {
+  has_new_release_ = true;
+  entry.release_id = release_id(run_id(), label);
+  journal_.add_charge(label, fingerprint);
+  has_written_ = true;
+  if (ledger_.append(entry) == Charge::kAlreadyOnFile && !on_file_.contains(entry.release_id)) {
+    throw ResumeMismatch(
+        fmt::format("--ledger {}: another process has charged release {} of this very run, from a copy of its journal; "
+                    "end one of them, remove the copy, and start again",
+                    charging_.ledger_path, entry.release_id));
+  }
+  on_file_.emplace(entry.release_id, entry);
+  return fmt::format("{}/{}", randomness_id(run_id(), label), fingerprint);
+}
+
+std::vector<std::string> ChargedRun::runs_with_sample(const PlannedRelease& planned) const {
+  if (has_new_release_) return {};
+  const std::string label = label_of_begun(planned);
+  std::vector<std::string> found;
+  const auto& runs = journal_.run_ids();
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (journal_.fingerprint_of(*run, label) != nullptr) found.push_back(*run);
+  }
+  return found;
+}
+
+std::string ChargedRun::sample_id(const PlannedRelease& planned, const std::string& run_id) const {
+  return randomness_id(run_id, label_of_begun(planned));
+}
+
+std::optional<std::string> ChargedRun::charge_again(const PlannedRelease& planned, const std::string& run,
+                                                    const std::string& fingerprint) {
+  const std::string label = label_of_begun(planned);
+  if (*journal_.fingerprint_of(run, label) != fingerprint) return std::nullopt;
+  const LedgerEntry entry = entry_of(planned);
+  if (is_on_file(entry, run, label)) return fmt::format("{}/{}", randomness_id(run, label), fingerprint);
+  if (run != run_id()) return std::nullopt;
+  return append(entry, label, fingerprint);  // the run was killed before its line was written
+}
+
+std::string ChargedRun::run_of_new_sample(const PlannedRelease& planned) {
+  const std::string label = label_of_begun(planned);
+  require_not_ended(label);
+  const bool is_drawn =
+      journal_.fingerprint_of(run_id(), label) != nullptr || on_file_.contains(release_id(run_id(), label));
+  if (is_drawn) begin_anew();
+  return run_id();
+}
+
+std::string ChargedRun::charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint) {
+  return append(entry_of(planned), label_of_begun(planned), fingerprint);
+}
+
+// Of what was begun, the round that was begun last is still to be charged.
+std::uint64_t ChargedRun::first_round_left(const std::string& name) const {
+  const auto begun = rounds_begun_.find(name);
+  if (begun == rounds_begun_.end()) return 1;
+  return begun->second + (name == current_ ? 0 : 1);
+}
+
+// All that this run may still charge.
+Reservation ChargedRun::rest() const {
+  Reservation all = reservation_of(plan_, run_id(), terms_);
+  Reservation rest{.run_id = all.run_id, .terms = all.terms, .releases = {}, .selections = {}};
+  for (std::size_t r = 0; r < plan_.releases.size(); ++r) {
+    const PlannedRelease& planned = plan_.releases[r];
+    std::uint64_t left = 0;
+    for (std::uint64_t round = first_round_left(planned.name); round <= planned.rounds; ++round) {
+      if (!on_file_.contains(release_id(run_id(), label_of_round(planned, round)))) ++left;
+    }
+    if (left == 0) continue;
+    rest.releases.push_back(all.releases[r]);
+    rest.releases.back().rounds = left;
+  }
+  for (const PlannedSelection& planned : plan_.selections) {
+    const bool is_left = first_round_left(planned.name) == 1 && !on_file_.contains(release_id(run_id(), planned.name));
+    if (is_left) rest.selections.push_back(planned);
+  }
+  return rest;
+}
+
+// The statistic is another one than that which the run has charged: what follows is charged under another id.
+void ChargedRun::begin_anew() {
+  const std::string before = run_id();
+  journal_.begin_run();
+  Reservation reservation = rest();
+  reservation.instead_of = before;
+  has_written_ = true;
+  ledger_.reserve(std::move(reservation), charging_.limit);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,166 @@
+// A run that pays: plan, journal and ledger together. What becomes public passes here first.
+//
+//     reservation of all that the plan may charge, before a row is read
+//     fingerprint of the exact statistic  ->  journal  ->  ledger line, both fsynced  ->  the id of its randomness
+//     end: finished (its result is on disk; the journal is destroyed) or stopped (what was not charged is given back)
+//
+// Charged on intent, never refunded. A run that was killed goes on with its journal: a release whose fingerprint is the
+// one in the journal, and whose line is on the ledger, is repeated bit for bit at no charge. Where a statistic is
+// another one the run goes on under another id, with all that is left reserved anew: two different statistics never
+// meet one noise, nor one id. From its first new release on nothing is repeated any more.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aggregator/release/statistic_fingerprint.hpp"
+#include "common/ledger/ledger.hpp"
+#include "common/ledger/run_journal.hpp"
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/statistic.hpp"
+#include "common/ranks/communicator.hpp"
+
+namespace dpreduce {
+
+/// Where and under which limit releases are charged.
+struct Charging {
+  std::string ledger_path;
+  std::optional<DataSetBudget> limit = std::nullopt;  ///< of the data set, over all runs on this ledger
+};
+
+/// Exists on every rank; journal and ledger serve on the coordinator, and at each silo of a run among silos, which
+/// charges on a ledger of its own (silo_account.hpp): it has the terms and the plan that it can answer for itself.
+class ChargedRun {
+ public:
+  /// `terms` need neither adjacency nor is_private: plan and journal have them.
+  ChargedRun(NoisePlan plan, RunJournal journal, Charging charging, RunTerms terms);
+  /// Stops a run that has written on the ledger and not finished: what it did not charge is given back, and where it
+  /// has charged nothing its journal is destroyed. A resumed run that wrote nothing leaves all as it found it; an error
+  /// on the way leaves the reservation as it is.
+  ~ChargedRun();
+  ChargedRun(const ChargedRun&) = delete;
+  ChargedRun& operator=(const ChargedRun&) = delete;
+
+  const NoisePlan& plan() const { return plan_; }
+  /// Whether its noise promises anything: not under a seed.
+  bool is_private() const { return terms_.is_private; }
+  /// What names this run in the ledger.
+  const std::string& run_id() const { return journal_.run_id(); }
+
+  /// Reserves what the plan may still charge; nothing where that is reserved already, or where the run has ended. On
+  /// the coordinator, before any release. Throws as Ledger::reserve; then the run has stopped.
+  void reserve();
+
+  /// The result is on disk: the run has ended, and its journal is destroyed. On the coordinator.
+  void finish();
+
+  /// What the ledger says now. Where it is written.
+  const LedgerState& ledger() { return ledger_.current(); }
+
+  /// Whether there is something to repeat: charges, in a journal on disk. On the coordinator.
+  bool can_be_resumed() const { return journal_.is_on_disk() && !on_file_.empty(); }
+  bool has_ended() const { return journal_.has_ended(); }
+
+  /// Begins one more round of a release, or the one round of a selection. On every rank; before `charge`.
+  /// Throws std::logic_error where the plan has no more.
+  void begin(const PlannedRelease& planned);
+  void begin(const PlannedSelection& planned);
+
+  /// Returns where each of these rounds (label_of_round) is on file as charged by this run; on the coordinator.
+  /// Throws ResumeMismatch naming the first that is not, and as Ledger::read.
+  void require_charged(std::span<const std::string> labels) const;
+
+  /// Returns where these are the rows that the run began with, by a digest of them; the first time it is noted. On the
+  /// coordinator.  @throws ResumeMismatch.
+  void require_same_rows(std::span<const std::uint64_t> digest);
+
+  /// 32 bytes derived from the coordinator's secret for that purpose and context, known to every rank; they tell
+  /// nothing about the secret or about others. Context matters on the coordinator alone. Collective.
+  SecretVector<std::byte> shared_secret(Communicator& ranks, std::string_view purpose,
+                                        const std::string& context) const;
+
+  /// Of the statistic over all ranks (statistic_fingerprint.hpp); on the coordinator, elsewhere of nothing. Collective.
+  std::string fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const;
+  /// The same from each rank's part, as `part_of` makes it with the coefficients.
+  std::string fingerprint(Communicator& ranks, std::string_view name,
+                          const std::function<FingerprintPart(RandomStream& coefficients)>& part_of) const;
+
+  /// Of one rank's own statistic: four pseudorandom words of its number and its fingerprint, so that sums of them over
+  /// ranks tell apart which rank has which statistic. Known to that rank alone. Collective.
+  std::array<std::uint64_t, 4> fingerprint_of_rank(Communicator& ranks, std::string_view name,
+                                                   const Statistic& local) const;
+
+  /// Charges the round that was begun; returns the id that its randomness is drawn under, which ends in the
+  /// fingerprint. On the coordinator. Throws as Ledger::append; BudgetRefused where another statistic than the one that
+  /// was charged has no room; ResumeMismatch where the run has ended.
+  std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
+  std::string charge(const PlannedSelection& planned, const std::string& fingerprint);
+
+  /// Of all releases and selections.
+  std::uint64_t rounds_begun() const { return begun_; }
+
+  /// Charges the round that was begun last, where nobody has charged it yet; returns what it then charged. For a silo,
+  /// which repeats no round and so needs no fingerprint. Throws as Ledger::append.  @pre rounds_begun() > 0.
+  std::optional<LedgerEntry> charge_begun();
+
+  /// The runs of the journal under which the round that was begun was charged, the newest first: its sample may be one
+  /// of theirs. None as soon as one release was new. On the coordinator.
+  std::vector<std::string> runs_with_sample(const PlannedRelease& planned) const;
+  /// What the coins of that run's sample for the round are derived from.
+  std::string sample_id(const PlannedRelease& planned, const std::string& run_id) const;
+  /// As charge, where that run charged that very statistic; else nothing, and nothing is charged.
+  std::optional<std::string> charge_again(const PlannedRelease& planned, const std::string& run_id,
+                                          const std::string& fingerprint);
+  /// The run for the round's sample that nobody has drawn: this one, under another id where it has drawn one before.
+  /// On the coordinator. Throws as Ledger::reserve; ResumeMismatch where the run has ended.
+  std::string run_of_new_sample(const PlannedRelease& planned);
+  /// As charge, for that sample: never a repetition. Two samples may have the same statistic, and whether they do is
+  /// nobody's business.
+  std::string charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint);
+
+  /// What names the round that was begun last in this run: "gradient/3". The same on every rank.
+  std::string label_of_begun(const PlannedRelease& planned) const;
+
+  /// From here on charges say how many silos are left.
+  void set_silos_left(std::uint64_t left) { terms_.silos->left = left; }
+
+  /// The secret's stream of that purpose and context.
+  RandomStream stream(std::string_view purpose, const std::string& context) const;
+
+ private:
+  void begin(const std::string& name, std::uint64_t planned_rounds);
+  std::uint64_t first_round_left(const std::string& name) const;
+  LedgerEntry entry_of(const std::string& label) const;
+  LedgerEntry entry_of(const PlannedRelease& planned) const;
+  LedgerEntry entry_of(const PlannedSelection& planned) const;
+  std::string randomness_id(const std::string& run_id, const std::string& label) const;
+  bool is_on_file(LedgerEntry entry, const std::string& run_id, const std::string& label) const;
+  void require_not_ended(const std::string& label) const;
+  std::string append(LedgerEntry entry, const std::string& label, const std::string& fingerprint);
+  std::string charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
+  Reservation rest() const;
+  void begin_anew();
+  void stop();
+
+  NoisePlan plan_;
+  RunJournal journal_;
+  Charging charging_;
+  Ledger ledger_;
+  RunTerms terms_;
+  bool has_written_ = false;  // on the ledger, in this process
+  bool has_finished_ = false;
+  std::map<std::string, LedgerEntry> on_file_;  // charges of the journal's runs, by release id
+  std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;
+  std::uint64_t begun_ = 0;
+  std::string current_;           // what was begun last: its round is not yet charged
+  bool has_new_release_ = false;  // from then on nothing is a repetition
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,71 @@
+#include "aggregator/release/part_release.hpp"
+
+#include <fmt/format.h>
+
+#include "aggregator/release/block_noise.hpp"
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// A signed integer type may be read as its unsigned counterpart.
+std::span<std::uint64_t> words_of(std::span<std::int64_t> values) {
+  return {reinterpret_cast<std::uint64_t*>(values.data()), values.size()};
+}
+
+}  // namespace
+
+PartRelease::PartRelease(Communicator& ranks) : ranks_(ranks) {}
+
+PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret)
+    : ranks_(ranks), planned_(std::move(planned)), secret_(std::move(secret)) {}
+
+PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret, NoiseShares shares)
+    : PartRelease(ranks, std::move(planned), std::move(secret)) {
+  shares_ = shares;
+}
+
+PartRelease::Pending PartRelease::start(std::string_view block, std::span<const Part> parts) {
+  const std::string name(block);
+  const PlannedBlock* planned = planned_ ? &planned_->block(block) : nullptr;
+  for (const Part& part : parts) {
+    DPREDUCE_ASSERT(made_.emplace(name, part.number).second);
+    elements_made_[name] += part.local.size();
+    DPREDUCE_ASSERT(planned == nullptr || elements_made_[name] <= planned->elements);
+  }
+  ranks_.together([&] {
+    if (planned == nullptr) return;
+    const auto stream_of = [&](const std::string& context) {
+      return secret_->stream("noise", std::as_bytes(std::span(context)));
+    };
+    const PlannedBlock drawn = shares_ ? shares_->share_of(*planned) : *planned;
+    for (const Part& part : parts) {
+      if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
+      add_noise(stream_of, drawn, name, fmt::format("{}", part.number), part.local);
+    }
+  });
+  Pending pending;
+  pending.block_ = name;
+  pending.sigma_ = sigma(block);
+  for (const Part& part : parts) {
+    pending.sums_.push_back({part, part.owner == ranks_.rank(), ranks_.start_sum_to(part.owner, words_of(part.local))});
+  }
+  return pending;
+}
+
+void PartRelease::Pending::advance() {
+  for (const Sum& sum : sums_) sum.pending->advance();
+}
+
+PartRelease::Owned PartRelease::Pending::finish() {
+  Owned owned;
+  for (const Sum& sum : sums_) {
+    sum.pending->wait();
+    if (!sum.is_own) continue;
+    owned.emplace_back(sum.part.number, ReleasedBlock(block_, {sum.part.local.begin(), sum.part.local.end()}, sigma_));
+  }
+  sums_.clear();
+  return owned;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,83 @@
+#include "aggregator/release/selection_sampler.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
+#include "common/randomness/permute_and_flip.hpp"
+
+namespace dpreduce {
+namespace {
+
+// The candidates in falling order of utility, equal ones in the order of their indices.
+SecretVector<std::uint64_t> by_rank(std::span<const std::int64_t> utilities) {
+  SecretVector<std::uint64_t> candidates(utilities.size());
+  std::iota(candidates.begin(), candidates.end(), std::uint64_t{0});
+  std::sort(candidates.begin(), candidates.end(), [&](std::uint64_t one, std::uint64_t other) {
+    return utilities[one] != utilities[other] ? utilities[one] > utilities[other] : one < other;
+  });
+  return candidates;
+}
+
+// Uniform on 0, ..., bound - 1: words below 2^64 mod bound are drawn again.
+std::uint64_t uniform_below(RandomStream& stream, std::uint64_t bound) {
+  const std::uint64_t surplus = (std::uint64_t{0} - bound) % bound;
+  std::uint64_t word = stream.next_u64();
+  while (word < surplus) word = stream.next_u64();
+  return word % bound;
+}
+
+// A uniform set of `size` of the numbers 0, ..., bound - 1 (Floyd's algorithm: no two equal, size draws).
+SecretVector<std::uint64_t> uniform_subset(RandomStream& stream, std::uint64_t bound, std::uint64_t size) {
+  SecretVector<std::uint64_t> subset;
+  for (std::uint64_t last = bound - size; last < bound; ++last) {
+    const std::uint64_t number = uniform_below(stream, last + 1);
+    const bool is_taken = std::find(subset.begin(), subset.end(), number) != subset.end();
+    subset.push_back(is_taken ? last : number);
+  }
+  return subset;
+}
+
+SelectionRate rate_of(const SelectionTerms& terms, Adjacency adjacency) {
+  if (const std::string fault = fault_of(terms); !fault.empty()) throw UsageError("selection: " + fault);
+  return selection_rate(terms.epsilon, terms.sensitivity,
+                        adjacency == Adjacency::kAddRemove ? ScoreChange::kMonotone : ScoreChange::kGeneral);
+}
+
+}  // namespace
+
+SelectionSampler::SelectionSampler(const SelectionTerms& terms, Adjacency adjacency)
+    : terms_(terms), rate_(rate_of(terms, adjacency)) {
+  if (terms.chosen > 1) sets_by_worst_ = Multiplicities::of_subsets_by_worst(terms.candidates, terms.chosen);
+}
+
+std::vector<std::uint64_t> SelectionSampler::draw(RandomStream& stream, std::span<const std::int64_t> utilities) const {
+  if (utilities.size() != terms_.candidates) {
+    throw UsageError(
+        fmt::format("selection of {} candidates cannot take {} utilities", terms_.candidates, utilities.size()));
+  }
+  if (terms_.mechanism == SelectionMechanism::kPermuteAndFlip) return {permute_and_flip(stream, utilities, rate_)};
+  if (!sets_by_worst_) return {select_exponential(stream, utilities, rate_)};
+
+  const SecretVector<std::uint64_t> candidates = by_rank(utilities);
+  SecretVector<std::int64_t> falling(candidates.size());
+  for (std::size_t rank = 0; rank < falling.size(); ++rank) falling[rank] = utilities[candidates[rank]];
+  const std::uint64_t worst = select_exponential_weighted(stream, falling, *sets_by_worst_, rate_);
+  std::vector<std::uint64_t> chosen{candidates[worst]};
+  for (const std::uint64_t rank : uniform_subset(stream, worst, terms_.chosen - 1)) chosen.push_back(candidates[rank]);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+std::vector<std::uint64_t> best_candidates(std::span<const std::int64_t> utilities, std::uint64_t chosen) {
+  DPREDUCE_ASSERT(chosen <= utilities.size());
+  const SecretVector<std::uint64_t> candidates = by_rank(utilities);
+  std::vector<std::uint64_t> best(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(chosen));
+  std::sort(best.begin(), best.end());
+  return best;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,48 @@
+// The draw of a private selection: from the exact utilities of one group to the candidates that it puts out.
+//
+//   Legend. u_i the group's utilities, epsilon and Delta of the terms, gamma = epsilon / Delta under add-remove and
+//           epsilon / (2 Delta) under replace-one; K the number of candidates chosen.
+//
+//     exponential, K = 1      P[i] ~ exp(gamma u_i)
+//     exponential, K > 1      P[S] ~ exp(gamma min over i in S of u_i),   S of K candidates
+//     permute-and-flip        as permute_and_flip.hpp
+//
+// A set S has one worst member, when equal utilities are put in the order of their indices: C(y, K - 1) sets have the
+// candidate of rank y (from 0) as theirs. So y is drawn with those multiplicities, and the others of S uniformly among
+// the y better ones. The minimum over S moves by no more than the utilities do: the set costs what one candidate costs.
+// Source: DPPL-PublicK; its printed multiplicity C(rank, K) is not private (multiplicities.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/accounting/selection_terms.hpp"
+#include "common/randomness/multiplicities.hpp"
+#include "common/randomness/random_stream.hpp"
+#include "common/randomness/selection_rate.hpp"
+
+namespace dpreduce {
+
+class SelectionSampler {
+ public:
+  /// Errors: UsageError unless fault_of(terms) is empty.
+  SelectionSampler(const SelectionTerms& terms, Adjacency adjacency);
+
+  /// K candidates, in rising order: the order says nothing of their utilities. One call for one group, each with a
+  /// stream of its own. Preconditions: as many utilities as the terms have candidates. Errors: UsageError; as
+  /// select_exponential. Cost: that of the mechanism, for K > 1 also of sorting.
+  std::vector<std::uint64_t> draw(RandomStream& stream, std::span<const std::int64_t> utilities) const;
+
+ private:
+  SelectionTerms terms_;
+  SelectionRate rate_;
+  std::optional<Multiplicities> sets_by_worst_;
+};
+
+/// The `chosen` candidates of the largest utilities, of equal ones those with the smaller index; in rising order.
+/// Preconditions: chosen <= |utilities|.
+std::vector<std::uint64_t> best_candidates(std::span<const std::int64_t> utilities, std::uint64_t chosen);
+
+}  // namespace dpreduce

@@ -1,0 +1,69 @@
+#include "aggregator/release/silo_account.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string noise_words(const LedgerSilos& silos) {
+  if (silos.noise == NoiseSource::kCentral) return "central noise, not against the coordinator";
+  return fmt::format("distributed noise, {} honest shares at least", silos.threshold - silos.colluding);
+}
+
+std::string cost_words(const LedgerEntry& entry) {
+  return entry.selection ? fmt::format("a choice of epsilon {:.6g}", entry.selection->epsilon)
+                         : fmt::format("mu {:.6g}", entry.mu);
+}
+
+}  // namespace
+
+SiloAccount::SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit)
+    : job_(job), run_(run), limit_(limit) {
+  run_.reserve();
+  tell("has reserved what it may charge");
+  job_.set_before_masking([this](std::span<const std::uint64_t> values) { charge(values); });
+}
+
+SiloAccount::~SiloAccount() {
+  job_.set_before_masking(nullptr);
+  if (has_finished_) return;
+  try {
+    tell("ends early; what it did not charge is given back");
+  } catch (const std::exception&) {  // the ledger itself tells
+  }
+}
+
+void SiloAccount::finish() {
+  close_release();
+  run_.finish();
+  has_finished_ = true;
+  tell("has ended");
+}
+
+// Sums over rows that a silo has none of, public or the coordinator's, are of zeros and belong to no release.
+void SiloAccount::charge(std::span<const std::uint64_t> values) {
+  if (run_.rounds_begun() == closed_) {
+    const bool is_nothing = std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value == 0; });
+    DPREDUCE_ASSERT(is_nothing);
+    return;
+  }
+  const std::optional<LedgerEntry> charged = run_.charge_begun();
+  PartyLog* const log = job_.log();
+  if (!charged || log == nullptr) return;
+  log->line(fmt::format("account: charges {}: {}, {}", charged->release_id, cost_words(*charged),
+                        noise_words(*charged->terms.silos)));
+}
+
+void SiloAccount::tell(const std::string& what) const {
+  PartyLog* const log = job_.log();
+  if (log == nullptr) return;
+  log->line(fmt::format("account: run {} {}; on the ledger {}", run_.run_id(), what,
+                        balance_words(run_.ledger(), run_.plan().adjacency, limit_)));
+}
+
+}  // namespace dpreduce

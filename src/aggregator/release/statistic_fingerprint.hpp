@@ -1,0 +1,42 @@
+// A number that tells exact statistics apart without telling anything about them: what noise is bound to.
+//
+// Legend: S the statistic over all ranks (N integers of 64 bits), p = 2^127 - 1 (prime), r secret and uniform in F_p^N.
+//
+//     fingerprint(S) = sum_e r_e S_e mod p
+//
+// It is linear, so that ranks add up their parts' fingerprints, and the sum does not depend on how rows are spread.
+// Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p (Carter and
+// Wegman 1979). The coefficients come from the noise key: who does not have it learns nothing, who has it could take
+// the noise off anyway.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/plan/statistic.hpp"
+#include "common/randomness/random_stream.hpp"
+
+namespace dpreduce {
+
+/// A rank's part in digits of 32 bits, lowest first, so that up to 2^32 ranks' parts add up without overflow.
+using FingerprintPart = std::array<std::uint64_t, 4>;
+
+/// The part of one rank's `local`, with coefficients read from `coefficients`: the same stream on every rank.
+/// Elements are read as integers of 64 bits with sign. Cost: N products mod p, 16 N bytes of the stream.
+FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients);
+
+/// The same of a rank that has some columns of the one block of S, groups x columns, and nothing else:
+/// `part` is groups x |part| / groups, its first column is column `first`. Preconditions (asserted): columns do not
+/// end before the part does. Cost: |part| products.
+FingerprintPart fingerprint_part_of_columns(std::span<const std::int64_t> part, std::uint64_t groups,
+                                            std::uint64_t first, std::uint64_t columns, RandomStream& coefficients);
+
+/// The fingerprint of the whole, 32 hex digits, from the element-wise sum of all ranks' parts.
+std::string fingerprint_of(const FingerprintPart& summed);
+
+/// Sixteen hex digits a word.
+std::string hex_words(std::span<const std::uint64_t> words);
+
+}  // namespace dpreduce

@@ -1,0 +1,137 @@
+#include "aggregator/solvers/cleaned_ridge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "aggregator/solvers/blas.hpp"
+#include "aggregator/solvers/exact_ridge.hpp"
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kMostSteps = 128;
+constexpr std::size_t kFirstCheck = 16;
+constexpr double kTolerance = 1e-4;
+// A residual of this size beside the matrix is rounding: the Krylov space is complete.
+constexpr double kBreakdown = 1e-13;
+
+// Lanczos' recurrence M v_k = beta_{k-1} v_{k-1} + alpha_k v_k + beta_k v_{k+1}, orthogonalised twice in full.
+class Krylov {
+ public:
+  Krylov(std::span<const double> matrix, std::span<const double> start)
+      : matrix_(matrix), dim_(start.size()), order_(static_cast<int>(start.size())) {
+    norm_ = cblas_dnrm2(order_, start.data(), 1);
+    basis_.assign(start.begin(), start.end());
+    cblas_dscal(order_, 1.0 / norm_, basis_.data(), 1);
+  }
+
+  double start_norm() const { return norm_; }
+  std::size_t steps() const { return diagonal_.size(); }
+
+  // False where the space is complete: every further vector would be 0.
+  bool step() {
+    const int vectors = static_cast<int>(diagonal_.size()) + 1;
+    const double* last = basis_.data() + diagonal_.size() * dim_;
+    std::vector<double> next(dim_);
+    // The upper triangle by rows is the lower one by columns.
+    cblas_dsymv(CblasColMajor, CblasLower, order_, 1.0, matrix_.data(), order_, last, 1, 0.0, next.data(), 1);
+    diagonal_.push_back(cblas_ddot(order_, last, 1, next.data(), 1));
+    std::vector<double> overlap(static_cast<std::size_t>(vectors));
+    for (int pass = 0; pass < 2; ++pass) {
+      cblas_dgemv(CblasRowMajor, CblasNoTrans, vectors, order_, 1.0, basis_.data(), order_, next.data(), 1, 0.0,
+                  overlap.data(), 1);
+      cblas_dgemv(CblasRowMajor, CblasTrans, vectors, order_, -1.0, basis_.data(), order_, overlap.data(), 1, 1.0,
+                  next.data(), 1);
+    }
+    const double beta = cblas_dnrm2(order_, next.data(), 1);
+    largest_ = std::max({largest_, std::abs(diagonal_.back()), beta});
+    if (beta <= kBreakdown * largest_) return false;
+    beside_.push_back(beta);
+    cblas_dscal(order_, 1.0 / beta, next.data(), 1);
+    basis_.insert(basis_.end(), next.begin(), next.end());
+    return true;
+  }
+
+  // Coordinates of f(M) start in the basis: |start| Z f(Lambda) Z^T e_1 with T = Z Lambda Z^T.
+  template <typename Function>
+  std::vector<double> coordinates(const Function& f) const {
+    const std::size_t steps = diagonal_.size();
+    std::vector<double> values = diagonal_;
+    std::vector<double> beside(beside_.begin(), beside_.begin() + static_cast<std::ptrdiff_t>(steps - 1));
+    beside.push_back(0.0);
+    std::vector<double> vectors(steps * steps);
+    const auto order = static_cast<lapack_int>(steps);
+    if (LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', order, values.data(), beside.data(), vectors.data(), order) != 0) {
+      throw std::runtime_error("the eigenvalues of a released Gram matrix do not converge");
+    }
+    std::vector<double> result(steps, 0.0);
+    for (std::size_t k = 0; k < steps; ++k) {
+      const double weight = norm_ * vectors[k * steps] * f(values[k]);
+      for (std::size_t i = 0; i < steps; ++i) result[i] += weight * vectors[k * steps + i];
+    }
+    return result;
+  }
+
+  void combine(std::span<const double> coordinates, std::span<double> x) const {
+    cblas_dgemv(CblasRowMajor, CblasTrans, static_cast<int>(coordinates.size()), order_, 1.0, basis_.data(), order_,
+                coordinates.data(), 1, 0.0, x.data(), 1);
+  }
+
+ private:
+  std::span<const double> matrix_;
+  std::size_t dim_;
+  int order_;
+  double norm_ = 0.0;
+  double largest_ = 0.0;
+  std::vector<double> basis_;     // one vector a row
+  std::vector<double> diagonal_;  // alpha
+  std::vector<double> beside_;    // beta
+};
+
+double squared_distance(std::span<const double> shorter, std::span<const double> longer) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < longer.size(); ++i) {
+    const double difference = longer[i] - (i < shorter.size() ? shorter[i] : 0.0);
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+}  // namespace
+
+double shrunk_eigenvalue(double eigenvalue, double noise_radius) {
+  if (eigenvalue < 2.0 * noise_radius) return 0.0;
+  return 0.5 * (eigenvalue + std::sqrt(eigenvalue * eigenvalue - 4.0 * noise_radius * noise_radius));
+}
+
+void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, std::span<double> x) {
+  const std::size_t dim = x.size();
+  DPREDUCE_ASSERT(matrix.size() == dim * dim && ridge > 0.0 && noise_radius >= 0.0);
+  use_one_blas_thread();
+  if (noise_radius == 0.0) return solve_exact_ridge(matrix, ridge, x);
+  if (std::all_of(x.begin(), x.end(), [](double entry) { return entry == 0.0; })) return;
+
+  const auto f = [&](double eigenvalue) { return 1.0 / (shrunk_eigenvalue(eigenvalue, noise_radius) + ridge); };
+  Krylov krylov(matrix, x);
+  std::vector<double> coordinates;
+  std::size_t next_check = kFirstCheck;
+  for (bool goes_on = true; goes_on;) {
+    goes_on = krylov.step() && krylov.steps() < std::min(dim, kMostSteps);
+    if (goes_on && krylov.steps() < next_check) continue;
+    next_check += next_check / 2;
+    std::vector<double> better = krylov.coordinates(f);
+    const double change = squared_distance(coordinates, better);
+    const double size = squared_distance({}, better);
+    coordinates = std::move(better);
+    if (change <= kTolerance * kTolerance * size) break;
+  }
+  krylov.combine(coordinates, x);
+}
+
+}  // namespace dpreduce

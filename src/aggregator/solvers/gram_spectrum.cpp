@@ -1,0 +1,141 @@
+#include "aggregator/solvers/gram_spectrum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "aggregator/solvers/blas.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
+
+namespace dpreduce {
+
+namespace {
+
+// values <- the sequence that never falls and is closest to them (pool adjacent violators).
+void make_isotonic(std::span<double> values) {
+  struct Pool {
+    double sum;
+    std::size_t size;
+    double mean() const { return sum / static_cast<double>(size); }
+  };
+  std::vector<Pool> pools;
+  for (const double value : values) {
+    pools.push_back({value, 1});
+    while (pools.size() > 1 && pools.end()[-2].mean() > pools.back().mean()) {
+      const Pool last = pools.back();
+      pools.pop_back();
+      pools.back() = {pools.back().sum + last.sum, pools.back().size + last.size};
+    }
+  }
+  std::size_t next = 0;
+  for (const Pool& pool : pools) {
+    std::fill_n(&values[next], pool.size, pool.mean());
+    next += pool.size;
+  }
+}
+
+// g of ascending l; variance is s^2. Of eigenvalues nearer than LAPACK tells them apart none pushes the other.
+std::vector<double> cleaned(std::span<const double> eigenvalues, double variance) {
+  const double tie = std::numeric_limits<double>::epsilon() * std::max(-eigenvalues.front(), eigenvalues.back());
+  std::vector<double> values(eigenvalues.begin(), eigenvalues.end());
+  for (double& value : values) {
+    double repulsion = 0.0;
+    for (const double other : eigenvalues) {
+      const double distance = value - other;
+      repulsion += std::abs(distance) <= tie ? 0.0 : 1.0 / distance;
+    }
+    value -= variance * repulsion;
+  }
+  make_isotonic(values);
+  for (double& value : values) value = std::max(value, 0.0);
+  return values;
+}
+
+}  // namespace
+
+std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
+  const std::size_t dim = lattice.dim;
+  DPREDUCE_ASSERT(gram.values().size() == triangle_elements(dim));
+  const double unit = lattice.scale() * lattice.scale();
+  std::vector<double> matrix(dim * dim);
+  for (std::size_t i = 0; i < dim; ++i) {
+    const auto row = gram.values().subspan(triangle_row(i, dim), dim - i);
+    for (std::size_t j = i; j < dim; ++j) matrix[i * dim + j] = static_cast<double>(row[j - i]) / unit;
+  }
+  return matrix;
+}
+
+GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
+    : noise_radius_(gram.sigma() / (lattice.scale() * lattice.scale()) *
+                    std::sqrt(static_cast<double>(lattice.dim) / 2.0)),
+      eigenvalues_(lattice.dim),
+      eigenvectors_(gram_in_units(gram, lattice)) {
+  const std::size_t dim = lattice.dim;
+  for (std::size_t i = 0; i < dim; ++i) trace_ += eigenvectors_[i * dim + i];
+
+  // The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
+  // eigenvectors then come as columns, which are our rows.
+  use_one_blas_thread();
+  const auto order = static_cast<lapack_int>(dim);
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', order, eigenvectors_.data(), order, eigenvalues_.data()) != 0) {
+    throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
+  }
+  eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));
+}
+
+std::vector<double> GramSpectrum::top_eigenvectors(std::size_t count) const {
+  DPREDUCE_ASSERT(count <= dim());
+  std::vector<double> top(count * dim());
+  for (std::size_t component = 0; component < count; ++component) {
+    const auto vector = std::span(eigenvectors_).subspan((dim() - 1 - component) * dim(), dim());
+    std::copy(vector.begin(), vector.end(), top.begin() + static_cast<std::ptrdiff_t>(component * dim()));
+  }
+  return top;
+}
+
+void GramSpectrum::scale_coordinates(std::span<double> rows, std::span<const double> factors) const {
+  DPREDUCE_ASSERT(factors.size() == dim() && rows.size() % dim() == 0);
+  const auto order = static_cast<int>(dim());
+  const std::size_t count = rows.size() / dim();
+  use_one_blas_thread();
+  std::vector<double> coordinates(rows.size());
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(count), order, order, 1.0, rows.data(), order,
+              eigenvectors_.data(), order, 0.0, coordinates.data(), order);
+  for (std::size_t row = 0; row < count; ++row) {
+    for (std::size_t j = 0; j < dim(); ++j) coordinates[row * dim() + j] *= factors[j];
+  }
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(count), order, order, 1.0, coordinates.data(),
+              order, eigenvectors_.data(), order, 0.0, rows.data(), order);
+}
+
+void GramSpectrum::solve(std::span<double> rows, double ridge) const {
+  DPREDUCE_ASSERT(ridge > 0.0);
+  std::vector<double> factors = eigenvalues_;
+  for (double& factor : factors) factor = 1.0 / (factor + ridge);
+  scale_coordinates(rows, factors);
+}
+
+std::vector<double> GramSpectrum::whitening(double ridge) const {
+  DPREDUCE_ASSERT(ridge > 0.0);
+  // R^T R with eigenvectors times roots as the rows of R
+  std::vector<double> roots = eigenvectors_;
+  for (std::size_t j = 0; j < dim(); ++j) {
+    const double root = std::pow(eigenvalues_[j] + ridge, -0.25);
+    for (std::size_t a = 0; a < dim(); ++a) roots[j * dim() + a] *= root;
+  }
+  std::vector<double> matrix(dim() * dim());
+  const auto order = static_cast<int>(dim());
+  use_one_blas_thread();
+  cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, order, order, 1.0, roots.data(), order, 0.0, matrix.data(), order);
+  for (std::size_t a = 0; a < dim(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) matrix[a * dim() + b] = matrix[b * dim() + a];
+  }
+  return matrix;
+}
+
+}  // namespace dpreduce

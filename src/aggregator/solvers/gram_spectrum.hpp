@@ -1,0 +1,69 @@
+// A released Gram matrix by its eigenvalues, cleaned of the noise that is known to be in it.
+//
+// Legend: G + N is the released d x d matrix in feature units, with eigenvalues l_i and eigenvectors v_i; N is
+// symmetric Gaussian with standard deviation s on the diagonal and s / sqrt(2) beside it: a Wigner matrix with spectrum
+// in [-2 w, 2 w], w = s sqrt(d / 2).
+//
+//     g = max(isotonic(e), 0),   e_i = l_i - s^2 sum_{j != i} 1 / (l_i - l_j)
+//
+// E v_i^T G v_i = E e_i, for every G and d: of all matrices with eigenvectors v_i, the closest to G has v_i^T G v_i for
+// eigenvalues. Those grow with i, but for chance, and e scatters where two l are close, by opposite amounts that the
+// least-squares fit which grows with i (isotonic) takes out again. sum_i e_i = trace(G + N). s is public, so this is
+// post-processing. Without noise g_i = max(l_i, 0).
+// Source: Stein 1975, "Estimation of a covariance matrix", here for additive noise: e follows from integration by
+// parts, E v^T N v = sum_{a <= b} Var(N_ab) E d(v^T N v)/dN_ab, with dv_i / dN_ij = v_j / (l_i - l_j) in the basis of
+// the v. For large d it is the estimator of Bun, Allez, Bouchaud and Potters 2016.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/lattice/lattice_rows.hpp"
+#include "common/plan/released_block.hpp"
+
+namespace dpreduce {
+
+/// A released upper triangle (triangle.hpp) of rows on `lattice` as a d x d matrix in units of feature^2, row-major; 0
+/// below the diagonal. Preconditions (asserted): d (d + 1) / 2 elements.
+std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice);
+
+class GramSpectrum {
+ public:
+  /// Of a released upper triangle, as gram_in_units. Cost: about 9 d^3 flops, on one thread, so that
+  /// its bits do not depend on the number of threads. Throws
+  /// std::runtime_error where LAPACK does not converge.
+  GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice);
+
+  std::size_t dim() const { return eigenvalues_.size(); }
+  /// w, in units of feature^2.
+  double noise_radius() const { return noise_radius_; }
+  /// g_i, in the order of l_i, ascending.
+  std::span<const double> eigenvalues() const { return eigenvalues_; }
+
+  /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
+  /// rows the principal components (Analyze Gauss, Dwork et al. 2014). Signs are LAPACK's.
+  /// Precondition (asserted): count <= d.
+  std::vector<double> top_eigenvectors(std::size_t count) const;
+
+  /// trace(G + N), in units of feature^2: of rows of norm C, C^2 times their noised number.
+  double trace() const { return trace_; }
+
+  /// rows <- rows f(G): each row's coordinate along eigenvector j times factors[j].
+  /// Shapes: rows K x d, row-major; factors d, as eigenvalues(). Cost: 4 K d^2 flops.
+  void scale_coordinates(std::span<double> rows, std::span<const double> factors) const;
+
+  /// rows <- rows (G + ridge I)^-1. Preconditions (asserted): ridge > 0. Otherwise as scale_coordinates.
+  void solve(std::span<double> rows, double ridge) const;
+
+  /// (G + ridge I)^(-1/2), d x d and symmetric: rows x of second moment G + ridge I become rows of second moment I.
+  /// Preconditions (asserted): ridge > 0. Cost: d^3 flops.
+  std::vector<double> whitening(double ridge) const;
+
+ private:
+  double noise_radius_;
+  double trace_ = 0.0;
+  std::vector<double> eigenvalues_;
+  std::vector<double> eigenvectors_;  // d x d, one eigenvector a row
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,40 @@
+// What public rows add to a trained classifier: one step of expectation and maximisation on rows without labels.
+//
+//     p_zc ~ pi_c exp(s_c(z)),  pi_c = (sum_z p_zc + 1) / (m + K)          20 times, from pi_c = 1 / K
+//     N_c = sum_z p_zc,  mu_c = sum_z p_zc z / N_c,  D = (sum_z z z^T - sum_c N_c mu_c mu_c^T) / m
+//     t_c(x) = mu_c^T E x - mu_c^T E mu_c / 2,  E = (D + tr(D) / m I)^-1         s_c <- s_c + t_c
+//
+// Legend: z the m public rows as rows are prepared, d features; s_c scores without the classes' shares (class_balance),
+// pi the public rows' own mix of classes, which nobody needs to know; t linear discriminant analysis of rows that are
+// of each class as far as s says so. A direction that noise put into s_c and that public rows do not have is averaged
+// away; D is exact. tr(D) / m is the size of what m rows leave unknown of D in a direction. The sum is a product of
+// both posteriors: where s is good its own differences are large, where it is mostly noise those of t are.
+//
+// Post-processing of released scores and of public rows. Sources: Dempster, Laird, Rubin 1977 (EM); Saerens, Latinne,
+// Decaestecker 2002 (the mix of unlabelled rows; with one row more a class, so that none ends at 0).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "aggregator/solvers/linear_scores.hpp"
+#include "common/data/sharded_array.hpp"
+#include "common/lattice/row_transform.hpp"
+
+namespace dpreduce {
+
+/// Posteriors that are kept at once: 1 GiB.
+inline constexpr std::uint64_t kMostPosteriors = std::uint64_t{1} << 27;
+
+/// `scores` and t of `rows`, prepared by `preprocessing` (its intercept aside, as scores are). Rows with a NaN or an
+/// infinity are left out; without a row that is whole, `scores`. On one thread, rows in their order: the same bits
+/// whatever the ranks. Of more than most_posteriors / K public rows one block of 512 in two, three, ... is looked at.
+/// Shapes: scores K x preprocessing.dim(). Cost: m (d^2 / 2 + 2 d k + 20 K) multiply-adds, k the features before a
+/// projection, and d^3 / 3; memory public_refit_bytes. Errors: as ShardedArray::read_features.
+LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows,
+                               std::uint64_t most_posteriors = kMostPosteriors);
+
+/// Of scores of public rows, moments and blocks of rows.
+std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows);
+
+}  // namespace dpreduce

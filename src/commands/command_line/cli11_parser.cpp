@@ -1,0 +1,128 @@
+#include "commands/command_line/cli11_parser.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+
+namespace dpreduce {
+namespace {
+
+CLI::Option* declared(CLI::App& app, const Option& option) {
+  const auto read = [read = option.read](const std::vector<std::string>& words) {
+    try {
+      read(words);
+    } catch (const UsageError& error) {
+      throw CLI::ValidationError(error.what());
+    }
+  };
+  switch (option.values) {
+    case OptionValues::kNone:
+      return app.add_flag_callback(
+          option.names, [read] { read({}); }, option.help);
+    case OptionValues::kOne:
+      return app.add_option_function<std::string>(
+          option.names, [read](const std::string& word) { read({word}); }, option.help);
+    case OptionValues::kMany:
+      return app.add_option_function<std::vector<std::string>>(option.names, read, option.help);
+  }
+  throw std::logic_error("dpreduce: internal error: an option of no known number of values");
+}
+
+void declare_options(CLI::App& app, const OptionTable& table) {
+  for (const Option& option : table.options()) {
+    CLI::Option& added = *declared(app, option);
+    if (option.values != OptionValues::kNone) added.type_name(option.type);
+    if (!option.usual.empty()) added.default_str(option.usual);
+    if (!option.group.empty()) added.group(option.group);
+    if (option.delimiter != '\0') added.delimiter(option.delimiter);
+    if (option.is_required) added.required();
+    // `--epsilon 1 ... --epsilon 2`: scripts append what they change.
+    if (option.values == OptionValues::kOne) added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
+void declare(CLI::App& app, const CommandEntry& command) {
+  declare_options(app, command.options);
+  app.footer(command.footer);
+  if (!command.commands.empty()) app.require_subcommand(command.needs_command ? 1 : 0, 1);
+  for (const CommandEntry& own : command.commands) declare(*app.add_subcommand(own.name, own.help), own);
+}
+
+// The command that was named, and what its options, and those of the commands around it, were given.
+CommandEntry& record_given(const CLI::App& app, CommandEntry& command) {
+  for (Option& option : command.options.options()) {
+    const CLI::Option* read = app.get_option(option.names.substr(0, option.names.find(',')));
+    if (read->count() == 0) continue;
+    option.given = read->results();
+    if (option.values != OptionValues::kMany) option.given.erase(option.given.begin(), option.given.end() - 1);
+  }
+  for (CommandEntry& own : command.commands) {
+    if (app.got_subcommand(own.name)) return record_given(*app.get_subcommand(own.name), own);
+  }
+  return command;
+}
+
+// CLI11's messages may have several lines; ours have one.
+std::string one_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// The innermost command that was named, for its help.
+const CLI::App* innermost(const CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return app;
+}
+
+// "dpreduce ledger show".
+std::string full_name(const CLI::App& app) {
+  std::string name = app.get_name();
+  for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  return name;
+}
+
+}  // namespace
+
+std::variant<const CommandEntry*, PrintText> read_words(CommandEntry& root, std::vector<std::string> words) {
+  CLI::App app{root.help, root.name};
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", version());
+  declare(app, root);
+  try {
+    std::reverse(words.begin(), words.end());  // CLI11 takes words from the back
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* command = innermost(&app);
+    std::string parents = full_name(app);
+    parents.resize(command == &app ? 0 : parents.size() - command->get_name().size() - 1);
+    return PrintText{command->help(parents)};
+  } catch (const CLI::CallForAllHelp&) {
+    return PrintText{app.help("", CLI::AppFormatMode::All)};
+  } catch (const CLI::CallForVersion&) {
+    return PrintText{"dpreduce " + version() + "\n"};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), full_name(app)));
+  }
+  return &record_given(app, root);
+}
+
+std::vector<ConfigItem> toml_items(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<ConfigItem> items;
+  for (CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
+    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks for the begin and end of a section
+    items.push_back({std::move(item.parents), std::move(item.name), std::move(item.inputs)});
+  }
+  return items;
+}
+
+}  // namespace dpreduce

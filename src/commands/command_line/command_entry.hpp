@@ -1,0 +1,43 @@
+// A command as the command line sees it: name, help, options, and what its options come to.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "commands/command_line/command.hpp"
+#include "common/base/option_table.hpp"
+
+namespace dpreduce {
+
+/// What was read of a command line.
+struct ParsedCommand {
+  const OptionTable& options;  ///< of the command
+  bool rows_are_own = false;   ///< training rows are those that a party's own file names, or none at a coordinator
+  bool ledger_is_own = false;  ///< the ledger is the one that a party's own file names
+};
+
+struct CommandEntry {
+  std::string name;
+  std::string help;
+  std::string footer = {};  ///< examples
+  OptionTable options = {};
+  std::vector<CommandEntry> commands = {};  ///< of its own
+  bool needs_command = false;               ///< one of those; else it may do without
+  /// What was asked for, validated, once the words are read into the options. Throws UsageError.
+  std::function<Command(const ParsedCommand&)> chosen = {};
+
+  /// The command of its own with this name; null where there is none.
+  const CommandEntry* command(const std::string& word) const;
+};
+
+/// `dpreduce`: all commands.
+CommandEntry dpreduce_command();
+
+/// --format.
+void declare_format(OptionTable& table, OutputFormat& format);
+
+/// --config, which is read before the other options are (with_config_files).
+void declare_config(OptionTable& table);
+
+}  // namespace dpreduce

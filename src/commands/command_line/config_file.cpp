@@ -1,0 +1,225 @@
+#include "commands/command_line/config_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
+constexpr const char* kCommon = "--config";
+constexpr const char* kOwn = "--silo-config";
+constexpr const char* kLedger = "--ledger";
+constexpr std::array<const char*, 2> kRows{"--train-x", "--train-y"};
+
+using Words = std::vector<std::string>;
+
+// Takes `--config FILE` or `--config=FILE` out of the arguments; empty where there is none.
+std::string take_path(Words& arguments, const std::string& flag) {
+  std::string path;
+  for (auto word = arguments.begin(); word != arguments.end();) {
+    const bool has_value = word->starts_with(flag + "=");
+    if (*word != flag && !has_value) {
+      ++word;
+      continue;
+    }
+    if (!path.empty()) throw UsageError(fmt::format("{} is given twice: name one file", flag));
+    if (!has_value && word + 1 == arguments.end()) throw UsageError(fmt::format("{} needs a file", flag));
+    path = has_value ? word->substr(flag.size() + 1) : *(word + 1);
+    if (path.empty()) throw UsageError(fmt::format("{} needs a file", flag));
+    word = arguments.erase(word, word + (has_value ? 1 : 2));
+  }
+  return path;
+}
+
+// `flag` names the file in messages.
+std::vector<ConfigItem> read_items(const std::string& path, const char* flag) {
+  std::ifstream file(path);
+  if (!file) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
+  std::string text(kLargestConfigFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  if (text.size() > kLargestConfigFile) throw UsageError(fmt::format("{} {}: larger than 1 MiB", flag, path));
+  return parse_config(text, path, flag);
+}
+
+bool names_a_command(const CommandEntry& root, const std::vector<std::string>& section) {
+  const CommandEntry* command = &root;
+  for (const std::string& name : section) {
+    command = command->command(name);
+    if (command == nullptr) return false;
+  }
+  return true;
+}
+
+bool is_given(const std::vector<std::string>& arguments, const Option& option) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& word) {
+    const std::string name = word.substr(0, word.find('='));
+    return name.starts_with("--") && option.is_named(name);
+  });
+}
+
+// Words of a command: those that name it, and the place behind them.
+struct CommandWords {
+  const CommandEntry* command;
+  std::vector<std::string> names;
+};
+
+// The command is the words in front of the first option.
+CommandWords command_of(const CommandEntry& root, const Words& arguments) {
+  CommandWords found{&root, {}};
+  for (const std::string& word : arguments) {
+    if (word.starts_with("-")) break;
+    const CommandEntry* named = found.command->command(word);
+    if (named == nullptr) break;
+    found.command = named;
+    found.names.push_back(word);
+  }
+  return found;
+}
+
+// The arguments with the items of a file in front of their options; those that are given already win.
+Words with_items(const CommandEntry& root, Words arguments, const std::vector<ConfigItem>& items,
+                 const std::string& file) {
+  const CommandWords words = command_of(root, arguments);
+  Words from_file;
+  for (const ConfigItem& item : items) {
+    if (!item.section.empty() && !names_a_command(root, item.section)) {
+      throw UsageError(fmt::format("{}: [{}] is not a command", file, fmt::join(item.section, ".")));
+    }
+    if (!item.section.empty() && item.section != words.names) continue;
+    std::string key = item.key;
+    std::replace(key.begin(), key.end(), '_', '-');
+    const Option* option = words.command->options.find(key);
+    if (option == nullptr) {
+      throw UsageError(fmt::format("{}: '{}' is not an option of {}", file, item.key, words.command->name));
+    }
+    if (is_given(arguments, *option)) continue;
+    const bool is_flag = option->values == OptionValues::kNone;
+    if (is_flag) {
+      const std::string value = item.values.empty() ? "true" : item.values.front();
+      if (value == "false") continue;
+      if (value != "true") throw UsageError(fmt::format("{}: {} = {}: must be true or false", file, item.key, value));
+    }
+    from_file.push_back("--" + key);
+    if (!is_flag) from_file.insert(from_file.end(), item.values.begin(), item.values.end());
+  }
+  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(words.names.size()), from_file.begin(),
+                   from_file.end());
+  return arguments;
+}
+
+// What a party may say for itself alone. All else must be the same for all, and so stands in the common options.
+void check_own_item(const ConfigItem& item, const std::string& file, std::size_t rank) {
+  constexpr std::array<std::string_view, 13> kOfAll{"train-x",    "train-y",        "identity",     "roster",  "log",
+                                                    "ledger",     "budget-epsilon", "budget-delta", "threads", "memory",
+                                                    "round-trip", "bandwidth",      "packet-loss"};
+  constexpr std::array<std::string_view, 4> kOfCoordinator{"test-x", "test-y", "out", "report"};
+  std::string key = item.key;
+  std::replace(key.begin(), key.end(), '_', '-');
+  const auto is_in = [&](const auto& keys) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+  if (is_in(kOfAll) || (rank == 0 && is_in(kOfCoordinator))) return;
+  if (is_in(kOfCoordinator)) {
+    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", file, item.key));
+  }
+  throw BadInput(
+      fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
+                  "--config; here may stand {}",
+                  file, item.key, fmt::join(kOfAll, ", ")));
+}
+
+// A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
+// several silos would count its rows several times.
+void check_owner(std::vector<ConfigItem>& items, const std::string& pattern, const std::string& file,
+                 std::size_t rank) {
+  const auto says_whose = std::find_if(
+      items.begin(), items.end(), [](const ConfigItem& item) { return item.section.empty() && item.key == "silo"; });
+  if (says_whose == items.end()) {
+    if (has_rank(pattern)) return;
+    throw BadInput(
+        fmt::format("{}: must say whose it is, with {{rank}} in its name or with the line 'silo = {}'", file, rank));
+  }
+  const std::string owner = says_whose->values.empty() ? "" : says_whose->values.front();
+  if (owner != std::to_string(rank)) {
+    throw BadInput(fmt::format("{}: is that of silo {}, but this is rank {}", file, owner, rank));
+  }
+  items.erase(says_whose);
+}
+
+// The items of a party's own file. What is wrong with it is told by its owner: BadInput.
+std::vector<ConfigItem> read_own_items(const CommandEntry& root, const std::string& pattern, std::size_t rank) {
+  const std::string path = with_rank(pattern, rank);
+  const std::string file = fmt::format("{} {}", kOwn, path);
+  std::vector<ConfigItem> items;
+  try {
+    items = read_items(path, kOwn);
+    check_owner(items, pattern, file, rank);
+    with_items(root, {"fit"}, items, file);  // only to be checked
+  } catch (const UsageError& error) {
+    throw BadInput(error.what());
+  }
+  for (const ConfigItem& item : items) {
+    if (item.section.empty() || item.section == Words{"fit"}) check_own_item(item, file, rank);
+  }
+  return items;
+}
+
+bool is_given(const CommandEntry& root, const Words& arguments, const char* option) {
+  return is_given(arguments, *root.command("fit")->options.find(option));
+}
+
+// How many of the options that name training rows are given.
+std::ptrdiff_t rows_given(const CommandEntry& root, const Words& arguments) {
+  return std::count_if(kRows.begin(), kRows.end(), [&](const char* name) { return is_given(root, arguments, name); });
+}
+
+}  // namespace
+
+std::vector<ConfigItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
+  try {
+    return toml_items(text);
+  } catch (const std::exception& error) {
+    throw UsageError(fmt::format("{} {}: not valid TOML: {}", flag, path, error.what()));
+  }
+}
+
+ConfiguredWords with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
+                                  std::optional<std::size_t> party) {
+  const std::string path = take_path(arguments, kCommon);
+  if (has_rank(path)) {
+    throw UsageError(
+        fmt::format("--config {}: is the same file for all ranks; what is a silo's own goes into --silo-config", path));
+  }
+  std::vector<ConfigItem> common;
+  if (!path.empty()) common = read_items(path, kCommon);
+  const std::string file = fmt::format("{} {}", kCommon, path);
+  if (!party) return {.words = with_items(root, std::move(arguments), common, file), .own_file = {}};
+
+  Words all = with_items(root, arguments, common, file);
+  const std::string own_path = take_path(all, kOwn);
+  const bool are_given_to_all = rows_given(root, arguments) > 0;
+  const std::string own = with_rank(own_path, *party);
+  bool rows_are_own = false;
+  bool ledger_is_own = false;
+  if (!own.empty()) {
+    const bool is_ledger_given_to_all = is_given(root, arguments, kLedger);
+    // The party's own options stand between the command line and the common ones.
+    arguments =
+        with_items(root, std::move(arguments), read_own_items(root, own_path, *party), fmt::format("{} {}", kOwn, own));
+    rows_are_own = !are_given_to_all && rows_given(root, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
+    ledger_is_own = !is_ledger_given_to_all && is_given(root, arguments, kLedger);
+    all = with_items(root, std::move(arguments), common, file);
+  }
+  // A coordinator has no rows.
+  rows_are_own |= *party == 0 && rows_given(root, all) == 0;
+  return {std::move(all), rows_are_own, ledger_is_own, own};
+}
+
+}  // namespace dpreduce

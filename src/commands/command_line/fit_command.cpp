@@ -1,0 +1,142 @@
+#include "commands/command_line/fit_command.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "commands/command_line/budget_options.hpp"
+#include "commands/command_line/command_entry.hpp"
+#include "commands/command_line/row_options.hpp"
+#include "commands/command_line/silo_options.hpp"
+#include "fit/validated_options.hpp"
+#include "methods/method_terms.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+void declare_data(OptionTable& table, DataOptions& data) {
+  table.files("--train-x", data.train.x, "features, .npy or file.h5:/dataset; globs; {rank} for a worker's own files")
+      .required();
+  table
+      .files("--train-y", data.train.y,
+             "integer labels 0..K-1, one a row of the features, or zeros and ones, n x K, with --max-labels")
+      .required();
+  table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)");
+  table.files("--test-y", data.test.y, "their labels");
+  table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge");
+  table.files("--validation-y", data.validation.y, "their labels");
+  table.files("--public-x", data.public_x,
+              fmt::format("features that are no secret, read as --train-x is; used without noise, at no charge; with "
+                          "--method {} the prototypes to choose from",
+                          methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })));
+  table
+      .number("--imbalance-ratio", data.imbalance_ratio,
+              "for experiments: train on a long tail of the rows, of class c a share R^(-c / (K - 1)); order and "
+              "shares of classes are the experimenter's word, and public")
+      .typed("R")
+      .defaults_to("");
+  table.count("--imbalance-seed", data.imbalance_seed, "which rows that keeps; default: 1");
+  table.count("--classes", data.classes, "K: public knowledge, never taken from the data").required().defaults_to("");
+  table.count("--max-labels", data.max_labels,
+              "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
+  table.choice("--bad-rows", data.train.bad_rows,
+               "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
+}
+
+void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
+  constexpr const char* kGroup = "Privacy";
+  declare_budget(table, privacy.budget);
+  table.flag("--non-private", privacy.budget.non_private, "no noise, no guarantee: for comparison only")
+      .in_group(kGroup);
+  table.choice("--adjacency", privacy.adjacency, "which data sets are neighbours").in_group(kGroup);
+  table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private").in_group(kGroup);
+  table
+      .text("--ledger", privacy.ledger,
+            "where each release is recorded before it is made; each silo's own: {rank} is replaced, or silo 3 has "
+            "ledger-silo3.jsonl")
+      .in_group(kGroup);
+  table
+      .number("--budget-epsilon", privacy.limit_epsilon,
+              "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
+      .in_group(kGroup);
+  table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").in_group(kGroup);
+  table
+      .flag("--resume", privacy.resume,
+            "go on with a killed run: repeat what is charged at no charge; where there is none, begin")
+      .in_group(kGroup);
+}
+
+void declare_output(OptionTable& table, OutputOptions& output) {
+  constexpr const char* kGroup = "Output";
+  table
+      .text("--checkpoint", output.checkpoint,
+            "folder that keeps each release as it becomes public, so that --resume need not make it again")
+      .typed("DIR")
+      .in_group(kGroup);
+  table.number("--checkpoint-every", output.checkpoint_every, "at most every so many seconds; 0: after every release")
+      .typed("SECONDS")
+      .in_group(kGroup);
+  table.text("--out", output.out, "the model").in_group(kGroup);
+  table.text("--report", output.report, "JSON report").in_group(kGroup);
+  declare_format(table, output.format);
+  table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
+      .in_group(kGroup);
+}
+
+void declare_machine(OptionTable& table, MachineOptions& machine) {
+  table.count("--threads", machine.threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");
+  table
+      .count("--memory", machine.memory_mib,
+             "for the rows of a rank; default: 64; with rounds or class Gram matrices half of what is free, at most "
+             "4096 (with less: rows read again)")
+      .typed("MIB");
+}
+
+std::string methods_footer() {
+  std::string footer = "Methods:\n";
+  for (const MethodEntry* method : all_methods()) footer += fmt::format("  {:<13} {}\n", method->name, method->help);
+  return footer;
+}
+
+}  // namespace
+
+CommandEntry fit_command() {
+  const auto options = std::make_shared<FitOptions>();
+  CommandEntry command{.name = "fit", .help = "train a classifier and write model and report"};
+  OptionTable& table = command.options;
+  declare_data(table, options->data);
+  declare_method(table, options->method);
+  declare_rows(table, options->rows);
+  declare_choice(table, options->method);
+  declare_privacy(table, options->privacy);
+  declare_output(table, options->output);
+  declare_silos(table, options->silos);
+  declare_machine(table, options->machine);
+  declare_config(table);
+  command.footer =
+      methods_footer() +
+      "Examples:\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 1000 --center dp --mu 0.5 --report "
+      "r.json\n"
+      "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
+      "  mpirun -n 6 dpreduce fit --secure-aggregation --threshold 4 --train-x 'silo{rank}/x.npy' --train-y "
+      "'silo{rank}/y.npy' --classes 10 --mu 1\n"
+      "  mpirun -n 6 dpreduce fit --secure-aggregation --config common.toml --silo-config 'silo{rank}.toml'\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
+      "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
+      "  dpreduce fit --config run.toml --dry-run";
+  command.chosen = [options](const ParsedCommand& parsed) {
+    FitOptions fit = *options;
+    choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
+    fit.silos.rows_are_own = parsed.rows_are_own;
+    fit.silos.ledger_is_own = parsed.ledger_is_own;
+    fit.silos.agreed = agreed_options(parsed.options);
+    return validated(std::move(fit));
+  };
+  return command;
+}
+
+}  // namespace dpreduce

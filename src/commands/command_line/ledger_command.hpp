@@ -1,0 +1,30 @@
+// `dpreduce ledger`: what has been released so far.
+#pragma once
+
+#include <string>
+
+#include "common/base/choices.hpp"
+
+namespace dpreduce {
+
+struct CommandEntry;
+
+struct LedgerShowOptions {
+  std::string ledger = "ledger.jsonl";
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct LedgerVerifyOptions {
+  std::string ledger = "ledger.jsonl";
+  std::string report;  ///< of a run on this ledger; empty: none
+};
+
+struct LedgerReleaseOptions {
+  std::string run;
+  std::string ledger = "ledger.jsonl";
+};
+
+/// The command as the command line sees it.
+CommandEntry ledger_command();
+
+}  // namespace dpreduce

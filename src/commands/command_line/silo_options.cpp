@@ -1,0 +1,112 @@
+#include "commands/command_line/silo_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
+
+namespace dpreduce {
+namespace {
+
+// "0.50" and "0.5" are one.
+std::string plain(const std::string& word) {
+  try {
+    return fmt::format("{}", read_number("", word));
+  } catch (const UsageError&) {
+    return word;
+  }
+}
+
+}  // namespace
+
+void declare_silos(OptionTable& table, SiloOptions& silos) {
+  constexpr const char* kGroup = "Silos";
+  table
+      .flag("--secure-aggregation", silos.secure_aggregation,
+            "masked sums: rank 0 is a coordinator without rows, every other rank a silo with files of its own")
+      .in_group(kGroup);
+  table.count("--threshold", silos.threshold, "silos that must stay to the end; default: more than two thirds")
+      .in_group(kGroup);
+  table
+      .choice("--noise", silos.noise,
+              "who adds it: the coordinator, which then could look at the exact sum, or every silo a share")
+      .in_group(kGroup);
+  table
+      .count("--colluding", silos.colluding,
+             "silos that may show the coordinator what they know, without its learning more of the others")
+      .in_group(kGroup);
+  table.number("--silo-timeout", silos.timeout_seconds, "a silo that is silent for so long is lost")
+      .typed("SECONDS")
+      .in_group(kGroup);
+  table.text("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")
+      .typed("FILE")
+      .in_group(kGroup);
+  table.text("--identity", silos.identity, "this party's, from dpreduce keygen; {rank} is replaced")
+      .typed("FILE")
+      .in_group(kGroup);
+  table
+      .text("--silo-config", silos.own_options,
+            "TOML file of this party alone: paths of its rows, identity, log, ledger and budget; {rank} is replaced")
+      .typed("FILE")
+      .in_group(kGroup);
+  table.text("--log", silos.log, "what this party did and saw, line by line, for its owner; {rank} is replaced")
+      .typed("FILE")
+      .in_group(kGroup);
+  table
+      .text("--fault", silos.fault,
+            "in simulations: one party does something wrong, e.g. 3:kill@masked (docs/silos.md)")
+      .typed("SILO:KIND@MESSAGE")
+      .in_group(kGroup);
+  table
+      .number("--round-trip", silos.round_trip_ms,
+              "in simulations: of a silo's line; its messages take half of it, either way; default: none")
+      .typed("MS")
+      .in_group(kGroup);
+  table.number("--bandwidth", silos.bandwidth_mbit, "in simulations: of a silo's line; default: without bound")
+      .typed("MBIT")
+      .in_group(kGroup);
+  table
+      .number("--packet-loss", silos.packet_loss_percent,
+              "in simulations: packets that a silo's line loses, which lowers what TCP makes of it; default: none")
+      .typed("PERCENT")
+      .in_group(kGroup);
+}
+
+std::string agreed_options(const OptionTable& fit) {
+  constexpr std::array<std::string_view, 21> kOwn{
+      "train-x", "train-y",     "identity",   "roster",    "log",         "threads",        "memory",
+      "test-x",  "test-y",      "out",        "report",    "ledger",      "format",         "config",
+      "fault",   "silo-config", "round-trip", "bandwidth", "packet-loss", "budget-epsilon", "budget-delta"};
+  constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
+  const auto is_in = [](const auto& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::string agreed;
+  for (const Option& option : fit.options()) {
+    if (!option.is_given() || is_in(kOwn, option.long_name())) continue;
+    agreed += option.long_name();
+    const bool names_files = is_in(kFiles, option.long_name());
+    for (const std::string& word : names_files ? std::vector<std::string>{"given"} : option.given) {
+      agreed += " " + plain(word);
+    }
+    agreed += '\n';
+  }
+  return agreed;
+}
+
+std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
+  const std::string& ledger = options.privacy.ledger;
+  const std::string named = with_rank(ledger, rank);
+  if (rank == 0 || options.silos.ledger_is_own || has_rank(ledger)) return named;
+  const std::filesystem::path path(named);
+  const std::string own = fmt::format("{}-silo{}{}", path.stem().string(), rank, path.extension().string());
+  return (path.parent_path() / own).string();
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,24 @@
+// The small languages of single option values: `--gaussian Z:K`, `--block NAME:D:W`.
+//
+//   numbers   finite decimals ("1.5", "1e-3"); a range is checked where its meaning is known
+//   counts    whole numbers of digits, 1 where left out
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "commands/command_line/compose_command.hpp"
+#include "commands/command_line/split_command.hpp"
+
+namespace dpreduce {
+
+/// "Z", "Z:Q", "E": the parts that a mechanism of this kind must have; ":K", the count, may follow.
+std::string_view parameters_of(MechanismKind kind);
+
+/// @throws UsageError with option, text and form, unless text is parameters_of(kind), optionally with ":K".
+MechanismSpec parse_mechanism_spec(MechanismKind kind, const std::string& text);
+
+/// @throws UsageError with the text and the form, unless it is NAME:D or NAME:D:W, NAME not empty, D and W > 0.
+BlockSpec parse_block_spec(const std::string& text);
+
+}  // namespace dpreduce

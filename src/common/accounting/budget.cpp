@@ -1,0 +1,79 @@
+#include "common/accounting/budget.hpp"
+
+#include <string>
+
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/zcdp.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string shown(std::string_view option, double value) {
+  return std::string(option) + " " + print_number(value);
+}
+
+bool uses_tight_zcdp(Accountant accountant) {
+  return accountant == Accountant::kZcdp || accountant == Accountant::kRdp;
+}
+
+}  // namespace
+
+PrivacyBudget PrivacyBudget::from_options(const Options& options) {
+  const int stated = options.epsilon.has_value() + options.rho.has_value() + options.mu.has_value();
+  if (stated == 0 && options.delta) {
+    throw UsageError(shown("--delta", *options.delta) + ": needs --epsilon as well");
+  }
+  if (stated == 0) throw UsageError("no privacy budget: give --epsilon and --delta, or --rho, or --mu");
+  if (stated > 1) {
+    std::string given;
+    if (options.epsilon) given.append(" ").append(shown("--epsilon", *options.epsilon));
+    if (options.rho) given.append(" ").append(shown("--rho", *options.rho));
+    if (options.mu) given.append(" ").append(shown("--mu", *options.mu));
+    throw UsageError("more than one privacy budget:" + given + "; give exactly one");
+  }
+  if (options.epsilon) {
+    if (!options.delta) {
+      throw UsageError(shown("--epsilon", *options.epsilon) +
+                       ": needs --delta as well; choose it well below 1 / (number of records)");
+    }
+    require_positive("--epsilon", *options.epsilon);
+    require_between("--epsilon", *options.epsilon, 0, kLargestEpsilon);
+    require_probability("--delta", *options.delta);
+  } else {
+    if (options.rho) require_between("--rho", *options.rho, kSmallestRho, kLargestRho);
+    if (options.mu) require_between("--mu", *options.mu, kSmallestMu, kLargestMu);
+    if (options.delta) {
+      throw UsageError(shown("--delta", *options.delta) + ": belongs to --epsilon; leave it out with --rho or --mu");
+    }
+  }
+  return PrivacyBudget(options);
+}
+
+PrivacyBudget PrivacyBudget::from_epsilon_delta(double epsilon, double delta) {
+  return from_options({.epsilon = epsilon, .delta = delta, .rho = {}, .mu = {}});
+}
+
+PrivacyBudget PrivacyBudget::from_rho(double rho) {
+  return from_options({.epsilon = {}, .delta = {}, .rho = rho, .mu = {}});
+}
+
+PrivacyBudget PrivacyBudget::from_mu(double mu) {
+  return from_options({.epsilon = {}, .delta = {}, .rho = {}, .mu = mu});
+}
+
+double PrivacyBudget::mu(Accountant accountant) const {
+  if (options_.mu) return *options_.mu;
+  if (options_.rho) return mu_from_zcdp(*options_.rho);
+  if (uses_tight_zcdp(accountant)) return mu_from_zcdp(zcdp_from_epsilon_tight(*options_.epsilon, *options_.delta));
+  return gdp_mu(*options_.epsilon, *options_.delta);
+}
+
+double PrivacyBudget::epsilon_at(double delta, Accountant accountant) const {
+  require_probability("--delta", delta);
+  if (options_.delta && *options_.delta == delta) return *options_.epsilon;
+  if (!uses_tight_zcdp(accountant)) return gdp_epsilon(mu(accountant), delta);
+  return epsilon_from_zcdp_tight(options_.rho ? *options_.rho : zcdp_from_mu(mu(accountant)), delta);
+}
+
+}  // namespace dpreduce

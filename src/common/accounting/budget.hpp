@@ -1,0 +1,48 @@
+// What a run may spend: one of (epsilon, delta), rho or mu, and which neighbours it protects.
+#pragma once
+
+#include <optional>
+
+#include "common/base/choices.hpp"
+
+namespace dpreduce {
+
+/// A privacy budget, stated in one of three ways; what it allows is one number, mu.
+class PrivacyBudget {
+ public:
+  /// The options as a user gave them; an absent one is empty.
+  struct Options {
+    std::optional<double> epsilon;
+    std::optional<double> delta;
+    std::optional<double> rho;
+    std::optional<double> mu;
+  };
+
+  /// @pre exactly one of epsilon (with delta), rho, mu; 0 < epsilon <= kLargestEpsilon; 0 < delta < 1;
+  ///      kSmallestRho <= rho <= kLargestRho; kSmallestMu <= mu <= kLargestMu; no delta with rho or mu.
+  /// @throws UsageError naming the options and their values.
+  static PrivacyBudget from_options(const Options& options);
+  static PrivacyBudget from_epsilon_delta(double epsilon, double delta);
+  static PrivacyBudget from_rho(double rho);
+  static PrivacyBudget from_mu(double mu);
+
+  /// The GDP parameter that all Gaussian releases together may reach, rounded down. For a budget in rho,
+  /// mu = sqrt(2 rho), with every accountant.
+  /// @throws UsageError if (epsilon, delta) is too small to be met by any noise in range.
+  double mu(Accountant accountant = Accountant::kGdp) const;
+
+  /// The epsilon that a run with this budget can claim at the given delta, rounded up: at the budget's own delta its
+  /// own epsilon, elsewhere what mu(accountant) converts to.
+  /// @throws UsageError unless 0 < delta < 1.
+  double epsilon_at(double delta, Accountant accountant = Accountant::kGdp) const;
+
+  /// As stated by the user; empty for a budget in rho or mu.
+  std::optional<double> epsilon() const { return options_.epsilon; }
+  std::optional<double> delta() const { return options_.delta; }
+
+ private:
+  explicit PrivacyBudget(const Options& options) : options_(options) {}
+  Options options_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,155 @@
+#include "common/accounting/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/accounting/privacy_loss.hpp"
+#include "common/accounting/rdp.hpp"
+#include "common/accounting/zcdp.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kRdpTolerance = 1e-6;
+constexpr double kPldTolerance = 1e-5;
+// Grids of the search; the last steps use the full one.
+constexpr std::size_t kSearchCells = std::size_t{1} << 16;
+
+void check_target(const CalibrationTarget& target, Accountant accountant) {
+  require_positive("epsilon", target.epsilon);
+  require_between("epsilon", target.epsilon, 0, kLargestEpsilon);
+  require_probability("delta", target.delta);
+  if (accountant == Accountant::kPld) require_between("delta", target.delta, kSmallestPldDelta, 1);
+  require_between("steps", static_cast<double>(target.steps), 1, static_cast<double>(kLargestCount));
+  require_between("sampling rate", target.sampling_rate, kSmallestSamplingRate, 1);
+  if (target.sampling_rate < 1 && (accountant == Accountant::kGdp || accountant == Accountant::kZcdp)) {
+    throw UsageError("sampling rate = " + print_number(target.sampling_rate) +
+                     ": the GDP and zCDP accountants do not know sampling; use pld or rdp");
+  }
+  if (target.beside.empty()) return;
+  check_run(target.beside);
+  if (accountant == Accountant::kGdp || accountant == Accountant::kZcdp) {
+    throw UsageError("mechanisms beside the steps: the GDP and zCDP accountants do not search; use pld or rdp");
+  }
+}
+
+double noise_for_total_mu(double mu, std::uint64_t steps) {
+  const double z = round_up(sqrt(HighPrecision(steps)) / HighPrecision(mu) * (1 + kArithmeticError));
+  require_between("noise multiplier for this budget", z, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
+  return z;
+}
+
+[[noreturn]] void refuse(const CalibrationTarget& target) {
+  throw UsageError("epsilon = " + print_number(target.epsilon) + ", delta = " + print_number(target.delta) +
+                   ": even a noise multiplier of " + print_number(kLargestNoiseMultiplier) + " does not reach it");
+}
+
+// ln(epsilon(z) / target), kept finite, and positive exactly where the target is missed: what falls through 0 at the
+// answer.
+double log_excess(double epsilon, double target) {
+  constexpr double kFar = 50;
+  constexpr double kNear = 1e-18;
+  if (epsilon <= target) return epsilon > 0 ? std::clamp(std::log(epsilon / target), -kFar, 0.0) : -kFar;
+  return std::isfinite(epsilon) ? std::clamp(std::log(epsilon / target), kNear, kFar) : kFar;
+}
+
+// A z with epsilon_of(z) <= target such that some z at most the tolerance below, or the smallest in range, does not
+// have it, as far as a wavy epsilon_of can be trusted; only a z that was seen to have it is returned. Brackets by
+// growing factors, then the Illinois rule in ln z, kept off both ends by a fraction of the tolerance.
+template <typename EpsilonOf>
+double search(double start, double factor, double tolerance, const CalibrationTarget& target, EpsilonOf epsilon_of) {
+  const auto excess_at = [&](double z) { return log_excess(epsilon_of(z), target.epsilon); };
+  double high = std::clamp(start, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
+  double low = high;
+  double excess_high = excess_at(high);
+  double excess_low = excess_high;
+  if (excess_high <= 0) {
+    do {
+      if (low == kSmallestNoiseMultiplier) return low;
+      high = low;
+      excess_high = excess_low;
+      low = std::max(low / factor, kSmallestNoiseMultiplier);
+      excess_low = excess_at(low);
+      factor *= factor;
+    } while (excess_low <= 0);
+  } else {
+    do {
+      if (high == kLargestNoiseMultiplier) refuse(target);
+      low = high;
+      excess_low = excess_high;
+      high = std::min(high * factor, kLargestNoiseMultiplier);
+      excess_high = excess_at(high);
+      factor *= factor;
+    } while (excess_high > 0);
+  }
+  const double log_tolerance = std::log1p(tolerance);
+  double weight_low = 1;
+  double weight_high = 1;
+  for (int step = 0; std::log(high / low) > log_tolerance; ++step) {
+    const double length = std::log(high / low);
+    double share = weight_low * excess_low / (weight_low * excess_low - weight_high * excess_high);
+    if (!(share >= 0 && share <= 1) || step % 4 == 3) share = 0.5;
+    const double margin = std::min(0.5, 0.4 * log_tolerance / length);
+    const double middle = low * std::exp(length * std::clamp(share, margin, 1 - margin));
+    if (middle <= low || middle >= high) break;
+    const double excess = excess_at(middle);
+    if (excess > 0) {
+      low = middle;
+      excess_low = excess;
+      weight_low = 1;
+      weight_high /= 2;
+    } else {
+      high = middle;
+      excess_high = excess;
+      weight_high = 1;
+      weight_low /= 2;
+    }
+  }
+  return high;
+}
+
+std::vector<RepeatedMechanism> run_with(double z, const CalibrationTarget& target) {
+  std::vector<RepeatedMechanism> run = target.beside;
+  if (target.sampling_rate == 1) {
+    run.push_back({GaussianMechanism{z}, target.steps});
+  } else {
+    run.push_back({SubsampledGaussian{z, target.sampling_rate}, target.steps});
+  }
+  return run;
+}
+
+double rdp_noise(const CalibrationTarget& target) {
+  return search(1, 2, kRdpTolerance, target,
+                [&](double z) { return rdp_epsilon(run_with(z, target), target.delta).epsilon; });
+}
+
+double pld_noise(const CalibrationTarget& target) {
+  const auto epsilon_with = [&](std::size_t cells) {
+    return [&target, cells](double z) { return pld_epsilon_upper(run_with(z, target), target.delta, cells); };
+  };
+  const double rough = search(1, 2, kPldTolerance, target, epsilon_with(kSearchCells));
+  return search(rough, 1 + kPldTolerance, kPldTolerance, target, epsilon_with(kPldCells));
+}
+
+}  // namespace
+
+double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant accountant) {
+  check_target(target, accountant);
+  switch (accountant) {
+    case Accountant::kGdp:
+      return noise_for_total_mu(gdp_mu(target.epsilon, target.delta), target.steps);
+    case Accountant::kZcdp:
+      return noise_for_total_mu(mu_from_zcdp(zcdp_from_epsilon_tight(target.epsilon, target.delta)), target.steps);
+    case Accountant::kRdp:
+      return rdp_noise(target);
+    case Accountant::kPld:
+      return pld_noise(target);
+  }
+  throw std::logic_error("dpreduce: internal error: an accountant without calibration");
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,40 @@
+// The smallest noise with which a whole run meets (epsilon, delta).
+//
+//   T    steps
+//   q    Poisson sampling rate of every step; 1 for all records in every step
+//   z    noise multiplier of every step, the same
+//
+// Other mechanisms may stand beside the steps in the run, with noise that is fixed already.
+//
+// The answer was checked: the accountant's epsilon at it is at most the one asked for. It is rounded up, and at most
+// the tolerance above the smallest that the accountant would accept.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/accounting/mechanism.hpp"
+#include "common/base/choices.hpp"
+
+namespace dpreduce {
+
+struct CalibrationTarget {
+  double epsilon;
+  double delta;
+  std::uint64_t steps = 1;
+  double sampling_rate = 1;
+  std::vector<RepeatedMechanism> beside{};  ///< what else the run holds
+};
+
+/// z for (epsilon, delta) of T steps at rate q.
+///
+/// kGdp and kZcdp invert exactly: z = sqrt(T) / mu. They need q = 1. kRdp and kPld search, to 1e-6 and 1e-5 relative;
+/// where even the smallest multiplier in range meets the target, they return that one. What stands beside the steps is
+/// for these two.
+/// @pre 0 < epsilon <= kLargestEpsilon; 0 < delta < 1, for kPld at least kSmallestPldDelta;
+///      1 <= steps <= kLargestCount; kSmallestSamplingRate <= sampling_rate <= 1, and 1 for kGdp and kZcdp; the answer
+///      lies in mechanism.hpp's range; nothing beside the steps for kGdp and kZcdp, else check_run.
+/// @throws UsageError naming the argument.
+double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant accountant);
+
+}  // namespace dpreduce

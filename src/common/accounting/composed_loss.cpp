@@ -1,0 +1,159 @@
+#include "common/accounting/composed_loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/accounting/fourier.hpp"
+#include "common/accounting/loss_spectrum.hpp"
+#include "common/base/error.hpp"
+#include "common/base/floating_point.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Weights e^(-theta (s - c)) beyond e^600 are not needed: delta is 1 there.
+constexpr double kLargestLogWeight = 600;
+
+// sqrt(sum_(i >= 1) (e^(-theta i h) (1 - e^(-i h)))^2) over at most n terms: the L2 norm of delta's weights.
+double weight_norm(double tilt, double step, std::size_t n) {
+  double sum = 0;
+  for (std::size_t term = 1; term <= n; ++term) {
+    const double distance = static_cast<double>(term) * step;
+    const double weight = std::exp(-tilt * distance) * -std::expm1(-distance);
+    sum += weight * weight;
+    if (tilt * distance > 40) break;
+  }
+  return std::sqrt(sum) * (1 + 1e-9);
+}
+
+// max over s > 0 of e^(-theta s) (1 - e^-s), at e^-s = theta / (1 + theta).
+double largest_weight(double tilt) {
+  return tilt == 0 ? 1 : std::exp(tilt * std::log(tilt / (1 + tilt))) / (1 + tilt);
+}
+
+}  // namespace
+
+ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow& window, Side side)
+    : side_(side), step_(parts.front().grid.step), tilt_(window.tilt), centre_(window.centre) {
+  for (const RepeatedGrid& part : parts) offset_ += static_cast<double>(part.count) * part.grid.offset;
+  const double low_node = std::floor((window.low - offset_) / step_);
+  const auto cells = static_cast<std::size_t>(std::ceil((window.high - offset_) / step_) - low_node) + 2;
+  RealFourier fourier(fourier_length(cells));
+  const std::size_t n = fourier.size();
+  const auto first = static_cast<std::int64_t>(low_node);
+  const double low_edge = offset_ + low_node * step_;
+  const double high_edge = offset_ + (low_node + static_cast<double>(n)) * step_;
+
+  LossSpectrum spectrum(n);
+  double log_scale = -tilt_ * centre_;
+  double log_magnitude = std::abs(log_scale);
+  double log_above = -window.rate_above * high_edge;
+  double log_below = window.rate_below * low_edge;
+  for (const RepeatedGrid& part : parts) {
+    DPREDUCE_ASSERT(part.grid.step == step_);
+    const auto count = static_cast<double>(part.count);
+    const TiltedLoss loss = tilted(part.grid, tilt_);
+    spectrum.add(fourier, loss, part.count);
+    log_scale += count * loss.log_moment;
+    log_magnitude += count * std::abs(loss.log_moment);
+    log_above += count * (log_moment(part.grid, tilt_ + window.rate_above) - loss.log_moment);
+    log_below += count * (log_moment(part.grid, tilt_ - window.rate_below) - loss.log_moment);
+    relative_margin_ += count * kUnitRoundoff * (20 + 4 * (1 + tilt_) * loss.largest_loss);
+    infinite_mass_ += count * part.grid.infinite_mass;
+    largest_loss_ += count * loss_at(part.grid, part.grid.mass.size() - 1);
+    loss_error_ += count * part.grid.loss_error;
+  }
+  relative_margin_ += spectrum.relative_error() + kUnitRoundoff * (8 * static_cast<double>(n) + 8 * log_magnitude);
+  relative_margin_ = std::expm1(relative_margin_);
+  scale_ = std::exp(log_scale);
+
+  const LossSpectrum::Sum sum = spectrum.sum(fourier);
+  error_at_centre_ = sum.l2_error * weight_norm(tilt_, step_, n);
+  const double above = std::exp(log_above) * (1 + 1e-6);
+  const double below = std::exp(log_below) * (1 + 1e-6);
+  if (side_ == Side::kUpper) {
+    missing_above_ = above * std::exp(-tilt_ * (high_edge - centre_));
+  } else {
+    error_at_centre_ += (above + below) * largest_weight(tilt_);
+  }
+
+  // H_j = e^-step H_(j+1) + (1 - e^-step) (weight above j), from the top.
+  hockey_.assign(n, 0.0);
+  const double decay = std::exp(-step_);
+  const double gain = -std::expm1(-step_);
+  const auto size = static_cast<std::int64_t>(n);
+  double weight_above = 0;
+  std::size_t bottom = n - 1;
+  for (std::size_t index = n - 1; index-- > 0;) {
+    const std::int64_t above_index = first + static_cast<std::int64_t>(index) + 1;
+    const double log_weight = -tilt_ * (offset_ + static_cast<double>(above_index) * step_ - centre_);
+    if (log_weight > kLargestLogWeight) break;
+    const auto position = static_cast<std::size_t>((((above_index - spectrum.peak()) % size) + size) % size);
+    weight_above += std::max(0.0, sum.mass[position]) * std::exp(log_weight);
+    hockey_[index] = decay * hockey_[index + 1] + gain * weight_above;
+    bottom = index;
+  }
+  hockey_.erase(hockey_.begin(), hockey_.begin() + static_cast<std::ptrdiff_t>(bottom));
+  first_ = first + static_cast<std::int64_t>(bottom);
+}
+
+double ComposedLoss::node(std::size_t index) const {
+  return offset_ + static_cast<double>(first_ + static_cast<std::int64_t>(index)) * step_;
+}
+
+// The bound of delta where the hockey stick has this value, between the node and the next.
+double ComposedLoss::bound_at(std::size_t index, double hockey) const {
+  const double error = error_at_centre_ * std::exp(-tilt_ * (node(index) - centre_)) * (1 + 1e-9);
+  if (side_ == Side::kUpper) {
+    return std::min(1.0, (hockey * (1 + relative_margin_) + error + missing_above_) * scale_ + infinite_mass_);
+  }
+  return std::max(0.0, (hockey * (1 - relative_margin_) - error) * scale_);
+}
+
+double ComposedLoss::delta_at(double epsilon) const {
+  const double moved = side_ == Side::kUpper ? epsilon - loss_error_ : epsilon + loss_error_;
+  if (side_ == Side::kUpper && moved > largest_loss_ + 1e-12 * std::abs(largest_loss_))
+    return std::min(1.0, infinite_mass_);
+  if (moved < node(0)) return side_ == Side::kUpper ? 1.0 : bound_at(0, hockey_[0]);
+  const double cell = std::floor((moved - node(0)) / step_);
+  if (cell >= static_cast<double>(hockey_.size() - 1)) {
+    return side_ == Side::kUpper ? bound_at(hockey_.size() - 1, 0) : 0.0;
+  }
+  const auto index = static_cast<std::size_t>(cell);
+  const double share = std::clamp(std::expm1(moved - node(index)) / std::expm1(step_), 0.0, 1.0);
+  return bound_at(index, hockey_[index] + share * (hockey_[index + 1] - hockey_[index]));
+}
+
+double ComposedLoss::epsilon_at(double delta) const {
+  // The last node whose bound is above delta; the bounds fall with epsilon.
+  std::size_t above = hockey_.size();
+  while (above > 0 && bound_at(above - 1, hockey_[above - 1]) <= delta) --above;
+  if (above == hockey_.size()) {
+    if (side_ == Side::kLower) return std::max(0.0, node(above - 1) - loss_error_);
+    return infinite_mass_ <= delta ? std::max(0.0, largest_loss_ + loss_error_ + 1e-12 * std::abs(largest_loss_))
+                                   : kInfinity;
+  }
+  double epsilon = 0;
+  if (above == 0) {
+    if (side_ == Side::kLower) return 0;
+    epsilon = node(0);
+  } else {
+    // In the cell, with the errors of its left node: bisection, since only a point that was checked counts.
+    const std::size_t left = above - 1;
+    double low = 0;
+    double high = 1;
+    for (int halving = 0; halving < 50; ++halving) {
+      const double middle = (low + high) / 2;
+      const double hockey = hockey_[left] + middle * (hockey_[above] - hockey_[left]);
+      (bound_at(left, hockey) > delta ? low : high) = middle;
+    }
+    const double share = side_ == Side::kUpper ? high : low;
+    epsilon = node(left) + std::log1p(share * std::expm1(step_));
+  }
+  const double rounding = 4e-16 * (std::abs(epsilon) + step_);
+  epsilon += side_ == Side::kUpper ? loss_error_ + rounding : -loss_error_ - rounding;
+  return std::max(0.0, epsilon);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,129 @@
+#include "common/accounting/composition.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/accounting/privacy_loss.hpp"
+#include "common/accounting/rdp.hpp"
+#include "common/accounting/zcdp.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::uint64_t kLargestGroup = 1'000'000;
+
+// Rounded to the side that promises less: noise multipliers down, epsilons up.
+struct Scaled {
+  double records;
+
+  double larger(double epsilon) const {
+    return records == 1 ? epsilon : std::nextafter(epsilon * records, 2 * kLargestPureEpsilon * records);
+  }
+  Mechanism operator()(const GaussianMechanism& m) const {
+    return GaussianMechanism{records == 1 ? m.noise_multiplier : std::nextafter(m.noise_multiplier / records, 0.0)};
+  }
+  Mechanism operator()(const SubsampledGaussian& m) const {
+    if (records == 1) return m;
+    if (m.sampling_rate == 1) return (*this)(GaussianMechanism{m.noise_multiplier});
+    throw UsageError(describe(m) + ": a sample holds a random number of the " + print_number(records) +
+                     " records that differ (replace-one counts two), which no accountant here covers; "
+                     "ask for one record under add-remove");
+  }
+  Mechanism operator()(const ExponentialMechanism& m) const { return ExponentialMechanism{larger(m.epsilon)}; }
+  Mechanism operator()(const LaplaceMechanism& m) const { return LaplaceMechanism{larger(m.epsilon)}; }
+  Mechanism operator()(const PureMechanism& m) const { return PureMechanism{larger(m.epsilon)}; }
+};
+
+std::optional<HighPrecision> squared_mu(const Mechanism& mechanism) {
+  double z = 0;
+  if (const auto* plain = std::get_if<GaussianMechanism>(&mechanism)) z = plain->noise_multiplier;
+  if (const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism)) {
+    if (sampled->sampling_rate == 1) z = sampled->noise_multiplier;
+  }
+  if (z == 0) return std::nullopt;
+  return 1 / (HighPrecision(z) * z);
+}
+
+struct Rho {
+  std::optional<HighPrecision> operator()(const GaussianMechanism& m) const { return *squared_mu(m) / 2; }
+  std::optional<HighPrecision> operator()(const SubsampledGaussian& m) const {
+    const std::optional<HighPrecision> mu = squared_mu(m);
+    if (!mu) return std::nullopt;
+    return *mu / 2;
+  }
+  std::optional<HighPrecision> operator()(const ExponentialMechanism& m) const {
+    return HighPrecision(m.epsilon) * m.epsilon / 8;
+  }
+  std::optional<HighPrecision> operator()(const LaplaceMechanism& m) const {
+    return HighPrecision(m.epsilon) * m.epsilon / 2;
+  }
+  std::optional<HighPrecision> operator()(const PureMechanism& m) const {
+    return HighPrecision(m.epsilon) * m.epsilon / 2;
+  }
+};
+
+}  // namespace
+
+double ComposedEpsilon::best() const {
+  double least = std::min(rdp, pld);
+  for (const std::optional<double>& other : {gdp, zcdp_simple, zcdp_tight}) {
+    if (other) least = std::min(least, *other);
+  }
+  return least;
+}
+
+std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbours& neighbours) {
+  check_run(run);
+  if (neighbours.records == 0 || neighbours.records > kLargestGroup) {
+    throw UsageError("group of " + std::to_string(neighbours.records) + " records: must be from 1 to " +
+                     std::to_string(kLargestGroup));
+  }
+  const std::uint64_t changes = neighbours.records * (neighbours.adjacency == Adjacency::kReplaceOne ? 2 : 1);
+  std::vector<RepeatedMechanism> scaled;
+  for (const RepeatedMechanism& part : run) {
+    scaled.push_back({std::visit(Scaled{static_cast<double>(changes)}, part.mechanism), part.count});
+    check_mechanism(scaled.back().mechanism);
+  }
+  return scaled;
+}
+
+std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run) {
+  check_run(run);
+  HighPrecision total = 0;
+  for (const RepeatedMechanism& part : run) {
+    const std::optional<HighPrecision> rho = std::visit(Rho{}, part.mechanism);
+    if (!rho) return std::nullopt;
+    total += *rho * part.count;
+  }
+  return round_up(total * (1 + kArithmeticError));
+}
+
+std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run) {
+  check_run(run);
+  HighPrecision total = 0;
+  for (const RepeatedMechanism& part : run) {
+    const std::optional<HighPrecision> mu = squared_mu(part.mechanism);
+    if (!mu) return std::nullopt;
+    total += *mu * part.count;
+  }
+  return round_up(sqrt(total) * (1 + kArithmeticError));
+}
+
+ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta, const Neighbours& neighbours) {
+  const std::vector<RepeatedMechanism> scaled = run_for(run, neighbours);
+  const PrivacyLossBounds bounds = pld_epsilon(scaled, delta);
+  const RdpEpsilon renyi = rdp_epsilon(scaled, delta);
+  ComposedEpsilon result{{}, {}, {}, renyi.epsilon, renyi.order, bounds.upper, bounds.lower};
+  if (const std::optional<double> mu = gdp_of_run(scaled); mu && *mu <= kLargestMu)
+    result.gdp = gdp_epsilon(*mu, delta);
+  if (const std::optional<double> rho = zcdp_of_run(scaled); rho && *rho <= kLargestRho) {
+    result.zcdp_simple = epsilon_from_zcdp_simple(*rho, delta);
+    result.zcdp_tight = epsilon_from_zcdp_tight(*rho, delta);
+  }
+  return result;
+}
+
+}  // namespace dpreduce

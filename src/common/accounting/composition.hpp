@@ -1,0 +1,60 @@
+// One run of many mechanisms, seen by every accountant.
+//
+//   add-remove    mechanisms as given
+//   replace-one   an exchange is one removal and one addition: the group of two records. A statistic whose exchange
+//                 moves it by less (one class sum of clipped rows: sqrt(2) C, or 2 C) has a sensitivity of its own:
+//                 state the noise multiplier against that one, and add-remove here
+//   group of r    sensitivities grow to r D at most: mu -> r mu, epsilon -> r epsilon for Laplace, pure DP and, since
+//                 ranges of log probabilities add, bounded range. A Poisson sample holds a random number of the
+//                 group's records: no accountant here covers that, so it is refused, as is its replace-one
+//
+// Every number below except pld_lower is an upper bound of the run's epsilon at delta, so the least of them is one too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/accounting/mechanism.hpp"
+#include "common/base/choices.hpp"
+
+namespace dpreduce {
+
+struct Neighbours {
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::uint64_t records = 1;
+};
+
+struct ComposedEpsilon {
+  std::optional<double> gdp;          ///< exact; for runs of Gaussians only, mu at most kLargestMu
+  std::optional<double> zcdp_simple;  ///< empty with sampled Gaussians, which are not zCDP at a useful rho
+  std::optional<double> zcdp_tight;   ///< both only for rho at most kLargestRho
+  double rdp;                         ///< best real order
+  double rdp_order;
+  double pld;           ///< upper bound of the privacy loss distribution
+  double pld_lower;     ///< some run of these mechanisms has at least this epsilon
+  double best() const;  ///< the least upper bound
+};
+
+/// The same run against a group: every mechanism with the parameters above.
+/// @pre check_run; 1 <= records <= 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove;
+///      the scaled parameters lie in mechanism.hpp's ranges.
+/// @throws UsageError naming the mechanism and the argument.
+std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbours& neighbours);
+
+/// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (Laplace, pure DP), rounded up; empty
+/// if a Gaussian is sampled.
+/// @pre check_run.  @throws UsageError.
+std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run);
+
+/// sqrt(sum count mu^2), rounded up, if all mechanisms are Gaussians, else empty.
+/// @pre check_run.  @throws UsageError.
+std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run);
+
+/// epsilon at delta under every accountant.
+/// @pre as run_for; kSmallestPldDelta <= delta < 1.  @throws UsageError naming the argument.
+ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta,
+                                const Neighbours& neighbours = {});
+
+}  // namespace dpreduce

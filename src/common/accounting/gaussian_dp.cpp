@@ -1,0 +1,173 @@
+#include "common/accounting/gaussian_dp.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <boost/math/constants/constants.hpp>
+#include <boost/math/special_functions/erf.hpp>
+
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/high_precision.hpp"
+
+namespace dpreduce {
+namespace {
+
+using boost::multiprecision::exp;
+using boost::multiprecision::fabs;
+using boost::multiprecision::log;
+using boost::multiprecision::sqrt;
+
+// exp(epsilon) must stay far inside the exponent range, 2^31 ln 2 = 1.5e9.
+constexpr double kLargestEpsilonOfDelta = 1e9;
+
+// Bounds the relative error of every root and tail below, with room: erfc is good to 44 digits up to arguments of 1e4,
+// the difference of the two tails cancels at most 22 of them (at mu = 1e-20, delta > 1e-308).
+const HighPrecision kTailError("1e-20");
+const HighPrecision kRootTolerance("1e-30");
+constexpr int kMaxRootSteps = 300;
+
+HighPrecision normal_cdf(const HighPrecision& x) {
+  return boost::math::erfc(-x / boost::math::constants::root_two<HighPrecision>()) / 2;
+}
+
+HighPrecision normal_density(const HighPrecision& x) {
+  return exp(-x * x / 2) * boost::math::constants::one_div_root_two_pi<HighPrecision>();
+}
+
+// The hockey-stick divergence of N(mu, 1) from N(0, 1), and the second of its two terms.
+struct HockeyStick {
+  HighPrecision delta;
+  HighPrecision shifted_tail;  // e^epsilon Phi(-mu/2 - epsilon/mu) = -d delta / d epsilon
+};
+
+HockeyStick hockey_stick(const HighPrecision& epsilon, const HighPrecision& mu) {
+  const HighPrecision tail = normal_cdf(mu / 2 - epsilon / mu);
+  const HighPrecision shifted_tail = exp(epsilon) * normal_cdf(-mu / 2 - epsilon / mu);
+  return {tail - shifted_tail, shifted_tail};
+}
+
+// Root of delta(epsilon, mu) = delta in mu: Newton for log delta against log mu. That curve is increasing and concave,
+// so that the steps from the left never pass the root; a bracket guards them all the same.
+HighPrecision solve_mu(const HighPrecision& epsilon, const HighPrecision& delta) {
+  HighPrecision low(kSmallestMu);
+  HighPrecision high(kLargestMu);
+  // The simple zCDP conversion gives too small a mu: sqrt(2 rho), sqrt(rho) = sqrt(L + epsilon) - sqrt(L).
+  const HighPrecision log_inverse_delta = -log(delta);
+  const HighPrecision simple = boost::math::constants::root_two<HighPrecision>() * epsilon /
+                               (sqrt(log_inverse_delta + epsilon) + sqrt(log_inverse_delta));
+  HighPrecision mu = simple > low ? simple : low;
+  for (int step = 0; step < kMaxRootSteps; ++step) {
+    const HighPrecision value = hockey_stick(epsilon, mu).delta;
+    (value <= delta ? low : high) = mu;
+    // d delta / d mu = phi(mu/2 - epsilon/mu), so d log delta / d log mu = mu phi / delta.
+    HighPrecision next = low * sqrt(high / low);
+    if (value > 0) {
+      const HighPrecision slope = mu * normal_density(mu / 2 - epsilon / mu) / value;
+      const HighPrecision newton = mu * exp(-log(value / delta) / slope);
+      if (newton > low && newton < high) next = newton;
+      if (fabs(newton - mu) <= kRootTolerance * mu) return newton;
+    }
+    mu = next;
+  }
+  return low;
+}
+
+// Root of delta(epsilon, mu) = delta in epsilon: Newton for log delta, which is decreasing and concave in epsilon, so
+// that the steps from the right never pass the root; a bracket guards them all the same.
+HighPrecision solve_epsilon(const HighPrecision& mu, const HighPrecision& delta) {
+  const HighPrecision rho = mu * mu / 2;
+  HighPrecision low(0);
+  HighPrecision high = rho + 2 * sqrt(-rho * log(delta));  // simple zCDP conversion: never too small
+  HighPrecision epsilon = high;
+  for (int step = 0; step < kMaxRootSteps; ++step) {
+    const HockeyStick stick = hockey_stick(epsilon, mu);
+    (stick.delta > delta ? low : high) = epsilon;
+    HighPrecision next = (low + high) / 2;
+    if (stick.delta > 0) {
+      const HighPrecision newton = epsilon + log(stick.delta / delta) * stick.delta / stick.shifted_tail;
+      if (newton > low && newton < high) next = newton;
+      if (fabs(newton - epsilon) <= kRootTolerance * epsilon) return newton;
+    }
+    epsilon = next;
+  }
+  return high;
+}
+
+}  // namespace
+
+double gdp_delta(double epsilon, double mu) {
+  require_between("epsilon", epsilon, 0, kLargestEpsilonOfDelta);
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  const HighPrecision delta = hockey_stick(epsilon, mu).delta * (1 + kTailError);
+  constexpr double kSmallestDelta = std::numeric_limits<double>::denorm_min();
+  if (delta <= HighPrecision(kSmallestDelta)) return kSmallestDelta;
+  return delta >= 1 ? 1.0 : round_up(delta);
+}
+
+double gdp_epsilon(double mu, double delta) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  require_probability("delta", delta);
+  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
+  if (hockey_stick(0, mu).delta <= target) return 0;
+  double epsilon = round_up(solve_epsilon(mu, target));
+  while (hockey_stick(epsilon, mu).delta > target) {
+    epsilon = std::nextafter(epsilon, std::numeric_limits<double>::infinity());
+  }
+  return epsilon;
+}
+
+namespace {
+
+HighPrecision calibrated_mu(double epsilon, double delta, const HighPrecision& target) {
+  require_between("epsilon", epsilon, 0, kLargestEpsilon);
+  require_probability("delta", delta);
+  if (hockey_stick(epsilon, kSmallestMu).delta > target) {
+    throw UsageError("epsilon = " + print_number(epsilon) + ", delta = " + print_number(delta) +
+                     ": so small a budget needs noise beyond 1e20 times the sensitivity; give a larger one");
+  }
+  return solve_mu(epsilon, target);
+}
+
+}  // namespace
+
+double gdp_mu(double epsilon, double delta) {
+  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
+  double mu = round_down(calibrated_mu(epsilon, delta, target));
+  while (hockey_stick(epsilon, mu).delta > target) mu = std::nextafter(mu, 0.0);
+  return mu;
+}
+
+double gaussian_sigma(double epsilon, double delta, double sensitivity) {
+  const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
+  const HighPrecision mu = calibrated_mu(epsilon, delta, target);
+  require_positive("sensitivity", sensitivity);
+  double sigma = round_up(HighPrecision(sensitivity) / mu);
+  while (hockey_stick(epsilon, HighPrecision(sensitivity) / HighPrecision(sigma)).delta > target) {
+    sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
+  }
+  require_positive("sigma", sigma);
+  return sigma;
+}
+
+double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  require_positive("sensitivity", sensitivity);
+  if (steps == 0) throw UsageError("steps = 0: must be at least 1");
+  const HighPrecision one_step = HighPrecision(sensitivity) / mu;
+  const double sigma = round_up(steps == 1 ? one_step : one_step * sqrt(HighPrecision(steps)) * (1 + kTailError));
+  require_positive("sigma", sigma);
+  return sigma;
+}
+
+double gdp_compose(std::span<const double> mus) {
+  HighPrecision squared_mu = 0;
+  for (const double mu : mus) {
+    if (!(mu >= 0) || !std::isfinite(mu)) {
+      throw UsageError("mu = " + print_number(mu) + ": must be a finite number, at least 0");
+    }
+    squared_mu += HighPrecision(mu) * mu;
+  }
+  return round_up(sqrt(squared_mu) * (1 + kTailError));
+}
+
+}  // namespace dpreduce

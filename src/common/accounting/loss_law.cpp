@@ -1,0 +1,201 @@
+#include "common/accounting/loss_law.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "common/base/floating_point.hpp"
+
+namespace dpreduce {
+namespace {
+
+double normal_density(double u) {
+  return std::exp(-u * u / 2) / std::sqrt(2 * std::numbers::pi);
+}
+
+// ln(1 - q + q e^t): the loss of removing, at the point u with t = mu u - mu^2/2.
+double mixture_loss(double q, double t) {
+  if (q == 1) return t;
+  if (t > 30) return t + std::log(q) + std::log1p((1 - q) / q * std::exp(-t));
+  return q <= 0.5 ? std::log1p(q * std::expm1(t)) : std::log((1 - q) + q * std::exp(t));
+}
+
+// The inverse: t with mixture_loss(q, t) = loss; minus infinity for losses that are never reached.
+double mixture_loss_inverse(double q, double loss) {
+  if (q == 1) return loss;
+  if (loss > 30) return loss - std::log(q) + std::log1p((q - 1) * std::exp(-loss));
+  const double excess = std::expm1(loss) / q;
+  return excess > -1 ? std::log1p(excess) : -std::numeric_limits<double>::infinity();
+}
+
+// u of probability below "tail" under a standard normal: Phi(-U) <= e^(-U^2/2) / 2.
+double normal_cut(double tail) {
+  return std::sqrt(-2 * std::log(tail));
+}
+
+// (1-q) N(0,1) + q N(mu,1) against N(0,1): u in [-U, mu + U]. All growth within the radius 4/(U + 2) is that of a
+// normal density around its mean, e^(4 + r^2/2); between far bumps, where that fails, lies less than the tail.
+class RemovedRecord : public SmoothLoss {
+ public:
+  RemovedRecord(double mu, double q, double tail)
+      : SmoothLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2)), mu_(mu), q_(q) {}
+  Point at(double u) const override {
+    double density = q_ * normal_density(u - mu_);
+    if (q_ < 1) density += (1 - q_) * normal_density(u);
+    return {density, mixture_loss(q_, mu_ * (u - mu_ / 2))};
+  }
+  double where(double loss) const override {
+    return std::clamp(mu_ / 2 + mixture_loss_inverse(q_, loss) / mu_, low(), high());
+  }
+  double anchor() const override { return q_ < 1 ? at(0).loss : 0.0; }
+  double loss_error() const override {
+    const double largest = std::max(std::abs(low()), high());
+    return 8 * kUnitRoundoff * (2 * mu_ * (largest + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
+  }
+
+ private:
+  double mu_;
+  double q_;
+};
+
+// N(0,1) against (1-q) N(0,1) + q N(mu,1), mirrored so that the loss grows with u: u in [-U, U].
+class AddedRecord : public SmoothLoss {
+ public:
+  AddedRecord(double mu, double q, double tail)
+      : SmoothLoss(-normal_cut(tail), normal_cut(tail), 4 / (normal_cut(tail) + 2 + mu)), mu_(mu), q_(q) {}
+  Point at(double u) const override { return {normal_density(u), -mixture_loss(q_, mu_ * (-u - mu_ / 2))}; }
+  double where(double loss) const override {
+    return std::clamp(-(mu_ / 2 + mixture_loss_inverse(q_, -loss) / mu_), low(), high());
+  }
+  double anchor() const override { return at(0).loss; }
+  double loss_error() const override {
+    return 8 * kUnitRoundoff * (2 * mu_ * (high() + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
+  }
+
+ private:
+  double mu_;
+  double q_;
+};
+
+// Density scale * e^(u/2) on [-range, range]; the loss is u itself.
+class HalfExponential : public SmoothLoss {
+ public:
+  HalfExponential(double range, double scale) : SmoothLoss(-range, range, 2), scale_(scale) {}
+  Point at(double u) const override { return {scale_ * std::exp(u / 2), u}; }
+  double where(double loss) const override { return std::clamp(loss, low(), high()); }
+  double loss_error() const override { return 2 * kUnitRoundoff * high(); }
+
+ private:
+  double scale_;
+};
+
+LossLaw gaussian_law(double mu, double q, Direction direction, double tail) {
+  LossLaw law;
+  // The two directions of a plain Gaussian are mirror images.
+  if (direction == Direction::kRemove || q == 1) {
+    law.smooth = std::make_unique<RemovedRecord>(mu, q, tail);
+  } else {
+    law.smooth = std::make_unique<AddedRecord>(mu, q, tail);
+  }
+  law.tail = tail;
+  return law;
+}
+
+// P[loss = t] = (e^E - e^t) / (e^E - 1), P[loss = t - E] the rest.
+LossLaw two_point_law(double range, double t) {
+  const double p = -std::expm1(t - range) / -std::expm1(-range);
+  LossLaw law;
+  law.atoms = {{t - range, std::exp(t - range) * -std::expm1(-t) / -std::expm1(-range)}, {t, p}};
+  return law;
+}
+
+LossLaw randomised_response(double epsilon) {
+  LossLaw law;
+  law.atoms = {{-epsilon, 1 / (1 + std::exp(epsilon))}, {epsilon, 1 / (1 + std::exp(-epsilon))}};
+  return law;
+}
+
+LossLaw laplace_law(double epsilon) {
+  LossLaw law;
+  law.smooth = std::make_unique<HalfExponential>(epsilon, std::exp(-epsilon / 2) / 4);
+  law.atoms = {{-epsilon, std::exp(-epsilon) / 2}, {epsilon, 0.5}};
+  return law;
+}
+
+LossLaw bounded_range_law(double epsilon) {
+  LossLaw law;
+  law.smooth = std::make_unique<HalfExponential>(epsilon, 1 / (4 * std::sinh(epsilon / 2)));
+  return law;
+}
+
+LossLaw no_loss() {
+  LossLaw law;
+  law.atoms = {{0, 1}};
+  return law;
+}
+
+}  // namespace
+
+LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double tail) {
+  struct Law {
+    Direction direction;
+    double tail;
+    LossLaw operator()(const GaussianMechanism& m) const {
+      return gaussian_law(1 / m.noise_multiplier, 1, direction, tail);
+    }
+    LossLaw operator()(const SubsampledGaussian& m) const {
+      return gaussian_law(1 / m.noise_multiplier, m.sampling_rate, direction, tail);
+    }
+    LossLaw operator()(const ExponentialMechanism& m) const { return bounded_range_law(m.epsilon); }
+    LossLaw operator()(const LaplaceMechanism& m) const { return laplace_law(m.epsilon); }
+    LossLaw operator()(const PureMechanism& m) const { return randomised_response(m.epsilon); }
+  };
+  return std::visit(Law{direction, tail}, mechanism);
+}
+
+LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double tail, double step, double tilt) {
+  const double atom = atom_loss(mechanism);
+  if (atom == 0) return pessimistic_law(mechanism, direction, tail);
+  // A quotient within 1e-9 of a whole number is that number: the step was made to divide an atom. What this moves a
+  // loss by, the grid adds to its loss error.
+  const double cells = std::floor(atom / step + 1e-9);
+  if (cells < 1) return no_loss();
+  const double epsilon = cells * step;
+  struct Law {
+    double epsilon, step, tilt, cells;
+    LossLaw operator()(const GaussianMechanism&) const { return no_loss(); }
+    LossLaw operator()(const SubsampledGaussian&) const { return no_loss(); }
+    LossLaw operator()(const ExponentialMechanism&) const {
+      // The maximum over t of E_P[e^(tilt loss)]; see RenyiDivergence in rdp.cpp.
+      double t = epsilon / 2;
+      if (tilt > 0) {
+        t = epsilon + std::log(tilt / (tilt + 1)) + std::log(-std::expm1(-(tilt + 1) * epsilon)) -
+            std::log(-std::expm1(-tilt * epsilon));
+      }
+      const double node = std::clamp(std::round(t / step), 1.0, cells);
+      return cells < 2 ? no_loss() : two_point_law(epsilon, std::min(node, cells - 1) * step);
+    }
+    LossLaw operator()(const LaplaceMechanism&) const { return laplace_law(epsilon); }
+    LossLaw operator()(const PureMechanism&) const { return randomised_response(epsilon); }
+  };
+  return std::visit(Law{epsilon, step, tilt, cells}, mechanism);
+}
+
+double atom_loss(const Mechanism& mechanism) {
+  struct AtomLoss {
+    double operator()(const GaussianMechanism&) const { return 0; }
+    double operator()(const SubsampledGaussian&) const { return 0; }
+    double operator()(const ExponentialMechanism& m) const { return m.epsilon; }
+    double operator()(const LaplaceMechanism& m) const { return m.epsilon; }
+    double operator()(const PureMechanism& m) const { return m.epsilon; }
+  };
+  return std::visit(AtomLoss{}, mechanism);
+}
+
+bool is_symmetric(const Mechanism& mechanism) {
+  const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism);
+  return !sampled || sampled->sampling_rate == 1;
+}
+
+}  // namespace dpreduce

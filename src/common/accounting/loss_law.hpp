@@ -1,0 +1,84 @@
+// The privacy loss of one mechanism: how ln(P/Q) is distributed under P, for a pair (P, Q) of output laws.
+//
+//   H(K) = E_Q[(P/Q - K)+], K = e^epsilon     the pair's hockey stick: delta(epsilon) = H(e^epsilon)
+//
+// A pair dominates a mechanism if its H is nowhere below the mechanism's; then compositions of dominating pairs
+// dominate the adaptive composition of the mechanisms (Zhu, Dong, Wang 2022, Theorem 10). Used here, each exactly or as
+// proven:
+//   Gaussian, subsampled Gaussian    their own pair, for each direction of adjacency (same paper, Proposition 30)
+//   Laplace, pure DP                 their own pair; randomised response for any epsilon-DP mechanism
+//   exponential mechanism            an E-bounded-range mechanism has H at most the largest over t in [0, E] of the
+//       two-point pairs with losses t and t - E (Dong, Durfee, Rogers 2020). With P[t] = (e^E - e^t)/(e^E - 1) that is,
+//       at e^t = sqrt(K) e^(E/2), H(K) = (e^(E/2) - sqrt(K))^2 / (e^E - 1) on e^-E <= K <= e^E. It is convex, so it is
+//       a pair's own: H'' > 0 and no atom at either end give the density e^(l/2) / (4 sinh(E/2)) of the loss on [-E,
+//       E]. One pair for all t, so that an adversary may choose t anew, and adaptively, in every step.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/accounting/mechanism.hpp"
+
+namespace dpreduce {
+
+/// P is the law with the record, Q the one without (remove), or the other way round (add).
+enum class Direction { kRemove, kAdd };
+
+/// The part of a loss law that has a density. The outcome u runs over [low, high]; the loss grows with u.
+class SmoothLoss {
+ public:
+  struct Point {
+    double density;  ///< of u under P
+    double loss;
+  };
+  SmoothLoss(double low, double high, double radius) : low_(low), high_(high), radius_(radius) {}
+  virtual ~SmoothLoss() = default;
+  virtual Point at(double u) const = 0;
+  /// The u in [low, high] whose loss is nearest to this one.
+  virtual double where(double loss) const = 0;
+  /// A loss around which much mass may lie within less than a step; grids put a node there.
+  virtual double anchor() const { return 0; }
+  /// Bounds how far a computed loss lies from the true one.
+  virtual double loss_error() const = 0;
+
+  double low() const { return low_; }
+  double high() const { return high_; }
+  /// Within this distance of [low, high] in the complex plane, densities and their products with e^-loss are analytic
+  /// and at most e^5 times as large.
+  double radius() const { return radius_; }
+
+ private:
+  double low_;
+  double high_;
+  double radius_;
+};
+
+struct LossAtom {
+  double loss;
+  double mass;
+};
+
+struct LossLaw {
+  std::unique_ptr<SmoothLoss> smooth;  ///< may be null
+  std::vector<LossAtom> atoms;
+  double tail = 0;  ///< P-mass above smooth's range is at most this, and below it too
+};
+
+/// The dominating pair above. The tail bounds what smooth leaves out.
+/// @pre check_mechanism; 1e-290 <= tail < 0.1.
+LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double tail);
+
+/// A pair that the mechanism itself, or an instance of it, dominates, with its atoms on multiples of step.
+///
+/// Laplace and pure DP are taken at epsilon rounded down to a multiple of step. The exponential mechanism is one with
+/// two outcomes and losses {t, t - epsilon}, t the worst for the moment E_P[e^(tilt loss)].
+/// @pre as pessimistic_law; step > 0; tilt >= 0.
+LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double tail, double step, double tilt);
+
+/// The loss at which a law of this mechanism has an atom that a grid should hit; 0 for none.
+double atom_loss(const Mechanism& mechanism);
+
+/// Whether remove and add have the same law.
+bool is_symmetric(const Mechanism& mechanism);
+
+}  // namespace dpreduce

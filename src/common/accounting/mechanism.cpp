@@ -1,0 +1,71 @@
+#include "common/accounting/mechanism.hpp"
+
+#include "common/accounting/argument_checks.hpp"
+
+namespace dpreduce {
+namespace {
+
+void check_noise_multiplier(double z) {
+  require_between("noise multiplier", z, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
+}
+
+void check_pure_epsilon(std::string_view whose, double epsilon) {
+  require_between(std::string("epsilon of ") + std::string(whose), epsilon, kSmallestPureEpsilon, kLargestPureEpsilon);
+}
+
+struct Check {
+  void operator()(const GaussianMechanism& m) const { check_noise_multiplier(m.noise_multiplier); }
+  void operator()(const SubsampledGaussian& m) const {
+    check_noise_multiplier(m.noise_multiplier);
+    require_between("sampling rate", m.sampling_rate, kSmallestSamplingRate, 1);
+  }
+  void operator()(const ExponentialMechanism& m) const { check_pure_epsilon("the exponential mechanism", m.epsilon); }
+  void operator()(const LaplaceMechanism& m) const { check_pure_epsilon("the Laplace mechanism", m.epsilon); }
+  void operator()(const PureMechanism& m) const { check_pure_epsilon("the pure-DP mechanism", m.epsilon); }
+};
+
+struct Describe {
+  std::string operator()(const GaussianMechanism& m) const {
+    return "Gaussian, z = " + print_number(m.noise_multiplier);
+  }
+  std::string operator()(const SubsampledGaussian& m) const {
+    return "subsampled Gaussian, z = " + print_number(m.noise_multiplier) + ", q = " + print_number(m.sampling_rate);
+  }
+  std::string operator()(const ExponentialMechanism& m) const {
+    return "exponential mechanism, epsilon = " + print_number(m.epsilon);
+  }
+  std::string operator()(const LaplaceMechanism& m) const { return "Laplace, epsilon = " + print_number(m.epsilon); }
+  std::string operator()(const PureMechanism& m) const { return "pure DP, epsilon = " + print_number(m.epsilon); }
+};
+
+}  // namespace
+
+void check_mechanism(const Mechanism& mechanism) {
+  std::visit(Check{}, mechanism);
+}
+
+void check_run(std::span<const RepeatedMechanism> run) {
+  if (run.empty()) throw UsageError("no mechanism to account for: give at least one");
+  std::uint64_t total = 0;
+  for (const RepeatedMechanism& part : run) {
+    check_mechanism(part.mechanism);
+    if (part.count == 0 || part.count > kLargestCount - total) {
+      throw UsageError("count = " + std::to_string(part.count) + " of " + describe(part.mechanism) +
+                       ": must be at least 1, and all counts together at most " + std::to_string(kLargestCount));
+    }
+    total += part.count;
+  }
+}
+
+std::optional<double> gaussian_mu(const Mechanism& mechanism) {
+  if (const auto* plain = std::get_if<GaussianMechanism>(&mechanism)) return 1 / plain->noise_multiplier;
+  const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism);
+  if (sampled && sampled->sampling_rate == 1) return 1 / sampled->noise_multiplier;
+  return std::nullopt;
+}
+
+std::string describe(const Mechanism& mechanism) {
+  return std::visit(Describe{}, mechanism);
+}
+
+}  // namespace dpreduce

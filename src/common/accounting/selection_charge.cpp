@@ -1,0 +1,62 @@
+#include "common/accounting/selection_charge.hpp"
+
+#include <boost/math/constants/constants.hpp>
+#include <boost/math/special_functions/erf.hpp>
+
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/accounting/mechanism.hpp"
+
+namespace dpreduce {
+namespace {
+
+using boost::multiprecision::exp;
+using boost::multiprecision::expm1;
+using boost::multiprecision::log;
+using boost::multiprecision::sqrt;
+
+// Above the rounding of 50 digits, also after the subtractions below; far below that of double.
+const HighPrecision kCancellationError("1e-30");
+
+void check_selection_epsilon(double epsilon) {
+  require_positive("epsilon of the selection", epsilon);
+  require_between("epsilon of the selection", epsilon, 0, kLargestPureEpsilon);
+}
+
+}  // namespace
+
+SelectionCharge selection_charge(double epsilon, double delta) {
+  check_selection_epsilon(epsilon);
+  require_probability("delta", delta);
+  const HighPrecision range(epsilon);
+  const HighPrecision left = 1 - sqrt(HighPrecision(delta) * -expm1(-range));
+  const HighPrecision single = range + 2 * log(left);
+  return {epsilon, round_up(range * range / 8), single > 0 ? round_up(single + kCancellationError * range) : 0.0};
+}
+
+double selection_mu(double epsilon) {
+  check_selection_epsilon(epsilon);
+  const HighPrecision tail = 2 / (1 + exp(HighPrecision(epsilon) / 2));
+  const HighPrecision root_two = boost::math::constants::root_two<HighPrecision>();
+  return round_up(2 * root_two * boost::math::erfc_inv(tail) * (1 + kCancellationError));
+}
+
+double selection_epsilon(double mu) {
+  require_positive("mu of the selection", mu);
+  const HighPrecision root_two = boost::math::constants::root_two<HighPrecision>();
+  const HighPrecision tail = boost::math::erfc(HighPrecision(mu) / (2 * root_two)) / 2;
+  const double epsilon = round_down(2 * log((1 - tail) / tail) * (1 - kCancellationError));
+  check_selection_epsilon(epsilon);
+  return epsilon;
+}
+
+double selection_delta(double epsilon, double e) {
+  check_selection_epsilon(epsilon);
+  if (!(e >= 0)) throw UsageError("epsilon = " + print_number(e) + ": must be a number of at least 0");
+  if (e >= epsilon) return 0;
+  const HighPrecision range(epsilon);
+  const HighPrecision gap = -expm1((HighPrecision(e) - range) / 2);
+  return round_up(gap * gap / -expm1(-range) * (1 + kCancellationError));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,239 @@
+#include "common/plan/noise_plan.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "common/accounting/argument_checks.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/plan/noise_split.hpp"
+#include "common/plan/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+using boost::multiprecision::sqrt;
+
+// Kept back of the budget's mu^2. Ledgers charge every round by itself, its mu rounded up to a double, and add these
+// up, rounding up again: a few units in the last place, 2^-52, that must not be what passes the budget.
+const HighPrecision kRoundingSlack("4e-15");
+
+HighPrecision squared_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
+                         std::uint64_t rounds) {
+  HighPrecision worst = 0;
+  for (const SensitivityProfile& profile : profiles) {
+    HighPrecision cost = 0;
+    for (std::size_t block = 0; block < sigmas.size(); ++block) {
+      cost += HighPrecision(profile.squared_l2[block]) / (HighPrecision(sigmas[block]) * sigmas[block]);
+    }
+    worst = std::max(worst, cost);
+  }
+  return worst * rounds * (1 + kArithmeticError);
+}
+
+std::uint64_t largest_squared(const std::vector<SensitivityProfile>& profiles, std::size_t block) {
+  std::uint64_t largest = 0;
+  for (const SensitivityProfile& profile : profiles) largest = std::max(largest, profile.squared_l2[block]);
+  return largest;
+}
+
+bool are_triangles(std::uint64_t elements, std::uint64_t count) {
+  return count > 0 && elements % count == 0 && triangle_order(elements / count).has_value();
+}
+
+void check_blocks(const ReleaseRequest& release) {
+  if (release.blocks.empty()) throw UsageError("release " + release.name + " has no blocks");
+  std::set<std::string> names;
+  for (const BlockRequest& block : release.blocks) {
+    const std::string where = "release " + release.name + ", block " + block.name;
+    if (block.name.empty()) throw UsageError("release " + release.name + " has a block without a name");
+    if (!names.insert(block.name).second) throw UsageError(where + ": the name occurs twice");
+    if (block.elements == 0) throw UsageError(where + ": has no elements");
+    if (block.noise == BlockNoise::kSymmetric && !are_triangles(block.elements, block.triangles)) {
+      throw UsageError(
+          where + ": " + std::to_string(block.elements) + " elements are not " +
+          (block.triangles == 1 ? "an upper triangle" : std::to_string(block.triangles) + " upper triangles"));
+    }
+    require_positive(where + ": loss weight", block.loss_weight);
+  }
+}
+
+void check_profiles(const ReleaseRequest& release, Adjacency adjacency) {
+  const auto& profiles = release.profiles;
+  if (profiles.empty()) throw UsageError("release " + release.name + " has no sensitivity profile");
+  if (adjacency == Adjacency::kAddRemove && profiles.size() != 1) {
+    throw UsageError("release " + release.name + " has " + std::to_string(profiles.size()) +
+                     " sensitivity profiles: under add-remove there is one kind of change");
+  }
+  for (const SensitivityProfile& profile : profiles) {
+    if (profile.squared_l2.size() == release.blocks.size()) continue;
+    throw UsageError("release " + release.name + ", profile " + profile.change + ": " +
+                     std::to_string(profile.squared_l2.size()) + " sensitivities for " +
+                     std::to_string(release.blocks.size()) + " blocks");
+  }
+  for (std::size_t block = 0; block < release.blocks.size(); ++block) {
+    if (largest_squared(profiles, block) > 0) continue;
+    throw UsageError("release " + release.name + ", block " + release.blocks[block].name +
+                     ": sensitivity 0; a block that no record can move is public and needs no noise");
+  }
+}
+
+void check_releases(double mu, Adjacency adjacency, const std::vector<ReleaseRequest>& releases) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  if (releases.empty()) throw UsageError("a noise plan needs at least one release");
+  std::set<std::string> names;
+  for (const ReleaseRequest& release : releases) {
+    if (!names.insert(release.name).second) throw UsageError("release " + release.name + " occurs twice");
+    require_positive("release " + release.name + ": share", release.share);
+    if (release.rounds == 0) throw UsageError("release " + release.name + " has no rounds");
+    if (release.sampling_rate != 1) {
+      throw UsageError("release " + release.name + ": sampling rate = " + print_number(release.sampling_rate) +
+                       ": the loss of a sampled round is not Gaussian, so that it has no share of mu^2");
+    }
+    check_blocks(release);
+    check_profiles(release, adjacency);
+  }
+}
+
+// The sigmas of one release whose rounds together may spend allowed_squared_mu.
+std::vector<double> choose_sigmas(const ReleaseRequest& release, const HighPrecision& allowed_squared_mu) {
+  std::vector<double> weights;
+  for (const BlockRequest& block : release.blocks) weights.push_back(block.loss_weight);
+  const std::vector<HighPrecision> precisions =
+      split_precision(weights, release.profiles, allowed_squared_mu / release.rounds);
+
+  std::vector<double> sigmas;
+  for (std::size_t block = 0; block < precisions.size(); ++block) {
+    // So that the elements beside a diagonal get no less than the smallest either.
+    const double smallest =
+        release.blocks[block].noise == BlockNoise::kSymmetric ? 2 * kSmallestPlannedSigma : kSmallestPlannedSigma;
+    sigmas.push_back(std::max(round_up(1 / sqrt(precisions[block])), smallest));
+  }
+  while (squared_mu(sigmas, release.profiles, release.rounds) > allowed_squared_mu) {
+    for (double& sigma : sigmas) sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
+  }
+  for (std::size_t block = 0; block < sigmas.size(); ++block) {
+    require_between("release " + release.name + ", block " + release.blocks[block].name +
+                        ": the budget is too small for 64-bit sums: sigma",
+                    sigmas[block], std::numeric_limits<double>::min(), kLargestPlannedSigma);
+  }
+  return sigmas;
+}
+
+PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<double>& sigmas) {
+  PlannedRelease release{.name = request.name,
+                         .rounds = request.rounds,
+                         .blocks = {},
+                         .profiles = request.profiles,
+                         .mu = realised_mu(sigmas, request.profiles, request.rounds)};
+  for (std::size_t block = 0; block < sigmas.size(); ++block) {
+    const std::uint64_t squared = largest_squared(request.profiles, block);
+    const HighPrecision sensitivity = sqrt(HighPrecision(squared));
+    release.blocks.push_back({.name = request.blocks[block].name,
+                              .elements = request.blocks[block].elements,
+                              .squared_sensitivity = squared,
+                              .sensitivity = round_up(sensitivity),
+                              .sigma = sigmas[block],
+                              .mu = round_up(sensitivity / sigmas[block]),
+                              .noise = request.blocks[block].noise,
+                              .triangles = request.blocks[block].triangles});
+  }
+  return release;
+}
+
+template <typename Items>
+const auto& named(const Items& items, std::string_view kind, std::string_view name) {
+  for (const auto& item : items) {
+    if (item.name == name) return item;
+  }
+  throw UsageError("the noise plan has no " + std::string(kind) + " " + std::string(name));
+}
+
+}  // namespace
+
+const PlannedBlock& PlannedRelease::block(std::string_view block_name) const {
+  return named(blocks, "block", block_name);
+}
+
+const PlannedRelease& NoisePlan::release(std::string_view release_name) const {
+  return named(releases, "release", release_name);
+}
+
+const PlannedSelection& NoisePlan::selection(std::string_view selection_name) const {
+  return named(selections, "selection", selection_name);
+}
+
+std::string label_of_round(const PlannedRelease& release, std::uint64_t round) {
+  return release.rounds == 1 ? release.name : release.name + "/" + std::to_string(round);
+}
+
+NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases) {
+  check_releases(mu, adjacency, releases);
+  HighPrecision all_shares = 0;
+  for (const ReleaseRequest& release : releases) all_shares += release.share;
+  const HighPrecision budget = HighPrecision(mu) * mu;
+
+  NoisePlan plan{.adjacency = adjacency, .budget_mu = mu, .mu = 0, .releases = {}, .selections = {}};
+  HighPrecision spent = 0;
+  for (const ReleaseRequest& request : releases) {
+    const HighPrecision allowed = budget * request.share / all_shares * (1 - kRoundingSlack);
+    const std::vector<double> sigmas = choose_sigmas(request, allowed);
+    spent += squared_mu(sigmas, request.profiles, request.rounds);
+    plan.releases.push_back(plan_release(request, sigmas));
+  }
+  DPREDUCE_ASSERT(spent <= budget);
+  plan.mu = std::min(mu, round_up(sqrt(spent)));
+  return plan;
+}
+
+NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_name, std::vector<BlockRequest> blocks,
+                          std::vector<SensitivityProfile> profiles) {
+  return make_noise_plan(mu, adjacency,
+                         {ReleaseRequest{.name = std::move(release_name),
+                                         .share = 1,
+                                         .rounds = 1,
+                                         .blocks = std::move(blocks),
+                                         .profiles = std::move(profiles)}});
+}
+
+NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections) {
+  std::set<std::string> names;
+  for (const PlannedRelease& release : plan.releases) names.insert(release.name);
+  for (const PlannedSelection& selection : plan.selections) names.insert(selection.name);
+  for (PlannedSelection& selection : selections) {
+    if (selection.name.empty()) throw UsageError("a selection needs a name");
+    if (!names.insert(selection.name).second)
+      throw UsageError("release or selection " + selection.name + " occurs twice");
+    if (const std::string fault = fault_of(selection.terms); !fault.empty()) {
+      throw UsageError("selection " + selection.name + ": " + fault);
+    }
+    plan.selections.push_back(std::move(selection));
+  }
+  return plan;
+}
+
+double realised_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
+                   std::uint64_t rounds) {
+  for (const double sigma : sigmas) require_positive("sigma", sigma);
+  for (const SensitivityProfile& profile : profiles) {
+    if (profile.squared_l2.size() == sigmas.size()) continue;
+    throw UsageError("profile " + profile.change + ": " + std::to_string(profile.squared_l2.size()) +
+                     " sensitivities for " + std::to_string(sigmas.size()) + " sigmas");
+  }
+  return round_up(sqrt(squared_mu(sigmas, profiles, rounds)));
+}
+
+double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds) {
+  std::vector<double> sigmas;
+  for (const PlannedBlock& block : release.blocks) sigmas.push_back(block.sigma);
+  return realised_mu(sigmas, release.profiles, rounds);
+}
+
+double off_diagonal_sigma(double sigma) {
+  require_positive("sigma", sigma);
+  return round_up(HighPrecision(sigma) / sqrt(HighPrecision(2)) * (1 + kArithmeticError));
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,145 @@
+// From a budget mu to the noise of every block.
+//
+//   s_b     noise standard deviation on each coordinate of block b, in lattice units
+//   D_pb^2  squared L2 sensitivity of block b under profile p (sensitivity.hpp)
+//   W_b     loss weight: how much the loss grows per unit of s_b^2; (coordinates) x (loss per coordinate)
+//
+// A release of blocks b minimises sum_b W_b s_b^2 subject to max_p sum_b D_pb^2 / s_b^2 <= mu^2. With one profile,
+//   s_b^2 = (D_b / sqrt(W_b)) (sum_j D_j sqrt(W_j)) / mu^2.
+// With several, s_b^2 = sqrt(c_b / W_b) (...), c_b = sum_p theta_p D_pb^2, where theta on the simplex maximises the
+// concave A(theta) = sum_b sqrt(W_b c_b).
+//
+// Releases follow one another, each possibly chosen after seeing the earlier ones, and their mu^2 add up. Every sigma
+// is rounded up, and the mu that the rounded sigmas realise is computed again, upwards: it never passes the budget.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/accounting/budget.hpp"
+#include "common/accounting/selection_terms.hpp"
+#include "common/plan/sensitivity.hpp"
+
+namespace dpreduce {
+
+/// The largest noise that is sampled exactly (fill_rounded_gaussian); 40 s is far below 2^63 there.
+inline constexpr double kLargestPlannedSigma = 0x1p45;
+/// The smallest: a budget that would be content with less gets this, and spends less than it may.
+inline constexpr double kSmallestPlannedSigma = 0.5;
+
+/// How a block's noise is spread over its elements.
+enum class BlockNoise {
+  kEqual,     ///< variance s^2 on every element
+  kSymmetric  ///< upper triangles of symmetric matrices (triangle.hpp): s^2 on the diagonals, s^2 / 2 beside them
+};
+
+struct BlockRequest {
+  std::string name;
+  std::uint64_t elements;
+  double loss_weight;  ///< W_b; only the ratios within a release matter
+  BlockNoise noise = BlockNoise::kEqual;
+  std::uint64_t triangles = 1;  ///< of a symmetric block: equally large ones that follow one another
+};
+
+struct ReleaseRequest {
+  std::string name;
+  double share;              ///< of mu^2, relative to the other releases' shares
+  std::uint64_t rounds = 1;  ///< how often this release is repeated; its share is divided among them
+  std::vector<BlockRequest> blocks;
+  std::vector<SensitivityProfile> profiles;
+  bool in_parts = false;     ///< made one triangle at a time, which are never in memory together
+  double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (sampled_plan.hpp for others)
+};
+
+struct PlannedBlock {
+  std::string name;
+  std::uint64_t elements;
+  std::uint64_t squared_sensitivity;  ///< largest over profiles, exact
+  double sensitivity;                 ///< its root, rounded up
+  double sigma;                       ///< of one round, in lattice units
+  double mu;                          ///< sensitivity / sigma, of one round, rounded up
+  BlockNoise noise = BlockNoise::kEqual;
+  std::uint64_t triangles = 1;  ///< as in the request
+};
+
+struct PlannedRelease {
+  std::string name;
+  std::uint64_t rounds;
+  std::vector<PlannedBlock> blocks;
+  std::vector<SensitivityProfile> profiles;
+  double mu;  ///< realised by all rounds together, rounded up; of a sampled one: were a row in all of them
+  double sampling_rate = 1;  ///< as in the request
+
+  bool is_sampled() const { return sampling_rate < 1; }
+  /// @throws UsageError if there is no block of that name.
+  const PlannedBlock& block(std::string_view block_name) const;
+};
+
+/// What ledgers and reports call one round: "gram" where a release is made once, "gradient/3" for the third of several.
+std::string label_of_round(const PlannedRelease& release, std::uint64_t round);
+
+/// A private selection, made once.
+struct PlannedSelection {
+  std::string name;
+  SelectionTerms terms;
+
+  bool operator==(const PlannedSelection&) const = default;
+};
+
+/// A plan may have releases, selections, or both; a run of selections alone has mu 0.
+struct NoisePlan {
+  Adjacency adjacency;
+  double budget_mu = 0;  ///< as requested
+  double mu = 0;         ///< realised by all releases but sampled ones together, rounded up; <= budget_mu
+  std::vector<PlannedRelease> releases{};
+  std::vector<PlannedSelection> selections{};
+
+  /// @throws UsageError if there is no release of that name.
+  const PlannedRelease& release(std::string_view release_name) const;
+  /// @throws UsageError if there is no selection of that name.
+  const PlannedSelection& selection(std::string_view selection_name) const;
+};
+
+/// The optimal plan; see the top of this file.
+///
+/// @pre kSmallestMu <= mu <= kLargestMu; at least one release, names all different; every share > 0 and finite, rounds
+///      >= 1, sampling rate 1; every release has at least one block and one profile; block names not empty and all
+///      different, elements
+///      >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a positive one in some
+///      profile (a block that no change moves is public, and needs no noise); add-remove has exactly one profile; no
+///      sigma passes kLargestPlannedSigma.
+/// @throws UsageError naming the release, block and value.
+NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases);
+
+/// A plan of a single release.
+NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_name, std::vector<BlockRequest> blocks,
+                          std::vector<SensitivityProfile> profiles);
+
+/// The plan with these selections beside whatever it has.
+///
+/// @pre every name is not empty and no other release's or selection's; fault_of(terms) is empty.
+/// @throws UsageError naming the selection and its fault.
+NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
+
+/// sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost.
+///
+/// @pre sigmas > 0 and finite, one a block of every profile.
+/// @throws UsageError naming the value.
+double realised_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
+                   std::uint64_t rounds = 1);
+
+/// realised_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
+double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
+
+/// sigma / sqrt(2), rounded up: the noise of the entries beside the diagonal of an upper-triangular Gram matrix.
+///
+/// Only entries i <= j of G = x x^T are released. With variance s^2 on the diagonal and s^2 / 2 beside it, one record
+/// costs sum_i G_ii^2 / s^2 + sum_{i<j} 2 G_ij^2 / s^2 = |x x^T|_F^2 / s^2: a block of squared sensitivity |x|^4 and
+/// noise s.
+/// @pre sigma > 0 and finite.  @throws UsageError naming the value.
+double off_diagonal_sigma(double sigma);
+
+}  // namespace dpreduce

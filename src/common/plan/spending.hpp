@@ -1,0 +1,47 @@
+// What runs spend together: Gaussian releases, which add up to one mu, and selections and sampled rounds beside them.
+//
+// Gaussians alone have the exact conversion of gaussian_dp.hpp, also when later ones were chosen by what earlier ones
+// put out. With others the privacy loss distribution of all of them together decides (privacy_loss.hpp): they may be
+// chosen adaptively as long as their epsilons, mus and sampling rates are not.
+#pragma once
+
+#include <vector>
+
+#include "common/accounting/mechanism.hpp"
+#include "common/plan/noise_plan.hpp"
+
+namespace dpreduce {
+
+struct Spending {
+  double mu = 0;                              ///< of all Gaussian releases together, rounded up
+  std::vector<RepeatedMechanism> selections;  ///< ExponentialMechanism and PureMechanism only
+  std::vector<RepeatedMechanism> samples{};   ///< SubsampledGaussian only
+
+  bool is_gaussian() const { return selections.empty() && samples.empty(); }
+};
+
+/// Of a whole plan, under its adjacency.
+Spending spending_of(const NoisePlan& plan);
+
+/// `rounds` sampled rounds, each of that mu where a row is drawn.
+/// @pre mu > 0; 0 < sampling_rate < 1.
+RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds);
+
+/// The noise multiplier that a mu is counted with beside other mechanisms: at most 1 / mu, with 24 binary digits.
+double accounted_noise_multiplier(double mu);
+
+/// Both.
+Spending composed(const Spending& one, const Spending& other);
+
+/// The smallest epsilon at delta: exact for Gaussians alone, else the upper bound of the privacy loss distribution,
+/// within about 1e-7 of itself; infinity where a parameter passes the accountants' ranges (mechanism.hpp), 0 for
+/// nothing. The last digits of mu are rounded away, upwards, before a distribution is made, and equal sampled rounds
+/// are counted together, so that the answer is the same at every point of a run.
+/// @pre 0 < delta < 1, with selections or samples kSmallestPldDelta <= delta.  @throws UsageError naming the argument.
+double epsilon_of(const Spending& spending, double delta);
+
+/// rho of all together: mu^2/2 (sampled rounds: as if all rows had been drawn), epsilon^2/8 (exponential mechanism) or
+/// epsilon^2/2 each; rounded up.
+double rho_of(const Spending& spending);
+
+}  // namespace dpreduce

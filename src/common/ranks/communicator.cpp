@@ -1,0 +1,143 @@
+#include "common/ranks/communicator.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+
+#include "common/ranks/job.hpp"
+#include "common/ranks/lifetime.hpp"
+#include "common/ranks/mpi_job.hpp"
+#include "common/ranks/silo_job.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::int64_t kNobodyFailed = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kExitCodes = 256;
+
+void check_message_length(std::size_t elements) {
+  DPREDUCE_ASSERT(elements > 0 && elements <= std::numeric_limits<int>::max());
+}
+
+}  // namespace
+
+Communicator::Communicator(std::unique_ptr<Job> job, int rank, int size)
+    : job_(std::move(job)), rank_(rank), size_(size) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+Communicator Communicator::join() {
+  if (!launched_by_mpi()) return alone();
+  JoinedJob joined = join_mpi_job();
+  return {std::move(joined.job), joined.rank, joined.size};
+}
+
+Communicator Communicator::alone() {
+  return {nullptr, 0, 1};
+}
+
+Communicator Communicator::among_silos(std::unique_ptr<SiloJob> job, int rank, int size) {
+  SiloJob* silos = job.get();
+  Communicator ranks(std::move(job), rank, size);
+  ranks.silos_ = silos;
+  return ranks;
+}
+
+int Communicator::ranks_on_machine() {
+  return job_ ? job_->ranks_on_machine() : 1;
+}
+
+int Communicator::owners() const {
+  return job_ ? job_->owners() : 1;
+}
+
+void Communicator::check_peers() {
+  if (job_) job_->check_peers();
+}
+
+void Communicator::together(const std::function<void()>& work) {
+  std::exception_ptr own_error;
+  std::int64_t verdict = kNobodyFailed;  // rank * 256 + code of the failing rank; the smallest one is agreed upon
+  try {
+    work();
+  } catch (const PeerFailed&) {
+    // Not this rank's failure.
+  } catch (const Error& error) {
+    own_error = std::current_exception();
+    verdict = rank_ * kExitCodes + static_cast<int>(error.code());
+  } catch (...) {
+    own_error = std::current_exception();
+    verdict = rank_ * kExitCodes + static_cast<int>(ExitCode::kInternal);
+  }
+  if (!job_) {
+    failure_agreed_ = own_error != nullptr;
+    if (own_error) std::rethrow_exception(own_error);
+    return;
+  }
+  if (own_error) job_->announce_failure();
+  const std::int64_t agreed = job_->agree(verdict);
+  if (agreed == kNobodyFailed) return;
+  failure_agreed_ = true;
+  const int failed_rank = static_cast<int>(agreed / kExitCodes);
+  if (own_error && failed_rank == rank_) std::rethrow_exception(own_error);
+  throw PeerFailed(static_cast<ExitCode>(agreed % kExitCodes), failed_rank);
+}
+
+void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) {
+  DPREDUCE_ASSERT(owner >= 0 && owner < owners());
+  check_message_length(elements_per_message);
+  if (job_) job_->sum_to(owner, values, elements_per_message);
+}
+
+std::unique_ptr<PendingSum> Communicator::start_sum_to(int owner, std::span<std::uint64_t> values,
+                                                       std::size_t elements_per_message) {
+  DPREDUCE_ASSERT(owner >= 0 && owner < owners());
+  check_message_length(elements_per_message);
+  if (!job_) return std::make_unique<FinishedSum>();
+  return job_->start_sum_to(owner, values, elements_per_message);
+}
+
+void Communicator::sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message) {
+  sum_to(0, values, elements_per_message);
+}
+
+void Communicator::sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) {
+  check_message_length(elements_per_message);
+  if (job_) job_->sum_everywhere(values, elements_per_message);
+}
+
+void Communicator::sum_everywhere(std::span<double> values) {
+  if (job_) job_->sum_everywhere(values);
+}
+
+void Communicator::broadcast(std::span<double> values) {
+  broadcast(std::as_writable_bytes(values));
+}
+
+void Communicator::broadcast(std::span<std::byte> bytes) {
+  if (job_) job_->broadcast(bytes);
+}
+
+double Communicator::max_everywhere(double value) {
+  return job_ ? job_->max_everywhere(value) : value;
+}
+
+std::vector<std::int32_t> Communicator::gather_to_coordinator(std::span<const std::int32_t> local) {
+  if (!job_) return {local.begin(), local.end()};
+  return job_->gather_to_coordinator(local);
+}
+
+void Communicator::gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) {
+  if (job_) return job_->gather_to_coordinator(local, all);
+  DPREDUCE_ASSERT(local.size() == all.size());
+  std::copy(local.begin(), local.end(), all.begin());
+}
+
+void Communicator::abort(ExitCode code) {
+  if (job_) job_->abort(code);
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace dpreduce

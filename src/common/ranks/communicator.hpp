@@ -1,0 +1,119 @@
+// The ranks of one job, and how they fail together.
+//
+// Legend: P ranks, numbered from 0; rank 0 is the coordinator. Without a launcher the job is this process alone, P = 1,
+// and MPI is not started at all.
+//
+// Failing together: fallible work runs inside `together`. A rank that fails inside it tells the others at once; they
+// notice at their next `check_peers`, between two chunks, or when they reach the end of the phase. All ranks then agree
+// on the failing rank with the lowest number and its exit code: that rank's error goes on to be printed, the others end
+// silently with the same code.
+//
+// Two kinds of jobs (job.hpp): MPI's collectives among ranks that trust each other, and a run of silos (silo_job.hpp),
+// in which the coordinator has no rows, sums go masked, and silos may be lost on the way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
+#include "common/ranks/pending_sum.hpp"
+
+namespace dpreduce {
+
+class Job;
+class SiloJob;
+
+/// Most elements of one MPI message; longer sums go in several.
+inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
+
+class Communicator {
+ public:
+  /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Once a process.
+  /// Throws AggregationAborted where MPI does not start.
+  static Communicator join();
+  /// A job of this process alone.
+  static Communicator alone();
+  /// The coordinator (rank 0) or a silo of a run that has begun.
+  static Communicator among_silos(std::unique_ptr<SiloJob> job, int rank, int size);
+
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  ~Communicator();  ///< leaves the job (MPI_Finalize)
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_coordinator() const { return rank_ == 0; }
+  /// How many ranks, from 0 on, may own sums: all, but only the coordinator among silos.
+  int owners() const;
+  /// The run of silos that this job is; null in others.
+  const SiloJob* silos() const { return silos_; }
+  SiloJob* silos() { return silos_; }
+
+  /// Runs `work` on every rank and returns when all have succeeded. Collective. Where any failed, throws on every rank:
+  /// its own error on the lowest failing rank, PeerFailed on the others. `work` must not call a collective.
+  void together(const std::function<void()>& work);
+
+  /// Throws PeerFailed where another rank has failed. Cheap; call it between chunks of long work inside `together`.
+  void check_peers();
+
+  /// values <- sum over ranks, at rank `owner`; in Z mod 2^64, so no order of ranks can change a bit. Elsewhere
+  /// `values` is zeroed, so that no rank keeps its part. Any length, in messages of `elements_per_message`. Collective;
+  /// every rank's length and owner must be the same. Precondition (asserted): 0 <= owner < owners(). Throws
+  /// AggregationAborted where a message fails. Among silos the sum is over those that have not been lost.
+  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+
+  /// Begins sum_to and returns at once; among silos, after it. Collective; every rank begins the same sums in the same
+  /// order, and other collectives may come before their end.
+  std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,
+                                           std::size_t elements_per_message = kElementsPerMessage);
+
+  /// sum_to the coordinator.
+  void sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+
+  /// The same sum, known to every rank.
+  void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+
+  /// Sums of doubles, for figures that need not be exact (diagnostics). The order of ranks may change their last bits.
+  void sum_everywhere(std::span<double> values);
+
+  /// The coordinator's values, known to every rank. Collective.
+  void broadcast(std::span<double> values);
+
+  /// The coordinator's bytes, known to every rank. Collective.
+  void broadcast(std::span<std::byte> bytes);
+
+  /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.
+  double max_everywhere(double value);
+
+  /// Each rank's `local` in rank order, at the coordinator; empty elsewhere. Collective.
+  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local);
+  /// The same into `all`, which at the coordinator is as long as the values of all ranks together (asserted) and
+  /// elsewhere stays as it is. Not among silos. Collective.
+  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all);
+
+  /// How many ranks of the job run on this rank's machine, itself included: those that share its memory. Collective.
+  int ranks_on_machine();
+
+  /// Whether the ranks have agreed on a failure: then all of them are on their way out.
+  bool failure_agreed() const { return failure_agreed_; }
+
+  /// Ends the whole job at once with `code`: for a failure outside `together`, for whose end other ranks would wait in
+  /// vain.
+  [[noreturn]] void abort(ExitCode code);
+
+ private:
+  Communicator(std::unique_ptr<Job> job, int rank, int size);
+
+  std::unique_ptr<Job> job_;  // none in a job of one
+  SiloJob* silos_ = nullptr;  // the same, where it is one of silos
+  int rank_ = 0;
+  int size_ = 1;
+  bool failure_agreed_ = false;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,46 @@
+// What a Communicator's collectives run on: MPI's, or a run of silos.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/base/error.hpp"
+#include "common/ranks/pending_sum.hpp"
+
+namespace dpreduce {
+
+/// All are collective, and mean what Communicator's functions of that name do.
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  /// Tells the others that this rank has failed, so that they need not work on.
+  virtual void announce_failure() = 0;
+  /// Throws PeerFailed where another has announced its failure.
+  virtual void check_peers() = 0;
+  /// The smallest of all verdicts.
+  virtual std::int64_t agree(std::int64_t verdict) = 0;
+
+  /// How many ranks, from 0 on, may own a sum.
+  virtual int owners() const = 0;
+  virtual void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) = 0;
+  virtual std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,
+                                                   std::size_t elements_per_message) {
+    sum_to(owner, values, elements_per_message);
+    return std::make_unique<FinishedSum>();
+  }
+  virtual void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) = 0;
+  virtual void sum_everywhere(std::span<double> values) = 0;
+  virtual void broadcast(std::span<std::byte> bytes) = 0;
+  virtual double max_everywhere(double value) = 0;
+  virtual std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) = 0;
+  virtual void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) = 0;
+  virtual int ranks_on_machine() = 0;
+  /// Ends what can be ended of the others; the caller ends this process.
+  virtual void abort(ExitCode code) = 0;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,107 @@
+#include "common/ranks/lifetime.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+volatile std::sig_atomic_t guarded_child = 0;
+volatile std::sig_atomic_t told_to_end = 0;  // the launcher ends the job: whatever becomes of the child is no news
+void (*last_act)() noexcept = nullptr;
+
+// First of these that a launcher has set: Open MPI, PMIx (srun --mpi=pmix), PMI (srun --mpi=pmi2, MPICH).
+const char* launcher_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* value = std::getenv(name)) return value;
+  }
+  return nullptr;
+}
+
+// Async-signal-safe.
+void end_at_once(int signal) {
+  last_act();
+  if (launcher_rank() != nullptr) _exit(static_cast<int>(ExitCode::kAggregationAborted));
+  constexpr std::string_view kMessage = "\ndpreduce: interrupted; unfinished output is discarded\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  _exit(signal == SIGINT ? static_cast<int>(ExitCode::kInterrupted) : 128 + signal);
+}
+
+void forward_to_child(int signal) {
+  told_to_end = 1;
+  if (guarded_child > 0) kill(guarded_child, signal);
+}
+
+void on_signals(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int wait_for_child(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  if (told_to_end == 0 && signal != SIGTERM && signal != SIGINT) {
+    std::fprintf(stderr,
+                 "dpreduce: rank %s was lost: killed by signal %d (%s); the job ends, unfinished output is discarded\n",
+                 launcher_rank(), signal, strsignal(signal));
+  }
+  return static_cast<int>(ExitCode::kAggregationAborted);
+}
+
+}  // namespace
+
+bool launched_by_mpi() {
+  return launcher_rank() != nullptr;
+}
+
+std::optional<pid_t> fork_worker(void (*before_the_end)() noexcept) {
+  last_act = before_the_end;
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const pid_t guard = getpid();
+  on_signals(forward_to_child);
+  const pid_t child = fork();
+  if (child < 0) {
+    std::perror("dpreduce: fork");
+    return std::nullopt;
+  }
+  if (child > 0) {
+    guarded_child = child;
+    prctl(PR_SET_NAME, "dpreduce-guard");
+    return child;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != guard) _exit(static_cast<int>(ExitCode::kAggregationAborted));
+  on_signals(end_at_once);
+  return 0;
+}
+
+int run_guarded(const std::function<int()>& job, void (*before_the_end)() noexcept) {
+  if (!launched_by_mpi()) {
+    last_act = before_the_end;
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+    on_signals(end_at_once);
+    return job();
+  }
+  const std::optional<pid_t> child = fork_worker(before_the_end);
+  if (!child) return static_cast<int>(ExitCode::kInternal);
+  return *child == 0 ? job() : wait_for_child(*child);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,219 @@
+#include "common/ranks/mpi_job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include "common/base/peer_failed.hpp"
+#include "common/ranks/communicator.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr int kFailureTag = 1;
+
+template <typename T, typename Transfer>
+void in_messages(std::span<T> values, std::size_t elements_per_message, const Transfer& transfer) {
+  for (std::size_t first = 0; first < values.size(); first += elements_per_message) {
+    const auto part = values.subspan(first, std::min(elements_per_message, values.size() - first));
+    transfer(part.data(), static_cast<int>(part.size()));
+  }
+}
+
+// Reductions of MPI's own; the values of all ranks but the owner are zeroed at their end.
+class MpiPendingSum final : public PendingSum {
+ public:
+  MpiPendingSum(MPI_Comm ranks, bool is_owner, int owner, std::span<std::uint64_t> values,
+                std::size_t elements_per_message)
+      : is_owner_(is_owner), values_(values) {
+    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+      const void* send = is_owner ? MPI_IN_PLACE : part;
+      MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+      check_mpi(MPI_Ireduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, ranks, &request), "MPI_Ireduce");
+    });
+  }
+  ~MpiPendingSum() override {
+    if (!requests_.empty()) MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+  }
+
+  void advance() override {
+    int is_over = 0;
+    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &is_over, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+  }
+
+  void wait() override {
+    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    requests_.clear();
+    if (!is_owner_) std::fill(values_.begin(), values_.end(), 0);
+  }
+
+ private:
+  bool is_owner_;
+  std::span<std::uint64_t> values_;
+  std::vector<MPI_Request> requests_;
+};
+
+class MpiJob final : public Job {
+ public:
+  MpiJob() {
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &sums_), "MPI_Comm_dup");
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &alarms_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(sums_, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(alarms_, MPI_ERRORS_RETURN);
+    check_mpi(MPI_Comm_rank(sums_, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(sums_, &size_), "MPI_Comm_size");
+  }
+  MpiJob(const MpiJob&) = delete;
+  MpiJob& operator=(const MpiJob&) = delete;
+  ~MpiJob() override { MPI_Finalize(); }
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  void announce_failure() override {
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (MPI_Isend(nullptr, 0, MPI_BYTE, peer, kFailureTag, alarms_, &request) == MPI_SUCCESS) {
+        MPI_Request_free(&request);
+      }
+    }
+  }
+
+  void check_peers() override {
+    int announced = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, alarms_, &announced, &status), "MPI_Iprobe");
+    // The code is agreed upon at the end of the phase; until then this rank only knows that there is nothing to wait
+    // for.
+    if (announced != 0) throw PeerFailed(ExitCode::kInternal, status.MPI_SOURCE);
+  }
+
+  std::int64_t agree(std::int64_t verdict) override {
+    std::int64_t agreed = verdict;
+    check_mpi(MPI_Allreduce(&verdict, &agreed, 1, MPI_INT64_T, MPI_MIN, sums_), "MPI_Allreduce");
+    return agreed;
+  }
+
+  int owners() const override { return size_; }
+
+  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override {
+    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+      const void* send = rank_ == owner ? MPI_IN_PLACE : part;
+      check_mpi(MPI_Reduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, sums_), "MPI_Reduce");
+    });
+    if (rank_ != owner) std::fill(values.begin(), values.end(), 0);
+  }
+
+  std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,
+                                           std::size_t elements_per_message) override {
+    return std::make_unique<MpiPendingSum>(sums_, rank_ == owner, owner, values, elements_per_message);
+  }
+
+  void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override {
+    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_UINT64_T, MPI_SUM, sums_), "MPI_Allreduce");
+    });
+  }
+
+  void sum_everywhere(std::span<double> values) override {
+    in_messages(values, kElementsPerMessage, [&](double* part, int count) {
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_DOUBLE, MPI_SUM, sums_), "MPI_Allreduce");
+    });
+  }
+
+  void broadcast(std::span<std::byte> bytes) override {
+    in_messages(bytes, kElementsPerMessage * sizeof(double), [&](std::byte* part, int count) {
+      check_mpi(MPI_Bcast(part, count, MPI_BYTE, 0, sums_), "MPI_Bcast");
+    });
+  }
+
+  double max_everywhere(double value) override {
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, sums_), "MPI_Allreduce");
+    return value;
+  }
+
+  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override {
+    std::vector<std::int32_t> all;
+    gather(local, MPI_INT32_T, [&](std::size_t length) {
+      all.resize(length);
+      return std::span(all);
+    });
+    return all;
+  }
+
+  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) override {
+    gather(local, MPI_INT64_T, [&](std::size_t length) {
+      DPREDUCE_ASSERT(length == all.size());
+      return all;
+    });
+  }
+
+  int ranks_on_machine() override {
+    MPI_Comm machine = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(sums_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
+    int ranks = 1;
+    check_mpi(MPI_Comm_size(machine, &ranks), "MPI_Comm_size");
+    check_mpi(MPI_Comm_free(&machine), "MPI_Comm_free");
+    return ranks;
+  }
+
+  void abort(ExitCode code) override { MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)); }
+
+ private:
+  /// Into room_for(length of all), at the coordinator alone: one rank after the other, in messages of bounded length;
+  /// the lengths first.
+  template <typename T, typename RoomFor>
+  void gather(std::span<const T> local, MPI_Datatype type, const RoomFor& room_for) const {
+    const auto length = static_cast<std::int64_t>(local.size());
+    std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+    check_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
+    if (rank_ != 0) {
+      in_messages(local, kElementsPerMessage,
+                  [&](const T* part, int count) { check_mpi(MPI_Send(part, count, type, 0, 0, sums_), "MPI_Send"); });
+      return;
+    }
+    const std::span<T> all =
+        room_for(static_cast<std::size_t>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})));
+    std::copy(local.begin(), local.end(), all.begin());
+    std::size_t offset = local.size();
+    for (int peer = 1; peer < size_; ++peer) {
+      const auto count_of_peer = static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]);
+      in_messages(all.subspan(offset, count_of_peer), kElementsPerMessage, [&](T* part, int count) {
+        check_mpi(MPI_Recv(part, count, type, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
+      });
+      offset += count_of_peer;
+    }
+  }
+
+  MPI_Comm sums_ = MPI_COMM_NULL;    // collectives
+  MPI_Comm alarms_ = MPI_COMM_NULL;  // failure announcements, point to point
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace
+
+void check_mpi(int status, const char* routine) {
+  if (status == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  throw AggregationAborted(fmt::format("{} failed: {}; a rank may have been lost", routine, text.data()));
+}
+
+JoinedJob join_mpi_job() {
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  auto job = std::make_unique<MpiJob>();
+  const int rank = job->rank();
+  const int size = job->size();
+  return {std::move(job), rank, size};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,69 @@
+#include "common/ranks/silo_job.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace dpreduce {
+
+SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost)
+    : terms_(entry.terms), has_roster_(entry.roster.has_value()), log_(entry.log) {
+  if (rank == 0) {
+    coordinator_.emplace(wire, std::move(entry), std::move(on_lost));
+    coordinator_->connect();
+  } else {
+    silo_.emplace(wire, static_cast<std::uint32_t>(rank), std::move(entry));
+    silo_->connect();
+  }
+}
+
+void SiloJob::check_peers() {
+  if (silo_) silo_->check();
+}
+
+std::int64_t SiloJob::agree(std::int64_t verdict) {
+  return coordinator_ ? coordinator_->agree(verdict) : silo_->agree(verdict);
+}
+
+void SiloJob::sum_to(int owner, std::span<std::uint64_t> values, std::size_t) {
+  DPREDUCE_ASSERT(owner == 0);
+  if (values.empty()) return;
+  if (coordinator_) {
+    coordinator_->sum(values);
+    return;
+  }
+  silo_->sum(values);
+  std::fill(values.begin(), values.end(), 0);
+}
+
+void SiloJob::sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) {
+  sum_to(0, values, elements_per_message);
+  broadcast(std::as_writable_bytes(values));
+}
+
+void SiloJob::sum_everywhere(std::span<double>) {
+  throw std::logic_error("dpreduce: internal error: sums of doubles have no masks");
+}
+
+void SiloJob::broadcast(std::span<std::byte> bytes) {
+  coordinator_ ? coordinator_->broadcast(bytes) : silo_->receive_broadcast(bytes);
+}
+
+double SiloJob::max_everywhere(double value) {
+  return coordinator_ ? coordinator_->largest(value) : silo_->largest(value);
+}
+
+std::vector<std::int32_t> SiloJob::gather_to_coordinator(std::span<const std::int32_t>) {
+  throw std::logic_error("dpreduce: internal error: labels do not leave their silo");
+}
+
+void SiloJob::gather_to_coordinator(std::span<const std::int64_t>, std::span<std::int64_t>) {
+  throw std::logic_error("dpreduce: internal error: a silo's values leave it in sums alone");
+}
+
+// In a simulation silos share a machine; the launcher knows how many.
+int SiloJob::ranks_on_machine() {
+  const char* count = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return count == nullptr ? 1 : std::max(1, std::atoi(count));
+}
+
+}  // namespace dpreduce

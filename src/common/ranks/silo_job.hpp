@@ -1,0 +1,55 @@
+// A run of silos as a job: rank 0 is the coordinator, without rows, rank i is silo i.
+//
+// Sums to the coordinator go masked (silos/masked_sum.hpp); broadcasts and numbers are public values. What would bring
+// single silos' values together has no place here, and is an error of ours: gathering labels, owners beside the
+// coordinator, sums of doubles.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "common/ranks/job.hpp"
+#include "common/silos/coordinator_session.hpp"
+#include "common/silos/silo_session.hpp"
+
+namespace dpreduce {
+
+class SiloJob final : public Job {
+ public:
+  /// Connects as rank `rank`. `wire` and the entry's log outlive the job. Throws as the sessions do.
+  SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost);
+
+  const SiloTerms& terms() const { return terms_; }
+  bool has_roster() const { return has_roster_; }
+  /// This party's own; null: none.
+  PartyLog* log() const { return log_; }
+  /// At a silo: the run that it takes part in.
+  const RunId& run() const { return silo_->run(); }
+  /// At a silo: SiloSession::set_before_masking.
+  void set_before_masking(SiloSession::BeforeMasking step) { silo_->set_before_masking(std::move(step)); }
+  /// At the coordinator; null elsewhere.
+  const CoordinatorSession* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
+
+  void announce_failure() override {}  // its status says so at once
+  void check_peers() override;
+  std::int64_t agree(std::int64_t verdict) override;
+  int owners() const override { return 1; }
+  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override;
+  void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override;
+  void sum_everywhere(std::span<double> values) override;
+  void broadcast(std::span<std::byte> bytes) override;
+  double max_everywhere(double value) override;
+  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override;
+  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) override;
+  int ranks_on_machine() override;
+  void abort(ExitCode) override {}  // the others notice that this process has ended
+
+ private:
+  SiloTerms terms_;
+  bool has_roster_;
+  PartyLog* log_;
+  std::optional<CoordinatorSession> coordinator_;
+  std::optional<SiloSession> silo_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,49 @@
+// The wire of a process that has a postman (postman.hpp): a socket between the two.
+//
+//     party (4 bytes), length (4), flags (4: 1 for a farewell, 2 for the terms of a line), then the message; in the
+//     machine's own byte order
+//
+// The postman is this process's own parent, and trusted with what goes through it: sealed frames.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "common/silos/line.hpp"
+#include "common/silos/wire.hpp"
+
+namespace dpreduce {
+
+struct EnvelopeHeader {
+  std::uint32_t party = 0;  ///< to the postman: whom it goes to; from it: who sent it
+  std::uint32_t length = 0;
+  std::uint32_t flags = 0;
+};
+inline constexpr std::uint32_t kFarewellFlag = 1;
+inline constexpr std::uint32_t kLineFlag = 2;  ///< to the postman, for itself: LineTerms
+
+class SocketWire final : public Wire {
+ public:
+  /// Takes over an open, connected stream socket.
+  explicit SocketWire(int socket) : socket_(socket) {}
+  SocketWire(const SocketWire&) = delete;
+  SocketWire& operator=(const SocketWire&) = delete;
+  ~SocketWire() override;
+
+  void send(std::uint32_t to, std::vector<std::byte> bytes) override;
+  std::optional<Letter> receive(WireClock::time_point until) override;
+
+  /// From here on all that is sent and received goes over such a line, in either direction, beginning at the postman:
+  /// nobody waits for it but who waits for the message.
+  void set_line(const LineTerms& terms);
+
+ private:
+  bool read_some(WireClock::time_point until);
+  std::optional<Letter> whole_letter();
+
+  int socket_;
+  std::vector<std::byte> come_;  // of which a letter may still lack its end
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,37 @@
+// The files of simulated silos: one data set, cut as silo_assignment.hpp says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/data/worker_rows.hpp"
+#include "common/simulation/feature_shift.hpp"
+#include "common/simulation/silo_assignment.hpp"
+
+namespace dpreduce {
+
+struct SiloFiles {
+  std::string x;
+  std::string y;
+  std::uint64_t rows = 0;
+  std::vector<std::uint64_t> class_counts;  ///< K; a row of several classes counts in each
+};
+
+/// Writes silo<first>/x.npy and y.npy, silo<first + 1>/x.npy, ... into `directory`, names that 'silo{rank}/x.npy' fits,
+/// and returns them. Every row goes to one silo, in the order of the data set, with the bytes that it has there: types
+/// are kept, elements become little-endian and C order. With a shift, features are transformed in double precision and
+/// rounded to their type.
+///
+/// Passes: one over the labels where classes decide, then one over all rows for every 128 silos. Memory: two chunks of
+/// at most 8 MiB (or one row), and 8 bytes a silo and class; whatever the number of rows.
+/// Throws UsageError as SiloAssignment, and where classes decide and labels are not one class index a row; BadInput
+/// where files differ in type, cannot be read or written, or exist already: what this call has written is then removed.
+/// Preconditions (asserted): `rows` are all rows of their files, with labels.
+std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const SiloSpec& spec,
+                                   const std::optional<ShiftSize>& shift, const std::string& directory,
+                                   std::size_t first_silo);
+
+}  // namespace dpreduce

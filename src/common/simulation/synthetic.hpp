@@ -1,0 +1,102 @@
+// Synthetic features, made row by row: any row, at any time, from the specification alone.
+//
+// Legend: K classes, d features, y the label of a row, M_0 .. M_{K-1} the class means, g standard normal in R^d.
+//
+//     training row    x = M_y + s g + v                      ||v||_inf = offset, the same v for every row
+//     test row        x = M_y + s g + w_y                    ||w_y||_inf = adversarial
+//     rows of several classes: M_y is the sum of M_c over the classes Y of the row, over sqrt(|Y|); y, their first one,
+//     follows the shares of classes, |Y| is uniform in 1 .. most_labels, and the others are any other classes
+//     s^2 = spread^2 (Gaussian mixture) + train_noise^2 or test_noise^2
+//
+//     neural collapse     M = sqrt(K / (K-1)) P (I_K - 1 1^T / K), a simplex equiangular tight frame (ETF) of unit
+//                         vectors with inner products -1 / (K-1); P is a random partial isometry
+//     Gaussian mixture    M_k uniform on the sphere of radius `separation`
+//
+// Sources: "neural collapse meets differential privacy" eq. 2.2, sections 3.2 and 5.2 (v; perturbed tests; alpha);
+// the exponential long tail of "differentially private prototypes for imbalanced transfer learning" B.2.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/base/choices.hpp"
+#include "common/simulation/counter_random.hpp"
+
+namespace dpreduce {
+
+enum class SyntheticPart { kTrain, kTest };
+
+/// Class 0 is the largest of a long tail.
+struct SyntheticSpec {
+  ClassMeans means = ClassMeans::kNeuralCollapse;
+  std::uint64_t train_rows = 10'000;
+  std::uint64_t test_rows = 2'000;
+  std::size_t dim = 128;
+  std::size_t classes = 10;
+  double separation = 3.0;       ///< Gaussian mixture: Euclidean norm of each class mean
+  double spread = 1.0;           ///< Gaussian mixture: standard deviation of each feature around its class mean
+  double offset = 0.0;           ///< training rows: sup-norm of v, whose signs are random
+  double train_noise = 0.0;      ///< training rows: standard deviation of each feature
+  double test_noise = 0.0;       ///< test rows: the same
+  double adversarial = 0.0;      ///< test rows: sup-norm of w_y
+  double imbalance_ratio = 1.0;  ///< training rows: n_c proportional to IR^(-c / (K-1))
+  std::optional<std::size_t> max_labels;    ///< classes of a row at most; empty: one class a row, and no sets
+  std::optional<double> first_class_share;  ///< training rows: alpha, the share of class 0; the others share the rest
+  std::uint64_t seed = 0;
+};
+
+/// The same specification gives the same bytes on every machine (see counter_random.hpp). Immutable: threads may share
+/// one. Memory 8 K d bytes; construction costs O(d K^2) for neural collapse, and for adversarial test rows.
+class SyntheticRows {
+ public:
+  /// Throws UsageError with the argument's name, value and limit where, in this order: classes < 2 or >= 2^31; dim < 1,
+  /// or dim < classes - 1 for neural collapse; a norm or standard deviation is negative or not finite, or separation
+  /// is not positive; imbalance_ratio is not finite or < 1; first_class_share is not inside (0, 1), or comes with an
+  /// imbalance_ratio other than 1; max_labels is 0 or above the number of classes, or above 1 with an adversarial
+  /// shift; a class would have no training row.
+  explicit SyntheticRows(const SyntheticSpec& spec);
+
+  const SyntheticSpec& spec() const { return spec_; }
+  std::uint64_t rows(SyntheticPart part) const;
+  /// Number of rows of class k: training rows by the imbalance asked for (rounded cumulatively, so that they add up),
+  /// test rows even.
+  std::uint64_t class_count(SyntheticPart part, std::size_t k) const;
+  /// M_k, d entries.
+  std::span<const double> class_mean(std::size_t k) const;
+  /// v, d entries.
+  std::span<const double> offset() const { return offset_; }
+  /// w_k = beta sign(M_j - M_k), d entries: of all perturbations of sup-norm beta the one that moves class k furthest
+  /// over the plane between M_k and M_j, with j the class for which that leaves the smallest margin.
+  std::span<const double> adversarial(std::size_t k) const;
+
+  /// The class of a row, of several the first; classes are shuffled over rows.
+  std::int32_t label(SyntheticPart part, std::uint64_t row) const;
+
+  /// Slots of a row's labels (label_slots.hpp).
+  std::size_t labels_per_row() const { return spec_.max_labels.value_or(1); }
+
+  /// Writes rows first_row .. first_row + count - 1: count x d features (row-major) and count x labels_per_row() slots,
+  /// whatever the cut. Preconditions (asserted): the rows exist; the spans have these sizes.
+  void fill(SyntheticPart part, std::uint64_t first_row, std::uint64_t count, std::span<float> features,
+            std::span<std::int32_t> labels) const;
+
+ private:
+  struct Part {
+    std::vector<std::uint64_t> class_ends;  ///< cumulative class counts
+    IndexPermutation shuffle;
+  };
+  void fill_classes(SyntheticPart which, std::uint64_t row, std::span<std::int32_t> slots) const;
+  const Part& part(SyntheticPart which) const { return which == SyntheticPart::kTrain ? train_ : test_; }
+
+  SyntheticSpec spec_;
+  std::vector<double> means_;        ///< K x d
+  std::vector<double> offset_;       ///< d
+  std::vector<double> adversarial_;  ///< K x d; empty without
+  Part train_;
+  Part test_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,90 @@
+#include "common/simulation/synthetic_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
+#include "common/data/npy_writer.hpp"
+#include "common/data/worker_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kWrittenAtOnce = std::size_t{8} << 20;
+
+void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, const std::string& x_path,
+                const std::string& y_path, std::vector<std::string>& written) {
+  const std::size_t dim = rows.spec().dim;
+  NpyWriter x(x_path, DType::kFloat32, {range.count, dim});
+  const std::size_t slots = rows.labels_per_row();
+  const std::size_t classes = rows.spec().classes;
+  const bool has_sets = rows.spec().max_labels.has_value();
+  NpyWriter y = has_sets ? NpyWriter(y_path, DType::kUint8, {range.count, classes})
+                         : NpyWriter(y_path, DType::kInt64, {range.count});
+  const std::uint64_t chunk =
+      std::min<std::uint64_t>(range.count, std::max<std::size_t>(1, kWrittenAtOnce / (4 * dim)));
+  std::vector<float> features(chunk * dim);
+  std::vector<std::int32_t> labels(chunk * slots);
+  std::vector<std::byte> zeros_and_ones(has_sets ? classes : 0);
+  for (std::uint64_t done = 0; done < range.count;) {
+    const std::uint64_t count = std::min(chunk, range.count - done);
+    const std::span<float> some_features = std::span(features).first(count * dim);
+    const std::span<std::int32_t> some_labels = std::span(labels).first(count * slots);
+    rows.fill(part, range.first + done, count, some_features, some_labels);
+    x.append(std::span<const float>(some_features));
+    if (!has_sets) y.append(std::span<const std::int32_t>(some_labels));
+    for (std::uint64_t row = 0; has_sets && row < count; ++row) {
+      std::fill(zeros_and_ones.begin(), zeros_and_ones.end(), std::byte{0});
+      for (const std::int32_t c : classes_in(slots_of(some_labels, slots, row))) {
+        zeros_and_ones[static_cast<std::size_t>(c)] = std::byte{1};
+      }
+      y.append_stored(zeros_and_ones);
+    }
+    done += count;
+  }
+  x.commit();
+  written.push_back(x_path);
+  y.commit();
+  written.push_back(y_path);
+}
+
+}  // namespace
+
+SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards) {
+  const std::uint64_t train_rows = rows.rows(SyntheticPart::kTrain);
+  if (shards < 1 || shards > train_rows) {
+    throw UsageError(
+        fmt::format("shards = {}: must be at least 1 and at most the {} training rows", shards, train_rows));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw BadInput(fmt::format("{}: cannot be made: {}", directory, error.message()));
+  const auto path = [&](const std::string& name) { return (std::filesystem::path(directory) / name).string(); };
+
+  SyntheticFiles files;
+  std::vector<std::string> written;
+  try {
+    for (std::size_t shard = 0; shard < shards; ++shard) {
+      const std::string suffix = shards == 1 ? ".npy" : fmt::format("_{}.npy", shard);
+      files.train_x.push_back(path("train_x" + suffix));
+      files.train_y.push_back(path("train_y" + suffix));
+      write_pair(rows, SyntheticPart::kTrain, even_share(train_rows, shard, shards), files.train_x.back(),
+                 files.train_y.back(), written);
+    }
+    if (rows.rows(SyntheticPart::kTest) > 0) {
+      files.test_x.push_back(path("test_x.npy"));
+      files.test_y.push_back(path("test_y.npy"));
+      write_pair(rows, SyntheticPart::kTest, {0, rows.rows(SyntheticPart::kTest)}, files.test_x.back(),
+                 files.test_y.back(), written);
+    }
+  } catch (...) {
+    for (const std::string& file : written) std::filesystem::remove(file, error);
+    throw;
+  }
+  return files;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,101 @@
+#include "fit/machine_memory.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+// The number that follows `key` in a file of "key number" lines.
+std::optional<std::uint64_t> number_after(const std::filesystem::path& file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t number = 0;
+    if (words >> name >> number && name == key) return number;
+  }
+  return std::nullopt;
+}
+
+// The only number of a file; none where it says "max".
+std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
+  std::ifstream text(file);
+  std::uint64_t number = 0;
+  if (text >> number) return number;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> left_of_group(const std::filesystem::path& group, const char* limit_file,
+                                           const char* use_file, const std::string& file_pages) {
+  const auto limit = number_in(group / limit_file);
+  const auto use = number_in(group / use_file);
+  if (!limit || !use) return std::nullopt;
+  const std::uint64_t pages = std::min(*use, number_after(group / "memory.stat", file_pages).value_or(0));
+  return *limit - std::min(*limit, *use - pages);
+}
+
+// The group's path below the mount: "0::/a/b" of version 2, "4:memory:/a/b" of version 1.
+std::string path_of_group(const std::filesystem::path& file, bool is_version_2) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t second = line.find(':', line.find(':') + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(line.find(':') + 1, second - line.find(':') - 1);
+    if (is_version_2 ? controllers.empty() : controllers == "memory") return line.substr(second + 1);
+  }
+  return "/";
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> available_memory(const std::filesystem::path& root) {
+  const auto kibibytes = number_after(root / "proc/meminfo", "MemAvailable:");
+  if (!kibibytes) return std::nullopt;
+  std::uint64_t least = *kibibytes << 10;
+  for (const bool is_version_2 : {true, false}) {
+    const std::filesystem::path mount = root / (is_version_2 ? "sys/fs/cgroup" : "sys/fs/cgroup/memory");
+    const std::filesystem::path own = path_of_group(root / "proc/self/cgroup", is_version_2);
+    // In a container the mount may be the group itself: then the longer paths are not there.
+    for (std::filesystem::path below = own.relative_path();; below = below.parent_path()) {
+      const auto left = is_version_2 ? left_of_group(mount / below, "memory.max", "memory.current", "inactive_file")
+                                     : left_of_group(mount / below, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                                     "total_inactive_file");
+      if (left) least = std::min(least, *left);
+      if (below.empty()) break;
+    }
+  }
+  return least;
+}
+
+void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available) {
+  const auto ranks = static_cast<std::uint64_t>(ranks_on_machine);
+  if (bytes_of_rank <= available / ranks) return;
+  const auto mib = [](std::uint64_t bytes) { return (bytes >> 20) + 1; };
+  throw UsageError(fmt::format(
+      "not enough memory: a rank needs up to {} MiB, and {} {} on this machine have {} MiB in all; use fewer "
+      "ranks a machine, lower --memory, reduce features with --pool, --pca or --select, or use a method "
+      "without Gram matrices",
+      mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20));
+}
+
+std::uint64_t MachineShare::bytes_for_rank() const {
+  return available.value_or(std::numeric_limits<std::uint64_t>::max()) / static_cast<std::uint64_t>(ranks);
+}
+
+void MachineShare::require(std::uint64_t bytes_of_rank) const {
+  if (available) require_memory(bytes_of_rank, ranks, *available);
+}
+
+MachineShare machine_share(Communicator& ranks) {
+  return {ranks.ranks_on_machine(), available_memory()};
+}
+
+}  // namespace dpreduce

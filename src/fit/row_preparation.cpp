@@ -1,0 +1,98 @@
+#include "fit/row_preparation.hpp"
+
+#include <fmt/format.h>
+
+#include "aggregator/solvers/gram_spectrum.hpp"
+#include "aggregator/solvers/mean_classifier.hpp"
+#include "common/base/error.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kPcaShare = 0.1;
+constexpr double kSelectShare = 0.1;
+
+bool selects_before_method(const FitOptions& options) {
+  return options.rows.select > 0 && !method_entry(options.method).selects_features;
+}
+
+void center_rows(TrainingRun& run, const FitOptions& options) {
+  const Lattice lattice = run.lattice();
+  const Release sums = options.rows.center == Centering::kPublic ? run.sum_public("center") : run.release("center");
+  std::vector<double> center(lattice.dim);
+  if (run.ranks().is_coordinator()) center = solve_center(sums, lattice);
+  run.ranks().broadcast(center);
+  run.set_center(std::move(center));
+  run.end_phase("center");
+}
+
+void project_rows(TrainingRun& run, const FitOptions& options) {
+  const Lattice lattice = run.lattice();
+  const Release sums = options.data.public_x.empty() ? run.release("pca") : run.sum_public("pca");
+  std::vector<double> components(options.rows.pca * lattice.dim);
+  if (run.ranks().is_coordinator()) {
+    components = GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.rows.pca);
+  }
+  run.ranks().broadcast(components);
+  run.project(std::move(components));
+  run.end_phase("pca");
+}
+
+void select_features_of_rows(TrainingRun& run, const FitOptions& options) {
+  const Release sums = run.release("feature_sums");
+  std::vector<std::size_t> selected(options.rows.select);
+  if (run.ranks().is_coordinator()) selected = select_features(sums, run.lattice(), options.rows.select);
+  run.ranks().broadcast(std::as_writable_bytes(std::span(selected)));
+  run.set_selected(std::move(selected));
+  run.end_phase("select");
+}
+
+void check_kept(const char* option, std::size_t kept, std::size_t dim) {
+  if (kept > dim) {
+    throw UsageError(
+        fmt::format("{} {}: rows have {} features at this point; keep at most as many", option, kept, dim));
+  }
+}
+
+}  // namespace
+
+double center_share(const FitOptions& options) {
+  return options.rows.center_share.value_or(method_entry(options.method).center_share);
+}
+
+std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms) {
+  std::vector<ReleaseRequest> requests;
+  if (options.rows.center == Centering::kDp) {
+    requests.push_back(registered_statistic("center").request(terms, center_share(options)));
+  }
+  if (options.rows.pca > 0) {
+    check_kept("--pca", options.rows.pca, terms.dim);
+    if (options.data.public_x.empty()) {
+      requests.push_back(registered_statistic("pca").request(terms, options.rows.pca_share.value_or(kPcaShare)));
+    }
+    terms.dim = options.rows.pca;
+  }
+  check_kept("--select", options.rows.select, terms.dim);
+  if (selects_before_method(options)) {
+    requests.push_back(
+        registered_statistic("feature_sums").request(terms, options.rows.select_share.value_or(kSelectShare)));
+    terms.dim = options.rows.select;
+  }
+  double share = 0.0;
+  for (const ReleaseRequest& request : requests) share += request.share;
+  if (!(share < 1.0)) {
+    throw UsageError(
+        fmt::format("--center-share, --pca-share and --select-share add up to {}: leave some for the method", share));
+  }
+  return requests;
+}
+
+void prepare_rows(TrainingRun& run, const FitOptions& options) {
+  const bool moves_rows = options.rows.center == Centering::kDp || options.rows.center == Centering::kPublic;
+  if (moves_rows) center_rows(run, options);
+  if (options.rows.pca > 0) project_rows(run, options);
+  if (selects_before_method(options)) select_features_of_rows(run, options);
+}
+
+}  // namespace dpreduce

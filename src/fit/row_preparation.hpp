@@ -1,0 +1,31 @@
+// What is done to rows before a method sees them, where that takes looking at rows: centring, projection, selection.
+//
+//     center    m = mean of the training rows, noised, or of the public rows
+//     pca       P = first k eigenvectors of the Gram matrix of the training rows, noised, or of the public rows
+//     select    the m features in which noised class sums point farthest apart, where the method cannot select from
+//               its own release (mean and fisher do, at no cost)
+//
+// in this order. Each step changes what rows are from then on, for the steps after it, the method and the model.
+#pragma once
+
+#include <vector>
+
+#include "methods/options/fit_options.hpp"
+#include "run/training_run.hpp"
+#include "worker/registered_statistics.hpp"
+
+namespace dpreduce {
+
+/// Share of mu^2 that the DP centre takes: --center-share, else the method's own.
+double center_share(const FitOptions& options);
+
+/// The releases of the preparation, in order, each with its share of mu^2; the method gets what is left. `terms` are
+/// those of rows before it, and become those of rows after it. Throws UsageError where rows have fewer features than
+/// are to be kept, or no share is left.
+std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms);
+
+/// Makes those releases, sums public rows where they serve instead, and prepares the rows of `run` by what came out.
+/// `options` are resolved, and the run's plan is theirs. Collective. Errors: as TrainingRun::release.
+void prepare_rows(TrainingRun& run, const FitOptions& options);
+
+}  // namespace dpreduce

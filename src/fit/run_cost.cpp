@@ -1,0 +1,256 @@
+#include "fit/run_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/lattice/cosine_clip.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/plan/triangle.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kWhiteningFlops = 1.0;  // more for G^(-1/2)
+constexpr double kDigestLanes = 8.0;     // multiply-adds a feature (row_digest.hpp)
+constexpr double kCentringMacs = 4.0;    // a feature (centred_sums.hpp)
+constexpr double kPassesOfClassGrams = 2.0;
+constexpr double kLanczosSteps = 48.0;  // a usual number; cleaned_ridge.hpp takes at most 128
+constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
+constexpr std::uint64_t kBytesOfPrior = sizeof(std::int64_t) + sizeof(double);        // likewise
+constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
+                                        << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
+
+bool is_round(const ReleaseRequest& request) {
+  return std::any_of(request.blocks.begin(), request.blocks.end(), [](const BlockRequest& block) {
+    return block.name == "gradient" || block.name == "centred_sums";
+  });
+}
+
+bool trains_in_rounds(const FitPlan& plan) {
+  return !plan.requests.empty() && is_round(plan.requests.back());
+}
+
+// Of rows in rounds, which have an intercept.
+std::size_t dim_in_rounds(const FitPlan& plan) {
+  return plan.dim + 1;
+}
+
+bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
+  return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
+                                     dim_in_rounds(plan), options.data.most_labels());
+}
+
+double multiply_adds_of(const BlockRequest& block, const ReleaseRequest& request, double rows, double labels) {
+  const auto elements = static_cast<double>(block.elements);
+  if (block.noise != BlockNoise::kSymmetric) return 0.0;
+  if (request.in_parts && block.triangles > 1) return rows * labels * elements / static_cast<double>(block.triangles);
+  return rows * elements;
+}
+
+double flops_of(const BlockRequest& block, const ReleaseRequest& request, bool is_whitened) {
+  if (block.noise != BlockNoise::kSymmetric || request.in_parts) return 0.0;
+  const auto triangles = static_cast<double>(block.triangles);
+  const auto dim = static_cast<double>(triangle_order(block.elements / block.triangles).value_or(0));
+  return triangles * (kEigenFlops + (is_whitened ? kWhiteningFlops : 0.0)) * dim * dim * dim;
+}
+
+PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, const FitOptions& options,
+                  const FitPlan& plan, const JobShape& job, double projection) {
+  PhaseWork work{.name = request.name};
+  const auto rounds = static_cast<double>(request.rounds);
+  const auto rows = static_cast<double>(job.rows);
+  const double rows_used = rows * request.sampling_rate;
+  const auto labels = static_cast<double>(options.data.most_labels());
+  const bool in_rounds = is_round(request);
+  // The steps that a silo takes by itself send nothing.
+  const double sums = in_rounds ? rounds / static_cast<double>(method.releases_per_sum()) : rounds;
+  const bool is_whitened = method_entry(options.method).whitens_rows && request.name == "gram";
+  const bool passes_once = in_rounds && keeps_rows(options, plan, job.rows_here);
+  work.rows_prepared = rows * (passes_once ? 1.0 : rounds);
+  for (const BlockRequest& block : request.blocks) {
+    const auto elements = static_cast<double>(block.elements);
+    work.product_macs += rounds * multiply_adds_of(block, request, rows_used, labels);
+    if (block.name == "gradient") {
+      work.round_macs += rounds * (options.method.warm_start ? 3.0 : 2.0) * rows_used * elements;
+      work.words_down += sums * elements;  // the weights
+    }
+    if (block.name == "centred_sums") {
+      work.round_macs += rounds * kCentringMacs * rows * static_cast<double>(plan.dim);
+      work.words_down += rounds * elements;  // the centres
+    }
+    work.serial_flops += rounds * flops_of(block, request, is_whitened);
+    work.words_up += sums * elements;
+    // Owners of class Gram matrices draw their noise at the same time.
+    const double drawn_at_once =
+        request.in_parts && block.triangles > 1 ? std::min<double>(job.ranks, static_cast<double>(kGramsAtOnce)) : 1.0;
+    if (plan.noise) work.noise_samples += rounds * elements / drawn_at_once;
+    if (request.in_parts && block.triangles == 1) work.words_down += elements;
+    if (request.in_parts && block.triangles > 1) {
+      const double candidates = static_cast<double>(method.candidates());
+      const double matrix = 2.0 * elements / static_cast<double>(block.triangles) * sizeof(double);
+      work.solved_bytes += candidates * kLanczosSteps * static_cast<double>(block.triangles) * matrix;
+      work.rows_prepared = kPassesOfClassGrams * rows;
+      work.product_macs += kPassesOfClassGrams * kDigestLanes * rows * static_cast<double>(plan.dim);
+    }
+  }
+  if (is_whitened) work.words_down += static_cast<double>(plan.projection_elements);
+  work.product_macs += work.rows_prepared * projection;
+  return work;
+}
+
+// Of n rows each: their digest, and how many of them each candidate gets right.
+PhaseWork checkpoint_work(const FitPlan& plan, const JobShape& job) {
+  const auto rows = static_cast<double>(job.rows);
+  return {.name = "checkpoint",
+          .rows_prepared = rows,
+          .product_macs = kDigestLanes * rows * static_cast<double>(plan.preprocessing.dim())};
+}
+
+PhaseWork choice_work(const TrainingMethod& method, const FitOptions& options, const FitPlan& plan, const JobShape& job,
+                      double projection) {
+  const auto rows = static_cast<double>(job.rows);
+  const auto candidates = static_cast<double>(method.candidates());
+  const auto head = static_cast<double>(options.data.classes * dim_in_rounds(plan));
+  const double weights = candidates * head;
+  const bool kept = trains_in_rounds(plan) && keeps_rows(options, plan, job.rows_here);
+  return {.name = "choose",
+          .rows_prepared = kept ? 0.0 : rows,
+          .product_macs = kept ? 0.0 : rows * projection,
+          .round_macs = rows * (weights + (options.method.warm_start ? head : 0.0)),
+          .words_up = candidates,
+          .words_down = weights};
+}
+
+bool compares_all_pairs(const FitOptions& options) {
+  return cosine_clip(options.method.d_min.value_or(0.0), options.method.d_max.value_or(2.0)).is_active();
+}
+
+// Bytes of a private row while it is paired with public ones, and how many are (prototype_utilities.hpp).
+std::uint64_t bytes_of_paired_row(const FitPlan& plan) {
+  return sizeof(std::int16_t) * plan.dim + sizeof(std::int32_t);
+}
+
+std::uint64_t rows_paired_at_once(const FitOptions& options, const FitPlan& plan) {
+  return std::max<std::uint64_t>(1,
+                                 (std::uint64_t{options.machine.memory_mib.value()} << 19) / bytes_of_paired_row(plan));
+}
+
+// Digits of a class sum of so many rows: the least L with 65535^L > 2 n 32767.
+double digits_of_sums(std::uint64_t rows) {
+  const double base = 2.0 * kLatticeNorm + 1.0;
+  return std::max(1.0, std::ceil(std::log(2.0 * kLatticeNorm * static_cast<double>(rows) + 1.0) / std::log(base)));
+}
+
+// Whether ranks share the public rows, once class sums are summed; else each goes through all of them
+// (training_run.hpp).
+bool shares_public_rows(const FitOptions& options) {
+  return !compares_all_pairs(options) && !options.silos.secure_aggregation;
+}
+
+PhaseWork prototypes_work(const FitOptions& options, const FitPlan& plan, const JobShape& job, double projection) {
+  const SelectionTerms& terms = plan.prototypes->terms;
+  const auto candidates = static_cast<double>(terms.candidates);
+  const auto dim = static_cast<double>(plan.dim);
+  const auto rows = static_cast<double>(job.rows);
+  PhaseWork work{.name = plan.prototypes->name};
+  const auto classes = static_cast<double>(terms.groups);
+  double passes = job.ranks;  // of all ranks
+  if (compares_all_pairs(options)) {
+    work.product_macs = rows * candidates * dim;
+    const auto at_once = static_cast<double>(rows_paired_at_once(options, plan));
+    passes *= std::max(1.0, std::ceil(static_cast<double>(job.rows_here) / at_once));
+  } else if (shares_public_rows(options)) {
+    passes = 1.0;
+    work.product_macs = digits_of_sums(job.rows) * classes * candidates * dim;
+    work.words_down = classes * dim;
+  } else {
+    work.product_macs = passes * digits_of_sums(job.rows_here) * classes * candidates * dim;
+  }
+  work.rows_prepared = rows + passes * candidates;
+  work.product_macs += work.rows_prepared * projection;
+  work.words_up = classes * candidates + work.words_down;
+  return work;
+}
+
+// What the coordinator need not hold of the utilities: the other ranks' parts, but those of one class.
+std::uint64_t bytes_of_others(const SelectionTerms& terms, int ranks) {
+  if (ranks == 1) return 0;
+  const std::uint64_t own = terms.candidates / static_cast<std::uint64_t>(ranks) + 1;
+  const std::uint64_t held = terms.groups * own + terms.candidates;
+  const std::uint64_t all = terms.groups * terms.candidates;
+  return all > held ? (all - held) * sizeof(std::int64_t) : 0;
+}
+
+std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
+  const std::size_t labels = options.data.most_labels();
+  const std::size_t dim = dim_in_rounds(plan);
+  const std::uint64_t allowed = std::uint64_t{options.machine.memory_mib.value()} << 20;
+  std::uint64_t row = bytes_per_row(plan.preprocessing.input_dim, dim, labels);
+  const std::uint64_t chunk = std::min<std::uint64_t>(rows_here, rows_of_chunk(allowed, row)) * row;
+  if (plan.prototypes) {
+    const std::uint64_t widest = std::max<std::uint64_t>(rows_here, plan.prototypes->terms.candidates);
+    if (!compares_all_pairs(options)) return std::min<std::uint64_t>(widest, rows_of_chunk(allowed, row)) * row;
+    const std::uint64_t streams = 2 * std::min<std::uint64_t>(widest, rows_of_chunk(allowed / 4, row)) * row;
+    return streams + std::min(rows_here, rows_paired_at_once(options, plan)) * bytes_of_paired_row(plan);
+  }
+  if (plan.makes_class_grams()) {
+    return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
+  }
+  if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
+  return chunk + rows_here * bytes_per_kept_row(dim, labels);
+}
+
+}  // namespace
+
+std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job) {
+  const auto pooled = static_cast<double>(plan.preprocessing.dim());
+  const double components = static_cast<double>(options.rows.pca) * pooled;
+  const std::unique_ptr<TrainingMethod> method = make_method(options);
+  std::vector<PhaseWork> phases;
+  double projection = 0.0;  // multiply-adds a row
+  if (!options.output.checkpoint.empty()) phases.push_back(checkpoint_work(plan, job));
+  for (const ReleaseRequest& request : plan.requests) {
+    if (request.name != "center" && request.name != "pca" && options.rows.pca > 0)
+      projection = std::max(projection, components);
+    phases.push_back(work_of(request, *method, options, plan, job, projection));
+    if (request.name == "center") phases.back().words_down += pooled;
+    if (request.name == "pca") phases.back().words_down += components;
+    if (method_entry(options.method).whitens_rows && request.name == "gram") {
+      projection = static_cast<double>(plan.projection_elements);
+    }
+  }
+  if (plan.prototypes) {
+    if (options.rows.pca > 0) projection = components;
+    phases.push_back(prototypes_work(options, plan, job, projection));
+  }
+  if (!trains_in_rounds(plan)) {
+    phases.back().words_down += static_cast<double>(options.data.classes * (plan.dim + 1));  // the model
+  }
+  const bool chooses = options.method.choose && options.data.validation.x.empty();
+  if (chooses) phases.push_back(choice_work(*method, options, plan, job, projection));
+  return phases;
+}
+
+std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks) {
+  std::uint64_t beside_rows = plan.memory_bytes - (std::uint64_t{options.machine.memory_mib.value()} << 20);
+  if (plan.prototypes && shares_public_rows(options)) beside_rows -= bytes_of_others(plan.prototypes->terms, ranks);
+  std::uint64_t residuals = 0;
+  if (trains_in_rounds(plan)) {
+    const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.data.classes;
+    residuals = scores * (kBytesOfScore + (options.method.warm_start ? kBytesOfPrior : 0));
+  }
+  return row_bytes_of(options, plan, rows_here) + residuals + beside_rows + kProgramBytes;
+}
+
+double seconds_of(const PhaseWork& phase, const MachineSpeed& speed, const JobShape& job) {
+  const double ranks = job.ranks;
+  const double shared = phase.rows_prepared / speed.rows_per_second +
+                        phase.product_macs / speed.product_macs_per_second +
+                        phase.round_macs / speed.round_macs_per_second + phase.solved_bytes / speed.bytes_per_second;
+  const double words = job.ranks > 1 ? (phase.words_up + phase.words_down) / speed.words_per_second : 0.0;
+  return shared / ranks + words + phase.noise_samples / speed.noise_per_second +
+         phase.serial_flops / speed.flops_per_second;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,71 @@
+// What a fit costs, before any row is read: arithmetic on its plan and on how many rows there are.
+//
+// Legend: n rows of all ranks, P ranks, d features of prepared rows, d_in of raw ones, K classes, k classes a row at
+// most, T rounds, q the sampling rate. Multiply-adds are those of exact integer products, over all ranks:
+//
+//     Gram matrix          n d (d + 1) / 2          of classes    n k d (d + 1) / 2 and 16 n d for the rows' digests
+//     round                2 n q K d                Hessians      n K d (d + 1) / 2 a round
+//     utilities            L K m d, L digits of class sums and m public rows, among silos of each; clipped, n m d
+//     projected rows       d_kept d a row, each time that rows are prepared
+//
+// n is private, and so is what follows from it: for the data's owner alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "methods/options/fit_options.hpp"
+#include "run/fit_plan.hpp"
+
+namespace dpreduce {
+
+/// Flops of the eigenvalues and eigenvectors of a d x d matrix: d^3 times so many (gram_spectrum.hpp).
+inline constexpr double kEigenFlops = 9.0;
+
+/// The job that a plan is for.
+struct JobShape {
+  std::uint64_t rows = 0;       ///< n, of all ranks; private
+  std::uint64_t rows_here = 0;  ///< of the rank whose memory is asked for; private
+  int ranks = 1;                ///< P
+  unsigned threads = 1;         ///< a rank
+};
+
+/// What one phase does: products and rows over all ranks, the rest at one place or on one path.
+struct PhaseWork {
+  std::string name;            ///< of the release, or of what the phase is for
+  double rows_prepared = 0.0;  ///< read, transformed and rounded
+  double product_macs = 0.0;   ///< of Gram matrices, projections and digests
+  double round_macs = 0.0;     ///< of scores and gradients
+  double words_up = 0.0;       ///< of 8 bytes, of each rank, into a sum
+  double words_down = 0.0;     ///< to each rank
+  double noise_samples = 0.0;  ///< one after the other
+  double serial_flops = 0.0;   ///< of eigenproblems, at the coordinator
+  double solved_bytes = 0.0;   ///< that solvers of class Gram matrices read, spread over their owners
+};
+
+/// The phases of the run, in order. Not counted: test and validation rows, and public
+/// ones that are only summed.
+std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job);
+
+/// Bytes that one of so many ranks needs at most: its chunk or kept rows, residuals, statistic, released copies, and
+/// what the program itself takes. Unlike FitPlan::memory_bytes it depends on the number of rows. Errors: as
+/// rows_of_chunk.
+std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks = 1);
+
+/// Speed of one rank while all ranks of its machine are at work.
+struct MachineSpeed {
+  double product_macs_per_second = 0.0;
+  double round_macs_per_second = 0.0;
+  double rows_per_second = 0.0;  ///< prepared, without a projection
+  double noise_per_second = 0.0;
+  double flops_per_second = 0.0;  ///< of an eigenproblem, on one thread
+  double bytes_per_second = 0.0;  ///< of a memory copy, one thread
+  double words_per_second = 0.0;  ///< into a sum over all ranks and back; infinite for one rank
+};
+
+/// Seconds of a phase: its rows and products shared evenly by P ranks, then sums, noise and solvers one after the
+/// other. Preconditions: job.ranks >= 1; speeds > 0.
+double seconds_of(const PhaseWork& phase, const MachineSpeed& speed, const JobShape& job);
+
+}  // namespace dpreduce

@@ -1,0 +1,193 @@
+#include "fit/validated_options.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
+#include "common/base/rank_pattern.hpp"
+#include "methods/method_terms.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kMostShareOfSmallest = 1.001;  // times K: 0.333 and 0.3334 are a third
+
+void check_choice(const FitOptions& options) {
+  const bool has_validation_rows = !options.data.validation.x.empty();
+  if (has_validation_rows && !options.method.choose) throw UsageError("--validation-x goes with --choose");
+  if (options.method.choose_share && has_validation_rows) {
+    throw UsageError("--choose-share goes with --choose without --validation-x; public rows cost nothing");
+  }
+  if (options.method.choose && options.method.batch && !has_validation_rows) {
+    throw UsageError("--choose with --batch: rounds on samples leave no mu to share; choose by --validation-x");
+  }
+}
+
+// A batch of all rows is none.
+void check_batch(FitOptions& options) {
+  if (!options.method.batch) return;
+  const double rate = *options.method.batch;
+  if (rate == 1.0) {
+    options.method.batch.reset();
+    return;
+  }
+  if (options.privacy.adjacency == Adjacency::kReplaceOne) {
+    throw UsageError(
+        fmt::format("--batch {} with --adjacency replace-one: a sample holds none, one or both of two records that are "
+                    "exchanged, which no accountant here covers; use add-remove",
+                    rate));
+  }
+  const BudgetOptions& budget = options.privacy.budget;
+  if (budget.non_private) return;
+  if (budget.rho || budget.mu) {
+    throw UsageError(fmt::format("--batch {}: rounds on samples have no {}; state the budget as --epsilon and --delta",
+                                 rate, budget.rho ? "rho" : "mu"));
+  }
+  if (budget.accountant == Accountant::kGdp || budget.accountant == Accountant::kZcdp) {
+    throw UsageError(
+        fmt::format("--batch {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian is not "
+                    "Gaussian); use pld or rdp",
+                    rate, to_string(budget.accountant)));
+  }
+}
+
+// What chooses one class a row has nothing to say of rows of several.
+void check_label_sets(const FitOptions& options) {
+  if (!options.data.max_labels) return;
+  const std::size_t most = *options.data.max_labels;
+  if (most == 1) return;
+  if (options.method.warm_start) {
+    throw UsageError(fmt::format(
+        "--warm-start with --max-labels {}: its loss is of the probability of one class a row; leave it out", most));
+  }
+  if (options.method.loss == Loss::kSoftmax) {
+    throw UsageError(fmt::format(
+        "--loss softmax with --max-labels {}: softmax chooses one class a row; use sigmoid or square", most));
+  }
+}
+
+void check_classes_ahead(const FitOptions& options) {
+  if (options.method.objective == Objective::kBalanced && options.data.most_labels() > 1) {
+    throw UsageError(
+        "--objective balanced with --max-labels above 1: scores are adjusted for one class a row; leave it out");
+  }
+  if (!options.method.smallest_share) return;
+  const double share = *options.method.smallest_share;
+  const std::size_t classes = options.data.classes;
+  if (!(share > 0.0 && share * static_cast<double>(classes) <= kMostShareOfSmallest)) {
+    throw UsageError(
+        fmt::format("--smallest-share {}: must be greater than 0, and at most 1 / {} for the smallest of {} classes",
+                    share, classes, classes));
+  }
+  if (options.data.imbalance_ratio != 1.0) {
+    throw UsageError(
+        "--smallest-share with --imbalance-ratio: the ratio says how small the smallest class is; leave one out");
+  }
+}
+
+void check_checkpoint(const FitOptions& options) {
+  if (options.output.checkpoint.empty()) return;
+  if (options.privacy.budget.non_private) {
+    throw UsageError("--checkpoint with --non-private: it keeps what was released, which without noise are exact sums");
+  }
+}
+
+// What would bring one silo's rows, or the exact number of all, to the coordinator has no place among silos.
+void check_among_silos(const FitOptions& options) {
+  const SiloOptions& silos = options.silos;
+  if (!silos.secure_aggregation) return;
+  if (!silos.rows_are_own && (!has_rank(options.data.train.x) || !has_rank(options.data.train.y))) {
+    throw UsageError(
+        "--secure-aggregation: each silo has files of its own; write {rank} in --train-x and --train-y, e.g. "
+        "'silo{rank}/x.npy', or name them in --silo-config");
+  }
+  if (has_rank(options.data.test.x) || has_rank(options.data.validation.x) || has_rank(options.data.public_x)) {
+    throw UsageError(
+        "--secure-aggregation: the coordinator alone reads test, validation and public rows; name them without {rank}");
+  }
+  const auto refuse = [](bool is_given, const char* option, const char* reason) {
+    if (is_given) throw UsageError(fmt::format("{} with --secure-aggregation: {}", option, reason));
+  };
+  check_both_or_none("--budget-epsilon", options.privacy.limit_epsilon.has_value(), "--budget-delta",
+                     options.privacy.limit_delta.has_value());
+  refuse(options.privacy.budget.non_private && options.privacy.limit_epsilon, "--non-private and --budget-epsilon",
+         "sums without noise are within no budget");
+  refuse(silos.is_distributed() && may_choose_prototypes(options), "choosing public rows by --noise distributed",
+         "the coordinator would see the utilities of all rows; use central noise, or a method that sums rows");
+  refuse(options.method.batch.has_value(), "--batch", "the coins of a sample would have to be known to every party");
+  refuse(options.privacy.resume, "--resume", "a run that has ended is begun anew, and charged anew");
+  refuse(!options.output.checkpoint.empty(), "--checkpoint", "a run that has ended is begun anew, and charged anew");
+  refuse(silos.is_distributed() && options.method.choose && options.data.validation.x.empty(),
+         "--choose and --noise distributed",
+         "the coordinator would see how many rows each candidate gets right; choose by --validation-x");
+  refuse(options.output.dry_run, "--dry-run",
+         "its figures need the number of rows; plan without silos, the noise is the same");
+}
+
+void check_rows(const FitOptions& options) {
+  if (options.rows.center == Centering::kPublic && options.data.public_x.empty()) {
+    throw UsageError("--center public: name the public rows with --public-x");
+  }
+  const bool uses_public_rows = options.rows.center == Centering::kPublic || options.rows.pca > 0 ||
+                                method_entry(options.method).chooses_public_rows ||
+                                options.method.objective == Objective::kBalanced;
+  if (!options.data.public_x.empty() && !uses_public_rows) {
+    throw UsageError(
+        fmt::format("--public-x: nothing uses public rows here; add --center public, --pca or --method {}, or leave "
+                    "them out",
+                    methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })));
+  }
+  if (options.rows.pca_share && !options.data.public_x.empty()) {
+    throw UsageError("--pca-share goes with --pca on private rows (without --public-x)");
+  }
+}
+
+void check_outputs(const FitOptions& options) {
+  const std::vector<std::pair<const char*, std::string>> outputs{{"--out", options.output.out},
+                                                                 {"--report", options.output.report},
+                                                                 {"--ledger", options.privacy.ledger},
+                                                                 {"--checkpoint", options.output.checkpoint}};
+  for (std::size_t first = 0; first < outputs.size(); ++first) {
+    for (std::size_t second = first + 1; second < outputs.size(); ++second) {
+      if (outputs[first].second.empty() || !is_same_file(outputs[first].second, outputs[second].second)) continue;
+      throw UsageError(fmt::format("{} and {} are both {}: they must be different files", outputs[first].first,
+                                   outputs[second].first, outputs[second].second));
+    }
+  }
+}
+
+}  // namespace
+
+bool may_choose_prototypes(const FitOptions& options) {
+  return method_entry(options.method).chooses_public_rows ||
+         (options.method.objective == Objective::kBalanced && !options.data.public_x.empty());
+}
+
+FitOptions validated(FitOptions options) {
+  check(options.data);
+  check(options.rows);
+  check_method(options);
+  check(options.method);
+  check(options.privacy);
+  check(options.output);
+  check(options.machine);
+  check(options.silos);
+  check_rows(options);
+  check_batch(options);
+  check_classes_ahead(options);
+  check_choice(options);
+  check_label_sets(options);
+  check_outputs(options);
+  check_checkpoint(options);
+  check_among_silos(options);
+  options.data.test.bad_rows = options.data.train.bad_rows;
+  return options;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,15 @@
+// What crosses the parts of a fit's options.
+#pragma once
+
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+/// Whether prototypes may be chosen among public rows: then every rank opens all of these.
+bool may_choose_prototypes(const FitOptions& options);
+
+/// `options`, each part checked by itself, what the method takes, and what crosses parts. A --batch of all rows is
+/// none. Throws UsageError naming option, value and limit.
+FitOptions validated(FitOptions options);
+
+}  // namespace dpreduce

@@ -1,0 +1,183 @@
+// A release in parts, class by class: TrainingRun::release_class_grams.
+//
+//     first pass  ->  digest, charge  ->  G and class sums, noised, to every rank
+//     round of P classes, one owner each:
+//       every rank:  A_j of its rows, for a few classes at a time  ->  noise, reduction to the owners
+//       every owner: its class is handed over, all at once, and dropped; what was made of it goes to the coordinator
+//
+// A run that goes on from a log makes the first pass again, for the digest that its noise is bound to, and then the
+// classes that the log has not.
+//
+// Reductions go on while the next few matrices are computed, and while classes are handed over.
+//
+// Classes of one round lie K / P apart in number: where files are sorted by class and cut evenly, every rank then has
+// rows of some class of every round.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
+#include "run/class_solutions.hpp"
+#include "run/training_run.hpp"
+#include "worker/class_grams.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::vector<std::size_t> strided_order(std::size_t classes, std::size_t ranks) {
+  const std::size_t stride = (classes + ranks - 1) / ranks;
+  std::vector<std::size_t> order;
+  for (std::size_t first = 0; first < stride; ++first) {
+    for (std::size_t label = first; label < classes; label += stride) order.push_back(label);
+  }
+  return order;
+}
+
+// Every rank's copy of what the coordinator owns.
+ReleasedBlock shared(Communicator& ranks, const std::string& name, std::size_t elements, double sigma,
+                     std::span<const std::pair<std::size_t, ReleasedBlock>> owned) {
+  std::vector<std::int64_t> values(elements);
+  if (ranks.is_coordinator()) {
+    const auto released = owned.front().second.values();
+    values.assign(released.begin(), released.end());
+  }
+  ranks.broadcast(std::as_writable_bytes(std::span(values)));
+  return ReleasedBlock(name, std::move(values), sigma);
+}
+
+// The whole release for whoever watches it, block by block.
+class WatchedParts {
+ public:
+  explicit WatchedParts(const ReleaseRequest& request) : request_(request) {}
+  void add(const std::string& block, std::size_t number, const ReleasedBlock& part) {
+    sigma_[block] = part.sigma();
+    std::vector<std::int64_t>& values = values_[block];
+    values.resize(elements_of(block));
+    std::copy(part.values().begin(), part.values().end(),
+              values.begin() + static_cast<std::ptrdiff_t>(number * part.values().size()));
+  }
+  Release whole() {
+    std::vector<ReleasedBlock> blocks;
+    for (const BlockRequest& block : request_.blocks) {
+      blocks.emplace_back(block.name, std::move(values_[block.name]), sigma_[block.name]);
+    }
+    return Release(std::move(blocks));
+  }
+
+ private:
+  std::size_t elements_of(const std::string& name) const {
+    const auto found = std::find_if(request_.blocks.begin(), request_.blocks.end(),
+                                    [&](const BlockRequest& block) { return block.name == name; });
+    return found->elements;
+  }
+
+  const ReleaseRequest& request_;
+  std::map<std::string, std::vector<std::int64_t>> values_;
+  std::map<std::string, double> sigma_;
+};
+
+}  // namespace
+
+std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
+                                                     const std::function<void(const Release&)>& on_sums,
+                                                     const OnClassGram& on_gram) {
+  const ReleaseRequest& request = plan_.request(name);
+  const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
+  const std::size_t elements = triangle_elements(lattice().dim);
+  DPREDUCE_ASSERT(!watcher_ || owners == 1);
+  ClassSolutions solutions(ranks_, classes(), width, plan_.noise ? &plan_.noise->release(name) : nullptr, log_,
+                           std::exchange(recorded_, 0));
+  const std::vector<std::size_t> order = solutions.left_of(strided_order(classes(), owners));
+  if (order.empty()) {
+    releaser_.pass_over(name);
+    return solutions.take();
+  }
+  std::optional<WatchedParts> watched;
+  if (watcher_) watched.emplace(request);
+
+  const SecretVector<std::byte> secret = releaser_.row_secret(name);
+  std::optional<RowHasher> hasher;
+  std::optional<ClassGrams> grams;
+  OnChunk show;
+  const OnChunk on_chunk = [&](double share) {
+    ranks_.check_peers();
+    if (show) show(share);
+  };
+  ranks_.together([&] {
+    show = progress_(name);
+    hasher.emplace(std::span<const std::byte, 32>(secret), lattice().dim);
+    grams.emplace(request, StatisticInputs{rows_, transform_, stream_, on_chunk, nullptr}, *hasher, order);
+    show = nullptr;
+  });
+  RowDigest digest = grams->digest();
+  PartRelease parts = releaser_.release_in_parts(name, digest);
+
+  {
+    Statistic sums = grams->take_sums();
+    std::vector<ReleasedBlock> known;
+    for (std::size_t b = 0; b < sums.shape().size(); ++b) {
+      const std::string& block = sums.shape()[b].name;
+      const PartRelease::Part whole{0, 0, sums.block(b)};
+      known.push_back(
+          shared(ranks_, block, whole.local.size(), parts.sigma(block), parts.start(block, {&whole, 1}).finish()));
+      if (watched) watched->add(block, 0, known.back());
+    }
+    ranks_.together([&] { on_sums(Release(std::move(known))); });
+  }
+  end_phase("sums");
+
+  // One set of matrices is computed while the other is on its way.
+  std::array<std::vector<SecretVector<std::int64_t>>, 2> triangles;
+  for (auto& set : triangles) {
+    set.resize(std::min({owners, kGramsAtOnce, order.size()}));
+    for (auto& triangle : set) triangle.resize(elements);
+  }
+  PartRelease::Owned own;  // of the round that is being summed
+  std::optional<PartRelease::Pending> pending;
+  bool ends_round = false;  // of what is pending
+  const auto finish = [&](PartRelease::Pending& group, bool is_last_of_round) {
+    for (auto& released : group.finish()) own.push_back(std::move(released));
+    end_phase("reduce");
+    if (!is_last_of_round) return;
+    ranks_.together([&] {
+      for (const auto& [label, gram] : own) {
+        if (watched) watched->add(gram.name(), label, gram);
+        solutions.add(label, on_gram(label, gram));
+        if (pending) pending->advance();
+      }
+    });
+    solutions.end_round();
+    own.clear();
+    end_phase("solve");
+  };
+  std::size_t groups = 0;
+  for (std::size_t round = 0; round < order.size(); round += owners) {
+    const std::size_t round_end = std::min(order.size(), round + owners);
+    for (std::size_t first = round; first < round_end; ++groups) {
+      auto& set = triangles[groups % triangles.size()];
+      const std::size_t end = std::min(round_end, first + set.size());
+      std::vector<PartRelease::Part> group;
+      for (std::size_t place = first; place < end; ++place) {
+        group.push_back({order[place], static_cast<int>(place - round), set[place - first]});
+      }
+      ranks_.together([&] {
+        for (const PartRelease::Part& part : group) {
+          grams->next(part.local);
+          if (pending) pending->advance();
+        }
+        ranks_.check_peers();
+      });
+      end_phase("gram");
+      std::optional<PartRelease::Pending> before = std::exchange(pending, parts.start("class_grams", group));
+      if (before) finish(*before, ends_round);
+      ends_round = end == round_end;
+      first = end;
+    }
+  }
+  if (std::optional<PartRelease::Pending> last = std::exchange(pending, std::nullopt)) finish(*last, true);
+  if (watched) watcher_({name, watched->whole(), preprocessing(), {}});
+  return solutions.take();
+}
+
+}  // namespace dpreduce

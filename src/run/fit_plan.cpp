@@ -1,0 +1,19 @@
+#include "run/fit_plan.hpp"
+
+#include <algorithm>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+
+const ReleaseRequest& FitPlan::request(std::string_view name) const {
+  const auto found = std::find_if(requests.begin(), requests.end(), [&](const auto& r) { return r.name == name; });
+  DPREDUCE_ASSERT(found != requests.end());
+  return *found;
+}
+
+bool FitPlan::makes_class_grams() const {
+  return std::any_of(requests.begin(), requests.end(), [](const ReleaseRequest& request) { return request.in_parts; });
+}
+
+}  // namespace dpreduce

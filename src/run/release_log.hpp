@@ -1,0 +1,138 @@
+// What a run has released so far, on disk: its checkpoint.
+//
+//     DIR/checkpoint.json               the run's name, and what it is bound to
+//     DIR/releases-000001.safetensors   releases 1, 2, ... as they became public, each file whole or absent
+//     DIR/releases-000004.safetensors   those from the fourth on
+//
+// Methods are functions of their releases, and nothing else leads from rows to a method. So a run that goes on takes
+// these releases from here, in the order in which it asks for them, and arrives where it was, bit for bit, on any
+// number of ranks. Releases are noised and charged before they come here: the folder holds nothing that is not public
+// but for a seeded run, of which nothing is private. Of a release in parts it holds what follows from each part
+// (class_solutions.hpp). Of public rows it holds a digest of their sums, to tell whether
+// they changed.
+//
+// Every file carries its own SHA-256, against accidents. Who may write into the folder can make up releases: that costs
+// the model, never privacy, since whatever is made of rows is noised and charged as ever.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/released_block.hpp"
+
+namespace dpreduce {
+
+/// Whether a run begins, or goes on with what is on disk.
+enum class LogStart { kNewRun, kResume };
+
+/// A folder that this process alone uses, until it is destroyed or the process ends.
+class LockedFolder {
+ public:
+  /// Made where there is none. Waits some seconds for another process: ranks of a killed run may live that long.
+  /// Throws BadInput with path and reason.
+  explicit LockedFolder(const std::filesystem::path& path);
+  ~LockedFolder();
+  LockedFolder(const LockedFolder&) = delete;
+  LockedFolder& operator=(const LockedFolder&) = delete;
+
+ private:
+  int handle_ = -1;
+};
+
+/// Public integers by name.
+using NamedIntegers = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
+
+/// On the coordinator. Life cycle: made, then bound, then releases in order: all that it holds are taken (next), then
+/// new ones recorded; flush at the end.
+class ReleaseLog {
+ public:
+  /// kNewRun: writes nothing yet. Throws ResumeMismatch where the folder holds the releases of a run.
+  /// kResume: everything in the folder is verified; where there is nothing, the run begins. Throws BadInput where a
+  /// file is damaged, naming it; ResumeMismatch where another version of the format is in it. Both throw as
+  /// LockedFolder.
+  ReleaseLog(const std::filesystem::path& folder, LogStart start, double seconds_between_writes);
+
+  /// What names the run in the ledger; empty before bind in a new run.
+  const std::string& run_id() const { return run_id_; }
+
+  /// Labels of what is on disk, in order: those of releases as label_of_round spells them. One for all that is there of
+  /// a release in parts.
+  std::vector<std::string> release_labels() const;
+
+  /// How many entries are on disk, public sums too, that were there at the start.
+  std::uint64_t recorded() const { return labels_.size(); }
+
+  /// Returns where the run on disk, if there is one, has this binding: a flat object of public values.
+  /// Throws ResumeMismatch naming the first entry that differs, and both values.
+  void require_binding(const nlohmann::json& binding) const;
+
+  /// Ties a log without releases to its run, durably; others are tied already.  @pre require_binding has returned.
+  void bind(const std::string& run_id, const nlohmann::json& binding);
+
+  /// The next release on disk.  @pre recorded() entries have not all been taken.  Throws BadInput where it is not a
+  /// round of `planned`.
+  Release next(const PlannedRelease& planned);
+
+  /// Adds a release; on disk when it returns, or once the time between writes has passed. Throws BadInput where it
+  /// cannot be written.
+  void record(const PlannedRelease& planned, const Release& release);
+
+  /// The next entry on disk, of a release that is made in parts.  @pre as next.  Throws BadInput where it is of another
+  /// release.
+  NamedIntegers next_part(const PlannedRelease& planned);
+
+  /// Adds what has become public of a release in parts; otherwise as record.
+  void record_part(const PlannedRelease& planned, NamedIntegers numbers);
+
+  /// Throws BadInput about the entry that was taken last: `what` is wrong with it.
+  [[noreturn]] void refuse_part(const std::string& what) const;
+
+  /// As record, of an exact sum of public rows. Where one is on disk they must be equal: throws ResumeMismatch if not.
+  void public_sum(std::string_view name, const Release& sum);
+
+  /// Writes what is not on disk yet.
+  void flush();
+
+ private:
+  struct Entry {
+    std::string label;
+    NamedIntegers blocks;
+  };
+  using Clock = std::chrono::steady_clock;
+
+  enum class Compared { kPlainValues, kLists };  // options first: they explain the lists
+
+  void refuse_difference(const nlohmann::json& binding, Compared compared) const;
+  std::filesystem::path file_of(std::uint64_t first) const;
+  std::vector<Entry> read_file(std::uint64_t first) const;
+  void read_manifest();
+  void verify_files();
+  Entry take(const std::string& label);
+  void add(Entry entry);
+  std::string next_label(const PlannedRelease& planned);
+
+  std::filesystem::path folder_;
+  LockedFolder lock_;
+  Clock::duration between_writes_;
+  Clock::time_point written_;
+  std::string run_id_;
+  nlohmann::json manifest_;          // null in a new run
+  std::vector<std::string> labels_;  // of what was on disk at the start, in order
+  std::uint64_t taken_ = 0;          // of these
+  std::vector<Entry> loaded_;        // the file that the next of these lies in
+  std::uint64_t loaded_first_ = 0;   // number of its first entry
+  std::uint64_t on_disk_ = 0;        // entries by now
+  std::vector<Entry> pending_;       // those that follow
+  std::map<std::string, std::uint64_t, std::less<>> rounds_;
+};
+
+}  // namespace dpreduce

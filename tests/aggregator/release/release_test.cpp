@@ -1,0 +1,614 @@
+#include "aggregator/release/release.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "common/plan/sampled_plan.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kDim = 200;
+// mu = 1.
+const DataSetBudget kLimit{gdp_epsilon(1.0, 1e-6), 1e-6};
+
+class ReleaserTest : public testing::Test {
+ protected:
+  ReleaserTest()
+      : ranks_(Communicator::join()),
+        ledger_(std::filesystem::temp_directory_path() / ("dpreduce_release_test." + std::to_string(getpid()))) {}
+  ~ReleaserTest() override { remove_ledger(ledger_); }
+
+  static std::vector<ReleaseRequest> requests() {
+    return {center_release(kDim, Adjacency::kAddRemove, 0.1),
+            class_means_release(kClasses, kDim, Metric::kEuclidean, Adjacency::kAddRemove, 0.9)};
+  }
+
+  Releaser releaser(RunJournal journal, double mu = 1.0, std::optional<DataSetBudget> limit = std::nullopt) {
+    return Releaser(ranks_, make_noise_plan(mu, Adjacency::kAddRemove, requests()), std::move(journal),
+                    {.ledger_path = ledger_.string(), .limit = limit}, context("mean"));
+  }
+
+  static RunTerms context(const std::string& method) {
+    return {.method = method,
+            .accountant = Accountant::kGdp,
+            .epsilon = std::nullopt,
+            .delta = std::nullopt,
+            .config_digest = std::string(64, 'c'),
+            .version = "test"};
+  }
+
+  static std::vector<std::int64_t> values_of(const Release& release, std::string_view block) {
+    const auto values = release.block(block).values();
+    return {values.begin(), values.end()};
+  }
+
+  // A statistic whose element e of every block is e.
+  static Statistic counting_statistic(const ReleaseRequest& request) {
+    Statistic statistic = empty_statistic(request);
+    for (std::size_t b = 0; b < statistic.shape().size(); ++b) {
+      const auto block = statistic.block(b);
+      for (std::size_t e = 0; e < block.size(); ++e) block[e] = static_cast<std::int64_t>(e);
+    }
+    return statistic;
+  }
+
+  std::filesystem::path journal_path(const std::string& run_id) const {
+    return ledger_.string() + "." + run_id + ".journal";
+  }
+
+  static std::string bytes_of(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // A copy from earlier.
+  static void put_back(const std::filesystem::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    namespace fs = std::filesystem;
+    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  }
+
+  Communicator ranks_;
+  std::filesystem::path ledger_;
+};
+
+TEST_F(ReleaserTest, NonPrivateReleaseIsTheExactSumAndLeavesNoLedger) {
+  Releaser exact(ranks_);
+  const Release release = exact.release("class_means", counting_statistic(requests()[1]));
+  const auto values = values_of(release, "class_sums");
+  for (std::size_t e = 0; e < values.size(); ++e) ASSERT_EQ(values[e], static_cast<std::int64_t>(e));
+  EXPECT_EQ(release.block("class_sums").sigma(), 0.0);
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(ReleaserTest, EveryReleaseIsChargedBeforeItIsMade) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  noised.release("center", counting_statistic(requests()[0]));
+  ASSERT_EQ(charges_of(ledger_).size(), 1U);
+  noised.release("class_means", counting_statistic(requests()[1]));
+  const auto records = charges_of(ledger_);
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[1].entry.blocks.size(), 2U);
+  EXPECT_TRUE(records[1].entry.terms.is_private);
+  EXPECT_LE(composed_mu(records), 1.0 + 1e-12);
+  EXPECT_NEAR(composed_mu(records), 1.0, 1e-9);
+}
+
+TEST_F(ReleaserTest, WithoutALedgerLineThereIsNoRelease) {
+  std::filesystem::create_directory(ledger_);
+  EXPECT_THROW(releaser(NoiseKey::from_entropy()), BadInput);
+}
+
+TEST_F(ReleaserTest, ASecondReleaseOfTheSamePlanIsAnError) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  noised.release("center", counting_statistic(requests()[0]));
+  EXPECT_THROW(noised.release("center", counting_statistic(requests()[0])), std::logic_error);
+}
+
+TEST_F(ReleaserTest, NoiseIsSharedByNoTwoBlocksClassesOrRuns) {
+  // Zero statistics: what is released is the noise. With sigma above 6e4, two independent values are equal with
+  // probability below 5e-6; of the 5600 pairs compared fewer than five are equal but with probability 1e-10.
+  std::vector<std::vector<std::int64_t>> streams;
+  for (int run = 0; run < 2; ++run) {
+    Releaser noised = releaser(NoiseKey::from_entropy(), 0.5);
+    const Release center = noised.release("center", empty_statistic(requests()[0]));
+    const Release means = noised.release("class_means", empty_statistic(requests()[1]));
+    streams.push_back(values_of(center, "row_sum"));
+    const auto sums = values_of(means, "class_sums");
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      streams.emplace_back(sums.begin() + static_cast<std::ptrdiff_t>(c * kDim),
+                           sums.begin() + static_cast<std::ptrdiff_t>((c + 1) * kDim));
+    }
+  }
+  int equal = 0;
+  for (std::size_t first = 0; first < streams.size(); ++first) {
+    for (std::size_t second = first + 1; second < streams.size(); ++second) {
+      for (std::size_t e = 0; e < kDim; ++e) equal += streams[first][e] == streams[second][e] ? 1 : 0;
+    }
+  }
+  EXPECT_LT(equal, 5);
+}
+
+TEST_F(ReleaserTest, ASeedRepeatsTheNoiseAndSaysSoInTheLedger) {
+  std::vector<std::vector<std::int64_t>> runs;
+  for (int run = 0; run < 2; ++run) {
+    Releaser noised = releaser(NoiseKey::from_seed(11));
+    runs.push_back(values_of(noised.release("class_means", empty_statistic(requests()[1])), "class_sums"));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  for (const LedgerCharge& record : charges_of(ledger_)) EXPECT_FALSE(record.entry.terms.is_private);
+}
+
+TEST_F(ReleaserTest, AResumedRunRepeatsTheReleaseThatItHasPaidFor) {
+  const auto run = [&](RunJournal journal) {
+    Releaser noised = releaser(std::move(journal));
+    return values_of(noised.release("class_means", counting_statistic(requests()[1])), "class_sums");
+  };
+  const auto first = run(resumed_journal(ledger_));
+  EXPECT_EQ(run(resumed_journal(ledger_)), first);
+  EXPECT_EQ(charges_of(ledger_).size(), 1U) << "charged once";
+  EXPECT_NE(run(NoiseKey::from_entropy()), first) << "a new release has new noise";
+  EXPECT_EQ(charges_of(ledger_).size(), 2U);
+}
+
+TEST_F(ReleaserTest, AnyChangeOfTheStatisticGetsNoiseAndChargeOfItsOwn) {
+  const auto run = [&](std::int64_t shift) {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    Statistic statistic = counting_statistic(requests()[1]);
+    statistic.block(0)[17] += shift;
+    return values_of(noised.release("class_means", std::move(statistic)), "class_sums");
+  };
+  const auto before = run(0);
+  const auto after = run(1);
+  const auto charges = charges_of(ledger_);
+  ASSERT_EQ(charges.size(), 2U);
+  EXPECT_NE(run_of(charges[0].entry.release_id), run_of(charges[1].entry.release_id)) << "the run goes on as another";
+  // Under shared noise the difference would be 1 at one place and 0 at all others.
+  int equal = 0;
+  for (std::size_t e = 0; e < before.size(); ++e) equal += before[e] == after[e] ? 1 : 0;
+  EXPECT_LT(equal, 3);
+  EXPECT_EQ(run(0), before) << "back to the first rows: paid for";
+  EXPECT_EQ(run(1), after);
+  EXPECT_EQ(charges_of(ledger_).size(), 2U);
+}
+
+// A reader of the ledger learns from which release on something changed, and nothing about those that follow.
+TEST_F(ReleaserTest, WhatFollowsAChangeIsNewThoughItBeTheSame) {
+  const auto run = [&](std::int64_t shift) {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    Statistic center = counting_statistic(requests()[0]);
+    center.block(0)[17] += shift;
+    noised.release("center", std::move(center));
+    return values_of(noised.release("class_means", counting_statistic(requests()[1])), "class_sums");
+  };
+  const auto before = run(0);
+  EXPECT_NE(run(1), before);
+  EXPECT_EQ(charges_of(ledger_).size(), 4U);
+}
+
+TEST_F(ReleaserTest, AnotherRunNeverReplays) {
+  for (int run = 0; run < 2; ++run) {
+    Releaser noised = releaser(NoiseKey::from_entropy());
+    noised.release("center", counting_statistic(requests()[0]));
+  }
+  EXPECT_EQ(charges_of(ledger_).size(), 2U);
+}
+
+TEST_F(ReleaserTest, ARunReservesAllOfItsPlanBeforeItsFirstRelease) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  const LedgerState begun = Ledger::read(ledger_);
+  ASSERT_EQ(begun.open_runs().size(), 1U);
+  EXPECT_EQ(begun.open_run(noised.run_id())->remains.releases.size(), 2U);
+  noised.release("center", counting_statistic(requests()[0]));
+  EXPECT_EQ(Ledger::read(ledger_).open_run(noised.run_id())->remains.releases.size(), 1U);
+}
+
+TEST_F(ReleaserTest, ARunThatFinishesLeavesNoJournalAndNoReservation) {
+  Releaser noised = releaser(resumed_journal(ledger_));
+  noised.release("center", counting_statistic(requests()[0]));
+  noised.release("class_means", counting_statistic(requests()[1]));
+  EXPECT_TRUE(noised.can_be_resumed());
+  noised.finish();
+  EXPECT_FALSE(noised.can_be_resumed());
+  const LedgerState state = Ledger::read(ledger_);
+  EXPECT_TRUE(state.open_runs().empty());
+  EXPECT_EQ(state.outcome(noised.run_id()), RunOutcome::kFinished);
+  EXPECT_FALSE(RunJournal::of_run(ledger_, noised.run_id()).has_value());
+}
+
+TEST_F(ReleaserTest, ARunThatEndsGivesBackWhatItNeverBegan) {
+  std::string run;
+  {
+    Releaser noised = releaser(resumed_journal(ledger_), 0.9, kLimit);
+    noised.release("center", counting_statistic(requests()[0]));
+    run = noised.run_id();
+    EXPECT_THROW(releaser(NoiseKey::from_entropy(), 0.9, kLimit), BudgetRefused) << "it is reserved";
+  }
+  EXPECT_EQ(Ledger::read(ledger_).outcome(run), RunOutcome::kStopped);
+  EXPECT_TRUE(RunJournal::of_run(ledger_, run).has_value()) << "its charge may be repeated";
+  Releaser next = releaser(NoiseKey::from_entropy(), 0.9, kLimit);
+}
+
+TEST_F(ReleaserTest, ARunThatChargedNothingLeavesNoJournal) {
+  std::string run;
+  {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    run = noised.run_id();
+  }
+  EXPECT_EQ(Ledger::read(ledger_).outcome(run), RunOutcome::kStopped);
+  EXPECT_FALSE(RunJournal::of_run(ledger_, run).has_value());
+}
+
+TEST_F(ReleaserTest, ARunThatIsRefusedLeavesNothing) {
+  EXPECT_THROW(releaser(resumed_journal(ledger_), 1.1, kLimit), BudgetRefused);
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+  EXPECT_TRUE(resumed_journal(ledger_).is_new());
+}
+
+TEST_F(ReleaserTest, ARunThatWasReleasedWhileItLivedChargesNothingMore) {
+  Releaser noised = releaser(NoiseKey::from_entropy());
+  noised.release("center", counting_statistic(requests()[0]));
+  Ledger(ledger_).end(noised.run_id(), RunOutcome::kReleased);
+  EXPECT_THROW(noised.release("class_means", counting_statistic(requests()[1])), BudgetRefused);
+  EXPECT_EQ(charges_of(ledger_).size(), 1U);
+}
+
+// Killed after the journal's record, before the ledger's line: nothing was released, and the charge comes now.
+TEST_F(ReleaserTest, AFingerprintWithoutItsLineIsChargedOnce) {
+  std::vector<std::int64_t> first;
+  std::string kept;
+  {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    std::ifstream before(ledger_, std::ios::binary);
+    kept.assign(std::istreambuf_iterator<char>(before), {});
+    first = values_of(noised.release("center", counting_statistic(requests()[0])), "row_sum");
+  }
+  std::ofstream(ledger_, std::ios::binary) << kept;
+  Releaser noised = releaser(resumed_journal(ledger_));
+  EXPECT_EQ(values_of(noised.release("center", counting_statistic(requests()[0])), "row_sum"), first);
+  EXPECT_EQ(charges_of(ledger_).size(), 1U);
+}
+
+// A journal that was put back as it was earlier knows less than the ledger: its run would charge ids that are on file.
+TEST_F(ReleaserTest, AJournalOlderThanItsLedgerFreesNoCharge) {
+  std::string journal;
+  std::string run;
+  const auto release = [&](std::int64_t shift) {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    if (run.empty()) {
+      run = noised.run_id();
+      journal = bytes_of(journal_path(run));
+    }
+    Statistic statistic = counting_statistic(requests()[1]);
+    statistic.block(0)[17] += shift;
+    const auto values = values_of(noised.release("class_means", std::move(statistic)), "class_sums");
+    noised.finish();
+    return values;
+  };
+  const auto before = release(0);
+  put_back(journal_path(run), journal);
+  EXPECT_NE(release(1), before);
+  EXPECT_EQ(charges_of(ledger_).size(), 2U) << "other rows were released, and not charged";
+  put_back(journal_path(run), journal);
+  EXPECT_NE(release(0), before) << "what the journal does not know is not repeated";
+  EXPECT_EQ(charges_of(ledger_).size(), 3U);
+}
+
+// Two processes, each with a journal of the same run: the second must not take the first one's line for its own.
+TEST_F(ReleaserTest, WhatAnotherProcessHasChargedOfThisRunIsNotReleased) {
+  Releaser noised = releaser(resumed_journal(ledger_));
+  const std::string journal = bytes_of(journal_path(noised.run_id()));
+  std::filesystem::remove(journal_path(noised.run_id()));
+  put_back(journal_path(noised.run_id()), journal);  // another file: its lock is free
+  Releaser other = releaser(resumed_journal(ledger_));
+  ASSERT_EQ(other.run_id(), noised.run_id());
+  noised.release("center", counting_statistic(requests()[0]));
+  EXPECT_THROW(other.release("center", empty_statistic(requests()[0])), ResumeMismatch);
+  EXPECT_EQ(charges_of(ledger_).size(), 1U);
+}
+
+// After a change even an equal statistic is charged anew: whether it is equal is nobody's business.
+TEST_F(ReleaserTest, NothingIsRepeatedAfterAChangeNorInARunThatBeganAnewBefore) {
+  const auto run = [&](std::int64_t center_shift, std::int64_t means_shift) {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    Statistic center = counting_statistic(requests()[0]);
+    center.block(0)[17] += center_shift;
+    noised.release("center", std::move(center));
+    Statistic means = counting_statistic(requests()[1]);
+    means.block(0)[17] += means_shift;
+    return values_of(noised.release("class_means", std::move(means)), "class_sums");
+  };
+  run(0, 0);
+  const auto second = run(0, 1);
+  EXPECT_EQ(charges_of(ledger_).size(), 3U) << "the center was repeated";
+  EXPECT_NE(run(1, 1), second);
+  EXPECT_EQ(charges_of(ledger_).size(), 5U);
+}
+
+// Killed while it went on under another id, of which only the rest of the plan was reserved.
+TEST_F(ReleaserTest, ARunThatBeganAnewReservesAllThatItMayChargeWhenItIsResumed) {
+  std::string killed;
+  const auto run = [&](std::int64_t center_shift, std::int64_t means_shift) {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    Statistic center = counting_statistic(requests()[0]);
+    center.block(0)[17] += center_shift;
+    noised.release("center", std::move(center));
+    Statistic means = counting_statistic(requests()[1]);
+    means.block(0)[17] += means_shift;
+    noised.release("class_means", std::move(means));
+    killed = bytes_of(ledger_);
+  };
+  run(0, 0);
+  run(0, 1);
+  put_back(ledger_, killed);  // without the line that a kill leaves out
+  run(1, 2);
+  EXPECT_EQ(charges_of(ledger_).size(), 5U);
+}
+
+// Killed after it had another id, before that had a reservation: the one before it does not stay for ever.
+TEST_F(ReleaserTest, ARunThatWasKilledWhileItBeganAnewLeavesNoReservation) {
+  std::string killed;
+  {
+    Releaser noised = releaser(resumed_journal(ledger_), 0.9, kLimit);
+    noised.release("center", counting_statistic(requests()[0]));
+    killed = bytes_of(ledger_);
+  }
+  put_back(ledger_, killed);
+  resumed_journal(ledger_).begin_run();
+  Releaser resumed = releaser(resumed_journal(ledger_), 0.5, kLimit);
+  EXPECT_EQ(Ledger::read(ledger_).open_runs().size(), 1U);
+  resumed.release("center", counting_statistic(requests()[0]));
+  resumed.finish();
+  EXPECT_TRUE(Ledger::read(ledger_).open_runs().empty());
+}
+
+TEST_F(ReleaserTest, ARunThatHasEndedReleasesNothing) {
+  Releaser ended = releaser(RunJournal::of_ended(std::string(32, 'a')));
+  EXPECT_TRUE(ended.has_ended());
+  EXPECT_FALSE(std::filesystem::exists(ledger_)) << "it reserves nothing";
+  EXPECT_THROW(ended.release("center", counting_statistic(requests()[0])), ResumeMismatch);
+}
+
+TEST_F(ReleaserTest, TheRowsOfAResumedRunAreThoseThatItBeganWith) {
+  const std::array<std::uint64_t, 4> rows{1, 2, 3, 4};
+  const std::array<std::uint64_t, 4> others{1, 2, 3, 5};
+  {
+    Releaser noised = releaser(resumed_journal(ledger_));
+    noised.require_same_rows(rows);
+    noised.release("center", counting_statistic(requests()[0]));
+  }
+  Releaser resumed = releaser(resumed_journal(ledger_));
+  EXPECT_THROW(resumed.require_same_rows(others), ResumeMismatch);
+  resumed.require_same_rows(rows);
+}
+
+TEST_F(ReleaserTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
+  const auto run = [&](double mu) {
+    Releaser noised = releaser(NoiseKey::from_entropy(), mu, kLimit);
+    noised.release("center", counting_statistic(requests()[0]));
+    noised.release("class_means", counting_statistic(requests()[1]));
+  };
+  run(0.6);
+  run(0.79);  // 0.6^2 + 0.79^2 = 0.9841
+  EXPECT_THROW(run(0.2), BudgetRefused);
+  EXPECT_EQ(charges_of(ledger_).size(), 4U) << "not even its first release is charged";
+  run(0.1);
+  EXPECT_LE(composed_mu(charges_of(ledger_)), 1.0);
+}
+
+TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
+  for (int run = 0; run < 3; ++run) {
+    Releaser noised = releaser(resumed_journal(ledger_), 0.9, kLimit);
+    noised.release("center", counting_statistic(requests()[0]));
+    noised.release("class_means", counting_statistic(requests()[1]));
+  }
+  EXPECT_EQ(charges_of(ledger_).size(), 2U);
+}
+
+TEST_F(ReleaserTest, EveryRoundIsChargedByItselfAndHasNoiseOfItsOwn) {
+  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0)});
+  Releaser rounds(ranks_, plan, NoiseKey::from_entropy(), {.ledger_path = ledger_.string(), .limit = kLimit},
+                  context("fc"));
+  const ReleaseRequest request = gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0);
+  std::set<std::vector<std::int64_t>> outcomes;
+  for (int round = 0; round < 3; ++round) {
+    outcomes.insert(values_of(rounds.release("gradient", counting_statistic(request)), "gradient"));
+  }
+  EXPECT_EQ(outcomes.size(), 3U);
+  const auto records = charges_of(ledger_);
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_TRUE(records[2].entry.release_id.ends_with("/gradient/3"));
+  std::vector<double> mus;
+  for (const LedgerCharge& record : records) mus.push_back(record.entry.mu);
+  EXPECT_NEAR(mus[0], 1.0 / std::sqrt(3.0), 1e-12);
+  EXPECT_LE(mus[0] * mus[0] + mus[1] * mus[1] + mus[2] * mus[2], 1.0 + 1e-12);
+  EXPECT_THROW(rounds.release("gradient", counting_statistic(request)), std::logic_error);
+}
+
+// False alarm: each variance is within 5 standard errors but for 6e-7, twice.
+TEST_F(ReleaserTest, SymmetricNoiseHasHalfTheVarianceBesideTheDiagonal) {
+  constexpr std::size_t kOrder = 600;
+  const ReleaseRequest request = gram_release(kOrder, Adjacency::kAddRemove, 1.0);
+  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
+  const double sigma = plan.release("gram").block("gram").sigma;
+  Releaser releaser(ranks_, plan, NoiseKey::from_seed(5), {.ledger_path = ledger_.string(), .limit = std::nullopt},
+                    context("ls"));
+  const auto values = values_of(releaser.release("gram", empty_statistic(request)), "gram");
+  double diagonal = 0.0;
+  double beside = 0.0;
+  for (std::size_t i = 0; i < kOrder; ++i) {
+    for (std::size_t j = i; j < kOrder; ++j) {
+      const double entry = static_cast<double>(values[triangle_row(i, kOrder) + j - i]) / sigma;
+      (i == j ? diagonal : beside) += entry * entry;
+    }
+  }
+  const double besides = kOrder * (kOrder - 1) / 2.0;
+  EXPECT_NEAR(diagonal / kOrder, 1.0, 5.0 * std::sqrt(2.0 / kOrder));
+  EXPECT_NEAR(beside / besides, 0.5, 5.0 * 0.5 * std::sqrt(2.0 / besides));
+}
+
+// False alarm: each of three variances twice is within 5 standard errors but for 6e-7.
+TEST_F(ReleaserTest, EveryTriangleOfASymmetricBlockHasItsDiagonal) {
+  constexpr std::size_t kOrder = 300;
+  const ReleaseRequest request = newton_release(kClasses, kOrder, Loss::kSoftmax, 0.5, 1, Adjacency::kAddRemove, 1.0);
+  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
+  const double sigma = plan.release("newton").block("hessians").sigma;
+  Releaser releaser(ranks_, plan, NoiseKey::from_seed(6), {.ledger_path = ledger_.string(), .limit = std::nullopt},
+                    context("newton"));
+  const auto values = values_of(releaser.release("newton", empty_statistic(request)), "hessians");
+  ASSERT_EQ(values.size(), kClasses * triangle_elements(kOrder));
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    double diagonal = 0.0;
+    double beside = 0.0;
+    for (std::size_t i = 0; i < kOrder; ++i) {
+      for (std::size_t j = i; j < kOrder; ++j) {
+        const std::size_t place = c * triangle_elements(kOrder) + triangle_row(i, kOrder) + j - i;
+        const double entry = static_cast<double>(values[place]) / sigma;
+        (i == j ? diagonal : beside) += entry * entry;
+      }
+    }
+    const auto count = static_cast<double>(triangle_elements(kOrder) - kOrder);
+    EXPECT_NEAR(diagonal / kOrder, 1.0, 5.0 * std::sqrt(2.0 / kOrder));
+    EXPECT_NEAR(beside / count, 0.5, 0.5 * 5.0 * std::sqrt(2.0 / count));
+  }
+}
+
+TEST(NewtonRelease, SplitsItsBudgetAsSaid) {
+  const ReleaseRequest request = newton_release(10, 20, Loss::kSigmoid, 0.3, 4, Adjacency::kAddRemove, 1.0);
+  const NoisePlan plan = make_noise_plan(2.0, Adjacency::kAddRemove, {request});
+  EXPECT_NEAR(std::pow(plan.releases[0].block("hessians").mu, 2), 0.3, 1e-9);  // of 4 a run, 1 a round
+  EXPECT_NEAR(std::pow(plan.releases[0].block("gradient").mu, 2), 0.7, 1e-9);
+  EXPECT_EQ(plan.releases[0].block("hessians").squared_sensitivity, hessian_bound(Loss::kSigmoid, 10));
+}
+
+// Rounds on samples. Their statistic is a function of data and coins: 100 data + the first byte of the secret.
+class SampledReleaserTest : public ReleaserTest {
+ protected:
+  static constexpr std::uint64_t kRounds = 3;
+
+  static NoisePlan plan() {
+    ReleaseRequest request = gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0);
+    request.sampling_rate = 0.1;
+    const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1.0, 1e-6);
+    return make_sampled_noise_plan(budget, Accountant::kRdp, Adjacency::kAddRemove, {request});
+  }
+
+  Releaser releaser(RunJournal journal, std::optional<DataSetBudget> limit = std::nullopt) {
+    return Releaser(ranks_, plan(), std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
+                    context("gd"));
+  }
+
+  // Of `rounds` rounds; secrets that statistics were asked of are appended to `secrets`.
+  std::vector<std::vector<std::int64_t>> run(Releaser releaser, std::uint64_t rounds, std::int64_t data = 0) {
+    std::vector<std::vector<std::int64_t>> released;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const Release release = releaser.release_of_sample("gradient", [&](const SecretVector<std::byte>& secret) {
+        secrets_.emplace_back(reinterpret_cast<const char*>(secret.data()), secret.size());
+        Statistic statistic = empty_statistic(gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0));
+        statistic.block(0)[0] = 1000 * data + std::to_integer<std::int64_t>(secret[0]);
+        return statistic;
+      });
+      released.push_back(values_of(release, "gradient"));
+    }
+    return released;
+  }
+
+  std::vector<std::string> secrets_;
+};
+
+TEST_F(SampledReleaserTest, EveryRoundHasCoinsAndALedgerLineOfItsOwn) {
+  run(releaser(NoiseKey::from_entropy()), kRounds);
+  run(releaser(NoiseKey::from_entropy()), kRounds);
+  EXPECT_EQ(std::set(secrets_.begin(), secrets_.end()).size(), 2 * kRounds);
+  const std::vector<LedgerCharge> records = charges_of(ledger_);
+  ASSERT_EQ(records.size(), 2 * kRounds);
+  for (const LedgerCharge& record : records) EXPECT_EQ(record.entry.sampling_rate, 0.1);
+  EXPECT_EQ(composed_mu(records), 0.0);
+}
+
+TEST_F(SampledReleaserTest, AKilledRunIsRepeatedWithItsCoinsAndGoesOnWithNewOnes) {
+  const auto before = run(releaser(resumed_journal(ledger_)), 2);
+  const auto resumed = run(releaser(resumed_journal(ledger_)), kRounds);
+  EXPECT_EQ(resumed[0], before[0]);
+  EXPECT_EQ(resumed[1], before[1]);
+  EXPECT_EQ(charges_of(ledger_).size(), kRounds);
+  ASSERT_EQ(secrets_.size(), 5U);
+  EXPECT_EQ(secrets_[2], secrets_[0]);
+  EXPECT_EQ(secrets_[3], secrets_[1]);
+  // The third run finds rounds of two runs before it.
+  EXPECT_EQ(run(releaser(resumed_journal(ledger_)), kRounds), resumed);
+  EXPECT_EQ(charges_of(ledger_).size(), kRounds);
+}
+
+TEST_F(SampledReleaserTest, OtherDataHaveOtherCoinsAndChargesOfTheirOwn) {
+  const auto before = run(releaser(resumed_journal(ledger_)), 1);
+  const auto changed = run(releaser(resumed_journal(ledger_)), 2, 1);
+  EXPECT_NE(changed[0], before[0]);
+  EXPECT_EQ(charges_of(ledger_).size(), 3U);
+  // First the coins on file are tried, in vain; they are not asked again in the second round.
+  ASSERT_EQ(secrets_.size(), 4U);
+  EXPECT_EQ(secrets_[1], secrets_[0]);
+  EXPECT_NE(secrets_[2], secrets_[0]);
+  EXPECT_EQ(run(releaser(resumed_journal(ledger_)), 1), before) << "back to the first data: their release is on file";
+  EXPECT_EQ(charges_of(ledger_).size(), 3U);
+}
+
+TEST_F(SampledReleaserTest, CoinsThatTheLedgerKnowsAreNotTossedAgainByAnOlderJournal) {
+  std::string journal;
+  std::string first;
+  {
+    Releaser begun = releaser(resumed_journal(ledger_));
+    first = begun.run_id();
+    journal = bytes_of(journal_path(first));
+    run(std::move(begun), 1);
+  }
+  put_back(journal_path(first), journal);
+  run(releaser(resumed_journal(ledger_)), 1, 1);
+  EXPECT_EQ(charges_of(ledger_).size(), 2U);
+  EXPECT_EQ(std::set(secrets_.begin(), secrets_.end()).size(), 2U);
+}
+
+TEST_F(SampledReleaserTest, AnotherRunReleasesTheSameStatisticAnew) {
+  EXPECT_NE(run(releaser(NoiseKey::from_entropy()), 1), run(releaser(NoiseKey::from_entropy()), 1));
+  EXPECT_EQ(charges_of(ledger_).size(), 2U);
+}
+
+TEST_F(SampledReleaserTest, ASeedRepeatsCoinsAndNoise) {
+  const auto first = run(releaser(NoiseKey::from_seed(5)), kRounds);
+  EXPECT_EQ(run(releaser(NoiseKey::from_seed(5)), kRounds), first);
+  EXPECT_NE(run(releaser(NoiseKey::from_seed(6)), kRounds), first);
+}
+
+TEST_F(SampledReleaserTest, ARunMaySpendItsDataSetsBudgetAndNoMore) {
+  const DataSetBudget limit{epsilon_of(spending_of(plan()), 1e-6), 1e-6};
+  run(releaser(NoiseKey::from_entropy(), limit), kRounds);
+  EXPECT_THROW(run(releaser(NoiseKey::from_entropy(), limit), 1), BudgetRefused);
+  EXPECT_EQ(charges_of(ledger_).size(), kRounds);
+}
+
+TEST_F(SampledReleaserTest, ASampledReleaseIsNotMadeOfAllRows) {
+  Releaser sampled = releaser(NoiseKey::from_entropy());
+  EXPECT_THROW(sampled.release("gradient",
+                               empty_statistic(gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0))),
+               std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

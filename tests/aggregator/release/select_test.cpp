@@ -1,0 +1,238 @@
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "aggregator/release/release.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// 40 groups of 16 candidates; at this epsilon choices are nearly uniform, so that two independent selections are equal
+// with probability below 16^-39.
+const PlannedSelection kChoice{"choice",
+                               {.mechanism = SelectionMechanism::kExponential,
+                                .epsilon = 0.1,
+                                .sensitivity = 20,
+                                .candidates = 16,
+                                .groups = 40,
+                                .chosen = 1}};
+
+Statistic utilities_of(const PlannedSelection& selection, const std::function<std::int64_t(std::size_t)>& utility) {
+  Statistic statistic = empty_utilities(selection);
+  const auto values = statistic.block(0);
+  for (std::size_t e = 0; e < values.size(); ++e) values[e] = utility(e);
+  return statistic;
+}
+
+Statistic some_utilities() {
+  return utilities_of(kChoice, [](std::size_t e) { return static_cast<std::int64_t>(e * 7 % 11); });
+}
+
+std::vector<std::uint64_t> all_chosen(const Selection& selection) {
+  std::vector<std::uint64_t> all;
+  for (std::size_t group = 0; group < selection.groups(); ++group) {
+    const auto chosen = selection.of_group(group);
+    all.insert(all.end(), chosen.begin(), chosen.end());
+  }
+  return all;
+}
+
+class SelectTest : public testing::Test {
+ protected:
+  SelectTest()
+      : ranks_(Communicator::join()),
+        ledger_(std::filesystem::temp_directory_path() / ("dpreduce_select_test." + std::to_string(getpid()))) {}
+  ~SelectTest() override { remove_ledger(ledger_); }
+
+  static NoisePlan selections_only(std::vector<PlannedSelection> selections = {kChoice}) {
+    return with_selections({.adjacency = Adjacency::kAddRemove}, std::move(selections));
+  }
+  static ReleaseRequest center() { return center_release(20, Adjacency::kAddRemove, 1.0); }
+  // A Gaussian release of this mu, then the selection.
+  static NoisePlan center_and_choice(double mu) {
+    return with_selections(make_noise_plan(mu, Adjacency::kAddRemove, {center()}), {kChoice});
+  }
+
+  Releaser releaser(NoisePlan plan, RunJournal journal, std::optional<DataSetBudget> limit = std::nullopt) {
+    return Releaser(ranks_, std::move(plan), std::move(journal), {.ledger_path = ledger_.string(), .limit = limit},
+                    {.method = "public",
+                     .accountant = Accountant::kPld,
+                     .epsilon = std::nullopt,
+                     .delta = std::nullopt,
+                     .config_digest = std::string(64, 'c'),
+                     .version = "test"});
+  }
+
+  std::size_t lines() const { return charges_of(ledger_).size(); }
+
+  Communicator ranks_;
+  std::filesystem::path ledger_;
+};
+
+TEST_F(SelectTest, NonPrivateSelectionIsTheExactArgmaxAndLeavesNoLedger) {
+  PlannedSelection pairs = kChoice;
+  pairs.terms.groups = 2;
+  pairs.terms.candidates = 4;
+  pairs.terms.chosen = 2;
+  Statistic utilities = empty_utilities(pairs);
+  const std::vector<std::int64_t> values{-3, -1, -2, -1, 0, 5, 9, 7};
+  utilities.accumulate(0, values);
+  const Selection chosen = Releaser(ranks_).select(pairs, std::move(utilities));
+  ASSERT_EQ(chosen.groups(), 2u);
+  EXPECT_THAT(chosen.of_group(0), ElementsAre(1, 3));
+  EXPECT_THAT(chosen.of_group(1), ElementsAre(2, 3));
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(SelectTest, TheLineStatesTheTermsAndTheyAreChargedOnce) {
+  releaser(selections_only(), NoiseKey::from_entropy()).select(kChoice, some_utilities());
+  const auto records = charges_of(ledger_);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].entry.selection, kChoice.terms);
+  EXPECT_TRUE(records[0].entry.terms.is_private);
+  EXPECT_TRUE(records[0].entry.release_id.ends_with("/choice"));
+  EXPECT_EQ(composed_mu(records), 0);
+  EXPECT_NEAR(composed_rho(records), 0.01 / 8, 1e-15);
+}
+
+TEST_F(SelectTest, WithoutALedgerLineThereIsNoChoice) {
+  std::filesystem::create_directory(ledger_);
+  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()), BadInput);
+}
+
+TEST_F(SelectTest, ASecondOfTheSamePlanIsAnError) {
+  Releaser selecting = releaser(selections_only(), NoiseKey::from_entropy());
+  selecting.select(kChoice, some_utilities());
+  EXPECT_THROW(selecting.select(kChoice, some_utilities()), std::logic_error);
+  EXPECT_EQ(lines(), 1u);
+}
+
+TEST_F(SelectTest, OnlyWhatIsPlannedIsSelected) {
+  PlannedSelection unknown = kChoice;
+  unknown.name = "another";
+  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()).select(unknown, some_utilities()), UsageError);
+  PlannedSelection steeper = kChoice;
+  steeper.terms.epsilon = 1;
+  EXPECT_THROW(releaser(selections_only(), NoiseKey::from_entropy()).select(steeper, some_utilities()),
+               std::logic_error);
+  EXPECT_EQ(lines(), 0u);
+}
+
+TEST_F(SelectTest, UtilitiesOfAnotherShapeAreRefused) {
+  Releaser selecting = releaser(selections_only(), NoiseKey::from_entropy());
+  try {
+    selecting.select(kChoice, Statistic({{"utilities", 16}}));
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("selection choice: 1 blocks of utilities, the first of 16 elements; it takes one "
+                          "of 640 (16 candidates in each of 40 groups)"));
+  }
+  EXPECT_THROW(selecting.select(kChoice, Statistic({{"utilities", 640}, {"more", 1}})), UsageError);
+  for (const std::uint64_t chosen : {0, 17}) {
+    PlannedSelection impossible = kChoice;
+    impossible.terms.chosen = chosen;
+    EXPECT_THROW(Releaser(ranks_).select(impossible, some_utilities()), UsageError);
+  }
+  EXPECT_EQ(lines(), 0u);
+}
+
+TEST_F(SelectTest, GroupsAndRunsHaveChoicesOfTheirOwn) {
+  const auto equal = [] { return utilities_of(kChoice, [](std::size_t) { return 5; }); };
+  const auto first = all_chosen(releaser(selections_only(), NoiseKey::from_entropy()).select(kChoice, equal()));
+  const auto second = all_chosen(releaser(selections_only(), NoiseKey::from_entropy()).select(kChoice, equal()));
+  EXPECT_NE(first, second);
+  EXPECT_GT(std::set<std::uint64_t>(first.begin(), first.end()).size(), 4u);  // of 16; 4 or less: below 1e-20
+}
+
+TEST_F(SelectTest, ASeedRepeatsTheChoiceAndSaysSoInTheLedger) {
+  std::vector<std::vector<std::uint64_t>> runs;
+  for (int run = 0; run < 2; ++run) {
+    runs.push_back(all_chosen(releaser(selections_only(), NoiseKey::from_seed(4)).select(kChoice, some_utilities())));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  for (const LedgerCharge& record : charges_of(ledger_)) EXPECT_FALSE(record.entry.terms.is_private);
+}
+
+TEST_F(SelectTest, AResumedRunRepeatsTheChoiceThatItHasPaidFor) {
+  const auto run = [&](RunJournal journal) {
+    return all_chosen(releaser(selections_only(), std::move(journal)).select(kChoice, some_utilities()));
+  };
+  const auto first = run(resumed_journal(ledger_));
+  EXPECT_EQ(run(resumed_journal(ledger_)), first);
+  EXPECT_EQ(lines(), 1u) << "charged once";
+  EXPECT_NE(run(NoiseKey::from_entropy()), first) << "a new selection";
+  EXPECT_EQ(lines(), 2u);
+}
+
+TEST_F(SelectTest, OneOtherUtilityOrOtherTermsAreANewChargeAndAnIndependentChoice) {
+  const auto run = [&](const PlannedSelection& selection, std::int64_t shift) {
+    Statistic utilities = some_utilities();
+    utilities.block(0)[17] += shift;
+    return all_chosen(
+        releaser(selections_only({selection}), resumed_journal(ledger_)).select(selection, std::move(utilities)));
+  };
+  const auto before = run(kChoice, 0);
+  EXPECT_NE(run(kChoice, 1), before);
+  EXPECT_EQ(lines(), 2u);
+  PlannedSelection gentler = kChoice;
+  gentler.terms.sensitivity = 21;
+  EXPECT_NE(run(gentler, 0), before);
+  EXPECT_EQ(lines(), 3u);
+  EXPECT_EQ(run(kChoice, 0), before);
+  EXPECT_EQ(lines(), 3u);
+}
+
+// Limits between the Gaussian release alone and with the selection of epsilon 0.1.
+TEST_F(SelectTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
+  const DataSetBudget limit{1.0, 1e-6};
+  const auto run = [&](double mu) {
+    Releaser both = releaser(center_and_choice(mu), NoiseKey::from_entropy(), limit);
+    both.release("center", empty_statistic(center()));
+    both.select(kChoice, some_utilities());
+  };
+  EXPECT_THROW(run(gdp_mu(1.0, 1e-6)), BudgetRefused);
+  EXPECT_EQ(lines(), 0u) << "not even its first release is charged";
+  run(gdp_mu(0.9, 1e-6));
+  EXPECT_EQ(lines(), 2u);
+  EXPECT_THROW(run(gdp_mu(0.9, 1e-6)), BudgetRefused);
+  // A run without selections is held against what selections on file have spent.
+  EXPECT_THROW(
+      releaser(make_noise_plan(gdp_mu(0.42, 1e-6), Adjacency::kAddRemove, {center()}), NoiseKey::from_entropy(), limit),
+      BudgetRefused);
+  EXPECT_EQ(lines(), 2u);
+}
+
+TEST_F(SelectTest, ARefusalIsExitCodeFour) {
+  try {
+    releaser(selections_only(), NoiseKey::from_entropy(), DataSetBudget{0.05, 1e-12});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);
+    EXPECT_THAT(error.what(), HasSubstr("budget of epsilon 0.05 at delta 1e-12"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(SelectTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
+  for (int run = 0; run < 3; ++run) {
+    releaser(selections_only(), resumed_journal(ledger_), DataSetBudget{0.101, 1e-6}).select(kChoice, some_utilities());
+  }
+  EXPECT_EQ(lines(), 1u);
+}
+
+}  // namespace
+}  // namespace dpreduce

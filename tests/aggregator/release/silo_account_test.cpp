@@ -1,0 +1,318 @@
+// What silos charge on ledgers of their own, whatever their coordinator says, and where they refuse.
+#include "aggregator/release/silo_account.hpp"
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "aggregator/release/release.hpp"
+#include "aggregator/release/utility_range.hpp"
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/base/peer_failed.hpp"
+#include "common/plan/declared_releases.hpp"
+#include "tests/common/ledger/charged_runs.hpp"
+#include "tests/common/silos/memory_wire.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kElements = 50;
+constexpr std::uint64_t kRounds = 3;
+constexpr double kDelta = 1e-6;
+
+NoisePlan plan_of(double mu) {
+  return make_noise_plan(mu, Adjacency::kAddRemove,
+                         {{.name = "sums",
+                           .share = 1.0,
+                           .rounds = kRounds,
+                           .blocks = {{"sums", kElements, 1.0}},
+                           .profiles = {{"add-remove", {1000U * 1000U}}}}});
+}
+
+RunTerms terms_of_run() {
+  return {.method = "mean",
+          .accountant = Accountant::kGdp,
+          .epsilon = {},
+          .delta = {},
+          .config_digest = std::string(64, 'c'),
+          .version = "test"};
+}
+
+// How one silo ended.
+struct Ended {
+  std::string error;
+  std::optional<ExitCode> code;  // none: well, or killed
+};
+
+class SiloAccountTest : public testing::Test {
+ protected:
+  SiloAccountTest()
+      : folder_(std::filesystem::temp_directory_path() / ("dpreduce_silo_account." + std::to_string(getpid()))) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  ~SiloAccountTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string ledger(std::uint32_t party) const { return folder_ / ("ledger" + std::to_string(party)); }
+  LedgerState state(std::uint32_t party) const { return Ledger::read(ledger(party)); }
+  std::vector<LedgerCharge> charges(std::uint32_t party) const { return charges_of(ledger(party)); }
+
+  // Releases of all rounds among these silos; `watch` is told what a silo is about to begin.
+  std::string release_all(const SiloTerms& terms, const NoisePlan& plan, std::optional<Fault> fault = std::nullopt) {
+    ended_.clear();
+    std::mutex endings;
+    PostOffice office(terms.silos + 1);
+    const SiloRunPlan run{.terms = terms, .timeout = std::chrono::milliseconds(20000)};
+    const auto party = [&](std::uint32_t rank) {
+      MemoryWire plain(office, rank);
+      std::unique_ptr<Wire> faulty;
+      if (fault && fault->party == rank) {
+        faulty = std::make_unique<FaultyWire>(plain, *fault, SelfHarm{[] { throw Killed(); }, [] { throw Killed(); }});
+      }
+      Ended ended;
+      try {
+        Communicator ranks = Communicator::among_silos(
+            std::make_unique<SiloJob>(faulty ? *faulty : plain, static_cast<int>(rank), simulated_entry(run), nullptr),
+            static_cast<int>(rank), static_cast<int>(terms.silos) + 1);
+        if (rank == 0 && liar_) {
+          liar_(ranks);
+          throw AggregationAborted("the coordinator has lied");
+        }
+        const auto limit = limits_.find(rank);
+        Releaser releaser(ranks, plan, NoiseKey::from_entropy(),
+                          {.ledger_path = ledger(rank),
+                           .limit = limit == limits_.end() ? std::nullopt : std::optional(limit->second)},
+                          terms_of_run(), shares_);
+        for (const PlannedSelection& selection : plan.selections) {
+          releaser.select(selection, empty_utilities(selection));
+        }
+        const std::uint64_t rounds = plan.releases.empty() ? 0 : kRounds;
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+          if (before_round_) before_round_(rank, round, ranks, releaser);
+          releaser.release("sums", Statistic({{"sums", kElements}}));
+        }
+        if (rank != 0) releaser.finish();
+        ranks.together([] {});
+        if (rank == 0) releaser.finish();
+      } catch (const Killed&) {
+      } catch (const Error& error) {
+        ended = {error.what(), error.code()};
+      } catch (const std::logic_error& error) {
+        ended = {error.what(), ExitCode::kInternal};
+      }
+      if (rank == 0) {
+        for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) office.post(silo, {0, {}, true});
+      } else {
+        office.post(0, {rank, {}, true});
+      }
+      const std::lock_guard lock(endings);
+      ended_[rank] = ended;
+    };
+    std::vector<std::thread> silos;
+    for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) silos.emplace_back(party, silo);
+    party(0);
+    for (std::thread& silo : silos) silo.join();
+    return ended_[0].error;
+  }
+
+  std::filesystem::path folder_;
+  std::map<std::uint32_t, DataSetBudget> limits_;
+  std::optional<NoiseShares> shares_;
+  std::function<void(std::uint32_t rank, std::uint64_t round, Communicator& ranks, Releaser& releaser)> before_round_;
+  std::function<void(Communicator& ranks)> liar_;  // in the coordinator's place
+  std::map<std::uint32_t, Ended> ended_;
+};
+
+TEST_F(SiloAccountTest, EverySiloChargesEveryReleaseUnderANameOfItsOwn) {
+  shares_ = NoiseShares{3};
+  ASSERT_EQ(release_all({5, 4, 1}, plan_of(1.0)), "");
+  std::set<std::string> runs;
+  for (std::uint32_t party = 0; party <= 5; ++party) {
+    const std::vector<LedgerCharge> charged = charges(party);
+    ASSERT_EQ(charged.size(), kRounds);
+    EXPECT_NEAR(composed_mu(charged), 1.0, 1e-9);
+    const std::string run = run_of(charged[0].entry.release_id);
+    EXPECT_TRUE(runs.insert(run).second) << "the coordinator does not name it";
+    EXPECT_EQ(state(party).outcome(run), RunOutcome::kFinished);
+    const LedgerSilos& silos = charged[0].entry.terms.silos.value();
+    EXPECT_EQ(silos.silo, party);
+    EXPECT_EQ(silos.left, party == 0 ? 5U : 0U);
+    EXPECT_EQ(silos.threshold, 4U);
+    EXPECT_EQ(silos.colluding, 1U);
+    EXPECT_EQ(silos.noise, NoiseSource::kDistributed);
+  }
+  ASSERT_EQ(release_all({5, 4, 1}, plan_of(1.0)), "");
+  for (std::uint32_t party = 1; party <= 5; ++party) {
+    EXPECT_EQ(charges(party).size(), 2 * kRounds);
+    EXPECT_NEAR(composed_mu(charges(party)), std::sqrt(2.0), 1e-9) << "another run is charged anew";
+  }
+}
+
+TEST_F(SiloAccountTest, UnderCentralNoiseThePlannedMuIsChargedAndMarked) {
+  ASSERT_EQ(release_all({3, 3, 0}, plan_of(0.5)), "");
+  for (std::uint32_t silo = 1; silo <= 3; ++silo) {
+    ASSERT_EQ(charges(silo).size(), kRounds);
+    EXPECT_NEAR(composed_mu(charges(silo)), 0.5, 1e-9);
+    EXPECT_EQ(charges(silo)[0].entry.terms.silos->noise, NoiseSource::kCentral);
+  }
+}
+
+TEST_F(SiloAccountTest, ASelectionIsCharged) {
+  const SelectionTerms terms{.epsilon = 0.5, .sensitivity = 1, .candidates = 4};
+  const NoisePlan plan = with_selections(NoisePlan{.adjacency = Adjacency::kAddRemove}, {{"choice", terms}});
+  ASSERT_EQ(release_all({3, 3, 0}, plan), "");
+  for (std::uint32_t silo = 1; silo <= 3; ++silo) {
+    ASSERT_EQ(charges(silo).size(), 1U);
+    EXPECT_EQ(charges(silo)[0].entry.selection, terms);
+  }
+}
+
+// A silo that is lost between a statistic's fingerprint and the statistic would leave its own behind: there is none.
+TEST_F(SiloAccountTest, EachReleaseIsOneSum) {
+  std::uint64_t begun = 0;
+  before_round_ = [&](std::uint32_t rank, std::uint64_t round, Communicator& ranks, Releaser&) {
+    if (rank == 0 && round == kRounds) begun = ranks.silos()->coordinator()->costs().at("begin").messages;
+  };
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(begun, 4 * (kRounds - 1));
+}
+
+// Silos use what was chosen as a place in a list of theirs.
+TEST_F(SiloAccountTest, ACandidateThatIsNoneIsRefused) {
+  const SelectionTerms terms{.epsilon = 0.5, .sensitivity = 1, .candidates = 4};
+  const NoisePlan plan = with_selections(NoisePlan{.adjacency = Adjacency::kAddRemove}, {{"choice", terms}});
+  liar_ = [&](Communicator& ranks) {
+    ranks.together([] {});  // reservation
+    ranks.together([] {});
+    Statistic utilities = empty_utilities(plan.selections[0]);
+    UtilityRange range{};
+    ranks.sum_to_coordinator(range);
+    ranks.together([] {});
+    ranks.sum_to_coordinator(utilities.words());
+    ranks.together([] {});
+    std::vector<std::uint64_t> chosen{4};
+    ranks.broadcast(std::as_writable_bytes(std::span(chosen)));
+  };
+  release_all({3, 3, 0}, plan);
+  for (std::uint32_t silo = 1; silo <= 3; ++silo) {
+    EXPECT_EQ(ended_[silo].code, ExitCode::kAggregationAborted);
+    EXPECT_THAT(ended_[silo].error, HasSubstr("names a candidate that is none of the 4"));
+  }
+}
+
+// Noise that is larger than planned costs less: shares are never below 4.
+TEST_F(SiloAccountTest, WhatItsShareGuaranteesIsCharged) {
+  shares_ = NoiseShares{3};
+  const NoisePlan plan = make_noise_plan(2.0, Adjacency::kAddRemove,
+                                         {{.name = "sums",
+                                           .share = 1.0,
+                                           .rounds = kRounds,
+                                           .blocks = {{"sums", kElements, 1.0}},
+                                           .profiles = {{"add-remove", {1}}}}});
+  ASSERT_EQ(release_all({5, 4, 1}, plan), "");
+  EXPECT_NEAR(composed_mu(charges(0)), 2.0, 1e-9);
+  for (std::uint32_t silo = 1; silo <= 5; ++silo) {
+    EXPECT_NEAR(composed_mu(charges(silo)), std::sqrt(3.0) / (std::sqrt(3.0) * kSmallestShareSigma), 1e-9);
+    EXPECT_NEAR(charges(silo)[0].entry.blocks[0].sigma, std::sqrt(3.0) * kSmallestShareSigma, 1e-9);
+  }
+}
+
+TEST_F(SiloAccountTest, ASiloWithoutRoomLeavesAloneAndWritesNothing) {
+  limits_[2] = {gdp_epsilon(0.99, kDelta), kDelta};
+  limits_[3] = {gdp_epsilon(1.01, kDelta), kDelta};
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
+  EXPECT_THAT(ended_[2].error, HasSubstr(ledger(2)));
+  EXPECT_THAT(ended_[2].error, HasSubstr("above the data set's budget"));
+  EXPECT_FALSE(std::filesystem::exists(ledger(2)));
+  for (const std::uint32_t other : {0U, 1U, 3U, 4U}) {
+    EXPECT_EQ(ended_[other].code, std::nullopt) << ended_[other].error;
+    EXPECT_EQ(charges(other).size(), kRounds);
+  }
+  // Silo 3 has no room for another, whatever the coordinator's ledger says.
+  std::filesystem::remove(ledger(0));
+  EXPECT_THAT(release_all({4, 3, 0}, plan_of(1.0)), HasSubstr("2 of 4 silos are left"));
+  EXPECT_EQ(ended_[3].code, ExitCode::kBudgetRefused);
+  EXPECT_EQ(charges(3).size(), kRounds);
+  EXPECT_EQ(charges(1).size(), kRounds) << "nothing was released";
+  EXPECT_TRUE(state(1).open_runs().empty()) << "what was reserved is given back";
+}
+
+// Two runs that a coordinator has with a silo at once do not both count on the same room.
+TEST_F(SiloAccountTest, WhatAnotherRunMayStillChargeHasNoRoomForThisOne) {
+  limits_[2] = {gdp_epsilon(1.2, kDelta), kDelta};
+  RunTerms terms = terms_of_run();
+  terms.is_private = true;
+  Ledger(ledger(2)).reserve(reservation_of(plan_of(1.0), "another-run", terms));
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
+  EXPECT_THAT(ended_[2].error, HasSubstr("those that have not ended may still charge 0.99"));
+  EXPECT_EQ(charges(2).size(), 0U);
+}
+
+// Charged as its masked words leave, and not before all have agreed on who takes part.
+TEST_F(SiloAccountTest, ALostSiloHasChargedWhereItMasked) {
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0), Fault{2, FaultKind::kKill, FrameKind::kConsent, 1}), "");
+  EXPECT_EQ(charges(2).size(), 0U);
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0), Fault{3, FaultKind::kKill, FrameKind::kMasked, 1}), "");
+  EXPECT_EQ(charges(3).size(), kRounds + 1);
+  EXPECT_EQ(charges(1).size(), 2 * kRounds);
+  // How many were left is the coordinator's to say, and on its ledger alone.
+  EXPECT_EQ(charges(0).back().entry.terms.silos->left, 3U);
+  EXPECT_EQ(charges(1).back().entry.terms, charges(1).front().entry.terms);
+}
+
+TEST_F(SiloAccountTest, ACoordinatorThatIsLostHasCostWhatWasMasked) {
+  release_all({3, 3, 0}, plan_of(1.0), Fault{0, FaultKind::kKill, FrameKind::kDone, 3});
+  for (std::uint32_t silo = 1; silo <= 3; ++silo) {
+    const std::size_t charged = charges(silo).size();
+    EXPECT_GE(charged, 1U);
+    EXPECT_LT(charged, kRounds);
+    EXPECT_TRUE(state(silo).open_runs().empty());
+  }
+}
+
+// Its owner may give a run up while it is alive.
+TEST_F(SiloAccountTest, ARunThatItsOwnerHasReleasedGetsNothingMoreOfThatSilo) {
+  before_round_ = [&](std::uint32_t rank, std::uint64_t round, Communicator&, Releaser& releaser) {
+    if (rank == 2 && round == 2) Ledger(ledger(2)).end(releaser.run_id(), RunOutcome::kReleased);
+  };
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
+  EXPECT_THAT(ended_[2].error, HasSubstr("was given up"));
+  EXPECT_EQ(charges(2).size(), 1U);
+  EXPECT_EQ(charges(1).size(), kRounds);
+}
+
+TEST_F(SiloAccountTest, NothingOfItsRowsLeavesOutsideOfARelease) {
+  before_round_ = [&](std::uint32_t rank, std::uint64_t round, Communicator& ranks, Releaser&) {
+    if (round != 2) return;
+    std::array<std::uint64_t, 2> words{0, rank == 2 ? 1U : 0U};
+    ranks.sum_to_coordinator(words);
+  };
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(ended_[2].code, ExitCode::kInternal);
+  EXPECT_EQ(charges(2).size(), 1U);
+  EXPECT_EQ(charges(1).size(), kRounds);
+}
+
+TEST_F(SiloAccountTest, ALedgerThatCannotBeUsedIsItsOwnersFault) {
+  std::filesystem::create_directory(ledger(3));
+  ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
+  EXPECT_EQ(ended_[3].code, ExitCode::kBadInput);
+  EXPECT_THAT(ended_[3].error, HasSubstr(ledger(3)));
+  EXPECT_EQ(charges(1).size(), kRounds);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,97 @@
+#include "aggregator/release/statistic_fingerprint.hpp"
+
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/randomness/noise_key.hpp"
+
+namespace dpreduce {
+namespace {
+
+Statistic statistic_of(std::vector<std::int64_t> values) {
+  Statistic statistic({{"sums", values.size()}});
+  statistic.accumulate(0, values);
+  return statistic;
+}
+
+FingerprintPart part_of(const std::vector<std::int64_t>& values) {
+  const NoiseKey key = NoiseKey::from_seed(3);
+  RandomStream coefficients = key.stream("coefficients", {});
+  return fingerprint_part(statistic_of(values), coefficients);
+}
+
+std::string fingerprint_over(const std::vector<std::vector<std::int64_t>>& parts) {
+  FingerprintPart sum{};
+  for (const auto& values : parts) {
+    const FingerprintPart part = part_of(values);
+    for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += part[word];
+  }
+  return fingerprint_of(sum);
+}
+
+TEST(StatisticFingerprint, DoesNotDependOnHowTheSumIsSpreadOverRanks) {
+  const std::string whole = fingerprint_over({{5, -7, 1000000007, 0}});
+  EXPECT_EQ(fingerprint_over({{2, -3, 1000000000, 0}, {3, -4, 7, 0}}), whole);
+  EXPECT_EQ(fingerprint_over({{0, 0, 0, 0}, {5, -7, 0, 9}, {0, 0, 1000000007, -9}}), whole);
+}
+
+// A rank's columns first, ..., first + width - 1 of 3 x 5.
+FingerprintPart part_of_columns(const std::vector<std::int64_t>& whole, std::size_t first, std::size_t width) {
+  std::vector<std::int64_t> part;
+  for (std::size_t group = 0; group < 3; ++group) {
+    const auto row = whole.begin() + static_cast<std::ptrdiff_t>(5 * group + first);
+    part.insert(part.end(), row, row + static_cast<std::ptrdiff_t>(width));
+  }
+  const NoiseKey key = NoiseKey::from_seed(3);
+  RandomStream coefficients = key.stream("coefficients", {});
+  return fingerprint_part_of_columns(part, 3, first, 5, coefficients);
+}
+
+TEST(StatisticFingerprint, ColumnsThatRanksHaveAddUpToTheWhole) {
+  const std::vector<std::int64_t> whole{5, -7, 1000000007, 0, 1, 2, 3, -4, 5, 6, 7, 1LL << 60, -9, 10, 11};
+  for (const std::vector<std::size_t>& widths : {std::vector<std::size_t>{5}, {2, 3}, {0, 1, 0, 4}, {1, 1, 1, 1, 1}}) {
+    FingerprintPart sum{};
+    std::size_t first = 0;
+    for (const std::size_t width : widths) {
+      const FingerprintPart part = part_of_columns(whole, first, width);
+      for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += part[word];
+      first += width;
+    }
+    EXPECT_EQ(fingerprint_of(sum), fingerprint_over({whole}));
+  }
+  EXPECT_THROW(part_of_columns(std::vector<std::int64_t>(20), 2, 4), std::logic_error);
+}
+
+TEST(StatisticFingerprint, TellsStatisticsApart) {
+  std::set<std::string> seen;
+  std::vector<std::vector<std::int64_t>> statistics{{0, 0, 0}, {1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, -1, 0}};
+  for (int bit = 1; bit < 63; ++bit) statistics.push_back({std::int64_t{1} << bit, 0, 0});
+  statistics.push_back({std::numeric_limits<std::int64_t>::min(), 0, 0});
+  statistics.push_back({std::numeric_limits<std::int64_t>::max(), 0, 0});
+  for (const auto& values : statistics) EXPECT_TRUE(seen.insert(fingerprint_over({values})).second) << values[0];
+}
+
+TEST(StatisticFingerprint, IsLinearModTheMersennePrime) {
+  EXPECT_EQ(fingerprint_over({{0, 0}}), std::string(32, '0'));
+  EXPECT_EQ(fingerprint_over({{1, 0}, {-1, 0}}), std::string(32, '0'));
+  EXPECT_EQ(
+      fingerprint_over(
+          {{std::numeric_limits<std::int64_t>::min(), 3}, {1, -3}, {std::numeric_limits<std::int64_t>::max(), 0}}),
+      std::string(32, '0'));
+}
+
+TEST(StatisticFingerprint, ManyRanksPartsDoNotOverflow) {
+  FingerprintPart sum{};
+  const FingerprintPart part = part_of({-1, 12345, 7});
+  constexpr std::uint64_t kRanks = 1000003;
+  for (std::size_t word = 0; word < sum.size(); ++word) sum[word] = kRanks * part[word];
+  EXPECT_EQ(fingerprint_of(sum), fingerprint_over({{-1000003, 12345 * 1000003LL, 7000021}}));
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,45 @@
+#include "aggregator/release/utility_range.hpp"
+
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+
+// As a reduction over ranks adds up their parts, each rank's utilities being one inner list.
+bool cannot_wrap(const std::vector<std::vector<std::int64_t>>& ranks) {
+  UtilityRange sum{};
+  for (const auto& local : ranks) {
+    const UtilityRange range = utility_range(local);
+    for (std::size_t digit = 0; digit < sum.size(); ++digit) sum[digit] += range[digit];
+  }
+  return sums_cannot_wrap(sum);
+}
+
+TEST(UtilityRange, OneRankFitsAlways) {
+  EXPECT_TRUE(cannot_wrap({{kLeast, 0, kMost}}));
+  EXPECT_TRUE(cannot_wrap({{kMost}, {0}, {kLeast}}));
+}
+
+TEST(UtilityRange, OneMoreThanTheLargestIsRefused) {
+  EXPECT_TRUE(cannot_wrap({{kMost - 5}, {5}}));
+  EXPECT_FALSE(cannot_wrap({{kMost - 5}, {6}}));
+  EXPECT_TRUE(cannot_wrap({{kLeast + 5}, {-5}}));
+  EXPECT_FALSE(cannot_wrap({{kLeast + 5}, {-6}}));
+}
+
+TEST(UtilityRange, CarriesBetweenDigitsCount) {
+  const std::int64_t low = 0xffffffff;
+  EXPECT_TRUE(cannot_wrap(std::vector<std::vector<std::int64_t>>(1000, {low, -low})));
+  EXPECT_TRUE(cannot_wrap({{kMost - low}, {low}}));
+  EXPECT_FALSE(cannot_wrap({{kMost - low}, {low}, {1}}));
+  EXPECT_FALSE(cannot_wrap(std::vector<std::vector<std::int64_t>>(1000, {kLeast})));
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,95 @@
+#include "aggregator/solvers/cleaned_ridge.hpp"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "aggregator/solvers/gram_spectrum.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// Rows' Gram matrix with a falling spectrum, and noise of standard deviation sigma on the diagonal.
+Matrix noised_gram(Eigen::Index dim, double sigma, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal;
+  Matrix rows(3 * dim, dim);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    for (Eigen::Index j = 0; j < dim; ++j) rows(i, j) = normal(engine) * 3.0 / (1.0 + static_cast<double>(j));
+  }
+  Matrix gram = rows.transpose() * rows;
+  for (Eigen::Index i = 0; i < dim; ++i) {
+    for (Eigen::Index j = i; j < dim; ++j) {
+      gram(i, j) += sigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
+      gram(j, i) = gram(i, j);
+    }
+  }
+  return gram;
+}
+
+std::vector<double> solved(const Matrix& gram, double radius, double ridge, const Eigen::VectorXd& b) {
+  std::vector<double> matrix(gram.data(), gram.data() + gram.size());
+  for (Eigen::Index i = 0; i < gram.rows(); ++i) {
+    for (Eigen::Index j = 0; j < i; ++j) matrix[static_cast<std::size_t>(i * gram.cols() + j)] = 1e9;  // not read
+  }
+  std::vector<double> x(b.data(), b.data() + b.size());
+  solve_cleaned(matrix, radius, ridge, x);
+  return x;
+}
+
+double relative_error(const std::vector<double>& x, const Eigen::VectorXd& expected) {
+  return (Eigen::Map<const Eigen::VectorXd>(x.data(), expected.size()) - expected).norm() / expected.norm();
+}
+
+TEST(CleanedRidge, IsTheDenseSolutionWithoutNoise) {
+  for (const Eigen::Index dim : {1, 2, 7, 60}) {
+    const Matrix gram = noised_gram(dim, 0.0, 1);
+    const Eigen::VectorXd b = Eigen::VectorXd::LinSpaced(dim, 1.0, 2.0);
+    const Eigen::VectorXd expected = (gram + 0.5 * Matrix::Identity(dim, dim)).ldlt().solve(b);
+    EXPECT_LT(relative_error(solved(gram, 0.0, 0.5, b), expected), 1e-10) << dim;
+  }
+}
+
+// Against all eigenvalues, shrunk one by one. Up to 128 features the Krylov space may become complete.
+TEST(CleanedRidge, IsTheFunctionOfTheNoisedMatrix) {
+  for (const Eigen::Index dim : {1, 2, 16, 17, 100, 300}) {
+    const double sigma = 0.4;
+    const double radius = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
+    const Matrix gram = noised_gram(dim, sigma, 2);
+    std::mt19937 engine(9);
+    std::normal_distribution<double> normal;
+    Eigen::VectorXd b(dim);
+    for (double& entry : b) entry = normal(engine);
+    const Eigen::SelfAdjointEigenSolver<Matrix> spectrum(gram);
+    Eigen::VectorXd f = spectrum.eigenvalues();
+    for (double& entry : f) entry = 1.0 / (shrunk_eigenvalue(entry, radius) + 0.7 * radius + 1.0);
+    const Eigen::VectorXd expected =
+        spectrum.eigenvectors() * (f.asDiagonal() * (spectrum.eigenvectors().transpose() * b));
+    EXPECT_LT(relative_error(solved(gram, radius, 0.7 * radius + 1.0, b), expected), dim <= 128 ? 1e-6 : 2e-2) << dim;
+  }
+}
+
+TEST(CleanedRidge, MapsNothingToNothing) {
+  const Matrix gram = noised_gram(5, 1.0, 3);
+  EXPECT_EQ(solved(gram, 1.0, 1.0, Eigen::VectorXd::Zero(5)), std::vector<double>(5, 0.0));
+}
+
+TEST(CleanedRidge, RefusesWhatIsNoRidgeProblem) {
+  std::vector<double> matrix(9, 1.0);
+  std::vector<double> x(3, 1.0);
+  EXPECT_THROW(solve_cleaned(matrix, 1.0, 0.0, x), std::logic_error);
+  EXPECT_THROW(solve_cleaned(matrix, -1.0, 1.0, x), std::logic_error);
+  x.push_back(1.0);
+  EXPECT_THROW(solve_cleaned(matrix, 1.0, 1.0, x), std::logic_error);
+  std::vector<double> indefinite{-1.0, 0.0, 0.0, -1.0};
+  std::vector<double> y(2, 1.0);
+  EXPECT_THROW(solve_cleaned(indefinite, 0.0, 0.5, y), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,194 @@
+#include "aggregator/solvers/fisher_rule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 12;
+const Lattice kLattice{8.0, kDim};
+
+struct Rows {
+  std::vector<std::vector<double>> x;
+  std::vector<std::size_t> y;
+};
+
+// Class c around 0.3 c in every third feature, with a variance of its own in each feature.
+Rows some_rows(const std::vector<std::size_t>& class_rows, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal;
+  Rows rows;
+  for (std::size_t c = 0; c < class_rows.size(); ++c) {
+    for (std::size_t i = 0; i < class_rows[c]; ++i) {
+      std::vector<double> x(kDim);
+      for (std::size_t a = 0; a < kDim; ++a) {
+        x[a] = (a % 3 == 0 ? 0.3 * static_cast<double>(c) : 0.0) + 0.1 * static_cast<double>(a + 1) * normal(engine);
+      }
+      rows.x.push_back(x);
+      rows.y.push_back(c);
+    }
+  }
+  return rows;
+}
+
+struct Noise {
+  double sums = 0.0;
+  double moments = 0.0;
+  double counts = 0.0;
+};
+
+// Exact sums of the rows in lattice units, with Gaussian noise.
+Release released(const Rows& rows, std::size_t classes, const Noise& noise, unsigned seed) {
+  std::vector<double> sums(classes * kDim, 0.0);
+  std::vector<double> moments(kDim, 0.0);
+  std::vector<double> counts(classes, 0.0);
+  for (std::size_t i = 0; i < rows.x.size(); ++i) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      const double q = std::round(rows.x[i][a] * kLattice.scale());
+      sums[rows.y[i] * kDim + a] += q;
+      moments[a] += q * q;
+    }
+    counts[rows.y[i]] += 1.0;
+  }
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal;
+  const auto noised = [&](const char* name, const std::vector<double>& exact, double sigma) {
+    std::vector<std::int64_t> values;
+    for (const double value : exact) values.push_back(std::llround(value + sigma * normal(engine)));
+    return ReleasedBlock(name, std::move(values), sigma);
+  };
+  return Release({noised("class_sums", sums, noise.sums), noised("second_moments", moments, noise.moments),
+                  noised("class_counts", counts, noise.counts)});
+}
+
+double score(const LinearScores& scores, std::size_t c, const std::vector<double>& x) {
+  double sum = scores.bias[c];
+  for (std::size_t a = 0; a < kDim; ++a) sum += scores.weights[c * kDim + a] * x[a];
+  return sum;
+}
+
+TEST(FisherRule, OfTwoEqualClassesIsThePapersRule) {
+  const Rows rows = some_rows({50, 50}, 1);
+  const LinearScores scores = solve_fisher_rule(released(rows, 2, {}, 0), kLattice, 0, SelectBy::kDistance);
+
+  // Definition 4 with equation 5, written out: (x - (m_1 + m_0) / 2) S^-1 (m_1 - m_0), S the mean of both classes'
+  // sample variances.
+  std::vector<double> mean[2] = {std::vector<double>(kDim, 0.0), std::vector<double>(kDim, 0.0)};
+  std::vector<double> variance(kDim, 0.0);
+  for (std::size_t i = 0; i < 100; ++i) {
+    for (std::size_t a = 0; a < kDim; ++a) mean[rows.y[i]][a] += rows.x[i][a] / 50.0;
+  }
+  for (std::size_t i = 0; i < 100; ++i) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      const double difference = rows.x[i][a] - mean[rows.y[i]][a];
+      variance[a] += difference * difference / 49.0 / 2.0;
+    }
+  }
+  for (const std::vector<double>& x : some_rows({20, 20}, 2).x) {
+    double paper = 0.0;
+    for (std::size_t a = 0; a < kDim; ++a) {
+      paper += (x[a] - (mean[0][a] + mean[1][a]) / 2.0) / variance[a] * (mean[1][a] - mean[0][a]);
+    }
+    // Ours divides by n where the paper divides by n - 2.
+    EXPECT_NEAR(score(scores, 1, x) - score(scores, 0, x), paper * 100.0 / 98.0, 1e-2);
+  }
+}
+
+TEST(FisherRule, OfManyClassesIsTheGaussianRuleWithPriors) {
+  const std::vector<std::size_t> class_rows = {400, 100, 100};
+  const Rows rows = some_rows(class_rows, 3);
+  const LinearScores scores = solve_fisher_rule(released(rows, 3, {}, 0), kLattice, 0, SelectBy::kDistance);
+  std::vector<double> mean(3 * kDim, 0.0);
+  std::vector<double> variance(kDim, 0.0);
+  for (std::size_t i = 0; i < rows.x.size(); ++i) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      mean[rows.y[i] * kDim + a] += rows.x[i][a] / static_cast<double>(class_rows[rows.y[i]]);
+    }
+  }
+  for (std::size_t i = 0; i < rows.x.size(); ++i) {
+    for (std::size_t a = 0; a < kDim; ++a)
+      variance[a] += std::pow(rows.x[i][a] - mean[rows.y[i] * kDim + a], 2) / 600.0;
+  }
+  const auto expected = [&](std::size_t c, const std::vector<double>& x) {
+    double sum = std::log(static_cast<double>(class_rows[c]) / 600.0);
+    for (std::size_t a = 0; a < kDim; ++a) {
+      const double m = mean[c * kDim + a];
+      sum += m * (x[a] - m / 2.0) / variance[a];
+    }
+    return sum;
+  };
+  for (const std::vector<double>& x : some_rows({5, 5, 5}, 7).x) {
+    for (const std::size_t c : {1U, 2U}) {
+      EXPECT_NEAR(score(scores, c, x) - score(scores, 0, x), expected(c, x) - expected(0, x), 2e-2);
+    }
+  }
+}
+
+TEST(FisherRule, SelectionByDistanceAndByTDiffer) {
+  // Two features differ between the classes: the wider one by more, the narrower one by more standard deviations.
+  Rows rows;
+  std::mt19937 engine(4);
+  std::normal_distribution<double> normal;
+  for (std::size_t i = 0; i < 4000; ++i) {
+    const std::size_t c = i % 2;
+    std::vector<double> x(kDim);
+    for (double& entry : x) entry = 0.3 * normal(engine);
+    x[4] = 0.5 * static_cast<double>(c) + 0.1 * normal(engine);
+    x[9] = 1.0 * static_cast<double>(c) + 0.5 * normal(engine);
+    rows.x.push_back(x);
+    rows.y.push_back(c);
+  }
+  const Release sums = released(rows, 2, {}, 0);
+  const auto kept = [&](SelectBy by) {
+    const LinearScores scores = solve_fisher_rule(sums, kLattice, 1, by);
+    std::vector<std::size_t> features;
+    for (std::size_t a = 0; a < kDim; ++a) {
+      if (scores.weights[kDim + a] != 0.0 || scores.weights[a] != 0.0) features.push_back(a);
+    }
+    return features;
+  };
+  EXPECT_EQ(kept(SelectBy::kDistance), std::vector<std::size_t>{9});
+  EXPECT_EQ(kept(SelectBy::kT), std::vector<std::size_t>{4});
+}
+
+TEST(FisherRule, NoiseAboveTheVariancesMakesThemAlike) {
+  const Rows rows = some_rows({200, 200}, 5);
+  const double unit = kLattice.scale();
+  const LinearScores exact = solve_fisher_rule(released(rows, 2, {}, 6), kLattice, 0, SelectBy::kDistance);
+  const LinearScores noised =
+      solve_fisher_rule(released(rows, 2, {0.0, 4000.0 * unit * unit, 0.0}, 6), kLattice, 0, SelectBy::kDistance);
+  // Weights are m / D: their ratio to the exact means is 1 / D up to a factor.
+  const auto inverse_variance = [&](const LinearScores& scores, std::size_t a) {
+    return (scores.weights[kDim + a] - scores.weights[a]) / (exact.weights[kDim + a] - exact.weights[a]) /
+           (0.01 * static_cast<double>((a + 1) * (a + 1)));
+  };
+  double least = inverse_variance(noised, 0);
+  double most = least;
+  for (std::size_t a = 0; a < kDim; ++a) {
+    EXPECT_TRUE(std::isfinite(noised.weights[a]));
+    least = std::min(least, inverse_variance(noised, a));
+    most = std::max(most, inverse_variance(noised, a));
+  }
+  EXPECT_GT(least, 0.0);
+  EXPECT_LT(most / least, 2.0) << "the exact ones differ by a factor of 144";
+}
+
+TEST(FisherRule, NothingButNoiseGivesFiniteScores) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const LinearScores scores = solve_fisher_rule(released({}, 3, {1e6, 1e11, 30.0}, seed), kLattice, 4, SelectBy::kT);
+    for (const double entry : scores.weights) EXPECT_TRUE(std::isfinite(entry));
+    for (const double entry : scores.bias) EXPECT_TRUE(std::isfinite(entry));
+  }
+}
+
+TEST(FisherRule, RefusesSelectionsBeyondItsFeatures) {
+  EXPECT_THROW(solve_fisher_rule(released({}, 2, {}, 0), kLattice, kDim + 1, SelectBy::kDistance), std::logic_error);
+}
+
+}  // namespace
+}  // namespace dpreduce

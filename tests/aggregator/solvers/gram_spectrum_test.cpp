@@ -1,0 +1,154 @@
+#include "aggregator/solvers/gram_spectrum.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "aggregator/solvers/cleaned_ridge.hpp"
+#include "aggregator/solvers/least_squares.hpp"
+#include "common/plan/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kDim = 30;
+const Lattice kLattice{1.0, kDim};
+
+Eigen::MatrixXd random_gram(std::mt19937& engine, std::size_t rows, std::size_t rank, double size) {
+  std::normal_distribution<double> normal;
+  Eigen::MatrixXd factor = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(rows), kDim);
+  for (Eigen::Index i = 0; i < factor.rows(); ++i) {
+    for (Eigen::Index j = 0; j < static_cast<Eigen::Index>(rank); ++j) factor(i, j) = size * normal(engine);
+  }
+  return factor.transpose() * factor;
+}
+
+ReleasedBlock released(const Eigen::MatrixXd& gram, double sigma) {
+  const double unit = kLattice.scale() * kLattice.scale();
+  std::vector<std::int64_t> triangle(triangle_elements(kDim));
+  for (std::size_t i = 0; i < kDim; ++i) {
+    for (std::size_t j = i; j < kDim; ++j) {
+      triangle[triangle_row(i, kDim) + j - i] =
+          std::llround(gram(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) * unit);
+    }
+  }
+  return ReleasedBlock("gram", std::move(triangle), sigma * unit);
+}
+
+TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
+  std::mt19937 engine(1);
+  const Eigen::MatrixXd gram = random_gram(engine, 100, kDim, 1.0);
+  const GramSpectrum spectrum(released(gram, 0.0), kLattice);
+  EXPECT_EQ(spectrum.noise_radius(), 0.0);
+  Eigen::MatrixXd sums = Eigen::MatrixXd::Random(4, kDim);
+  const Eigen::MatrixXd expected =
+      (gram + 0.3 * Eigen::MatrixXd::Identity(kDim, kDim)).ldlt().solve(sums.transpose()).transpose();
+  std::vector<double> rows(4 * kDim);
+  for (std::size_t c = 0; c < 4; ++c) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      rows[c * kDim + a] = sums(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a));
+    }
+  }
+  spectrum.solve(rows, 0.3);
+  for (std::size_t c = 0; c < 4; ++c) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      EXPECT_NEAR(rows[c * kDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)), 1e-6);
+    }
+  }
+}
+
+TEST(GramSpectrum, TopEigenvectorsSpanTheDirectionsOfTheRows) {
+  std::mt19937 engine(3);
+  const Eigen::MatrixXd gram = random_gram(engine, 400, 3, 1.0);  // rows in the span of the first three axes
+  const std::vector<double> top = GramSpectrum(released(gram, 0.0), kLattice).top_eigenvectors(3);
+  ASSERT_EQ(top.size(), 3 * kDim);
+  double before = std::numeric_limits<double>::infinity();
+  for (std::size_t j = 0; j < 3; ++j) {
+    const Eigen::Map<const Eigen::VectorXd> vector(top.data() + j * kDim, kDim);
+    EXPECT_NEAR(vector.norm(), 1.0, 1e-12);
+    EXPECT_NEAR(vector.head(3).norm(), 1.0, 1e-6);
+    const double eigenvalue = vector.dot(gram * vector);
+    EXPECT_LT(eigenvalue, before) << "largest first";
+    before = eigenvalue;
+  }
+  EXPECT_THROW(GramSpectrum(released(gram, 0.0), kLattice).top_eigenvectors(kDim + 1), std::logic_error);
+}
+
+TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
+  std::mt19937 engine(2);
+  std::normal_distribution<double> normal;
+  constexpr double kSigma = 2.0;
+  Eigen::MatrixXd gram = random_gram(engine, 400, 2, 1.0);  // two eigenvalues near 400, the others 0
+  for (Eigen::Index i = 0; i < gram.rows(); ++i) {
+    for (Eigen::Index j = i; j < gram.cols(); ++j) {
+      gram(i, j) += kSigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
+    }
+  }
+  const GramSpectrum spectrum(released(gram, kSigma), kLattice);
+  EXPECT_NEAR(spectrum.noise_radius(), kSigma * std::sqrt(kDim / 2.0), 1e-9);
+  std::size_t kept = 0;
+  for (const double eigenvalue : spectrum.eigenvalues()) {
+    EXPECT_GE(eigenvalue, 0.0);
+    if (eigenvalue > 100.0) ++kept;
+  }
+  EXPECT_EQ(kept, 2U);
+  EXPECT_LT(spectrum.eigenvalues()[kDim - 4], 2.0 * spectrum.noise_radius());
+}
+
+TEST(GramSpectrum, EqualEigenvaluesAreNotTornApart) {
+  for (const double sigma : {0.0, 2.0}) {
+    const GramSpectrum spectrum(released(100.0 * Eigen::MatrixXd::Identity(kDim, kDim), sigma), kLattice);
+    for (const double eigenvalue : spectrum.eigenvalues()) EXPECT_NEAR(eigenvalue, 100.0, 1e-9);
+  }
+}
+
+// Eigenvalues 1000 / k, so that noise of radius about 77 hides most of them, but none of them is 0.
+TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
+  std::mt19937 engine(4);
+  std::normal_distribution<double> normal;
+  constexpr double kSigma = 20.0;
+  constexpr int kDraws = 400;
+  const Eigen::MatrixXd factors = Eigen::MatrixXd::NullaryExpr(kDim, kDim, [&] { return normal(engine); });
+  const Eigen::MatrixXd basis = Eigen::HouseholderQR<Eigen::MatrixXd>(factors).householderQ();
+  Eigen::VectorXd truth(kDim);
+  for (Eigen::Index k = 0; k < truth.size(); ++k) truth[k] = 1000.0 / static_cast<double>(k + 1);
+  const Eigen::MatrixXd gram = basis * truth.asDiagonal() * basis.transpose();
+
+  double squared_error = 0.0;
+  double squared_error_of_few = 0.0;  // of the formula for a matrix whose other eigenvalues are 0
+  std::vector<double> bias(kDim, 0.0);
+  std::vector<double> squared_bias(kDim, 0.0);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Eigen::MatrixXd noised = gram;
+    for (Eigen::Index i = 0; i < noised.rows(); ++i) {
+      for (Eigen::Index j = i; j < noised.cols(); ++j) {
+        noised(i, j) += kSigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
+        noised(j, i) = noised(i, j);
+      }
+    }
+    const GramSpectrum spectrum(released(noised, kSigma), kLattice);
+    const std::vector<double> vectors = spectrum.top_eigenvectors(kDim);
+    for (std::size_t j = 0; j < kDim; ++j) {
+      const Eigen::Map<const Eigen::VectorXd> vector(vectors.data() + j * kDim, kDim);
+      const double held = vector.dot(gram * vector);
+      const double error = spectrum.eigenvalues()[kDim - 1 - j] - held;
+      squared_error += error * error;
+      squared_error_of_few +=
+          std::pow(shrunk_eigenvalue(vector.dot(noised * vector), spectrum.noise_radius()) - held, 2);
+      bias[j] += error / kDraws;
+      squared_bias[j] += error * error / kDraws;
+    }
+  }
+  EXPECT_LT(squared_error, squared_error_of_few / 2.0);
+  // Far from all others an eigenvalue stays as the unbiased estimate has it.
+  for (std::size_t j = 0; j < 3; ++j) {
+    EXPECT_LT(std::abs(bias[j]), 4.0 * std::sqrt(squared_bias[j] / kDraws)) << "eigenvalue " << j;
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

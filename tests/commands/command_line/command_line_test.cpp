@@ -1,0 +1,210 @@
+#include "commands/command_line/command_line.hpp"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> fit_words(std::vector<std::string> more = {}) {
+  std::vector<std::string> words{"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "10"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+FitOptions parse_fit(std::vector<std::string> more = {}) {
+  return std::get<FitOptions>(parse_command_line(fit_words(std::move(more))));
+}
+
+TEST(CommandLine, FitHasTheContractsDefaults) {
+  const FitOptions fit = parse_fit();
+  EXPECT_THAT(fit.data.train.x, ElementsAre("x.npy"));
+  EXPECT_THAT(fit.data.train.y, ElementsAre("y.npy"));
+  EXPECT_EQ(fit.data.classes, 10U);
+  EXPECT_EQ(fit.method.name, "auto");
+  EXPECT_EQ(fit.rows.normalize, Normalize::kL2);
+  EXPECT_EQ(fit.rows.clip_norm, 1.0);
+  EXPECT_FALSE(fit.rows.center.has_value());
+  EXPECT_EQ(fit.privacy.adjacency, Adjacency::kAddRemove);
+  EXPECT_EQ(fit.output.out, "model.safetensors");
+  EXPECT_FALSE(fit.privacy.seed.has_value());
+  EXPECT_FALSE(fit.output.dry_run);
+}
+
+TEST(CommandLine, FitTakesEveryOption) {
+  const FitOptions fit =
+      parse_fit({"--train-x", "a.npy",    "b.npy",    "--test-x",       "tx.npy",      "--test-y",    "ty.npy",
+                 "--method",  "mean",     "--metric", "euclidean",      "--normalize", "none",        "--clip",
+                 "2.5",       "--center", "dp",       "--center-share", "0.1",         "--pool",      "4",
+                 "--epsilon", "0.5",      "--delta",  "1e-6",           "--adjacency", "replace-one", "--out",
+                 "m",         "--report", "r",        "--ledger",       "l",           "--threads",   "3",
+                 "--seed",    "7",        "--format", "json",           "--dry-run",   "--bad-rows",  "zero"});
+  EXPECT_THAT(fit.data.train.x, ElementsAre("x.npy", "a.npy", "b.npy"));
+  EXPECT_EQ(fit.method.metric, Metric::kEuclidean);
+  EXPECT_EQ(fit.rows.normalize, Normalize::kNone);
+  EXPECT_EQ(fit.rows.clip_norm, 2.5);
+  EXPECT_EQ(fit.rows.center, Centering::kDp);
+  EXPECT_EQ(fit.rows.pool, 4U);
+  EXPECT_EQ(fit.privacy.budget.epsilon, 0.5);
+  EXPECT_EQ(fit.privacy.budget.delta, 1e-6);
+  EXPECT_EQ(fit.privacy.adjacency, Adjacency::kReplaceOne);
+  EXPECT_EQ(fit.privacy.seed, 7U);
+  EXPECT_EQ(fit.output.format, OutputFormat::kJson);
+  EXPECT_TRUE(fit.output.dry_run);
+  EXPECT_EQ(fit.data.train.bad_rows, BadRows::kZero);
+  EXPECT_EQ(fit.data.test.bad_rows, BadRows::kZero);
+}
+
+TEST(CommandLine, NegativeNumbersAreValuesNotOptions) {
+  EXPECT_EQ(parse_fit({"--epsilon", "-1", "--delta", "1e-5"}).privacy.budget.epsilon, -1.0);
+}
+
+CalibrateOptions parse_calibrate(const std::vector<std::string>& more) {
+  std::vector<std::string> words{"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5"};
+  words.insert(words.end(), more.begin(), more.end());
+  return std::get<CalibrateOptions>(parse_command_line(words));
+}
+
+TEST(CommandLine, CalibrateAccountsByPldWhereStepsAreSampled) {
+  EXPECT_EQ(parse_calibrate({}).budget.accountant, Accountant::kGdp);
+  EXPECT_EQ(parse_calibrate({"--steps", "10"}).budget.accountant, Accountant::kGdp);
+  EXPECT_EQ(parse_calibrate({"--steps", "10"}).steps, 10U);
+  EXPECT_EQ(parse_calibrate({"--sampling-rate", "0.1"}).budget.accountant, Accountant::kPld);
+  EXPECT_EQ(parse_calibrate({"--sampling-rate", "0.1", "--accountant", "rdp"}).budget.accountant, Accountant::kRdp);
+  EXPECT_EQ(parse_calibrate({"--sampling-rate", "1", "--accountant", "zcdp"}).budget.accountant, Accountant::kZcdp);
+}
+
+TEST(CommandLine, ComposeCollectsTheMechanismsOfAllItsOptions) {
+  const auto compose = std::get<ComposeOptions>(
+      parse_command_line({"privacy", "compose", "--gaussian", "1:2", "3", "--delta", "1e-6", "--gaussian", "4",
+                          "--subsampled", "5:0.5:6", "--group", "2", "--adjacency", "replace-one"}));
+  ASSERT_EQ(compose.run.size(), 4U);
+  std::uint64_t gaussians = 0;
+  for (const MechanismSpec& spec : compose.run) gaussians += spec.kind == MechanismKind::kGaussian ? spec.count : 0;
+  EXPECT_EQ(gaussians, 4U);
+  EXPECT_EQ(compose.delta, 1e-6);
+  EXPECT_EQ(compose.group, 2U);
+  EXPECT_EQ(compose.adjacency, Adjacency::kReplaceOne);
+}
+
+TEST(CommandLine, SplitKeepsTheOrderOfBlocks) {
+  const auto split = std::get<SplitOptions>(
+      parse_command_line({"privacy", "split", "--block", "b:1:768", "--mu", "1", "--block", "a:2"}));
+  ASSERT_EQ(split.blocks.size(), 2U);
+  EXPECT_EQ(split.blocks[0].name, "b");
+  EXPECT_EQ(split.blocks[1].name, "a");
+  EXPECT_EQ(split.budget.mu, 1.0);
+}
+
+TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
+  EXPECT_EQ(std::get<ExplainOptions>(parse_command_line({"privacy", "explain", "r.json"})).report, "r.json");
+  EXPECT_EQ(std::get<ExplainOptions>(parse_command_line({"privacy", "explain", "--report", "r.json"})).report,
+            "r.json");
+}
+
+TEST(CommandLine, HelpOfEveryCommandHasExamples) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"fit", "--help"},
+                                                                                     {"predict", "-h"},
+                                                                                     {"evaluate", "--help"},
+                                                                                     {"privacy", "calibrate", "--help"},
+                                                                                     {"privacy", "convert", "--help"},
+                                                                                     {"privacy", "compose", "--help"},
+                                                                                     {"privacy", "split", "--help"},
+                                                                                     {"privacy", "explain", "--help"},
+                                                                                     {"ledger", "show", "--help"},
+                                                                                     {"ledger", "verify", "--help"},
+                                                                                     {"synth", "--help"},
+                                                                                     {"inspect", "--help"},
+                                                                                     {"bench", "gram", "--help"},
+                                                                                     {"bench", "noise", "--help"},
+                                                                                     {"bench", "reduce", "--help"},
+                                                                                     {"bench", "round", "--help"}}) {
+    const std::string text = std::get<PrintText>(parse_command_line(words)).text;
+    EXPECT_THAT(text, HasSubstr("Examples:")) << words.front();
+    EXPECT_THAT(text, HasSubstr("dpreduce " + words.front()));
+  }
+  EXPECT_THAT(std::get<PrintText>(parse_command_line({"--help"})).text, HasSubstr("fit"));
+}
+
+TEST(CommandLine, VersionIsPrinted) {
+  EXPECT_THAT(std::get<PrintText>(parse_command_line({"--version"})).text, HasSubstr(version()));
+}
+
+struct BadCommand {
+  const char* name;
+  std::vector<std::string> words;
+  const char* message;
+};
+
+class BadCommandLine : public testing::TestWithParam<BadCommand> {};
+
+TEST_P(BadCommandLine, IsRefusedInOneLine) {
+  try {
+    parse_command_line(GetParam().words);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr(GetParam().message));
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadCommandLine,
+    testing::Values(
+        BadCommand{"nothing", {}, "subcommand"}, BadCommand{"unknown_command", {"train"}, "train"},
+        BadCommand{"unknown_option", fit_words({"--epsilonn", "1"}), "epsilonn"},
+        BadCommand{"no_data", {"fit", "--classes", "3"}, "--train-x"},
+        BadCommand{"no_classes", {"fit", "--train-x", "x", "--train-y", "y"}, "--classes"},
+        BadCommand{"one_class", {"fit", "--train-x", "x", "--train-y", "y", "--classes", "1"}, "--classes 1"},
+        BadCommand{"negative_classes", {"fit", "--train-x", "x", "--train-y", "y", "--classes", "-3"}, "-3"},
+        BadCommand{"method", fit_words({"--method", "magic"}), "magic"},
+        BadCommand{"normalize", fit_words({"--normalize", "l1"}), "l1"},
+        BadCommand{"adjacency", fit_words({"--adjacency", "both"}), "both"},
+        BadCommand{"clip_zero", fit_words({"--clip", "0"}), "--clip 0"},
+        BadCommand{"clip_nan", fit_words({"--clip", "nan"}), "--clip nan"},
+        BadCommand{"clip_word", fit_words({"--clip", "much"}), "much"},
+        BadCommand{"center_share", fit_words({"--center-share", "1"}), "--center-share 1"},
+        BadCommand{"pool_zero", fit_words({"--pool", "0"}), "--pool 0"},
+        BadCommand{"test_x_alone", fit_words({"--test-x", "t.npy"}), "--test-y is missing"},
+        BadCommand{"same_outputs", fit_words({"--out", "f", "--report", "f"}), "different files"},
+        BadCommand{"seed_word", fit_words({"--seed", "soon"}), "soon"},
+        BadCommand{"scores_without_out", {"predict", "--model", "m", "--x", "x", "--scores"}, "--scores needs --out"},
+        BadCommand{"sensitivity", {"privacy", "calibrate", "--sensitivity", "-1"}, "--sensitivity -1"},
+        BadCommand{"no_steps", {"privacy", "calibrate", "--mu", "1", "--steps", "0"}, "--steps 0"},
+        BadCommand{"sampling_rate", {"privacy", "calibrate", "--sampling-rate", "1.5"}, "--sampling-rate 1.5"},
+        BadCommand{"sampled_mu",
+                   {"privacy", "calibrate", "--sampling-rate", "0.5", "--mu", "1"},
+                   "steps on samples have no mu"},
+        BadCommand{"sampled_gdp",
+                   {"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5", "--sampling-rate", "0.5",
+                    "--accountant", "gdp"},
+                   "--accountant gdp knows no gain from sampling"},
+        BadCommand{"nothing_to_convert", {"privacy", "convert"}, "nothing to convert"},
+        BadCommand{"two_to_convert", {"privacy", "convert", "--sigma", "1", "--mu", "1"}, "--sigma goes without"},
+        BadCommand{"sigma_zero", {"privacy", "convert", "--sigma", "0"}, "--sigma 0"},
+        BadCommand{"nothing_to_compose", {"privacy", "compose", "--delta", "1e-5"}, "nothing to compose"},
+        BadCommand{"compose_without_delta", {"privacy", "compose", "--gaussian", "1"}, "--delta is required"},
+        BadCommand{"bad_spec", {"privacy", "compose", "--laplace", "1:x", "--delta", "1e-5"}, "--laplace 1:x"},
+        BadCommand{
+            "empty_group", {"privacy", "compose", "--gaussian", "1", "--delta", "1e-5", "--group", "0"}, "--group 0"},
+        BadCommand{"no_block", {"privacy", "split", "--mu", "1"}, "--block is required"},
+        BadCommand{
+            "block_twice", {"privacy", "split", "--mu", "1", "--block", "a:1", "--block", "a:2"}, "occurs twice"},
+        BadCommand{"no_report", {"privacy", "explain"}, "--report is required"},
+        BadCommand{"bench_repeats", {"bench", "gram", "--repeats", "0"}, "at least 1"},
+        BadCommand{"bench_one_class", {"bench", "round", "--classes", "1"}, "--classes 1"}),
+    [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace dpreduce

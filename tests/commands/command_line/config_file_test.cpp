@@ -1,0 +1,301 @@
+#include "commands/command_line/config_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "commands/command_line/command_line.hpp"
+#include "commands/command_line/silo_options.hpp"
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class ConfigFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::filesystem::temp_directory_path() / ("dpreduce_config_test." + std::to_string(getpid()) + ".toml");
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  std::string write(const std::string& text) {
+    std::ofstream(path_) << text;
+    return path_.string();
+  }
+
+  std::string refusal(const std::string& text) {
+    const std::string path = write(text);
+    try {
+      parse_command_line({"fit", "--config", path});
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(path));
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  std::filesystem::path path_;
+};
+
+constexpr const char* kRun = R"(train-x = ["a.npy", "b.npy"]
+train_y = "y.npy"
+classes = 10
+epsilon = 0.5
+delta = 1e-6
+dry-run = true
+)";
+
+TEST_F(ConfigFile, GivesTheOptionsOfTheCommand) {
+  const auto fit = std::get<FitOptions>(parse_command_line({"fit", "--config", write(kRun)}));
+  EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy", "b.npy"));
+  EXPECT_THAT(fit.data.train.y, ElementsAre("y.npy"));
+  EXPECT_EQ(fit.data.classes, 10U);
+  EXPECT_EQ(fit.privacy.budget.epsilon, 0.5);
+  EXPECT_TRUE(fit.output.dry_run);
+}
+
+TEST_F(ConfigFile, TheCommandLineWins) {
+  const std::string path = write(kRun);
+  const auto fit = std::get<FitOptions>(
+      parse_command_line({"fit", "--classes=3", "--config=" + path, "--train-x", "c.npy", "--epsilon", "2"}));
+  EXPECT_THAT(fit.data.train.x, ElementsAre("c.npy"));
+  EXPECT_EQ(fit.data.classes, 3U);
+  EXPECT_EQ(fit.privacy.budget.epsilon, 2.0);
+  EXPECT_EQ(fit.privacy.budget.delta, 1e-6);
+}
+
+TEST_F(ConfigFile, ReadsTheCommandsSectionAndPassesOverOthers) {
+  const auto fit = std::get<FitOptions>(parse_command_line(
+      {"fit", "--train-x", "x", "--train-y", "y", "--config", write("[fit]\nclasses = 4\n[synth]\nout = \"o\"\n")}));
+  EXPECT_EQ(fit.data.classes, 4U);
+}
+
+TEST_F(ConfigFile, FalseLeavesAFlagAlone) {
+  const auto fit = std::get<FitOptions>(parse_command_line(
+      {"fit", "--train-x", "x", "--train-y", "y", "--classes", "2", "--config", write("dry-run = false\n")}));
+  EXPECT_FALSE(fit.output.dry_run);
+}
+
+TEST_F(ConfigFile, UnknownKeysAreNamed) {
+  EXPECT_THAT(refusal("epsilonn = 1\n"), HasSubstr("epsilonn"));
+}
+
+TEST_F(ConfigFile, SectionsAreCommands) {
+  EXPECT_THAT(refusal("[fti]\nclasses = 3\n"), HasSubstr("[fti]"));
+}
+
+TEST_F(ConfigFile, FlagsAreTrueOrFalse) {
+  EXPECT_THAT(refusal("dry-run = 3\n"), HasSubstr("true or false"));
+}
+
+TEST_F(ConfigFile, AMissingFileIsNamed) {
+  EXPECT_THROW(parse_command_line({"fit", "--config", "/nonexistent/run.toml"}), UsageError);
+  EXPECT_THROW(parse_command_line({"fit", "--config"}), UsageError);
+}
+
+TEST_F(ConfigFile, IsTheSameForAllRanksAndNamedOnce) {
+  EXPECT_THROW(parse_command_line({"fit", "--config", "run{rank}.toml"}), UsageError);
+  const std::string path = write(kRun);
+  EXPECT_THROW(parse_command_line({"fit", "--config", path, "--config=" + path}), UsageError);
+}
+
+// What a silo says for itself, of rank 3; {rank} in its name.
+class OwnConfigFile : public ConfigFile {
+ protected:
+  void SetUp() override {
+    ConfigFile::SetUp();
+    own_ = path_.string() + ".3";
+    coordinators_ = path_.string() + ".0";
+  }
+  void TearDown() override {
+    ConfigFile::TearDown();
+    std::filesystem::remove(own_);
+    std::filesystem::remove(coordinators_);
+  }
+  std::vector<std::string> words(const std::vector<std::string>& further = {}) const {
+    std::vector<std::string> all{"fit",           "--secure-aggregation",    "--classes", "3", "--mu", "1",
+                                 "--silo-config", path_.string() + ".{rank}"};
+    all.insert(all.end(), further.begin(), further.end());
+    return all;
+  }
+  FitOptions parsed(const std::string& own, const std::vector<std::string>& further = {}) {
+    std::ofstream(own_) << own;
+    return std::get<FitOptions>(parse_command_line(words(further), 3));
+  }
+  std::string refusal(const std::string& own, std::size_t rank = 3) {
+    std::ofstream(rank == 0 ? coordinators_ : own_) << own;
+    try {
+      parse_command_line(words(), rank);
+    } catch (const BadInput& error) {
+      EXPECT_THAT(error.what(), HasSubstr("--silo-config " + (rank == 0 ? coordinators_ : own_) + ":"));
+      return error.what();
+    }
+    return "accepted";
+  }
+  std::string own_;
+  std::string coordinators_;
+};
+
+constexpr const char* kOwnRows = "train-x = \"a.npy\"\ntrain_y = \"b.npy\"\nlog = \"a.log\"\nthreads = 2\n";
+
+TEST_F(OwnConfigFile, HoldsWhatStaysWithASilo) {
+  const FitOptions fit = parsed(kOwnRows);
+  EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy"));
+  EXPECT_THAT(fit.data.train.y, ElementsAre("b.npy"));
+  EXPECT_EQ(fit.silos.log, "a.log");
+  EXPECT_EQ(fit.machine.threads, 2U);
+  EXPECT_TRUE(fit.silos.rows_are_own);
+}
+
+TEST_F(OwnConfigFile, StandsBetweenTheCommandLineAndTheCommonFile) {
+  const std::string common = write("train-x = \"x{rank}\"\ntrain-y = \"y{rank}\"\nthreads = 3\nseed = 5\n");
+  const FitOptions fit = parsed(kOwnRows, {"--config", common, "--threads", "1"});
+  EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy"));
+  EXPECT_EQ(fit.machine.threads, 1U);
+  EXPECT_EQ(fit.privacy.seed, 5U);
+}
+
+TEST_F(OwnConfigFile, EachSiloMayHaveALineOfItsOwnAndTheSameTermsAsTheOthers) {
+  const std::string common = write("round-trip = 40\nbandwidth = 100\n");
+  const FitOptions near = parsed(kOwnRows, {"--config", common});
+  const std::string slow = std::string(kOwnRows) + "round-trip = 600\npacket-loss = 0.5\n";
+  const FitOptions far = parsed(slow, {"--config", common});
+  EXPECT_EQ(near.silos.round_trip_ms, 40.0);
+  EXPECT_FALSE(near.silos.packet_loss_percent.has_value());
+  EXPECT_EQ(far.silos.round_trip_ms, 600.0);
+  EXPECT_EQ(far.silos.bandwidth_mbit, 100.0);
+  EXPECT_EQ(far.silos.packet_loss_percent, 0.5);
+  EXPECT_EQ(near.silos.agreed, far.silos.agreed);
+}
+
+TEST_F(OwnConfigFile, MayBeNamedInTheCommonFile) {
+  std::ofstream(own_) << kOwnRows;
+  const std::string common = write("silo-config = \"" + path_.string() + ".{rank}\"\nclasses = 3\nmu = 1\n");
+  const auto fit = std::get<FitOptions>(parse_command_line({"fit", "--secure-aggregation", "--config", common}, 3));
+  EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy"));
+}
+
+TEST_F(OwnConfigFile, ACoordinatorNeedsNoRowsAndHasOutputs) {
+  std::ofstream(coordinators_) << "test-x = \"t.npy\"\ntest-y = \"u.npy\"\nreport = \"r.json\"\n";
+  const auto fit = std::get<FitOptions>(parse_command_line(words(), 0));
+  EXPECT_TRUE(fit.data.train.x.empty());
+  EXPECT_EQ(fit.output.report, "r.json");
+  EXPECT_THAT(fit.data.test.x, ElementsAre("t.npy"));
+}
+
+TEST_F(OwnConfigFile, MustNotHoldWhatAllHaveInCommon) {
+  for (const char* line :
+       {"epsilon = 8", "mu = 1", "method = \"mean\"", "classes = 3", "seed = 1", "noise = \"central\"", "threshold = 2",
+        "clip = 2", "public-x = \"p.npy\"", "bad-rows = \"skip\"", "secure-aggregation = true", "silo-config = \"x\"",
+        "[fit]\nadjacency = \"add-remove\""}) {
+    std::string key(line);
+    key = key.substr(key.find('\n') + 1);
+    key = key.substr(0, key.find(' '));
+    EXPECT_THAT(refusal(std::string(line) + "\n"), HasSubstr("'" + key + "' is not a silo's own to say")) << line;
+  }
+  EXPECT_THAT(refusal("report = \"r.json\"\n"), HasSubstr("'report' is the coordinator's alone"));
+  EXPECT_THAT(refusal("delta = 0.1\n", 0), HasSubstr("'delta' is not a silo's own"));
+}
+
+TEST_F(OwnConfigFile, NamesItsLedgerAndItsBudget) {
+  const FitOptions fit =
+      parsed(std::string(kOwnRows) + "ledger = \"north.jsonl\"\nbudget-epsilon = 2\nbudget-delta = 1e-6\n");
+  EXPECT_EQ(ledger_of_party(fit, 3), "north.jsonl");
+  EXPECT_EQ(fit.privacy.limit_epsilon, 2.0);
+  EXPECT_EQ(fit.privacy.limit_delta, 1e-6);
+  // The command line wins over it.
+  EXPECT_EQ(ledger_of_party(parsed(std::string(kOwnRows) + "ledger = \"a\"\n", {"--ledger", "b/c.jsonl"}), 3),
+            "b/c-silo3.jsonl");
+  const FitOptions with_rank = parsed(kOwnRows, {"--ledger", "{rank}/ledger.jsonl"});
+  EXPECT_EQ(ledger_of_party(with_rank, 3), "3/ledger.jsonl");
+  EXPECT_EQ(ledger_of_party(with_rank, 0), "0/ledger.jsonl");
+  const FitOptions unnamed = parsed(kOwnRows);
+  EXPECT_EQ(ledger_of_party(unnamed, 3), "ledger-silo3.jsonl");
+  EXPECT_EQ(ledger_of_party(unnamed, 0), "ledger.jsonl");
+  EXPECT_EQ(fit.silos.agreed, unnamed.silos.agreed) << "each party's own";
+  EXPECT_THROW(parsed(std::string(kOwnRows) + "budget-epsilon = 2\n"), UsageError);
+  EXPECT_THROW(parsed(std::string(kOwnRows) + "budget-delta = 1e-6\n"), UsageError);
+}
+
+TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {
+  EXPECT_THAT(refusal("train-z = \"a\"\n"), HasSubstr("'train-z' is not an option of fit"));
+  EXPECT_THAT(refusal("%%%\n"), HasSubstr("'%%%' is not an option of fit"));
+  EXPECT_THAT(refusal(std::string((1 << 20) + 1, '#')), HasSubstr("1 MiB"));
+  EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("[fti] is not a command"));
+  std::filesystem::remove(own_);
+  EXPECT_THROW(parse_command_line(words(), 3), BadInput);
+}
+
+// Rows that all silos share would count once for each of them.
+TEST_F(OwnConfigFile, RowsOfTheCommandLineStillNeedARank) {
+  EXPECT_THROW(parsed("log = \"a.log\"\n", {"--train-x", "a.npy", "--train-y", "b.npy"}), UsageError);
+  EXPECT_THROW(parsed(kOwnRows, {"--train-x", "a.npy"}), UsageError);
+  EXPECT_FALSE(parsed("log = \"a.log\"\n", {"--train-x", "{rank}.npy", "--train-y", "y{rank}"}).silos.rows_are_own);
+}
+
+TEST_F(OwnConfigFile, IsNamedWhereItsValuesAreWrong) {
+  for (const char* line : {"threads = \"many\"\n", "identity = \"a.privacy.key\"\n"}) {
+    try {
+      parsed(std::string(kOwnRows) + line);
+      FAIL() << line;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("(with --silo-config " + own_ + ")"));
+    }
+  }
+}
+
+// One file for several silos would count its rows several times.
+TEST_F(OwnConfigFile, SaysWhoseItIs) {
+  std::vector<std::string> without_rank = words();
+  without_rank.back() = own_;
+  const auto taken = [&](const std::string& text, std::size_t rank) {
+    std::ofstream(own_) << text;
+    return std::get<FitOptions>(parse_command_line(without_rank, rank)).data.train.x.front();
+  };
+  EXPECT_EQ(taken(std::string("silo = 3\n") + kOwnRows, 3), "a.npy");
+  EXPECT_THROW(taken(kOwnRows, 3), BadInput);
+  EXPECT_THROW(taken(std::string("silo = 3\n") + kOwnRows, 2), BadInput);
+  EXPECT_THAT(refusal("silo = 4\n"), HasSubstr("is that of silo 4, but this is rank 3"));
+  EXPECT_THAT(parsed(std::string("silo = 3\n") + kOwnRows).data.train.x, ElementsAre("a.npy"));
+}
+
+TEST_F(OwnConfigFile, NeedsSilos) {
+  std::ofstream(own_) << kOwnRows;
+  EXPECT_THROW(parse_command_line(words()), UsageError);
+  const std::vector<std::string> plain{
+      "fit", "--classes", "3", "--mu", "1", "--silo-config", path_.string() + ".{rank}"};
+  EXPECT_THROW(parse_command_line(plain, 3), UsageError);
+  EXPECT_THROW(parse_command_line(plain), UsageError);
+}
+
+TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
+  const std::string agreed = parsed(kOwnRows).silos.agreed;
+  EXPECT_EQ(agreed, parsed("train-x = \"c\"\ntrain-y = \"d\"\n", {"--mu", "1.0"}).silos.agreed);
+  EXPECT_NE(agreed, parsed(kOwnRows, {"--mu", "2"}).silos.agreed);
+  EXPECT_NE(agreed, parsed(kOwnRows, {"--method", "mean"}).silos.agreed);
+  EXPECT_THAT(agreed, Not(HasSubstr("a.npy")));
+}
+
+TEST(AsksForSilos, ByTheWordOrTheFile) {
+  EXPECT_TRUE(asks_for_silos({"fit", "--secure-aggregation", "--config", "/nonexistent"}));
+  EXPECT_TRUE(asks_for_silos({"fit", "--nonsense", "--silo-config=a"}));
+  EXPECT_FALSE(asks_for_silos({"fit", "--mu", "1"}));
+  EXPECT_FALSE(asks_for_silos({"sweep", "--secure-aggregation"}));
+  EXPECT_FALSE(asks_for_silos({}));
+}
+
+TEST_F(ConfigFile, AHugeFileIsRefused) {
+  EXPECT_THAT(refusal(std::string((1 << 20) + 1, '#')), HasSubstr("1 MiB"));
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,114 @@
+#include "common/accounting/budget.hpp"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/zcdp.hpp"
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::nullopt_t kAbsent = std::nullopt;
+
+TEST(PrivacyBudget, EpsilonAndDeltaGiveTheExactMu) {
+  const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1, 1e-5);
+  EXPECT_EQ(budget.mu(), gdp_mu(1, 1e-5));
+  EXPECT_EQ(budget.mu(Accountant::kPld), gdp_mu(1, 1e-5));
+  EXPECT_EQ(budget.epsilon(), 1);
+  EXPECT_EQ(budget.delta(), 1e-5);
+  EXPECT_EQ(budget.epsilon_at(1e-5), 1);
+  EXPECT_EQ(budget.epsilon_at(1e-5, Accountant::kZcdp), 1);
+  EXPECT_EQ(budget.epsilon_at(1e-6), gdp_epsilon(budget.mu(), 1e-6));
+}
+
+// Sigma through the tight zCDP conversion at (1, 1e-6): 7% more than exact.
+TEST(PrivacyBudget, ZcdpAndRdpAccountantsAskForMoreNoise) {
+  const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1, 1e-6);
+  EXPECT_NEAR(budget.mu() / budget.mu(Accountant::kZcdp), 1.07, 0.005);
+  EXPECT_EQ(budget.mu(Accountant::kZcdp), budget.mu(Accountant::kRdp));
+}
+
+TEST(PrivacyBudget, RhoGivesMuWithEveryAccountant) {
+  const PrivacyBudget budget = PrivacyBudget::from_rho(0.1);
+  for (const Accountant accountant : {Accountant::kGdp, Accountant::kZcdp, Accountant::kRdp, Accountant::kPld}) {
+    EXPECT_EQ(budget.mu(accountant), mu_from_zcdp(0.1));
+  }
+  EXPECT_EQ(budget.epsilon(), kAbsent);
+  EXPECT_EQ(budget.delta(), kAbsent);
+  EXPECT_EQ(budget.epsilon_at(1e-5), gdp_epsilon(mu_from_zcdp(0.1), 1e-5));
+  EXPECT_EQ(budget.epsilon_at(1e-5, Accountant::kZcdp), epsilon_from_zcdp_tight(0.1, 1e-5));
+}
+
+TEST(PrivacyBudget, MuIsTakenAsItIs) {
+  const PrivacyBudget budget = PrivacyBudget::from_mu(0.3);
+  EXPECT_EQ(budget.mu(), 0.3);
+  EXPECT_EQ(budget.mu(Accountant::kZcdp), 0.3);
+  EXPECT_EQ(budget.epsilon_at(1e-5), gdp_epsilon(0.3, 1e-5));
+}
+
+TEST(PrivacyBudget, RefusesADeltaOutOfRangeForItsReport) {
+  const PrivacyBudget budget = PrivacyBudget::from_mu(0.3);
+  EXPECT_THROW(budget.epsilon_at(0), UsageError);
+  EXPECT_THROW(budget.epsilon_at(1), UsageError);
+  EXPECT_THROW(budget.epsilon_at(kNan), UsageError);
+}
+
+TEST(PrivacyBudget, RefusesABudgetThatNoNoiseInRangeMeets) {
+  EXPECT_THROW(PrivacyBudget::from_epsilon_delta(1e-25, 1e-25).mu(), UsageError);
+  EXPECT_THROW(PrivacyBudget::from_epsilon_delta(1e-25, 1e-25).mu(Accountant::kZcdp), UsageError);
+}
+
+struct BadOptions {
+  const char* name;
+  PrivacyBudget::Options options;
+  const char* message;
+};
+
+class PrivacyBudgetRefuses : public testing::TestWithParam<BadOptions> {};
+
+TEST_P(PrivacyBudgetRefuses, WithAUsageErrorThatNamesTheOption) {
+  try {
+    PrivacyBudget::from_options(GetParam().options);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Options, PrivacyBudgetRefuses,
+    testing::Values(BadOptions{"Nothing", {kAbsent, kAbsent, kAbsent, kAbsent}, "no privacy budget"},
+                    BadOptions{"DeltaAlone", {kAbsent, 1e-5, kAbsent, kAbsent}, "--delta 1e-05: needs --epsilon"},
+                    BadOptions{"EpsilonAlone", {1., kAbsent, kAbsent, kAbsent}, "--epsilon 1: needs --delta"},
+                    BadOptions{"EpsilonAndRho", {1., 1e-5, 0.1, kAbsent}, "--epsilon 1 --rho 0.1"},
+                    BadOptions{"RhoAndMu", {kAbsent, kAbsent, 0.1, 0.5}, "--rho 0.1 --mu 0.5"},
+                    BadOptions{"RhoAndDelta", {kAbsent, 1e-5, 0.1, kAbsent}, "--delta 1e-05: belongs to --epsilon"},
+                    BadOptions{"MuAndDelta", {kAbsent, 1e-5, kAbsent, 0.1}, "--delta 1e-05: belongs to --epsilon"},
+                    BadOptions{"ZeroEpsilon", {0., 1e-5, kAbsent, kAbsent}, "--epsilon = 0:"},
+                    BadOptions{"NegativeEpsilon", {-1., 1e-5, kAbsent, kAbsent}, "--epsilon = -1:"},
+                    BadOptions{"NanEpsilon", {kNan, 1e-5, kAbsent, kAbsent}, "--epsilon = nan:"},
+                    BadOptions{"InfiniteEpsilon", {kInfinity, 1e-5, kAbsent, kAbsent}, "--epsilon = inf:"},
+                    BadOptions{"HugeEpsilon", {1e9, 1e-5, kAbsent, kAbsent}, "--epsilon = 1e+09:"},
+                    BadOptions{"ZeroDelta", {1., 0., kAbsent, kAbsent}, "--delta = 0:"},
+                    BadOptions{"UnitDelta", {1., 1., kAbsent, kAbsent}, "--delta = 1:"},
+                    BadOptions{"NegativeDelta", {1., -1e-5, kAbsent, kAbsent}, "--delta = -1e-05:"},
+                    BadOptions{"NanDelta", {1., kNan, kAbsent, kAbsent}, "--delta = nan:"},
+                    BadOptions{"ZeroRho", {kAbsent, kAbsent, 0., kAbsent}, "--rho = 0:"},
+                    BadOptions{"NegativeRho", {kAbsent, kAbsent, -1., kAbsent}, "--rho = -1:"},
+                    BadOptions{"NanRho", {kAbsent, kAbsent, kNan, kAbsent}, "--rho = nan:"},
+                    BadOptions{"InfiniteRho", {kAbsent, kAbsent, kInfinity, kAbsent}, "--rho = inf:"},
+                    BadOptions{"ZeroMu", {kAbsent, kAbsent, kAbsent, 0.}, "--mu = 0:"},
+                    BadOptions{"NanMu", {kAbsent, kAbsent, kAbsent, kNan}, "--mu = nan:"},
+                    BadOptions{"HugeMu", {kAbsent, kAbsent, kAbsent, 1e5}, "--mu = 1e+05:"}),
+    [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace dpreduce

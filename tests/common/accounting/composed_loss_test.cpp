@@ -1,0 +1,105 @@
+#include "common/accounting/composed_loss.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/common/accounting/hockey_stick.hpp"
+
+namespace dpreduce {
+namespace {
+
+LossWindow wide_window(double tilt) {
+  return {tilt, 0, -40, 40, 1, 1};
+}
+
+// Binomial sums of randomised response, exactly.
+double repeated_response_delta(double range, int count, double epsilon) {
+  double delta = 0;
+  for (int up = 0; up <= count; ++up) {
+    const double loss = (2 * up - count) * range;
+    if (loss <= epsilon) continue;
+    const double log_mass = std::lgamma(count + 1) - std::lgamma(up + 1) - std::lgamma(count - up + 1) -
+                            up * std::log1p(std::exp(-range)) - (count - up) * std::log1p(std::exp(range));
+    delta += std::exp(log_mass) * -std::expm1(epsilon - loss);
+  }
+  return delta;
+}
+
+std::vector<RepeatedGrid> responses(double range, double step, std::uint64_t count) {
+  const LossLaw law = pessimistic_law(PureMechanism{range}, Direction::kRemove, 1e-18);
+  return {{pessimistic_grid(law, loss_cells(law, step)), count}};
+}
+
+TEST(ComposedLoss, RandomisedResponseIsBinomial) {
+  const std::vector<RepeatedGrid> parts = responses(0.5, 0.125, 20);
+  for (const double tilt : {0.0, 0.5, 2.0}) {
+    const ComposedLoss upper(parts, wide_window(tilt), Side::kUpper);
+    const ComposedLoss lower(parts, wide_window(tilt), Side::kLower);
+    for (const double epsilon : {0.0, 0.3, 1.0, 2.6, 6.9, 9.9}) {
+      SCOPED_TRACE(testing::Message() << tilt << " " << epsilon);
+      const double exact = repeated_response_delta(0.5, 20, epsilon);
+      EXPECT_GE(upper.delta_at(epsilon), exact * (1 - 1e-13));
+      EXPECT_LE(lower.delta_at(epsilon), exact * (1 + 2e-11));  // the grid's masses are rounded up
+      EXPECT_LE(upper.delta_at(epsilon), exact * (1 + 1e-9) + 1e-7);
+      EXPECT_GE(lower.delta_at(epsilon), exact * (1 - 1e-9) - 1e-7);
+    }
+    EXPECT_LE(lower.delta_at(11), 0);
+  }
+}
+
+TEST(ComposedLoss, EpsilonAndDeltaAreInverse) {
+  const std::vector<RepeatedGrid> parts = responses(0.5, 0.125, 20);
+  const ComposedLoss upper(parts, wide_window(1), Side::kUpper);
+  const ComposedLoss lower(parts, wide_window(1), Side::kLower);
+  for (const double delta : {1e-7, 1e-4, 0.01, 0.3}) {
+    EXPECT_LE(upper.delta_at(upper.epsilon_at(delta)), delta * (1 + 1e-9));
+    EXPECT_GE(upper.delta_at(upper.epsilon_at(delta) - 1e-6), delta * (1 - 1e-9));
+    EXPECT_GE(lower.delta_at(lower.epsilon_at(delta)), delta * (1 - 1e-9));
+    EXPECT_LE(lower.epsilon_at(delta), upper.epsilon_at(delta));
+  }
+  EXPECT_EQ(upper.epsilon_at(0.999), 0);
+}
+
+// A window that is too narrow folds the law: bounds get wide, never wrong.
+TEST(ComposedLoss, NarrowWindowsStayTrue) {
+  const std::vector<RepeatedGrid> parts = responses(0.5, 0.125, 20);
+  for (const double half : {1.0, 3.0, 6.0}) {
+    const LossWindow window{0, 0, -half, half, 0.7, 0.7};
+    const ComposedLoss upper(parts, window, Side::kUpper);
+    const ComposedLoss lower(parts, window, Side::kLower);
+    for (const double epsilon : {0.0, 0.9, 2.5, 5.0}) {
+      const double exact = repeated_response_delta(0.5, 20, epsilon);
+      EXPECT_GE(upper.delta_at(epsilon), exact);
+      EXPECT_LE(lower.delta_at(epsilon), exact);
+    }
+  }
+}
+
+TEST(ComposedLoss, InfiniteMassAddsUp) {
+  LossGrid grid;
+  grid.step = 1;
+  grid.mass = {0.99};
+  grid.infinite_mass = 0.01;
+  const std::vector<RepeatedGrid> parts{{grid, 3}};
+  const ComposedLoss upper(parts, wide_window(0), Side::kUpper);
+  EXPECT_NEAR(upper.delta_at(5), 0.03, 1e-9);
+  EXPECT_TRUE(std::isinf(upper.epsilon_at(0.02)));
+  EXPECT_EQ(upper.epsilon_at(0.1), 0);
+}
+
+// Beyond the sum of all largest losses nothing is left, wherever the window lies.
+TEST(ComposedLoss, LargestLossBoundsEpsilon) {
+  const std::vector<RepeatedGrid> parts = responses(0.5, 0.5, 4);
+  const LossWindow window{0, 0, -0.5, 0.5, 1, 1};
+  EXPECT_NEAR(ComposedLoss(parts, window, Side::kUpper).epsilon_at(1e-12), 2, 1e-9);
+}
+
+TEST(ComposedLoss, RefusesGridsOfDifferentSteps) {
+  std::vector<RepeatedGrid> parts = responses(0.5, 0.5, 4);
+  parts.push_back(responses(0.5, 0.25, 4)[0]);
+  EXPECT_ANY_THROW(ComposedLoss(parts, wide_window(0), Side::kUpper));
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,115 @@
+#include "common/accounting/composition.hpp"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/high_precision.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+
+namespace dpreduce {
+namespace {
+
+TEST(Composition, EveryAccountantSeesTheSameGaussianRun) {
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{3}, 4}, {SubsampledGaussian{5, 1}, 7}};
+  const ComposedEpsilon epsilon = compose_epsilon(run, 1e-6);
+  const double mu = std::sqrt(4. / 9 + 7. / 25);
+  expect_relative(*epsilon.gdp, gdp_epsilon(mu, 1e-6), 1e-12);
+  EXPECT_LE(epsilon.pld_lower, *epsilon.gdp);
+  EXPECT_LE(*epsilon.gdp, epsilon.pld);
+  EXPECT_LE(epsilon.pld, epsilon.rdp);
+  expect_relative(epsilon.rdp, *epsilon.zcdp_tight, 1e-6);
+  EXPECT_LE(*epsilon.zcdp_tight, *epsilon.zcdp_simple);
+  EXPECT_EQ(epsilon.best(), *epsilon.gdp);
+  EXPECT_GT(epsilon.rdp_order, 1);
+}
+
+TEST(Composition, AccountantsThatDoNotKnowAMechanismStayEmpty) {
+  const std::vector<RepeatedMechanism> sampled{{SubsampledGaussian{1, 0.01}, 10}};
+  EXPECT_FALSE(compose_epsilon(sampled, 1e-6).gdp);
+  EXPECT_FALSE(compose_epsilon(sampled, 1e-6).zcdp_tight);
+  EXPECT_FALSE(zcdp_of_run(sampled));
+  const std::vector<RepeatedMechanism> pure{{PureMechanism{0.1}, 10}};
+  EXPECT_FALSE(gdp_of_run(pure));
+  EXPECT_TRUE(zcdp_of_run(pure));
+}
+
+TEST(Composition, RhoOfEachMechanismIsRoundedUp) {
+  const auto rho = [](const Mechanism& mechanism, std::uint64_t count) {
+    return *zcdp_of_run(std::vector<RepeatedMechanism>{{mechanism, count}});
+  };
+  EXPECT_EQ(rho(GaussianMechanism{2}, 1), std::nextafter(0.125, 1));
+  expect_relative(rho(ExponentialMechanism{0.3}, 5), 5 * 0.09 / 8, 1e-15);
+  expect_relative(rho(LaplaceMechanism{0.3}, 5), 5 * 0.09 / 2, 1e-15);
+  expect_relative(rho(PureMechanism{0.3}, 5), 5 * 0.09 / 2, 1e-15);
+  EXPECT_GE(HighPrecision(rho(ExponentialMechanism{0.3}, 5)), HighPrecision(0.3) * 0.3 * 5 / 8);
+}
+
+TEST(Composition, SelectionAgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
+    SCOPED_TRACE(row.text("eps_pure") + ", " + row.text("delta"));
+    const std::vector<RepeatedMechanism> run{{ExponentialMechanism{row.number("eps_pure")}, 1}};
+    const ComposedEpsilon epsilon = compose_epsilon(run, row.number("delta"));
+    expect_relative(*zcdp_of_run(run), row.number("rho_bounded_range_eps2_over_8"), 1e-11);
+    expect_relative(*epsilon.zcdp_simple, row.number("eps_at_delta_via_rho_simple"), 1e-11);
+    expect_relative(*epsilon.zcdp_tight, row.number("eps_at_delta_via_rho_tight"), 1e-11);
+    EXPECT_LE(epsilon.best(), row.number("min_of_tight_and_pure") * (1 + 1e-11));
+    expect_relative(*zcdp_of_run(std::vector<RepeatedMechanism>{{PureMechanism{row.number("eps_pure")}, 1}}),
+                    row.number("rho_generic_pure_dp_eps2_over_2"), 1e-11);
+  }
+}
+
+// r records, replace-one: sensitivities times r, times 2; every accountant follows.
+TEST(Composition, GroupsScaleEveryMechanism) {
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{6}, 2},
+                                           {ExponentialMechanism{0.5}, 1},
+                                           {LaplaceMechanism{0.25}, 1},
+                                           {PureMechanism{0.125}, 3}};
+  const auto scaled = run_for(run, {Adjacency::kReplaceOne, 3});
+  ASSERT_EQ(scaled.size(), run.size());
+  const double z = std::get<GaussianMechanism>(scaled[0].mechanism).noise_multiplier;
+  EXPECT_LE(z, 1);
+  expect_relative(z, 1, 1e-15);
+  expect_relative(std::get<ExponentialMechanism>(scaled[1].mechanism).epsilon, 3, 1e-15);
+  EXPECT_GE(std::get<LaplaceMechanism>(scaled[2].mechanism).epsilon, 1.5);
+  EXPECT_GE(std::get<PureMechanism>(scaled[3].mechanism).epsilon, 0.75);
+  EXPECT_EQ(scaled[3].count, 3U);
+}
+
+TEST(Composition, OneRecordUnderAddRemoveChangesNothing) {
+  const std::vector<RepeatedMechanism> run{{SubsampledGaussian{6, 0.1}, 2}};
+  const auto same = run_for(run, {});
+  EXPECT_EQ(std::get<SubsampledGaussian>(same[0].mechanism).noise_multiplier, 6);
+}
+
+TEST(Composition, GroupOfGaussiansIsGdpAtRTimesMu) {
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{20}, 1}};
+  const ComposedEpsilon group = compose_epsilon(run, 1e-5, {Adjacency::kAddRemove, 5});
+  expect_relative(*group.gdp, gdp_epsilon(0.25, 1e-5), 1e-12);
+  EXPECT_LE(group.pld_lower, *group.gdp);
+  EXPECT_GE(group.pld, *group.gdp);
+}
+
+TEST(Composition, RefusesWhatNoAccountantCovers) {
+  const std::vector<RepeatedMechanism> sampled{{SubsampledGaussian{6, 0.1}, 2}};
+  EXPECT_THROW(run_for(sampled, {Adjacency::kReplaceOne, 1}), UsageError);
+  EXPECT_THROW(run_for(sampled, {Adjacency::kAddRemove, 2}), UsageError);
+  EXPECT_THROW(compose_epsilon(sampled, 1e-5, {Adjacency::kAddRemove, 2}), UsageError);
+  const std::vector<RepeatedMechanism> full{{SubsampledGaussian{6, 1}, 2}};
+  EXPECT_NO_THROW(run_for(full, {Adjacency::kReplaceOne, 1}));
+  EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, 0}), UsageError);
+  EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, 2'000'000}), UsageError);
+  EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, 1'000'000}), UsageError);  // z falls below its range
+  EXPECT_THROW(run_for(std::vector<RepeatedMechanism>{{PureMechanism{150}, 1}}, {Adjacency::kReplaceOne, 1}),
+               UsageError);
+  EXPECT_THROW(compose_epsilon({}, 1e-5), UsageError);
+  EXPECT_THROW(compose_epsilon(full, 0), UsageError);
+  EXPECT_THROW(zcdp_of_run({}), UsageError);
+  EXPECT_THROW(gdp_of_run({}), UsageError);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,275 @@
+#include "common/accounting/gaussian_dp.hpp"
+
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <boost/math/special_functions/erf.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/accounting/high_precision.hpp"
+#include "common/base/error.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The definition once more, with twice the digits: 100 against the library's 50.
+using Oracle =
+    boost::multiprecision::number<boost::multiprecision::backends::cpp_bin_float<100>, boost::multiprecision::et_off>;
+
+Oracle oracle_cdf(const Oracle& x) {
+  return boost::math::erfc(-x / sqrt(Oracle(2))) / 2;
+}
+
+Oracle oracle_delta(const Oracle& epsilon, const Oracle& mu) {
+  return oracle_cdf(mu / 2 - epsilon / mu) - exp(epsilon) * oracle_cdf(-mu / 2 - epsilon / mu);
+}
+
+const std::vector<double> kEpsilons{0.001, 0.01, 0.1, 0.5, 1, 3, 10, 30, 100};
+const std::vector<double> kDeltas{1e-15, 1e-12, 1e-10, 1e-7, 1e-5, 1e-3, 0.1};
+
+TEST(GaussianDp, SigmaAgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
+    SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
+    const double epsilon = row.number("epsilon");
+    const double delta = row.number("delta");
+    expect_relative(gaussian_sigma(epsilon, delta, 1), row.number("sigma_mpmath"), 1e-11);
+    expect_relative(gdp_mu(epsilon, delta), row.number("mu_mpmath"), 1e-11);
+  }
+}
+
+TEST(GaussianDp, EpsilonAgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("analytic_gaussian_eps.csv")) {
+    SCOPED_TRACE(row.text("sigma") + ", " + row.text("delta"));
+    EXPECT_NEAR(gdp_epsilon(1 / row.number("sigma"), row.number("delta")), row.number("epsilon_mpmath"), 1e-11);
+  }
+}
+
+TEST(GaussianDp, DeltaAgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("gdp_delta.csv")) {
+    SCOPED_TRACE(row.text("mu") + ", " + row.text("epsilon"));
+    const double delta = gdp_delta(row.number("epsilon"), row.number("mu"));
+    if (row.number("delta_mpmath") > 1e-300) {
+      expect_relative(delta, row.number("delta_mpmath"), 1e-10);
+    } else {
+      EXPECT_LT(delta, 1e-300);
+      EXPECT_GT(delta, 0);
+    }
+  }
+}
+
+TEST(GaussianDp, CompositionAgreesWithTheTables) {
+  for (const VectorRow& row : read_vectors("gaussian_composition.csv")) {
+    SCOPED_TRACE(row.text("noise_multiplier_z") + ", " + row.text("k") + ", " + row.text("delta"));
+    const std::vector<double> mus(static_cast<std::size_t>(row.number("k")), 1 / row.number("noise_multiplier_z"));
+    const double mu = gdp_compose(mus);
+    expect_relative(mu, row.number("mu_total"), 1e-13);
+    expect_relative(gdp_epsilon(mu, row.number("delta")), row.number("eps_exact_gdp_mpmath"), 1e-11);
+  }
+  const std::vector<double> mus{1. / 2, 1. / 2, 1. / 2, 1. / 5};
+  EXPECT_DOUBLE_EQ(gdp_compose(mus), std::sqrt(3 / 4. + 1 / 25.));
+}
+
+// "1x3+1x5": one release with multiplier 3, one with 5.
+TEST(GaussianDp, HeterogeneousCompositionAgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("gaussian_composition_hetero.csv")) {
+    std::string text = row.text("noise_multipliers_z(counts)");
+    SCOPED_TRACE(text);
+    std::vector<double> mus;
+    for (const char* at = text.c_str(); *at != '\0';) {
+      char* end = nullptr;
+      const auto count = static_cast<std::size_t>(std::strtoul(at, &end, 10));
+      ASSERT_EQ(*end, 'x');
+      mus.insert(mus.end(), count, 1 / std::strtod(end + 1, &end));
+      at = *end == '+' ? end + 1 : end;
+    }
+    expect_relative(gdp_compose(mus), row.number("mu_total"), 1e-13);
+    expect_relative(gdp_epsilon(gdp_compose(mus), row.number("delta")), row.number("eps_exact_gdp_mpmath"), 1e-11);
+  }
+}
+
+TEST(GaussianDp, EveryResultIsOnTheSafeSideAndNextToTheEdge) {
+  for (const double epsilon : kEpsilons) {
+    for (const double delta : kDeltas) {
+      SCOPED_TRACE(std::to_string(epsilon) + ", " + std::to_string(std::log10(delta)));
+      const double mu = gdp_mu(epsilon, delta);
+      EXPECT_LE(oracle_delta(epsilon, mu), Oracle(delta));
+      EXPECT_GT(oracle_delta(epsilon, mu * (1 + 1e-15)), Oracle(delta));
+      for (const double sensitivity : {1.0, std::sqrt(2.0), 32767.0}) {
+        const double sigma = gaussian_sigma(epsilon, delta, sensitivity);
+        EXPECT_LE(oracle_delta(epsilon, Oracle(sensitivity) / sigma), Oracle(delta));
+        EXPECT_GT(oracle_delta(epsilon, Oracle(sensitivity) / (sigma * (1 - 1e-15))), Oracle(delta));
+      }
+      const double back = gdp_epsilon(mu, delta);
+      EXPECT_LE(oracle_delta(back, mu), Oracle(delta));
+      expect_relative(back, epsilon, 1e-13);
+      EXPECT_GE(Oracle(gdp_delta(epsilon, mu)), oracle_delta(epsilon, mu));
+      expect_relative(gdp_delta(epsilon, mu), delta, 1e-12);
+    }
+  }
+}
+
+TEST(GaussianDp, ExtremesAreExactToo) {
+  for (const double epsilon : {0.0, 1e-18, 1e-9, 1e-6, 1e4, 1e6}) {
+    for (const double delta : {1e-300, 1e-100, 1e-30, 1e-18, 0.5, 0.999, 1 - 1e-15}) {
+      if (epsilon < 1e-9 && delta < 1e-19) continue;  // refused: see below
+      SCOPED_TRACE(std::to_string(std::log10(epsilon)) + ", " + std::to_string(std::log10(delta)));
+      const double mu = gdp_mu(epsilon, delta);
+      EXPECT_LE(oracle_delta(epsilon, mu), Oracle(delta));
+      // Next to 1, delta's ulp is a large part of 1 - delta.
+      EXPECT_GT(oracle_delta(epsilon, mu * (1 + (delta < 0.9999 ? 1e-15 : 1e-6))), Oracle(delta));
+    }
+  }
+  EXPECT_DOUBLE_EQ(gdp_delta(0, kLargestMu), 1.0);
+  EXPECT_EQ(gdp_delta(1e9, kSmallestMu), std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(gdp_epsilon(kSmallestMu, 0.1), 0);
+  EXPECT_LE(oracle_delta(gdp_epsilon(kLargestMu, 1e-300), kLargestMu), Oracle(1e-300));
+  EXPECT_THROW(gdp_mu(0, 1e-25), UsageError);
+  EXPECT_THROW(gaussian_sigma(1e-22, 1e-25, 1), UsageError);
+}
+
+TEST(GaussianDp, EpsilonIsZeroOnlyWhereDeltaCoversTotalVariation) {
+  const double mu = 0.1;
+  const double total_variation = gdp_delta(0, mu);
+  EXPECT_EQ(gdp_epsilon(mu, std::nextafter(total_variation, 1.0)), 0);
+  EXPECT_GT(gdp_epsilon(mu, total_variation * (1 - 1e-6)), 0);
+}
+
+// Paper 000, Theorem 2.1, as printed: delta/2 with epsilon/2 in the arguments, but e^epsilon in front.
+double printed_theorem_sigma(double epsilon, double delta) {
+  double low = 1e-3;
+  double high = 1e5;
+  for (int step = 0; step < 200; ++step) {
+    const double sigma = std::sqrt(low * high);
+    const Oracle accepted = oracle_cdf(1 / (2 * Oracle(sigma)) - Oracle(sigma) * epsilon / 2) -
+                            exp(Oracle(epsilon)) * oracle_cdf(-1 / (2 * Oracle(sigma)) - Oracle(sigma) * epsilon / 2);
+    (accepted <= delta / 2 ? high : low) = sigma;
+  }
+  return high;
+}
+
+TEST(GaussianDp, ThePrintedTheoremIsNotFollowedBecauseItsNoiseIsTooSmall) {
+  for (const VectorRow& row : read_vectors("thm21_000_check.csv")) {
+    SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
+    const double epsilon = row.number("epsilon");
+    const double delta = row.number("delta");
+    const double printed = printed_theorem_sigma(epsilon, delta);
+    expect_relative(printed, row.number("sigma_printed_formula"), 1e-10);
+
+    const double ours = gaussian_sigma(epsilon, delta, std::sqrt(2.0));
+    expect_relative(ours, row.number("sigma_correct_joint_sqrt2"), 1e-11);
+    EXPECT_GT(ours, 2 * printed);
+
+    const double true_delta = gdp_delta(epsilon, std::sqrt(2.0) / printed);
+    expect_relative(true_delta, row.number("true_delta_at_printed_sigma"), 1e-9);
+    EXPECT_GT(true_delta, 500 * delta);
+    expect_relative(gdp_epsilon(std::sqrt(2.0) / printed, delta), row.number("true_eps_at_printed_sigma"), 1e-9);
+    expect_relative(gaussian_sigma(epsilon / 2, delta / 2, 1), row.number("sigma_eps2_delta2_basic_composition"),
+                    1e-11);
+  }
+}
+
+TEST(GaussianDp, ACallTakesFarLessThanATenthOfASecond) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers are slow";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "sanitizers are slow";
+#endif
+#endif
+  for (const double epsilon : kEpsilons) {
+    for (const double delta : kDeltas) {
+      // Processor time: other work on the machine must not fail the test.
+      const std::clock_t start = std::clock();
+      const double mu = gdp_mu(epsilon, delta);
+      const std::clock_t middle = std::clock();
+      gdp_epsilon(mu, delta);
+      const std::clock_t end = std::clock();
+      EXPECT_LT(middle - start, CLOCKS_PER_SEC / 10) << epsilon << " " << delta;
+      EXPECT_LT(end - middle, CLOCKS_PER_SEC / 10) << epsilon << " " << delta;
+    }
+  }
+}
+
+struct BadCall {
+  const char* name;
+  double (*call)();
+  const char* message;
+};
+
+class GaussianDpRefuses : public testing::TestWithParam<BadCall> {};
+
+TEST_P(GaussianDpRefuses, WithAUsageErrorThatNamesTheArgument) {
+  try {
+    GetParam().call();
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Arguments, GaussianDpRefuses,
+    testing::Values(
+        BadCall{"MuOfNegativeEpsilon", [] { return gdp_mu(-1, 1e-5); }, "epsilon = -1:"},
+        BadCall{"MuOfNanEpsilon", [] { return gdp_mu(kNan, 1e-5); }, "epsilon = nan:"},
+        BadCall{"MuOfInfiniteEpsilon", [] { return gdp_mu(kInfinity, 1e-5); }, "epsilon = inf:"},
+        BadCall{"MuOfHugeEpsilon", [] { return gdp_mu(1e7, 1e-5); }, "epsilon = 1e+07:"},
+        BadCall{"MuOfZeroDelta", [] { return gdp_mu(1, 0); }, "delta = 0:"},
+        BadCall{"MuOfUnitDelta", [] { return gdp_mu(1, 1); }, "delta = 1:"},
+        BadCall{"MuOfNegativeDelta", [] { return gdp_mu(1, -1e-5); }, "delta = -1e-05:"},
+        BadCall{"MuOfNanDelta", [] { return gdp_mu(1, kNan); }, "delta = nan:"},
+        BadCall{"SigmaOfZeroSensitivity", [] { return gaussian_sigma(1, 1e-5, 0); }, "sensitivity = 0:"},
+        BadCall{"SigmaOfNanSensitivity", [] { return gaussian_sigma(1, 1e-5, kNan); }, "sensitivity = nan:"},
+        BadCall{"SigmaOfInfiniteSensitivity", [] { return gaussian_sigma(1, 1e-5, kInfinity); }, "sensitivity = inf:"},
+        BadCall{"SigmaOfZeroDelta", [] { return gaussian_sigma(1, 0, 1); }, "delta = 0:"},
+        BadCall{"SigmaOfNanDelta", [] { return gaussian_sigma(1, kNan, 1); }, "delta = nan:"},
+        BadCall{"SigmaOverflow", [] { return gaussian_sigma(1e-3, 1e-9, 1e308); }, "sigma = inf:"},
+        BadCall{"EpsilonOfZeroMu", [] { return gdp_epsilon(0, 1e-5); }, "mu = 0:"},
+        BadCall{"EpsilonOfNanMu", [] { return gdp_epsilon(kNan, 1e-5); }, "mu = nan:"},
+        BadCall{"EpsilonOfHugeMu", [] { return gdp_epsilon(2e4, 1e-5); }, "mu = 20000:"},
+        BadCall{"EpsilonOfZeroDelta", [] { return gdp_epsilon(1, 0); }, "delta = 0:"},
+        BadCall{"DeltaOfNegativeEpsilon", [] { return gdp_delta(-0.1, 1); }, "epsilon = -0.1:"},
+        BadCall{"DeltaOfNanMu", [] { return gdp_delta(1, kNan); }, "mu = nan:"},
+        BadCall{"DeltaOfTinyMu", [] { return gdp_delta(1, 1e-21); }, "mu = 1e-21:"},
+        BadCall{"ComposeNegative",
+                [] {
+                  return gdp_compose(std::vector<double>{1, -1});
+                },
+                "mu = -1:"},
+        BadCall{"ComposeNan", [] { return gdp_compose(std::vector<double>{kNan}); }, "mu = nan:"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(HighPrecision, RoundsToTheSideThatItsNameSays) {
+  const HighPrecision third = HighPrecision(1) / 3;
+  EXPECT_LT(HighPrecision(round_down(third)), third);
+  EXPECT_GT(HighPrecision(round_up(third)), third);
+  EXPECT_EQ(round_up(third), std::nextafter(round_down(third), 1.0));
+  EXPECT_EQ(round_up(HighPrecision(0.5)), 0.5);
+  EXPECT_EQ(round_down(HighPrecision(0.5)), 0.5);
+  EXPECT_EQ(round_up(HighPrecision("1e400")), kInfinity);
+  EXPECT_EQ(round_down(HighPrecision("1e400")), std::numeric_limits<double>::max());
+  EXPECT_EQ(round_down(HighPrecision("1e-400")), 0);
+  EXPECT_EQ(round_up(HighPrecision("1e-400")), std::numeric_limits<double>::denorm_min());
+}
+
+TEST(GaussianDp, StepsThatShareMuNeedItsRootTimesTheNoise) {
+  EXPECT_EQ(sigma_for_mu(0.5, 3), 6);
+  for (const std::uint64_t steps : {2ULL, 3ULL, 4ULL, 1000ULL, 1ULL << 60}) {
+    const double sigma = sigma_for_mu(0.5, 3, steps);
+    expect_relative(sigma, 6 * std::sqrt(static_cast<double>(steps)), 1e-15);
+    EXPECT_LE(HighPrecision(9) * steps / (HighPrecision(sigma) * sigma), HighPrecision(0.25));
+  }
+  EXPECT_THROW(sigma_for_mu(0.5, 3, 0), UsageError);
+  EXPECT_THROW(sigma_for_mu(0.5, 1e308), UsageError);  // beyond double
+}
+
+}  // namespace
+}  // namespace dpreduce

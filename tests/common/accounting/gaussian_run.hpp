@@ -1,0 +1,22 @@
+// Reads the runs of the oracle tables: "1x3+10x5" is one Gaussian of noise multiplier 3 and ten of 5.
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/accounting/mechanism.hpp"
+
+namespace dpreduce {
+
+inline std::vector<RepeatedMechanism> gaussian_run(const std::string& text) {
+  std::vector<RepeatedMechanism> run;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, '+');) {
+    const std::size_t cross = part.find('x');
+    run.push_back({GaussianMechanism{std::stod(part.substr(cross + 1))}, std::stoull(part.substr(0, cross))});
+  }
+  return run;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,131 @@
+#include "common/accounting/loss_law.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/common/accounting/hockey_stick.hpp"
+
+namespace dpreduce {
+namespace {
+
+struct Moments {
+  double p = 0;  // P-mass
+  double q = 0;  // Q-mass
+  double delta = 0;
+};
+
+// By the midpoint rule in u, fine enough for six digits.
+Moments moments(const LossLaw& law, double epsilon) {
+  Moments result;
+  const auto add = [&](double loss, double mass) {
+    result.p += mass;
+    result.q += mass * std::exp(-loss);
+    if (loss > epsilon) result.delta += mass * -std::expm1(epsilon - loss);
+  };
+  if (law.smooth) {
+    constexpr int kPoints = 200000;
+    const double width = (law.smooth->high() - law.smooth->low()) / kPoints;
+    for (int point = 0; point < kPoints; ++point) {
+      const SmoothLoss::Point at = law.smooth->at(law.smooth->low() + (point + 0.5) * width);
+      add(at.loss, at.density * width);
+    }
+  }
+  for (const LossAtom& atom : law.atoms) add(atom.loss, atom.mass);
+  return result;
+}
+
+TEST(LossLaw, PAndQAreProbabilities) {
+  for (const Mechanism& mechanism :
+       {Mechanism(GaussianMechanism{0.7}), Mechanism(SubsampledGaussian{1.2, 0.03}), Mechanism(ExponentialMechanism{2}),
+        Mechanism(LaplaceMechanism{1.5}), Mechanism(PureMechanism{0.8})}) {
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      SCOPED_TRACE(describe(mechanism));
+      const Moments sums = moments(pessimistic_law(mechanism, direction, 1e-12), 0);
+      EXPECT_NEAR(sums.p, 1, 1e-8);
+      EXPECT_NEAR(sums.q, 1, 1e-8);
+    }
+  }
+}
+
+TEST(LossLaw, HockeySticksAreTheClosedForms) {
+  for (const double epsilon : {0.0, 0.1, 0.5, 1.3}) {
+    const auto delta = [&](const Mechanism& mechanism, Direction direction) {
+      return moments(pessimistic_law(mechanism, direction, 1e-14), epsilon).delta;
+    };
+    EXPECT_NEAR(delta(GaussianMechanism{1.1}, Direction::kRemove), gdp_delta(epsilon, 1 / 1.1), 1e-7);
+    EXPECT_NEAR(delta(GaussianMechanism{1.1}, Direction::kAdd), gdp_delta(epsilon, 1 / 1.1), 1e-7);
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      EXPECT_NEAR(delta(SubsampledGaussian{0.8, 0.2}, direction), sampled_gaussian_delta(0.8, 0.2, epsilon, direction),
+                  1e-7);
+    }
+    EXPECT_NEAR(delta(LaplaceMechanism{2}, Direction::kRemove), laplace_delta(2, epsilon), 1e-5);
+    EXPECT_NEAR(delta(PureMechanism{2}, Direction::kRemove), randomised_response_delta(2, epsilon), 1e-12);
+    EXPECT_NEAR(delta(ExponentialMechanism{2}, Direction::kRemove), selection_delta(2, epsilon), 1e-5);
+  }
+}
+
+// Dong, Durfee, Rogers: every pair of losses {t, t - E} lies below the one law that is used for all of them.
+TEST(LossLaw, BoundedRangeLawDominatesEveryPairOfLosses) {
+  const double range = 1.7;
+  for (double t = 0.05; t < range; t += 0.05) {
+    const double p = std::expm1(range - t) / std::expm1(range) * std::exp(t);
+    const double q = p * std::exp(-t);
+    for (double epsilon = -1.6; epsilon < 1.7; epsilon += 0.1) {
+      double delta = std::max(0.0, p - std::exp(epsilon) * q);
+      delta += std::max(0.0, (1 - p) - std::exp(epsilon) * (1 - q));
+      const double bound = std::pow(std::exp(range / 2) - std::exp(epsilon / 2), 2) / std::expm1(range);
+      EXPECT_LE(delta, bound * (1 + 1e-12)) << t << " " << epsilon;
+    }
+  }
+}
+
+TEST(LossLaw, WhereInvertsTheLoss) {
+  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{0.5}), Mechanism(SubsampledGaussian{0.5, 1e-6}),
+                                     Mechanism(SubsampledGaussian{3, 0.9}), Mechanism(ExponentialMechanism{4})}) {
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      const LossLaw law = pessimistic_law(mechanism, direction, 1e-15);
+      const SmoothLoss& smooth = *law.smooth;
+      for (double share = 0.05; share < 1; share += 0.1) {
+        const double u = smooth.low() + share * (smooth.high() - smooth.low());
+        const double loss = smooth.at(u).loss;
+        EXPECT_NEAR(smooth.at(smooth.where(loss)).loss, loss, 1e-12 * (1 + std::abs(loss))) << describe(mechanism);
+      }
+      EXPECT_EQ(smooth.where(1e6), smooth.high());
+      EXPECT_EQ(smooth.where(-1e6), smooth.low());
+    }
+  }
+}
+
+TEST(LossLaw, OptimisticAtomsLieOnNodes) {
+  const double step = 0.01;
+  for (const Mechanism& mechanism :
+       {Mechanism(ExponentialMechanism{0.5}), Mechanism(LaplaceMechanism{0.503}), Mechanism(PureMechanism{0.499})}) {
+    const LossLaw law = optimistic_law(mechanism, Direction::kRemove, 1e-12, step, 3);
+    double p = 0;
+    for (const LossAtom& atom : law.atoms) {
+      EXPECT_NEAR(atom.loss / step, std::round(atom.loss / step), 1e-9);
+      p += atom.mass;
+    }
+    EXPECT_LE(p, 1 + 1e-12);
+  }
+}
+
+TEST(LossLaw, AnAtomBelowOneStepIsTakenForNoLoss) {
+  const LossLaw law = optimistic_law(LaplaceMechanism{0.01}, Direction::kRemove, 1e-12, 0.1, 1);
+  EXPECT_FALSE(law.smooth);
+  ASSERT_EQ(law.atoms.size(), 1U);
+  EXPECT_EQ(law.atoms[0].loss, 0);
+}
+
+TEST(LossLaw, OnlySampledGaussiansHaveTwoDirections) {
+  EXPECT_TRUE(is_symmetric(GaussianMechanism{1}));
+  EXPECT_TRUE(is_symmetric(SubsampledGaussian{1, 1}));
+  EXPECT_FALSE(is_symmetric(SubsampledGaussian{1, 0.5}));
+  EXPECT_TRUE(is_symmetric(ExponentialMechanism{1}));
+  EXPECT_TRUE(is_symmetric(LaplaceMechanism{1}));
+  EXPECT_TRUE(is_symmetric(PureMechanism{1}));
+}
+
+}  // namespace
+}  // namespace dpreduce

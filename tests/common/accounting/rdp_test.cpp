@@ -1,0 +1,215 @@
+#include "common/accounting/rdp.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+#include "tests/common/accounting/gaussian_run.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<RepeatedMechanism> single(const Mechanism& mechanism, double count) {
+  return {{mechanism, static_cast<std::uint64_t>(count)}};
+}
+
+// The table lies on the same orders.
+void expect_table(const std::vector<RepeatedMechanism>& run, double delta, double epsilon, double order) {
+  const RdpEpsilon grid = rdp_epsilon(run, delta, default_rdp_orders());
+  expect_relative(grid.epsilon, epsilon, 1e-9);
+  EXPECT_NEAR(grid.order, order, 1e-12);
+  EXPECT_LE(rdp_epsilon(run, delta).epsilon, grid.epsilon);
+}
+
+TEST(Rdp, GaussianCompositionsAgreeWithTheTable) {
+  for (const VectorRow& row : read_vectors("gaussian_composition.csv")) {
+    SCOPED_TRACE(row.text("noise_multiplier_z") + ", " + row.text("k") + ", " + row.text("delta"));
+    expect_table(single(GaussianMechanism{row.number("noise_multiplier_z")}, row.number("k")), row.number("delta"),
+                 row.number("eps_rdp_dp_accounting_default_orders"), row.number("rdp_best_order"));
+  }
+}
+
+TEST(Rdp, MixedGaussianCompositionsAgreeWithTheTable) {
+  for (const VectorRow& row : read_vectors("gaussian_composition_hetero.csv")) {
+    SCOPED_TRACE(row.text("noise_multipliers_z(counts)") + ", " + row.text("delta"));
+    const std::vector<RepeatedMechanism> run = gaussian_run(row.text("noise_multipliers_z(counts)"));
+    const double delta = row.number("delta");
+    expect_relative(rdp_epsilon(run, delta, default_rdp_orders()).epsilon, row.number("eps_rdp"), 1e-9);
+  }
+}
+
+// At whole orders. At others the table adds up the magnitudes of a series whose terms change sign: too large by up to a
+// few percent, so that its best order may be another.
+TEST(Rdp, SampledGaussiansAgreeWithTheTable) {
+  for (const VectorRow& row : read_vectors("subsampled_gaussian.csv")) {
+    SCOPED_TRACE(row.text("q") + ", " + row.text("noise_multiplier_z") + ", " + row.text("T"));
+    const SubsampledGaussian mechanism{row.number("noise_multiplier_z"), row.number("q")};
+    const std::vector<RepeatedMechanism> run = single(mechanism, row.number("T"));
+    const RdpEpsilon grid = rdp_epsilon(run, row.number("delta"), default_rdp_orders());
+    const double order = row.number("rdp_best_order");
+    const double table = row.number("eps_rdp_dp_accounting");
+    if (order == std::floor(order) || row.number("q") == 1) {
+      expect_relative(epsilon_from_rdp(rdp_of_run(run, order), order, row.number("delta")), table, 1e-6);
+    }
+    EXPECT_LE(grid.epsilon, table * (1 + 1e-9));
+    EXPECT_GE(grid.epsilon, table * 0.94);
+  }
+}
+
+// Whole orders are a sum, real ones an integral, and both are one analytic function.
+TEST(Rdp, SumAndIntegralAreOneFunction) {
+  for (const double z : {0.3, 1.0, 5.0, 100.0}) {
+    for (const double q : {1e-6, 0.01, 0.5, 0.999}) {
+      for (const double order : {2.0, 3.0, 8.0, 40.0}) {
+        SCOPED_TRACE(testing::Message() << z << " " << q << " " << order);
+        const SubsampledGaussian mechanism{z, q};
+        const double middle = rdp(mechanism, order);
+        const double around = (rdp(mechanism, order * (1 - 1e-5)) + rdp(mechanism, order * (1 + 1e-5))) / 2;
+        expect_relative(around, middle, 1e-7);
+        expect_relative(rdp(mechanism, std::nextafter(order, 100)), middle, 1e-9);
+      }
+    }
+  }
+}
+
+// Order 2 by hand: E[(dP/dQ)^2] - 1 = q^2 (e^(mu^2) - 1).
+TEST(Rdp, OrderTwoOfASampledGaussianKeepsAllDigitsOfATinyDivergence) {
+  for (const double z : {0.5, 1.0, 30.0, 1e4}) {
+    for (const double q : {1e-9, 1e-4, 0.5}) {
+      const double expected = std::log1p(q * q * std::expm1(1 / (z * z)));
+      const double actual = rdp(SubsampledGaussian{z, q}, 2);
+      expect_relative(actual, expected, 1e-10);
+      EXPECT_GE(actual, expected);
+      expect_relative(rdp(SubsampledGaussian{z, q}, 2.0000001), expected, 1e-5);
+    }
+  }
+}
+
+// Small parameters: all mechanisms are quadratic there, and rounding must not eat what is left.
+TEST(Rdp, TinyParametersKeepTheirDivergence) {
+  for (const double order : {1.1, 2.0, 7.5, 100.0}) {
+    const double epsilon = 1e-6;
+    expect_relative(rdp(PureMechanism{epsilon}, order), order * epsilon * epsilon / 2, 1e-3);
+    expect_relative(rdp(LaplaceMechanism{epsilon}, order), order * epsilon * epsilon / 2, 1e-3);
+    expect_relative(rdp(ExponentialMechanism{epsilon}, order), order * epsilon * epsilon / 8, 1e-3);
+  }
+}
+
+TEST(Rdp, OrderTwoOfPureMechanismsByHand) {
+  for (const double epsilon : {0.1, 1.0, 5.0}) {
+    const double p = 1 / (1 + std::exp(-epsilon));
+    expect_relative(rdp(PureMechanism{epsilon}, 2), std::log(p * std::exp(epsilon) + (1 - p) * std::exp(-epsilon)),
+                    1e-10);
+    expect_relative(rdp(LaplaceMechanism{epsilon}, 2),
+                    std::log(2. / 3 * std::exp(epsilon) + 1. / 3 * std::exp(-2 * epsilon)), 1e-10);
+  }
+}
+
+// Over all pairs of losses {t, t - E}, by search: none is worse than the one used.
+TEST(Rdp, ExponentialMechanismTakesTheWorstPairOfLosses) {
+  for (const double range : {0.01, 1.0, 8.0, 60.0}) {
+    for (const double order : {1.05, 1.5, 2.0, 10.0, 300.0}) {
+      const double claimed = rdp(ExponentialMechanism{range}, order);
+      double worst = 0;
+      for (double share = 0.0005; share < 1; share += 0.0005) {
+        const double t = share * range;
+        const double log_up = std::log(std::expm1(range - t)) - std::log(std::expm1(range)) + t;
+        const double log_down = std::log(std::expm1(t)) - std::log(std::expm1(range));
+        const double up = log_up + (order - 1) * t;
+        const double down = log_down + (order - 1) * (t - range);
+        const double larger = std::max(up, down);
+        worst = std::max(worst, (larger + std::log1p(std::exp(std::min(up, down) - larger))) / (order - 1));
+      }
+      EXPECT_GE(claimed * (1 + 1e-9) + 1e-13, worst) << range << " " << order;
+      EXPECT_LE(claimed, worst * (1 + 1e-3) + 1e-9) << range << " " << order;
+      EXPECT_LE(claimed, order * range * range / 8 * (1 + 1e-9));  // bounded range is epsilon^2/8-zCDP
+      EXPECT_LE(claimed, rdp(PureMechanism{range}, order));
+    }
+  }
+}
+
+TEST(Rdp, GrowsWithTheOrderAndFallsWithTheNoise) {
+  for (const double q : {1e-6, 1e-3, 0.3, 1.0}) {
+    double before = 0;
+    for (double order = 1.01; order < 1e5; order *= 1.37) {
+      const double here = rdp(SubsampledGaussian{1.7, q}, order);
+      EXPECT_GE(here * (1 + 1e-9), before) << q << " " << order;
+      EXPECT_LE(rdp(SubsampledGaussian{2.3, q}, order), here);
+      before = here;
+    }
+  }
+}
+
+// With full sampling it is the Gaussian; with less, never more than that.
+TEST(Rdp, SamplingNeverCosts) {
+  for (const double order : {1.3, 2.0, 17.0, 1000.0, 1e5}) {
+    const double whole = rdp(GaussianMechanism{0.8}, order);
+    EXPECT_EQ(rdp(SubsampledGaussian{0.8, 1}, order), whole);
+    EXPECT_LE(rdp(SubsampledGaussian{0.8, 0.9999}, order), whole * (1 + 1e-10));
+  }
+}
+
+TEST(Rdp, IsFiniteOrInfiniteButNeverNan) {
+  for (const double z : {0.01, 0.05, 0.3, 8.22, 1e3, 1e9}) {
+    for (const double q : {1e-9, 2.8e-6, 0.1, 1.0}) {
+      for (const double order : {1.001, 1.5, 77.7, 5e3, 55300.5, 1e6}) {
+        EXPECT_GE(rdp(SubsampledGaussian{z, q}, order), 0) << z << " " << q << " " << order;
+      }
+    }
+  }
+}
+
+TEST(RdpConversion, IsZeroWhereTheTotalVariationIsBelowDelta) {
+  EXPECT_EQ(epsilon_from_rdp(0.009, 2, 0.1), 0);
+  EXPECT_GT(epsilon_from_rdp(0.011, 2, 0.1), 0);
+}
+
+TEST(RdpConversion, RefusesOrdersWhoseDigitsAreLost) {
+  EXPECT_EQ(epsilon_from_rdp(1, 1.01, 1e-5), std::numeric_limits<double>::infinity());
+  EXPECT_LT(epsilon_from_rdp(1, 1.02, 1e-5), 1000);
+}
+
+// The best real order is never worse than any order of a fine grid.
+TEST(RdpEpsilon, BestRealOrderBeatsAGrid) {
+  for (const double z : {0.4, 3.0, 90.0}) {
+    for (const double q : {1e-4, 0.02, 1.0}) {
+      for (const double delta : {1e-12, 1e-5, 0.05}) {
+        const auto run = single(SubsampledGaussian{z, q}, 200);
+        const double best = rdp_epsilon(run, delta).epsilon;
+        std::vector<double> orders;
+        for (double excess = 0.02; excess < 1e4; excess *= 1.15) orders.push_back(1 + excess);
+        EXPECT_LE(best, rdp_epsilon(run, delta, orders).epsilon * (1 + 1e-6)) << z << " " << q << " " << delta;
+      }
+    }
+  }
+}
+
+TEST(RdpEpsilon, AddsUpOverTheRun) {
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{2}, 3}, {LaplaceMechanism{0.5}, 2}};
+  expect_relative(rdp_of_run(run, 4), 3 * rdp(GaussianMechanism{2}, 4) + 2 * rdp(LaplaceMechanism{0.5}, 4), 1e-14);
+}
+
+TEST(RdpEpsilon, RefusesBadArguments) {
+  const auto run = single(GaussianMechanism{1}, 1);
+  EXPECT_THROW(rdp(GaussianMechanism{0}, 2), UsageError);
+  EXPECT_THROW(rdp(GaussianMechanism{1}, 1), UsageError);
+  EXPECT_THROW(rdp(GaussianMechanism{1}, kNan), UsageError);
+  EXPECT_THROW(rdp(GaussianMechanism{1}, 2e6), UsageError);
+  EXPECT_THROW(rdp_of_run({}, 2), UsageError);
+  EXPECT_THROW(rdp_epsilon(run, 0), UsageError);
+  EXPECT_THROW(rdp_epsilon(run, 1e-5, {}), UsageError);
+  EXPECT_THROW(epsilon_from_rdp(kNan, 2, 1e-5), UsageError);
+  EXPECT_THROW(epsilon_from_rdp(-1, 2, 1e-5), UsageError);
+  EXPECT_THROW(epsilon_from_rdp(1, 1, 1e-5), UsageError);
+  EXPECT_THROW(epsilon_from_rdp(1, 2, 1), UsageError);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,377 @@
+#include "common/plan/noise_plan.hpp"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <boost/multiprecision/cpp_int.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+
+namespace dpreduce {
+namespace {
+
+using Rational = boost::multiprecision::cpp_rational;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::uint64_t kS = 32767;
+constexpr std::uint64_t kSquaredS = kS * kS;
+
+// sum_r rounds_r max_p sum_b D_pb^2 / s_b^2 in exact arithmetic: doubles are fractions.
+Rational exact_squared_mu(const NoisePlan& plan) {
+  Rational total = 0;
+  for (const PlannedRelease& release : plan.releases) {
+    Rational worst = 0;
+    for (const SensitivityProfile& profile : release.profiles) {
+      Rational cost = 0;
+      for (std::size_t block = 0; block < release.blocks.size(); ++block) {
+        const Rational sigma(release.blocks[block].sigma);
+        cost += Rational(profile.squared_l2[block]) / (sigma * sigma);
+      }
+      worst = std::max(worst, cost);
+    }
+    total += worst * release.rounds;
+  }
+  return total;
+}
+
+void expect_within_budget_and_near(const NoisePlan& plan) {
+  const Rational budget = Rational(plan.budget_mu) * Rational(plan.budget_mu);
+  const Rational spent = exact_squared_mu(plan);
+  EXPECT_LE(spent, budget);
+  EXPECT_GE(spent, budget * Rational(1 - 1e-14));
+  EXPECT_LE(spent, Rational(plan.mu) * Rational(plan.mu));
+  EXPECT_LE(plan.mu, plan.budget_mu);
+}
+
+NoisePlan sums_and_counts(double mu, double sum_weight, double count_weight, Adjacency adjacency) {
+  std::vector<SensitivityProfile> profiles;
+  if (adjacency == Adjacency::kAddRemove) {
+    profiles = {{"add-remove", {kSquaredS, 1}}};
+  } else {
+    profiles = {{"same class", {4 * kSquaredS, 0}}, {"other class", {2 * kSquaredS, 2}}};
+  }
+  return make_noise_plan(mu, adjacency, "means", {{"sum", 7680, sum_weight}, {"count", 10, count_weight}}, profiles);
+}
+
+TEST(NoisePlan, JointSplitAgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("joint_block_split.csv")) {
+    SCOPED_TRACE(row.text("case") + ", " + row.text("epsilon") + ", " + row.text("block"));
+    const bool means = row.text("case").starts_with("means");
+    const std::vector<BlockRequest> blocks = means
+                                                 ? std::vector<BlockRequest>{{"sum", 768, 768}, {"count", 1, 1}}
+                                                 : std::vector<BlockRequest>{{"G", 589824, 589824}, {"b", 7680, 7680}};
+    const double mu = gdp_mu(row.number("epsilon"), row.number("delta"));
+    expect_relative(mu, row.number("mu"), 1e-11);
+    const NoisePlan plan = make_noise_plan(mu, Adjacency::kAddRemove, "joint", blocks, {{"add-remove", {1, 1}}});
+    expect_within_budget_and_near(plan);
+
+    const PlannedBlock& block = plan.release("joint").block(row.text("block"));
+    expect_relative(block.sigma, row.number("optimal_sd"), 1e-10);
+    expect_relative(block.sigma * block.sigma, row.number("optimal_variance"), 1e-10);
+    expect_relative(block.mu * block.mu / (mu * mu), row.number("share_of_mu2"), 1e-10);
+    double shares = 0;
+    for (const PlannedBlock& each : plan.releases[0].blocks) shares += each.mu * each.mu / (mu * mu);
+    EXPECT_NEAR(shares, 1, 1e-12);
+  }
+}
+
+TEST(NoisePlan, OneBlockGetsSensitivityOverMu) {
+  const NoisePlan plan =
+      make_noise_plan(0.25, Adjacency::kAddRemove, "sums", {{"sum", 30, 5.0}}, {{"add-remove", {kSquaredS}}});
+  const PlannedBlock& block = plan.release("sums").block("sum");
+  EXPECT_EQ(block.elements, 30u);
+  EXPECT_EQ(block.squared_sensitivity, kSquaredS);
+  EXPECT_EQ(block.sensitivity, kS);
+  expect_relative(block.sigma, kS / 0.25, 4e-15);
+  EXPECT_GT(block.sigma, kS / 0.25);
+  expect_within_budget_and_near(plan);
+}
+
+TEST(NoisePlan, RoundsChargedOneByOneStayWithinTheBudget) {
+  for (const std::uint64_t rounds : {1u, 3u, 7u, 10u, 100u}) {
+    for (const double mu : {1.0, 0.5, 0.1, 0.3, 1.7}) {
+      const ReleaseRequest request{.name = "gradient",
+                                   .share = 0.8,
+                                   .rounds = rounds,
+                                   .blocks = {{"gradient", 30, 1.0}},
+                                   .profiles = {{"add-remove", {kSquaredS}}}};
+      ReleaseRequest first = request;
+      first.name = "gram";
+      first.rounds = 1;
+      first.share = 0.2;
+      const NoisePlan plan = make_noise_plan(mu, Adjacency::kAddRemove, {first, request});
+      std::vector<double> charges{plan.releases[0].mu};
+      for (std::uint64_t round = 0; round < rounds; ++round) {
+        charges.push_back(realised_mu(std::vector<double>{plan.releases[1].blocks[0].sigma}, request.profiles));
+      }
+      EXPECT_LE(gdp_compose(charges), mu) << rounds << " rounds, mu " << mu;
+    }
+  }
+}
+
+TEST(NoisePlan, ASymmetricBlockMustBeATriangle) {
+  EXPECT_NO_THROW(make_noise_plan(1.0, Adjacency::kAddRemove, "gram", {{"gram", 6, 1.0, BlockNoise::kSymmetric}},
+                                  {{"add-remove", {kSquaredS}}}));
+  EXPECT_THROW(make_noise_plan(1.0, Adjacency::kAddRemove, "gram", {{"gram", 7, 1.0, BlockNoise::kSymmetric}},
+                               {{"add-remove", {kSquaredS}}}),
+               UsageError);
+}
+
+TEST(NoisePlan, ASymmetricBlockMayBeSeveralTrianglesOfOneSize) {
+  const auto plan_of = [](std::uint64_t elements, std::uint64_t triangles) {
+    return make_noise_plan(1.0, Adjacency::kAddRemove, "hessians",
+                           {{"hessians", elements, 1.0, BlockNoise::kSymmetric, triangles}},
+                           {{"add-remove", {kSquaredS}}});
+  };
+  EXPECT_EQ(plan_of(12, 2).releases[0].blocks[0].triangles, 2u);
+  EXPECT_THROW(plan_of(12, 1), UsageError);
+  EXPECT_THROW(plan_of(12, 0), UsageError);
+  EXPECT_THROW(plan_of(13, 2), UsageError);
+  EXPECT_THROW(plan_of(14, 2), UsageError);
+}
+
+TEST(Triangle, RowsFollowOneAnother) {
+  for (const std::uint64_t order : {1u, 2u, 5u, 1665u}) {
+    std::uint64_t position = 0;
+    for (std::uint64_t i = 0; i < order; ++i) {
+      EXPECT_EQ(triangle_row(i, order), position);
+      position += order - i;
+    }
+    EXPECT_EQ(position, triangle_elements(order));
+    EXPECT_EQ(triangle_order(position), order);
+  }
+  for (const std::uint64_t elements : {0u, 2u, 4u, 5u, 7u}) EXPECT_FALSE(triangle_order(elements).has_value());
+}
+
+TEST(NoisePlan, TheLargestSensitivitiesKeepTheirExactSquares) {
+  const std::uint64_t squared_gram = 4 * kSquaredS * kSquaredS;  // replace-one without the finer bound: below 2^62
+  const NoisePlan plan =
+      make_noise_plan(0.5, Adjacency::kReplaceOne, "gram", {{"gram", 100, 100}}, {{"any", {squared_gram}}});
+  EXPECT_EQ(plan.release("gram").block("gram").squared_sensitivity, squared_gram);
+  EXPECT_EQ(plan.release("gram").block("gram").sensitivity, 2.0 * kSquaredS);
+  expect_within_budget_and_near(plan);
+}
+
+// Replacing a record moves either a sum by 2S and no count, or two sums and two counts: as long as the count matters
+// less than the sum, it uses what the second kind of change leaves over, and the sum's noise is as without it.
+TEST(NoisePlan, TheCountIsFreeUnderReplaceOneAtSmallWeight) {
+  const double mu = 0.3;
+  for (const double count_weight : {1e-6, 1.0, 100.0, 0.999 * 768 * kSquaredS}) {
+    SCOPED_TRACE(count_weight);
+    const NoisePlan plan = sums_and_counts(mu, 768, count_weight, Adjacency::kReplaceOne);
+    expect_relative(plan.release("means").block("sum").sigma, 2 * kS / mu, 1e-12);
+    expect_relative(plan.release("means").block("count").sigma, 2 / mu, 1e-12);
+    EXPECT_EQ(plan.release("means").block("sum").squared_sensitivity, 4 * kSquaredS);
+    EXPECT_EQ(plan.release("means").block("count").squared_sensitivity, 2u);
+    expect_within_budget_and_near(plan);
+  }
+}
+
+// Beyond that weight only the second kind of change binds, and the split is that of a single profile.
+TEST(NoisePlan, AHeavyCountTakesFromTheSumUnderReplaceOne) {
+  const double mu = 0.3;
+  const double sum_weight = 2;
+  const double count_weight = 50.0 * kSquaredS;
+  const NoisePlan plan = sums_and_counts(mu, sum_weight, count_weight, Adjacency::kReplaceOne);
+  const double sum_term = std::sqrt(2 * sum_weight) * kS;
+  const double count_term = std::sqrt(2 * count_weight);
+  const double total = (sum_term + count_term) / (mu * mu);
+  expect_relative(plan.release("means").block("sum").sigma,
+                  std::sqrt(std::sqrt(2.0) * kS / std::sqrt(sum_weight) * total), 1e-12);
+  expect_relative(plan.release("means").block("count").sigma,
+                  std::sqrt(std::sqrt(2.0) / std::sqrt(count_weight) * total), 1e-12);
+  expect_within_budget_and_near(plan);
+}
+
+// Two blocks, up to five kinds of change: the optimum lies on the boundary, x_2 = min_p (mu^2 - D_p1^2 x_1) / D_p2^2,
+// and a fine grid of x_1 must not find a smaller loss.
+TEST(NoisePlan, NoGridPointBeatsTheSplitForSeveralProfiles) {
+  std::mt19937 random(20240607);
+  std::uniform_int_distribution<std::uint64_t> squared(1, 1000);
+  std::uniform_real_distribution<double> log_weight(-5, 5);
+  for (int trial = 0; trial < 60; ++trial) {
+    const double mu = 0.7;
+    std::vector<SensitivityProfile> profiles;
+    for (int profile = 0; profile < 1 + trial % 5; ++profile) {
+      profiles.push_back({"kind", {squared(random), squared(random)}});
+    }
+    const double weights[] = {std::exp(log_weight(random)), std::exp(log_weight(random))};
+    const NoisePlan plan =
+        make_noise_plan(mu, Adjacency::kReplaceOne, "r", {{"one", 1, weights[0]}, {"two", 1, weights[1]}}, profiles);
+    expect_within_budget_and_near(plan);
+    const auto loss = [&](double x_1, double x_2) { return weights[0] / x_1 + weights[1] / x_2; };
+    const double sigma_1 = plan.releases[0].block("one").sigma;
+    const double sigma_2 = plan.releases[0].block("two").sigma;
+    const double planned = loss(1 / (sigma_1 * sigma_1), 1 / (sigma_2 * sigma_2));
+    double best = std::numeric_limits<double>::infinity();
+    for (int step = 1; step < 20000; ++step) {
+      const double x_1 = mu * mu * step / 20000;
+      double x_2 = std::numeric_limits<double>::infinity();
+      for (const SensitivityProfile& profile : profiles) {
+        x_2 = std::min(x_2, (mu * mu - static_cast<double>(profile.squared_l2[0]) * x_1) /
+                                static_cast<double>(profile.squared_l2[1]));
+      }
+      if (x_2 > 0) best = std::min(best, loss(x_1, x_2));
+    }
+    EXPECT_LE(planned, best * (1 + 1e-12)) << "trial " << trial;
+  }
+}
+
+// Three kinds of change and three blocks, each block moved by one kind only: every block gets all of mu^2.
+TEST(NoisePlan, ChangesOfDifferentBlocksDoNotShareTheBudget) {
+  const NoisePlan plan =
+      make_noise_plan(0.5, Adjacency::kReplaceOne, "r", {{"a", 1, 1.0}, {"b", 1, 1e6}, {"c", 1, 1e-6}},
+                      {{"first", {9, 0, 0}}, {"second", {0, 16, 0}}, {"third", {0, 0, 25}}});
+  expect_relative(plan.releases[0].block("a").sigma, 6, 1e-11);
+  expect_relative(plan.releases[0].block("b").sigma, 8, 1e-11);
+  expect_relative(plan.releases[0].block("c").sigma, 10, 1e-11);
+  expect_within_budget_and_near(plan);
+}
+
+TEST(NoisePlan, StagesAddUpInSquaredMuByTheirShares) {
+  const double mu = 0.4;
+  const NoisePlan plan = make_noise_plan(
+      mu, Adjacency::kAddRemove,
+      {{.name = "centre", .share = 0.1, .blocks = {{"sum", 64, 64}}, .profiles = {{"add-remove", {kSquaredS}}}},
+       {.name = "class sums", .share = 0.2, .blocks = {{"sum", 640, 640}}, .profiles = {{"add-remove", {kSquaredS}}}},
+       {.name = "gradients",
+        .share = 0.7,
+        .rounds = 25,
+        .blocks = {{"gradient", 640, 640}},
+        .profiles = {{"add-remove", {2 * kSquaredS}}}}});
+  expect_within_budget_and_near(plan);
+  expect_relative(plan.release("centre").mu, mu * std::sqrt(0.1), 1e-13);
+  expect_relative(plan.release("class sums").mu, mu * std::sqrt(0.2), 1e-13);
+  expect_relative(plan.release("gradients").mu, mu * std::sqrt(0.7), 1e-13);
+  expect_relative(plan.release("gradients").block("gradient").sigma, std::sqrt(2.0 * kSquaredS * 25 / 0.7) / mu, 1e-13);
+  expect_relative(plan.release("gradients").block("gradient").mu, mu * std::sqrt(0.7 / 25), 1e-13);
+}
+
+TEST(NoisePlan, ManyBudgetsStayWithinExactly) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> log_mu(-6, 4);
+  for (int trial = 0; trial < 100; ++trial) {
+    const Adjacency adjacency = trial % 2 ? Adjacency::kAddRemove : Adjacency::kReplaceOne;
+    expect_within_budget_and_near(sums_and_counts(std::exp(log_mu(random)), 768, 1, adjacency));
+  }
+}
+
+TEST(NoisePlan, RealisedMuIsTheWorstProfileRoundedUp) {
+  const std::vector<double> sigmas{2, 4};
+  EXPECT_NEAR(realised_mu(sigmas, {{"a", {4, 16}}}), std::sqrt(2.0), 1e-15);
+  EXPECT_NEAR(realised_mu(sigmas, {{"a", {4, 16}}, {"b", {36, 0}}}), 3, 1e-14);
+  EXPECT_NEAR(realised_mu(sigmas, {{"a", {4, 16}}}, 8), 4, 1e-14);
+  EXPECT_GE(realised_mu(sigmas, {{"b", {36, 0}}}), 3);
+  EXPECT_THROW(realised_mu(std::vector<double>{2, 0}, {{"a", {4, 16}}}), UsageError);
+  EXPECT_THROW(realised_mu(std::vector<double>{2, kNan}, {{"a", {4, 16}}}), UsageError);
+  EXPECT_THROW(realised_mu(std::vector<double>{2}, {{"a", {4, 16}}}), UsageError);
+}
+
+TEST(NoisePlan, OffDiagonalNoiseHasAtLeastHalfTheVariance) {
+  for (const double sigma : {1.0, 3.7, 32767.0 * 32767.0 / 0.27}) {
+    const Rational off(off_diagonal_sigma(sigma));
+    EXPECT_GE(2 * off * off, Rational(sigma) * Rational(sigma));
+    expect_relative(off_diagonal_sigma(sigma), sigma / std::sqrt(2.0), 1e-15);
+  }
+  EXPECT_THROW(off_diagonal_sigma(0), UsageError);
+  EXPECT_THROW(off_diagonal_sigma(kNan), UsageError);
+}
+
+TEST(NoisePlan, RefusesNamesThatItDoesNotHave) {
+  const NoisePlan plan = sums_and_counts(0.3, 768, 1, Adjacency::kAddRemove);
+  EXPECT_THROW(plan.release("gram"), UsageError);
+  EXPECT_THROW(plan.release("means").block("gram"), UsageError);
+}
+
+struct BadPlan {
+  const char* name;
+  std::function<void(double& mu, Adjacency& adjacency, std::vector<ReleaseRequest>& releases)> spoil;
+  const char* message;
+};
+
+class NoisePlanRefuses : public testing::TestWithParam<BadPlan> {};
+
+TEST_P(NoisePlanRefuses, WithAUsageErrorThatNamesThePlace) {
+  double mu = 0.3;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::vector<ReleaseRequest> releases{{.name = "means",
+                                        .share = 1,
+                                        .blocks = {{"sum", 7680, 7680}, {"count", 10, 1}},
+                                        .profiles = {{"add-remove", {kSquaredS, 1}}}}};
+  ASSERT_NO_THROW(make_noise_plan(mu, adjacency, releases));
+  GetParam().spoil(mu, adjacency, releases);
+  try {
+    make_noise_plan(mu, adjacency, releases);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().message));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Requests, NoisePlanRefuses,
+    testing::Values(
+        BadPlan{"ZeroMu", [](double& mu, auto&, auto&) { mu = 0; }, "mu = 0:"},
+        BadPlan{"NanMu", [](double& mu, auto&, auto&) { mu = kNan; }, "mu = nan:"},
+        BadPlan{"MuTooSmallForTheRing", [](double& mu, auto&, auto&) { mu = 1e-15; },
+                "block sum: the budget is too small"},
+        BadPlan{"NoRelease", [](auto&, auto&, auto& releases) { releases.clear(); }, "at least one release"},
+        BadPlan{"ReleaseTwice", [](auto&, auto&, auto& releases) { releases.push_back(releases[0]); },
+                "release means occurs twice"},
+        BadPlan{"ZeroShare", [](auto&, auto&, auto& releases) { releases[0].share = 0; }, "release means: share = 0:"},
+        BadPlan{"NanShare", [](auto&, auto&, auto& releases) { releases[0].share = kNan; }, "share = nan:"},
+        BadPlan{"NoRounds", [](auto&, auto&, auto& releases) { releases[0].rounds = 0; }, "no rounds"},
+        BadPlan{"NoBlocks", [](auto&, auto&, auto& releases) { releases[0].blocks.clear(); }, "no blocks"},
+        BadPlan{"BlockTwice", [](auto&, auto&, auto& releases) { releases[0].blocks[1].name = "sum"; },
+                "block sum: the name occurs twice"},
+        BadPlan{"BlockWithoutName", [](auto&, auto&, auto& releases) { releases[0].blocks[1].name = ""; },
+                "a block without a name"},
+        BadPlan{"BlockWithoutElements", [](auto&, auto&, auto& releases) { releases[0].blocks[1].elements = 0; },
+                "block count: has no elements"},
+        BadPlan{"ZeroWeight", [](auto&, auto&, auto& releases) { releases[0].blocks[1].loss_weight = 0; },
+                "block count: loss weight = 0:"},
+        BadPlan{"NanWeight", [](auto&, auto&, auto& releases) { releases[0].blocks[1].loss_weight = kNan; },
+                "block count: loss weight = nan:"},
+        BadPlan{"NoProfile", [](auto&, auto&, auto& releases) { releases[0].profiles.clear(); },
+                "no sensitivity profile"},
+        BadPlan{"ShortProfile", [](auto&, auto&, auto& releases) { releases[0].profiles[0].squared_l2.pop_back(); },
+                "profile add-remove: 1 sensitivities for 2 blocks"},
+        BadPlan{"ZeroSensitivity", [](auto&, auto&, auto& releases) { releases[0].profiles[0].squared_l2[1] = 0; },
+                "block count: sensitivity 0"},
+        BadPlan{"TwoProfilesUnderAddRemove",
+                [](auto&, auto&, auto& releases) {
+                  releases[0].profiles.push_back({"other", {1, 1}});
+                },
+                "under add-remove there is one kind of change"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(NoisePlanSelections, StandBesideReleasesOrAlone) {
+  const PlannedSelection choice{"choice", {.epsilon = 0.5, .candidates = 4}};
+  const NoisePlan alone = with_selections({.adjacency = Adjacency::kAddRemove}, {choice});
+  EXPECT_EQ(alone.mu, 0);
+  EXPECT_EQ(alone.selection("choice"), choice);
+  EXPECT_THROW(alone.selection("other"), UsageError);
+  EXPECT_EQ(with_selections(alone, {{"second", choice.terms}}).selections.size(), 2u);
+}
+
+TEST(NoisePlanSelections, HaveNamesOfTheirOwnAndValidTerms) {
+  const SelectionTerms terms{.epsilon = 0.5, .candidates = 4};
+  const NoisePlan plan = make_noise_plan(1, Adjacency::kAddRemove, "sums", {{"sum", 3, 1}}, {{"row", {4}}});
+  EXPECT_THROW(with_selections(plan, {{"sums", terms}}), UsageError);
+  EXPECT_THROW(with_selections(plan, {{"choice", terms}, {"choice", terms}}), UsageError);
+  EXPECT_THROW(with_selections(plan, {{"", terms}}), UsageError);
+  EXPECT_THROW(with_selections(plan, {{"choice", {.epsilon = 0, .candidates = 4}}}), UsageError);
+  EXPECT_EQ(with_selections(plan, {{"choice", terms}}).mu, plan.mu);
+}
+
+}  // namespace
+}  // namespace dpreduce

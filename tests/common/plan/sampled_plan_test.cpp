@@ -1,0 +1,139 @@
+#include "common/plan/sampled_plan.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/accounting/calibration.hpp"
+#include "common/base/error.hpp"
+#include "common/plan/spending.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::uint64_t kSensitivity = 1000;
+constexpr double kDelta = 1e-5;
+
+ReleaseRequest release(const std::string& name, double share, std::uint64_t rounds = 1, double rate = 1) {
+  return {.name = name,
+          .share = share,
+          .rounds = rounds,
+          .blocks = {{"sum", 10, 1}},
+          .profiles = {{"one row more or less", {kSensitivity * kSensitivity}}},
+          .sampling_rate = rate};
+}
+
+NoisePlan plan_of(double epsilon, std::vector<ReleaseRequest> releases, Accountant accountant = Accountant::kRdp) {
+  return make_sampled_noise_plan(PrivacyBudget::from_epsilon_delta(epsilon, kDelta), accountant, Adjacency::kAddRemove,
+                                 std::move(releases));
+}
+
+double noise_multiplier(const NoisePlan& plan, const std::string& name) {
+  return plan.release(name).block("sum").sigma / kSensitivity;
+}
+
+TEST(SampledPlan, RoundsAloneHaveTheNoiseOfTheirCalibration) {
+  for (const Accountant accountant : {Accountant::kRdp, Accountant::kPld}) {
+    const NoisePlan plan = plan_of(2, {release("gradient", 1, 100, 0.1)}, accountant);
+    const double z = calibrated_noise_multiplier({2, kDelta, 100, 0.1}, accountant);
+    EXPECT_GE(noise_multiplier(plan, "gradient"), z);
+    expect_relative(noise_multiplier(plan, "gradient"), z, 3e-7);
+    EXPECT_EQ(plan.mu, 0);
+    EXPECT_LE(epsilon_of(spending_of(plan), kDelta), 2);
+  }
+}
+
+// Epsilons of a reference implementation, whose grid rounds up by about T 1e-5 in all.
+TEST(SampledPlan, NoiseAgreesWithTheTable) {
+  int compared = 0;
+  for (const VectorRow& row : read_vectors("subsampled_gaussian.csv")) {
+    const double rate = row.number("q");
+    const double z = row.number("noise_multiplier_z");
+    const double epsilon = row.number("eps_pld_dp_accounting");
+    if (rate == 1 || row.number("T") != 100 || epsilon > 10) continue;
+    const NoisePlan plan = plan_of(epsilon, {release("gradient", 1, 100, rate)}, Accountant::kPld);
+    expect_relative(noise_multiplier(plan, "gradient"), z, 2e-3);
+    ++compared;
+  }
+  EXPECT_GE(compared, 5);
+}
+
+TEST(SampledPlan, ReleasesOfAllRowsKeepTheirShares) {
+  const NoisePlan plan = plan_of(2, {release("first", 0.1), release("gradient", 0.8, 50, 0.2), release("second", 0.1)});
+  ASSERT_EQ(plan.releases.size(), 3U);
+  EXPECT_EQ(plan.releases[1].name, "gradient");
+  EXPECT_EQ(plan.releases[1].sampling_rate, 0.2);
+  EXPECT_EQ(plan.releases[1].rounds, 50U);
+  const double mu = PrivacyBudget::from_epsilon_delta(2, kDelta).mu(Accountant::kRdp);
+  expect_relative(plan.budget_mu, mu, 1e-15);
+  expect_relative(plan.mu * plan.mu, 0.2 * mu * mu, 1e-9);
+  expect_relative(plan.release("first").mu, plan.release("second").mu, 1e-9);
+  EXPECT_LE(epsilon_of(spending_of(plan), kDelta), 2);
+  // What stands beside the rounds costs them noise.
+  EXPECT_GT(noise_multiplier(plan, "gradient"), calibrated_noise_multiplier({2, kDelta, 50, 0.2}, Accountant::kRdp));
+}
+
+TEST(SampledPlan, TheWholeBudgetIsUsedByTheDistributionOfItsLosses) {
+  const NoisePlan plan = plan_of(1, {release("center", 0.02), release("gradient", 0.98, 400, 0.1)}, Accountant::kPld);
+  const double epsilon = epsilon_of(spending_of(plan), kDelta);
+  EXPECT_LE(epsilon, 1);
+  EXPECT_GE(epsilon, 1 - 1e-4);
+}
+
+TEST(SampledPlan, SmallerSamplesNeedLessNoiseAndNearlyFullOnesTheNoiseOfAllRows) {
+  double last = 0;
+  for (const double rate : {0.01, 0.1, 0.5, 0.999}) {
+    const double z = noise_multiplier(plan_of(2, {release("gradient", 1, 40, rate)}), "gradient");
+    EXPECT_GT(z, last);
+    last = z;
+  }
+  expect_relative(last, calibrated_noise_multiplier({2, kDelta, 40}, Accountant::kRdp), 0.01);
+}
+
+TEST(SampledPlan, WhatLedgersCountDoesNotDependOnHowManyRoundsAreOnFile) {
+  const NoisePlan plan = plan_of(1, {release("center", 0.02), release("gradient", 0.98, 40, 0.1)});
+  const Spending whole = spending_of(plan);
+  const double mu = mu_of_rounds(plan.release("gradient"), 1);
+  for (const std::uint64_t on_file : {1U, 17U, 39U}) {
+    Spending spent{.mu = plan.mu, .selections = {}};
+    for (std::uint64_t round = 0; round < on_file; ++round) spent.samples.push_back(sampled_rounds(mu, 0.1, 1));
+    const Spending rest{.mu = 0, .selections = {}, .samples = {sampled_rounds(mu, 0.1, 40 - on_file)}};
+    EXPECT_EQ(epsilon_of(composed(spent, rest), kDelta), epsilon_of(whole, kDelta));
+  }
+}
+
+void expect_refused(const std::function<void()>& make, const std::string& message) {
+  try {
+    make();
+    FAIL() << "accepted: " << message;
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(message));
+  }
+}
+
+TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
+  const std::vector<ReleaseRequest> sampled{release("gradient", 1, 10, 0.1)};
+  const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1, kDelta);
+  const auto make = [](const PrivacyBudget& stated, Accountant accountant, Adjacency adjacency,
+                       const std::vector<ReleaseRequest>& releases) {
+    return [=] { make_sampled_noise_plan(stated, accountant, adjacency, releases); };
+  };
+  const Adjacency add_remove = Adjacency::kAddRemove;
+  expect_refused(make(PrivacyBudget::from_mu(1), Accountant::kPld, add_remove, sampled), "as --epsilon and --delta");
+  expect_refused(make(budget, Accountant::kGdp, add_remove, sampled), "use pld or rdp");
+  expect_refused(make(budget, Accountant::kZcdp, add_remove, sampled), "use pld or rdp");
+  expect_refused(make(budget, Accountant::kPld, Adjacency::kReplaceOne, sampled), "use add-remove");
+  expect_refused(make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}), "needs exactly one");
+  expect_refused(make(budget, Accountant::kPld, add_remove, {release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)}),
+                 "needs exactly one");
+  expect_refused(make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}), "sampling rate = 0");
+  expect_refused(make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)}), "share = -1");
+  expect_refused([&] { make_noise_plan(1, add_remove, sampled); }, "no share of mu^2");
+}
+
+}  // namespace
+}  // namespace dpreduce

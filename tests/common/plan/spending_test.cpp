@@ -1,0 +1,107 @@
+#include "common/plan/spending.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/privacy_loss.hpp"
+#include "common/accounting/selection_charge.hpp"
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kDelta = 1e-6;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(Spending, NothingHasEpsilonZero) {
+  EXPECT_EQ(epsilon_of(Spending{}, kDelta), 0);
+  EXPECT_EQ(rho_of(Spending{}), 0);
+}
+
+TEST(Spending, GaussiansAloneHaveTheExactEpsilon) {
+  EXPECT_EQ(epsilon_of({.mu = 0.7, .selections = {}}, kDelta), gdp_epsilon(0.7, kDelta));
+  EXPECT_EQ(epsilon_of({.mu = 2 * kLargestMu, .selections = {}}, kDelta), kInfinity);
+}
+
+TEST(Spending, OneSelectionHasItsSingleUseEpsilon) {
+  const double exact = selection_charge(1.0, kDelta).epsilon;
+  const double epsilon = epsilon_of({.mu = 0, .selections = {{ExponentialMechanism{1.0}, 1}}}, kDelta);
+  EXPECT_GE(epsilon, exact * (1 - 1e-12));
+  EXPECT_LE(epsilon, 1.0);
+  EXPECT_NEAR(epsilon, exact, 1e-4);
+}
+
+TEST(Spending, MixedIsTheBoundOfThePrivacyLossDistribution) {
+  const std::vector<RepeatedMechanism> run{{ExponentialMechanism{0.5}, 1}, {GaussianMechanism{1 / 0.3}, 1}};
+  const PrivacyLossBounds bounds = pld_epsilon(run, kDelta);
+  const double epsilon = epsilon_of({.mu = 0.3, .selections = {{ExponentialMechanism{0.5}, 1}}}, kDelta);
+  EXPECT_GE(epsilon, bounds.lower);
+  EXPECT_NEAR(epsilon, bounds.upper, 1e-6 * bounds.upper);
+}
+
+TEST(Spending, PermuteAndFlipCostsMoreThanTheExponentialMechanism) {
+  const double exponential = epsilon_of({.mu = 0.1, .selections = {{ExponentialMechanism{0.1}, 100}}}, kDelta);
+  const double flip = epsilon_of({.mu = 0.1, .selections = {{PureMechanism{0.1}, 100}}}, kDelta);
+  EXPECT_GT(flip, 1.5 * exponential);
+}
+
+TEST(Spending, TheLastDigitsOfMuDoNotCountBesideSelections) {
+  Spending spending{.mu = 0.3, .selections = {{ExponentialMechanism{0.5}, 1}}};
+  const double epsilon = epsilon_of(spending, kDelta);
+  for (int ulp = 0; ulp < 8; ++ulp) spending.mu = std::nextafter(spending.mu, 1);
+  EXPECT_EQ(epsilon_of(spending, kDelta), epsilon);
+  spending.mu = 0.3 * (1 + 1e-6);
+  EXPECT_GT(epsilon_of(spending, kDelta), epsilon);
+}
+
+TEST(Spending, BeyondTheAccountantsRangesItIsInfinite) {
+  EXPECT_EQ(epsilon_of({.mu = 101, .selections = {{ExponentialMechanism{0.5}, 1}}}, kDelta), kInfinity);
+  EXPECT_EQ(epsilon_of({.mu = 0, .selections = {{PureMechanism{400}, 1}}}, kDelta), kInfinity);
+  EXPECT_LT(epsilon_of({.mu = 1e-15, .selections = {{PureMechanism{1}, 1}}}, kDelta), 1.0001);
+}
+
+TEST(Spending, ATinyDeltaIsRefusedBesideSelections) {
+  EXPECT_THROW(epsilon_of({.mu = 0, .selections = {{PureMechanism{1}, 1}}}, 1e-300), UsageError);
+}
+
+TEST(Spending, RhoAddsUp) {
+  const Spending spending{.mu = 0.5, .selections = {{ExponentialMechanism{2}, 3}, {PureMechanism{1}, 2}}};
+  EXPECT_GE(rho_of(spending), 0.125 + 1.5 + 1);
+  EXPECT_NEAR(rho_of(spending), 0.125 + 1.5 + 1, 1e-14);
+}
+
+TEST(Spending, ComposedIsTheSumOfBoth) {
+  const Spending both = composed({.mu = 3, .selections = {{PureMechanism{1}, 1}}},
+                                 {.mu = 4, .selections = {{ExponentialMechanism{2}, 1}}});
+  EXPECT_NEAR(both.mu, 5, 1e-14);
+  EXPECT_EQ(both.selections.size(), 2u);
+  EXPECT_FALSE(both.is_gaussian());
+}
+
+TEST(Spending, OfAPlanIsItsMuAndItsSelections) {
+  const SelectionTerms terms{.mechanism = SelectionMechanism::kPermuteAndFlip, .epsilon = 0.5, .candidates = 9};
+  NoisePlan plan = make_noise_plan(0.4, Adjacency::kAddRemove, "sums", {{"sum", 3, 1}}, {{"row", {4}}});
+  plan = with_selections(plan, {{"choice", terms}});
+  const Spending planned = spending_of(plan);
+  EXPECT_EQ(planned.mu, plan.mu);
+  ASSERT_EQ(planned.selections.size(), 1u);
+  EXPECT_EQ(std::get<PureMechanism>(planned.selections[0].mechanism).epsilon, 0.5);
+}
+
+TEST(Spending, SampledRoundsBeyondTheRangesAreInfinite) {
+  EXPECT_EQ(epsilon_of({.mu = 0, .selections = {}, .samples = {sampled_rounds(101, 0.1, 1)}}, kDelta), kInfinity);
+}
+
+TEST(Spending, AnAccountedNoiseMultiplierIsNeverAboveTheTrueOne) {
+  for (const double mu : {0.1, 1.0 / 3.0, 1.0, 7.3, 1e-12}) {
+    EXPECT_LE(accounted_noise_multiplier(mu), 1 / mu);
+    EXPECT_GE(accounted_noise_multiplier(mu), std::min(kLargestNoiseMultiplier, (1 - 1.2e-7) / mu));
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

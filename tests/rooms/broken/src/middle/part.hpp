@@ -1,0 +1,2 @@
+#include "low/absent.hpp"
+#include "low/base.hpp"
