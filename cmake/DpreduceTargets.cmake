@@ -72,10 +72,12 @@ function(dpreduce_compile_as_test name)
   target_precompile_headers(${name} REUSE_FROM dpreduce_test_headers)
 endfunction()
 
-# dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>])
-# One GoogleTest program, and a ctest of its own.
+# dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>]
+#               [FILE_BY_FILE])
+# One GoogleTest program, and a ctest of its own. Its files are compiled a few at a time, or FILE_BY_FILE where they use
+# the same names.
 function(dpreduce_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "FILE_BY_FILE" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
@@ -85,6 +87,9 @@ function(dpreduce_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main)
   dpreduce_compile_as_test(${name})
+  if(NOT arg_FILE_BY_FILE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   target_compile_definitions(${name} PRIVATE DPREDUCE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})

@@ -61,12 +61,12 @@ StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
 }
 
 Statistic AuditedMethod::statistic(std::string_view release, WorkerRows& rows, const Preprocessing& preprocessing,
-                                   const PublicPoint& point, const KeptChunks* kept) const {
+                                   const PublicPoint& point, std::span<const LatticeRows> kept) const {
   const RowTransform transform(preprocessing);
   const StreamPlan stream = stream_over(rows);
   const OnChunk silent = [](double) {};
-  return registered_statistic(release).compute(
-      plan_.request(release), {rows, transform, stream, silent, point.gradient, kept, nullptr, point.balls});
+  return registered_statistic(release).compute(plan_.request(release),
+                                               {rows, transform, stream, silent, point, {}, kept});
 }
 
 std::optional<KeptChunks> AuditedMethod::kept_rows(WorkerRows& rows, const Preprocessing& preprocessing) const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class AuditedMethod {
   /// The exact statistic of `release` over rows as `preprocessing` says, at `point`; of `kept` rows where there are
   /// some, which are these. Throws BadInput as for_each_lattice_chunk does.
   Statistic statistic(std::string_view release, WorkerRows& rows, const Preprocessing& preprocessing,
-                      const PublicPoint& point = {}, const KeptChunks* kept = nullptr) const;
+                      const PublicPoint& point = {}, std::span<const LatticeRows> kept = {}) const;
 
   /// Rows as `preprocessing` says, for many statistics; none where there are too many to keep. Throws as statistic.
   std::optional<KeptChunks> kept_rows(WorkerRows& rows, const Preprocessing& preprocessing) const;

@@ -65,14 +65,15 @@ double planned_distance(const PlannedRelease& planned, const Statistic& world_0,
 }
 
 Statistic ExactStatistics::at(const WatchedRelease& release) {
-  if (release.point.gradient == nullptr) {
+  if (!std::holds_alternative<GradientPoint>(release.point)) {
     return method_.statistic(release.name, rows_, release.preprocessing, release.point);
   }
   if (!prepared_ || !prepare_alike(*prepared_, release.preprocessing)) {
     kept_ = method_.kept_rows(rows_, release.preprocessing);
     prepared_ = release.preprocessing;
   }
-  return method_.statistic(release.name, rows_, release.preprocessing, release.point, kept_ ? &*kept_ : nullptr);
+  return method_.statistic(release.name, rows_, release.preprocessing, release.point,
+                           kept_ ? std::span<const LatticeRows>(*kept_) : std::span<const LatticeRows>());
 }
 
 }  // namespace dpreduce

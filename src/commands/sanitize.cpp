@@ -11,7 +11,6 @@
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
-#include "common/plan/declared_releases.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitised_rows.hpp"

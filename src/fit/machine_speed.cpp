@@ -12,8 +12,8 @@
 #include "common/plan/triangle.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
+#include "fit/synthetic_round.hpp"
 #include "worker/chunk_view.hpp"
-#include "worker/synthetic_round.hpp"
 
 namespace dpreduce {
 namespace {

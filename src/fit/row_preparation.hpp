@@ -12,7 +12,7 @@
 
 #include "methods/options/fit_options.hpp"
 #include "run/training_run.hpp"
-#include "worker/registered_statistics.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 

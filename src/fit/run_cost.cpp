@@ -7,24 +7,21 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/triangle.hpp"
 #include "methods/registry.hpp"
+#include "worker/statistics/registered_statistics.hpp"
+#include "worker/row_digest.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr double kWhiteningFlops = 1.0;  // more for G^(-1/2)
-constexpr double kDigestLanes = 8.0;     // multiply-adds a feature (row_digest.hpp)
-constexpr double kCentringMacs = 4.0;    // a feature (centred_sums.hpp)
-constexpr double kPassesOfClassGrams = 2.0;
-constexpr double kLanczosSteps = 48.0;  // a usual number; cleaned_ridge.hpp takes at most 128
+constexpr double kLanczosSteps = 48.0;   // a usual number; cleaned_ridge.hpp takes at most 128
 constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
 constexpr std::uint64_t kBytesOfPrior = sizeof(std::int64_t) + sizeof(double);        // likewise
 constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
                                         << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
 
 bool is_round(const ReleaseRequest& request) {
-  return std::any_of(request.blocks.begin(), request.blocks.end(), [](const BlockRequest& block) {
-    return block.name == "gradient" || block.name == "centred_sums";
-  });
+  return registered_statistic(request.name).is_round();
 }
 
 bool trains_in_rounds(const FitPlan& plan) {
@@ -41,11 +38,13 @@ bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t ro
                                      dim_in_rounds(plan), options.data.most_labels());
 }
 
-double multiply_adds_of(const BlockRequest& block, const ReleaseRequest& request, double rows, double labels) {
-  const auto elements = static_cast<double>(block.elements);
-  if (block.noise != BlockNoise::kSymmetric) return 0.0;
-  if (request.in_parts && block.triangles > 1) return rows * labels * elements / static_cast<double>(block.triangles);
-  return rows * elements;
+StatisticCost cost_of(const ReleaseRequest& request, const FitOptions& options) {
+  return registered_statistic(request.name).cost(request, {options.data.most_labels(), options.method.warm_start});
+}
+
+// A method that whitens rows does so by the Gram matrix of this statistic.
+bool whitens(const StatisticCost& cost, const FitOptions& options) {
+  return method_entry(options.method).whitens_rows && cost.row_change == RowChange::kWhitening;
 }
 
 double flops_of(const BlockRequest& block, const ReleaseRequest& request, bool is_whitened) {
@@ -57,44 +56,35 @@ double flops_of(const BlockRequest& block, const ReleaseRequest& request, bool i
 
 PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, const FitOptions& options,
                   const FitPlan& plan, const JobShape& job, double projection) {
+  const StatisticCost cost = cost_of(request, options);
   PhaseWork work{.name = request.name};
   const auto rounds = static_cast<double>(request.rounds);
   const auto rows = static_cast<double>(job.rows);
   const double rows_used = rows * request.sampling_rate;
-  const auto labels = static_cast<double>(options.data.most_labels());
   const bool in_rounds = is_round(request);
   // The steps that a silo takes by itself send nothing.
   const double sums = in_rounds ? rounds / static_cast<double>(method.releases_per_sum()) : rounds;
-  const bool is_whitened = method_entry(options.method).whitens_rows && request.name == "gram";
+  const bool is_whitened = whitens(cost, options);
   const bool passes_once = in_rounds && keeps_rows(options, plan, job.rows_here);
-  work.rows_prepared = rows * (passes_once ? 1.0 : rounds);
+  work.rows_prepared = rows * cost.passes * (passes_once ? 1.0 : rounds);
+  work.product_macs = rounds * rows_used * cost.product_macs;
+  work.round_macs = rounds * rows_used * cost.round_macs;
+  work.words_down = sums * cost.words_down;
+  if (is_whitened) work.words_down += static_cast<double>(plan.projection_elements);
   for (const BlockRequest& block : request.blocks) {
     const auto elements = static_cast<double>(block.elements);
-    work.product_macs += rounds * multiply_adds_of(block, request, rows_used, labels);
-    if (block.name == "gradient") {
-      work.round_macs += rounds * (options.method.warm_start ? 3.0 : 2.0) * rows_used * elements;
-      work.words_down += sums * elements;  // the weights
-    }
-    if (block.name == "centred_sums") {
-      work.round_macs += rounds * kCentringMacs * rows * static_cast<double>(plan.dim);
-      work.words_down += rounds * elements;  // the centres
-    }
     work.serial_flops += rounds * flops_of(block, request, is_whitened);
     work.words_up += sums * elements;
     // Owners of class Gram matrices draw their noise at the same time.
     const double drawn_at_once =
         request.in_parts && block.triangles > 1 ? std::min<double>(job.ranks, static_cast<double>(kGramsAtOnce)) : 1.0;
     if (plan.noise) work.noise_samples += rounds * elements / drawn_at_once;
-    if (request.in_parts && block.triangles == 1) work.words_down += elements;
     if (request.in_parts && block.triangles > 1) {
       const double candidates = static_cast<double>(method.candidates());
       const double matrix = 2.0 * elements / static_cast<double>(block.triangles) * sizeof(double);
       work.solved_bytes += candidates * kLanczosSteps * static_cast<double>(block.triangles) * matrix;
-      work.rows_prepared = kPassesOfClassGrams * rows;
-      work.product_macs += kPassesOfClassGrams * kDigestLanes * rows * static_cast<double>(plan.dim);
     }
   }
-  if (is_whitened) work.words_down += static_cast<double>(plan.projection_elements);
   work.product_macs += work.rows_prepared * projection;
   return work;
 }
@@ -104,7 +94,7 @@ PhaseWork checkpoint_work(const FitPlan& plan, const JobShape& job) {
   const auto rows = static_cast<double>(job.rows);
   return {.name = "checkpoint",
           .rows_prepared = rows,
-          .product_macs = kDigestLanes * rows * static_cast<double>(plan.preprocessing.dim())};
+          .product_macs = static_cast<double>(kDigestLanes) * rows * static_cast<double>(plan.preprocessing.dim())};
 }
 
 PhaseWork choice_work(const TrainingMethod& method, const FitOptions& options, const FitPlan& plan, const JobShape& job,
@@ -211,14 +201,13 @@ std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan,
   double projection = 0.0;  // multiply-adds a row
   if (!options.output.checkpoint.empty()) phases.push_back(checkpoint_work(plan, job));
   for (const ReleaseRequest& request : plan.requests) {
-    if (request.name != "center" && request.name != "pca" && options.rows.pca > 0)
-      projection = std::max(projection, components);
+    const StatisticCost cost = cost_of(request, options);
+    const RowChange change = cost.row_change;
+    const bool is_before_projection = change == RowChange::kCenter || change == RowChange::kComponents;
+    if (!is_before_projection && options.rows.pca > 0) projection = std::max(projection, components);
     phases.push_back(work_of(request, *method, options, plan, job, projection));
-    if (request.name == "center") phases.back().words_down += pooled;
-    if (request.name == "pca") phases.back().words_down += components;
-    if (method_entry(options.method).whitens_rows && request.name == "gram") {
-      projection = static_cast<double>(plan.projection_elements);
-    }
+    if (change == RowChange::kComponents) phases.back().words_down += components;
+    if (whitens(cost, options)) projection = static_cast<double>(plan.projection_elements);
   }
   if (plan.prototypes) {
     if (options.rows.pca > 0) projection = components;

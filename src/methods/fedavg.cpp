@@ -103,7 +103,7 @@ class FederatedAveragingMethod : public TrainingMethod {
       for (std::uint64_t step = 1; step <= local_steps_; ++step) {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone
         run.ranks().together([&] { at.emplace(weights, lattice); });
-        const Release release = run.release_of_own_rows("gradient", {*at, settings_.loss, nullptr});
+        const Release release = run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss});
         run.ranks().together([&] {
           const ReleasedBlock& block = release.block("gradient");
           const std::vector<double> gradient = in_units(block, unit);

@@ -187,7 +187,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     const LatticeWeights point(weights, lattice);
     const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
     const double unit = unit_at_one / residual_norm.front();
-    const Release release = run.release(settings.release, &at);
+    const Release release = run.release(settings.release, at);
     run.ranks().together([&] {
       if (!run.ranks().is_coordinator()) return;
       const ReleasedBlock& block = release.block("gradient");

@@ -107,7 +107,7 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
   ranks_.together([&] {
     show = progress_(name);
     hasher.emplace(std::span<const std::byte, 32>(secret), lattice().dim);
-    grams.emplace(request, StatisticInputs{rows_, transform_, stream_, on_chunk, nullptr}, *hasher, order);
+    grams.emplace(request, StatisticInputs{rows_, transform_, stream_, on_chunk}, *hasher, order);
     show = nullptr;
   });
   RowDigest digest = grams->digest();

@@ -10,7 +10,6 @@
 #include "common/accounting/guarantee.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ledger/data_set_budget.hpp"
-#include "common/plan/declared_releases.hpp"
 #include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {

@@ -26,8 +26,8 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       transform_(plan.preprocessing),
       public_rows_(public_rows) {}
 
-void TrainingRun::pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
-                            const std::function<void(const StatisticInputs&)>& visit) {
+void TrainingRun::pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point,
+                            std::optional<RowSample> sample, const std::function<void(const StatisticInputs&)>& visit) {
   if (keeps_rows_ && &rows == &rows_) keep_rows_now();
   ranks_.together([&] {
     const OnChunk show = progress_(name);
@@ -35,23 +35,25 @@ void TrainingRun::pass_over(std::string_view name, WorkerRows& rows, const Publi
       ranks_.check_peers();
       show(share);
     };
-    const KeptChunks* kept = kept_ && &rows == &rows_ ? &*kept_ : nullptr;
     const StreamPlan stream = stream_of(rows);
-    visit({rows, transform_, stream, on_chunk, point.gradient, kept, sample, point.balls});
+    StatisticInputs inputs{rows, transform_, stream, on_chunk, point, std::move(sample)};
+    if (kept_ && &rows == &rows_) inputs.kept = *kept_;
+    visit(inputs);
   });
 }
 
 Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
-                                       const RowSample* sample,
+                                       std::optional<RowSample> sample,
                                        const std::function<Statistic(const StatisticInputs&)>& compute) {
   std::optional<Statistic> local;
-  pass_over(name, rows, point, sample, [&](const StatisticInputs& inputs) { local.emplace(compute(inputs)); });
+  pass_over(name, rows, point, std::move(sample),
+            [&](const StatisticInputs& inputs) { local.emplace(compute(inputs)); });
   return std::move(*local);
 }
 
 Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
-                                       const RowSample* sample) {
-  return local_statistic(request.name, rows, point, sample, [&](const StatisticInputs& inputs) {
+                                       std::optional<RowSample> sample) {
+  return local_statistic(request.name, rows, point, std::move(sample), [&](const StatisticInputs& inputs) {
     return registered_statistic(request.name).compute(request, inputs);
   });
 }
@@ -59,20 +61,11 @@ Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows
 Release TrainingRun::release_of_rows(const ReleaseRequest& request, const PublicPoint& point) {
   if (request.sampling_rate == 1.0) return releaser_.release(request.name, local_statistic(request, rows_, point));
   return releaser_.release_of_sample(request.name, [&](const SecretVector<std::byte>& secret) {
-    const RowSample sample{secret, request.sampling_rate, first_row()};
-    return local_statistic(request, rows_, point, &sample);
+    return local_statistic(request, rows_, point, RowSample{secret, request.sampling_rate, first_row()});
   });
 }
 
-Release TrainingRun::release(std::string_view name, const GradientPoint* point) {
-  return release_at(name, {.gradient = point});
-}
-
-Release TrainingRun::release(std::string_view name, const ClassBalls& balls) {
-  return release_at(name, {.balls = &balls});
-}
-
-Release TrainingRun::release_at(std::string_view name, const PublicPoint& point) {
+Release TrainingRun::release(std::string_view name, const PublicPoint& point) {
   std::optional<Release> release;
   if (takes_recorded()) {
     releaser_.pass_over(name);
@@ -87,11 +80,10 @@ Release TrainingRun::release_at(std::string_view name, const PublicPoint& point)
   return std::move(*release);
 }
 
-Release TrainingRun::release_of_own_rows(std::string_view name, const GradientPoint& point) {
+Release TrainingRun::release_of_own_rows(std::string_view name, const PublicPoint& point) {
   DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0 && (!watcher_ || ranks_.size() == 1));
-  Release release =
-      releaser_.release_of_each_rank(name, local_statistic(plan_.request(name), rows_, {.gradient = &point}));
-  if (watcher_) watcher_({name, release, preprocessing(), {.gradient = &point}});
+  Release release = releaser_.release_of_each_rank(name, local_statistic(plan_.request(name), rows_, point));
+  if (watcher_) watcher_({name, release, preprocessing(), point});
   return release;
 }
 
@@ -136,9 +128,8 @@ StreamPlan TrainingRun::stream_of(const WorkerRows& rows) const {
 
 std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
-  Statistic counts = local_statistic("choice", rows, {}, nullptr, [&](const StatisticInputs& inputs) {
-    return correct_counts(candidates, inputs, prior);
-  });
+  Statistic counts = local_statistic(
+      "choice", rows, {}, {}, [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs, prior); });
   if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
   ranks_.sum_everywhere(counts.words());
   return best_candidates(counts.block(0), 1).front();
@@ -166,7 +157,7 @@ const Selection& TrainingRun::select_prototypes(const CosineClip& clip) {
   if (!clip.is_active() && sums_may_be_shared) return select_by_class_sums();
   const PlannedSelection& planned = *plan_.prototypes;
   public_rows_.candidates->keep_all();
-  Statistic utilities = local_statistic(planned.name, rows_, {}, nullptr, [&](const StatisticInputs& inputs) {
+  Statistic utilities = local_statistic(planned.name, rows_, {}, {}, [&](const StatisticInputs& inputs) {
     const StatisticInputs candidates{*public_rows_.candidates, transform_, stream_, inputs.on_chunk};
     return prototype_utilities(planned, clip, inputs, candidates);
   });
@@ -181,11 +172,11 @@ const Selection& TrainingRun::select_by_class_sums() {
   const PlannedSelection& planned = *plan_.prototypes;
   WorkerRows& candidates = *public_rows_.candidates;
   SecretVector<std::int64_t> sums;
-  pass_over(planned.name, rows_, {}, nullptr, [&](const StatisticInputs& inputs) { sums = exact_class_sums(inputs); });
+  pass_over(planned.name, rows_, {}, {}, [&](const StatisticInputs& inputs) { sums = exact_class_sums(inputs); });
   ranks_.sum_everywhere(std::span(reinterpret_cast<std::uint64_t*>(sums.data()), sums.size()));
   candidates.keep_share(static_cast<std::size_t>(ranks_.rank()), static_cast<std::size_t>(ranks_.size()));
   SecretVector<std::int64_t> utilities;
-  pass_over(planned.name, candidates, {}, nullptr,
+  pass_over(planned.name, candidates, {}, {},
             [&](const StatisticInputs& inputs) { utilities = utilities_by_class_sums(std::move(sums), inputs); });
   end_phase("utilities");
   prototypes_.emplace(releaser_.select_from_parts(planned, candidates.range().first, std::move(utilities)));

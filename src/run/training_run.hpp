@@ -21,7 +21,7 @@
 #include "common/lattice/cosine_clip.hpp"
 #include "run/fit_plan.hpp"
 #include "run/timings.hpp"
-#include "worker/registered_statistics.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 
@@ -51,12 +51,6 @@ struct Candidate {
   std::optional<double> threshold{};  ///< that of its scores, where candidates differ in it; the same on every rank
 };
 
-/// What a statistic is taken at, beside the rows: public, null where it has no such point.
-struct PublicPoint {
-  const GradientPoint* gradient = nullptr;
-  const ClassBalls* balls = nullptr;
-};
-
 /// A release as it becomes public, and the public point that its statistic was taken at.
 struct WatchedRelease {
   std::string_view name;
@@ -74,17 +68,15 @@ class TrainingRun {
               ProgressOf progress, Timings& timings, PublicRows public_rows = {});
 
   /// The next round of that release, of a sample of the rows where the plan has one, at the coordinator; other ranks
-  /// get one without blocks. Collective: all ranks stop soon after one fails. Gradients need their `point`, the same on
-  /// every rank. Errors: as for_each_lattice_chunk and Releaser::release.
-  Release release(std::string_view name, const GradientPoint* point = nullptr);
-  /// The same of sums in balls, the same on every rank.
-  Release release(std::string_view name, const ClassBalls& balls);
+  /// get one without blocks. Collective: all ranks stop soon after one fails. `point`, the same on every rank, is what
+  /// the statistic is taken at. Errors: as for_each_lattice_chunk and Releaser::release.
+  Release release(std::string_view name, const PublicPoint& point = {});
 
   /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
   /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
   /// soon after one fails. Preconditions (asserted): nothing is recorded; with more ranks nobody watches. Errors: as
   /// release.
-  Release release_of_own_rows(std::string_view name, const GradientPoint& point);
+  Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
   /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective.
@@ -166,20 +158,20 @@ class TrainingRun {
  private:
   void prepare(Preprocessing changed);
   /// Shows `visit` this rank's share of `rows`, as they are prepared now. Collective.
-  void pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
+  void pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point, std::optional<RowSample> sample,
                  const std::function<void(const StatisticInputs&)>& visit);
   const Selection& select_by_class_sums();
   /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
-  Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point, const RowSample* sample,
+  Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
+                            std::optional<RowSample> sample,
                             const std::function<Statistic(const StatisticInputs&)>& compute);
   void keep_rows_now();
   bool takes_recorded();
-  Release release_at(std::string_view name, const PublicPoint& point);
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
   StreamPlan stream_of(const WorkerRows& rows) const;
   std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
   Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
-                            const RowSample* sample = nullptr);
+                            std::optional<RowSample> sample = {});
   std::uint64_t first_row();
 
   Communicator& ranks_;

@@ -1,8 +1,6 @@
 #include "worker/class_grams.hpp"
 
 #include <algorithm>
-#include <array>
-#include <numeric>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -11,7 +9,6 @@
 #include "common/kernels/kernel_choice.hpp"
 #include "common/plan/triangle.hpp"
 #include "worker/chunk_view.hpp"
-#include "worker/gram_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -159,27 +156,6 @@ StreamPlan ClassGrams::plan_of_chunks() const {
   StreamPlan plan = inputs_.plan;
   plan.memory_bytes = bytes_of_chunks(inputs_.plan, inputs_.transform);
   return plan;
-}
-
-Statistic class_least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  // Nothing is bound to these digests: they only tell passes apart.
-  const std::array<std::byte, 32> no_secret{};
-  const RowHasher hasher(no_secret, inputs.transform.output_dim());
-  std::vector<std::size_t> order(inputs.plan.classes);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  ClassGrams grams(request, inputs, hasher, std::move(order));
-
-  Statistic statistic = empty_statistic(request);
-  const std::span<std::int64_t> parts = statistic.block(statistic.index_of(kPartsBlock));
-  const std::size_t elements = triangle_elements(inputs.transform.output_dim());
-  for (std::size_t label = 0; label < inputs.plan.classes; ++label) {
-    grams.next(parts.subspan(label * elements, elements));
-  }
-  const Statistic sums = grams.take_sums();
-  for (std::size_t block = 0; block < sums.shape().size(); ++block) {
-    statistic.accumulate(statistic.index_of(sums.shape()[block].name), sums.block(block));
-  }
-  return statistic;
 }
 
 }  // namespace dpreduce

@@ -20,6 +20,8 @@
 #include <span>
 #include <vector>
 
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/statistic.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/statistic_inputs.hpp"
 
@@ -67,9 +69,5 @@ class ClassGrams {
   std::vector<std::size_t> batch_row_;  // first row of each class in the batch
   SecretVector<std::int64_t> square_;
 };
-
-/// All blocks of class_least_squares_release at once, for small d and K: what ClassGrams yields part by part.
-/// Errors: as for_each_lattice_chunk.
-Statistic class_least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
 }  // namespace dpreduce

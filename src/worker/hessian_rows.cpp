@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/lattice/lattice_rows.hpp"
-#include "common/plan/declared_releases.hpp"
+#include "common/base/error.hpp"
 #include "worker/residuals.hpp"
+#include "worker/row_sensitivity.hpp"
 
 namespace dpreduce {
 namespace {
-
-constexpr double kFourthNorm = double{kLatticeNorm} * kLatticeNorm * kLatticeNorm * kLatticeNorm;
 
 // Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to even: the same bits with and without vector
 // instructions.
@@ -42,6 +40,13 @@ bool is_within(std::span<const std::int16_t> q, std::span<const double> f, std::
 
 }  // namespace
 
+std::uint64_t hessian_bound(Loss loss, std::size_t classes) {
+  DPREDUCE_ASSERT(classes >= 2 && loss != Loss::kSquare);
+  if (classes == 2) return kFourthNorm / 8;
+  if (loss == Loss::kSoftmax) return 4 * kFourthNorm / 27;
+  return classes == 3 ? 3 * (kFourthNorm / 16) : kFourthNorm / 4;
+}
+
 void hessian_factors(std::span<const std::int16_t> q, std::span<const std::int64_t> products,
                      std::span<const double> weight_factors, std::span<const std::int32_t> classes, Loss loss,
                      std::span<double> f, std::span<const double> prior) {
@@ -54,7 +59,7 @@ void hessian_factors(std::span<const std::int16_t> q, std::span<const std::int64
   const double share = prior.empty() ? 1.0 : share_of_head(f, prior, classes);
   for (double& entry : f) entry *= share * (1.0 - entry);
   const std::uint64_t bound = hessian_bound(loss, f.size());
-  const double largest = std::sqrt(static_cast<double>(bound) / kFourthNorm);
+  const double largest = std::sqrt(static_cast<double>(bound) / static_cast<double>(kFourthNorm));
   const double norm = std::sqrt(squared_norm(f));
   const double held = norm > largest ? largest / norm : 1.0;
   for (double& entry : f) entry = std::sqrt(held * entry);

@@ -1,7 +1,7 @@
 // Rows whose Gram matrices are the Hessians of a linear classifier's loss, class by class.
 //
 //     H_c = sum_i w_ic q_i q_i^T = sum_i v_ic v_ic^T + rounding        v_ic = round(f_ic q_i),  f_ic = t_i sqrt(w_ic)
-//     w_ic = p_ic (1 - p_ic), held to sum_c w_ic^2 <= B / S^4           B = hessian_bound (declared_releases.hpp)
+//     w_ic = p_ic (1 - p_ic), held to sum_c w_ic^2 <= B / S^4           B = hessian_bound
 //     with a prior u (residuals.hpp):  w_ic = s_i p_ic (1 - p_ic),  s_i = p_iy / (p_iy + u_iy)
 //
 // -log((p_y + u_y) / 2) has a curvature of both signs: s (diag p - p p^T) - s (1 - s) (p - onehot(y)) (p -
@@ -13,12 +13,22 @@
 // the row counts in no Hessian. A row's v has the same bits whatever rows stand beside it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
+
+/// B: the most that one row's sum_c |v_c|^4 may be. Checked in integers, row by row.
+///
+/// Softmax: sum_c w_c^2 <= max_c p_c (1 - p_c)^2 = 4 / 27, reached by three equal classes; two classes reach 1 / 8.
+/// Sigmoid: each w_c <= 1 / 4, so that K / 16 holds them all; above K = 4 rows are held to 1 / 4, so that nothing grows
+/// with the number of classes. B = floor of that times S^4.
+/// Preconditions (asserted): classes >= 2; loss is not kSquare, whose curvature is 1 everywhere: its Hessian is the
+/// Gram matrix.
+std::uint64_t hessian_bound(Loss loss, std::size_t classes);
 
 /// Writes f (K entries) of lattice row `q` with exact products <q, w_c>; zeros for softmax without a class, whose loss
 /// is 0. `prior`: none or, with Loss::kSoftmax, K entries. Cost: K d roundings. Preconditions: products, weight_factors

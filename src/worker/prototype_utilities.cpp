@@ -9,13 +9,14 @@
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/thread_team.hpp"
+#include "common/plan/empty_statistic.hpp"
 #include "worker/chunk_view.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::int64_t kDigitBase = 2 * kLatticeNorm + 1;
-constexpr std::int64_t kSquaredNorm = kLatticeNorm * kLatticeNorm;
+constexpr std::int64_t kSquaredRowNorm = kLatticeNorm * kLatticeNorm;
 /// Candidates that a thread sums up at a time: their sums stay in the first-level cache.
 constexpr std::size_t kCandidatesOfStep = 1024;
 
@@ -109,8 +110,8 @@ class RowsOfPairs {
   RowsOfPairs(const UtilityTable& utilities, const CosineClip& clip, const StatisticInputs& inputs,
               const StatisticInputs& candidates, std::size_t capacity)
       : utilities_(utilities),
-        least_(static_cast<std::int32_t>(clip.lower - kSquaredNorm)),
-        most_(static_cast<std::int32_t>(clip.upper - kSquaredNorm)),
+        least_(static_cast<std::int32_t>(clip.lower - kSquaredRowNorm)),
+        most_(static_cast<std::int32_t>(clip.upper - kSquaredRowNorm)),
         candidates_(candidates),
         dim_(inputs.transform.output_dim()),
         capacity_(capacity),
@@ -172,7 +173,7 @@ class RowsOfPairs {
   // clip(S^2 + p, lower, upper) - lower = clip(p, lower - S^2, upper - S^2) - (lower - S^2), all of it within 2 S^2: in
   // 32 bits, which any processor compares several at a time.
   void add_clipped(std::span<const std::int64_t> products, std::int64_t* utilities) const {
-    static_assert(2 * kSquaredNorm <= std::numeric_limits<std::int32_t>::max());
+    static_assert(2 * kSquaredRowNorm <= std::numeric_limits<std::int32_t>::max());
     for (std::size_t z = 0; z < products.size(); ++z) {
       const auto product = static_cast<std::int32_t>(products[z]);
       utilities[z] += std::min(std::max(product, least_), most_) - least_;
@@ -209,6 +210,17 @@ void add_pairs(const UtilityTable& utilities, const CosineClip& clip, const Stat
 }
 
 }  // namespace
+
+PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
+                                     const CosineClip& clip, double epsilon) {
+  return {"prototypes",
+          {.mechanism = SelectionMechanism::kExponential,
+           .epsilon = epsilon,
+           .sensitivity = clip.range(),
+           .candidates = candidates,
+           .groups = classes,
+           .chosen = chosen}};
+}
 
 Statistic prototype_utilities(const PlannedSelection& selection, const CosineClip& clip, const StatisticInputs& inputs,
                               const StatisticInputs& candidates) {

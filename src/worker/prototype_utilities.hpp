@@ -17,10 +17,23 @@
 #pragma once
 
 #include "common/lattice/cosine_clip.hpp"
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/statistic.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
+
+/// Selection "prototypes": for every class `chosen` of `candidates` public rows, by u_cz.
+///
+/// Sensitivity: a row adds to the utilities of its own class alone, and between 0 and upper - lower to each candidate:
+/// what it adds differs between two candidates by at most clip.range(). (Without n_c S^2, as it is left out above, it
+/// adds <q, z> in [-S^2, S^2], which is as wide.) With `chosen` > 1 a set is as good as its worst member, and moves no
+/// further. Source: paper 003, DPPL-Public and C.3, with the number of sets of PRIVACY section 4.6 and without its
+/// factor
+/// 2. `epsilon` 0 stands for a run without noise. Preconditions: none beyond fault_of.
+PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
+                                     const CosineClip& clip, double epsilon);
 
 /// The block "utilities" of `selection` (empty_utilities: row c holds class c), of inputs.rows and the public rows of
 /// `candidates`.

@@ -10,7 +10,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kDigestLanes = 8;  // L
 static_assert(kDigestLanes % 2 == 0, "two lanes a block of F");
 
 SecretVector<std::byte> key_of(std::span<const std::byte, 32> secret) {

@@ -38,6 +38,9 @@ namespace dpreduce {
 /// Four words mod 2^64, added word by word. Private: who has the key can try rows out.
 using RowDigest = std::array<std::uint64_t, 4>;
 
+/// L.
+inline constexpr std::size_t kDigestLanes = 8;
+
 /// sum <- sum + addend.
 void add_to(RowDigest& sum, const RowDigest& addend);
 

@@ -4,8 +4,17 @@
 
 #include "common/base/error.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
+#include "worker/row_sensitivity.hpp"
 
 namespace dpreduce {
+
+ReleaseRequest sanitised_row_release(std::size_t dim) {
+  DPREDUCE_ASSERT(dim >= 1);
+  return {.name = "sanitised_row",
+          .share = 1.0,
+          .blocks = {{"features", dim, 1.0}},
+          .profiles = {{"other features", {4 * kSquaredNorm}}}};
+}
 
 void sanitise(const LatticeRows& rows, double sigma, RandomStream& stream, std::span<float> out) {
   DPREDUCE_ASSERT(out.size() == rows.rows() * rows.dim());

@@ -1,12 +1,22 @@
 // Rows that carry their own noise (input perturbation, local differential privacy): each is a release of its own.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "common/lattice/lattice_rows.hpp"
+#include "common/plan/noise_plan.hpp"
 #include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
+
+/// Release "sanitised_row": one lattice row, features = q (d), made for every record by itself.
+///
+/// Sensitivity, squared: the record's features exchanged for any others, |q - q'|^2 <= (2 S)^2. What is protected is
+/// the features of each record against whoever sees its row; neither its label nor its presence. Source: paper 001,
+/// equation 4, corrected: a public clip norm, the L2 norm, and noise that is calibrated exactly. Preconditions
+/// (asserted): dim >= 1.
+ReleaseRequest sanitised_row_release(std::size_t dim);
 
 /// out_ia = (q_ia + round(N(0, sigma^2))) / scale, in feature units; noise from `stream`, row after row.
 ///

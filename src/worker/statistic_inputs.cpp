@@ -1,27 +1,33 @@
 #include "worker/statistic_inputs.hpp"
 
-#include <optional>
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
 
 void for_each_whole_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
-  if (inputs.kept == nullptr) {
+  if (inputs.kept.empty()) {
     for_each_lattice_chunk(inputs.rows, inputs.transform, inputs.plan, visit, inputs.on_chunk);
     return;
   }
   double done = 0.0;
-  for (const LatticeRows& chunk : *inputs.kept) {
+  for (const LatticeRows& chunk : inputs.kept) {
     visit(chunk);
     done += 1.0;
-    inputs.on_chunk(done / static_cast<double>(inputs.kept->size()));
+    inputs.on_chunk(done / static_cast<double>(inputs.kept.size()));
   }
 }
 
 }  // namespace
 
+const GradientPoint& gradient_point(const StatisticInputs& inputs) {
+  const auto* const point = std::get_if<GradientPoint>(&inputs.point);
+  DPREDUCE_ASSERT(point != nullptr && point->weights.dim() == inputs.transform.output_dim());
+  return *point;
+}
+
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
-  if (inputs.sample == nullptr) return for_each_whole_chunk(inputs, visit);
+  if (!inputs.sample) return for_each_whole_chunk(inputs, visit);
   RowCoins coins = inputs.sample->coins();
   std::optional<LatticeRows> drawn;
   for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {

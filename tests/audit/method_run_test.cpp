@@ -71,8 +71,7 @@ TEST_P(MethodRunTest, SomePairOfNeighboursCostsWhatThePlanPaysFor) {
       Preprocessing preprocessing = method.plan().preprocessing;
       if (planned.name == "gradient") preprocessing.intercept = 0.1;
       const LatticeWeights zero(std::vector<double>(kClasses * dim, 0.0), {1.0, dim});
-      const GradientPoint gradient{zero, Loss::kSquare};
-      const PublicPoint at{.gradient = &gradient};
+      const PublicPoint at = GradientPoint{zero, Loss::kSquare};
       std::vector<Statistic> statistics;
       for (const WorldFiles::Rows& file : files) {
         WorkerRows rows = WorkerRows::open({file.x}, {file.y}, 0, 1);

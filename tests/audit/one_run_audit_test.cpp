@@ -8,14 +8,14 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kClasses = 5;
-constexpr std::size_t kDim = 256;
+constexpr std::size_t kAuditClasses = 5;
+constexpr std::size_t kAuditDim = 256;
 constexpr double kError = 1e-6;  // of each test below
 
 OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centering center,
                    std::string method_name = "mean") {
   FitOptions options;
-  options.data.classes = kClasses;
+  options.data.classes = kAuditClasses;
   options.method.name = method_name;
   options.method.shared_gram = true;
   options.rows.normalize = Normalize::kNone;
@@ -23,11 +23,11 @@ OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centeri
   options.rows.center_share = 0.05;
   options.privacy.budget.mu = mu;
   options.privacy.adjacency = adjacency;
-  const AuditedMethod method(options, kDim);
+  const AuditedMethod method(options, kAuditDim);
   const PrivateFolder folder;
-  LabelledRows rows{kDim, {}, {}};
-  std::vector<float> row(kDim, 0.0625F);  // of norm 1
-  for (int copy = 0; copy < 50; ++copy) rows.add(row, copy % static_cast<int>(kClasses));
+  LabelledRows rows{kAuditDim, {}, {}};
+  std::vector<float> row(kAuditDim, 0.0625F);  // of norm 1
+  for (int copy = 0; copy < 50; ++copy) rows.add(row, copy % static_cast<int>(kAuditClasses));
   rows.write(folder / "x.npy", folder / "y.npy");
   return audit_in_one_run(method, {folder / "x.npy"}, {folder / "y.npy"},
                           {.canaries = canaries, .delta = 1e-9, .error = kError}, folder);

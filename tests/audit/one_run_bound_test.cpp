@@ -10,13 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "audit/confidence_bounds.hpp"
+#include "audit/normal_law.hpp"
 
 namespace dpreduce {
 namespace {
-
-double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
 
 // The older bound, for comparison: P[at least v right] <= P[W >= v] + 2 m delta alpha, W ~ Binomial(r, q),
 // q = e^epsilon / (1 + e^epsilon), alpha = max_i P[v - i <= W < v] / i. Source: Steinke, Nasr, Jagielski (2023),

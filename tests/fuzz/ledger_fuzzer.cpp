@@ -30,7 +30,7 @@ void check_file(std::string_view text) {
   for (const auto& [run, open] : state.open_runs()) {
     DPREDUCE_ASSERT(open.remains.run_id == run && !state.outcome(run));
   }
-  DPREDUCE_ASSERT(dpreduce::composed_mu(state.charges()) >= 0);
+  DPREDUCE_ASSERT(dpreduce::spending_of(state.charges(), dpreduce::Adjacency::kAddRemove).mu >= 0);
   if (head.lines > 0 && !head.public_key.empty()) dpreduce::require_contains(state, head, "ledger");
 }
 

@@ -11,12 +11,14 @@
 
 #include <gtest/gtest.h>
 
+#include "common/plan/empty_statistic.hpp"
 #include "fit/plan_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/methods/reference_fit.hpp"
 #include "tests/mpi/mpi_test.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -211,7 +213,7 @@ TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
 
 TEST_F(FederatedAveragingTest, SilosDoNotShareNoise) {
   if (test_ranks().size() == 1) GTEST_SKIP() << "there is one";
-  const ReleaseRequest request = gradient_release(kClasses, 40, 1, Adjacency::kAddRemove, 1.0);
+  const ReleaseRequest request = registered_statistic("gradient").request({.classes = kClasses, .dim = 40}, 1.0);
   std::array<std::byte, 32> key{};
   Releaser releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request}), NoiseKey::from_bytes(key),
                     {.ledger_path = folder_ / "ledger"},

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "aggregator/release/release.hpp"
-#include "common/plan/declared_releases.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/mpi/mpi_test.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::size_t kElements = triangle_elements(kDim);
 using Values = std::vector<std::int64_t>;
 
 ReleaseRequest request() {
-  return class_least_squares_release(kClasses, kDim, 2.0, 0.5, Adjacency::kAddRemove, 1.0);
+  return registered_statistic("class_least_squares").request({.classes = kClasses, .dim = kDim, .alpha = 2.0}, 1.0);
 }
 
 class PartReleaseTest : public testing::Test {

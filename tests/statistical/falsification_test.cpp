@@ -26,9 +26,8 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/plan/declared_releases.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
-#include "worker/class_statistics.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -74,7 +73,7 @@ class Classes {
         {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, std::size_t{1} << 20, 1};
     const OnChunk on_chunk = [](double) {};
-    return class_means_statistic(request, {rows, transform, plan, on_chunk});
+    return registered_statistic("class_means").compute(request, {rows, transform, plan, on_chunk});
   }
 
   std::string ledger() const { return (folder_ / "ledger.jsonl").string(); }
@@ -122,8 +121,13 @@ double proven_epsilon(const std::vector<double>& world0, const std::vector<doubl
   return proven;
 }
 
+ReleaseRequest requested_means() {
+  return registered_statistic("class_means")
+      .request({.classes = kClasses, .dim = kDim, .metric = Metric::kEuclidean}, 1.0);
+}
+
 double proven_against_fit(double epsilon) {
-  const ReleaseRequest request = class_means_release(kClasses, kDim, Metric::kEuclidean, Adjacency::kAddRemove, 1.0);
+  const ReleaseRequest request = requested_means();
   const NoisePlan plan = make_noise_plan(gdp_mu(epsilon, kDelta), Adjacency::kAddRemove, {request});
   Communicator alone = Communicator::join();
   const auto draw = [&](World world) {
@@ -167,7 +171,7 @@ double proven_against_paper(double epsilon) {
   const double sigma = printed_sigma(epsilon);
   const double sum_sigma = sigma * kNorm;
   const double count_sigma = std::max(sigma, kSmallestSigma);
-  const ReleaseRequest request = class_means_release(kClasses, kDim, Metric::kEuclidean, Adjacency::kAddRemove, 1.0);
+  const ReleaseRequest request = requested_means();
   const NoiseKey key = NoiseKey::from_entropy();
   const auto draw = [&](World world) {
     Statistic statistic = Classes(world).statistic(request);

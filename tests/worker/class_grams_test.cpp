@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "common/plan/empty_statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -38,15 +40,16 @@ class ClassGramsTest : public testing::Test {
   }
 
   ReleaseRequest request(double alpha) const {
-    return class_least_squares_release(kClasses, kDim, alpha, 0.5, Adjacency::kAddRemove, 1.0);
+    return entry_.request({.classes = kClasses, .dim = kDim, .alpha = alpha}, 1.0);
   }
 
   Statistic statistic(std::size_t memory, double alpha = 1.0) const {
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 1};
-    return class_least_squares_statistic(request(alpha), {rows, transform_, plan, nothing_, nullptr});
+    return entry_.compute(request(alpha), {rows, transform_, plan, nothing_});
   }
 
+  const StatisticEntry& entry_ = registered_statistic("class_least_squares");
   TemporaryFolder folder_;
   std::vector<float> x_;
   std::vector<std::int32_t> y_;
@@ -106,7 +109,7 @@ TEST_F(ClassGramsTest, RowsThatChangeBetweenPassesAreRefused) {
   std::vector<std::int64_t> triangle(triangle_elements(kDim));
   for (const bool is_label : {false, true}) {
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-    ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_, nullptr}, hasher, order);
+    ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_}, hasher, order);
     if (is_label) {
       y_[20] = (y_[20] + 1) % 3;
     } else {
@@ -122,7 +125,7 @@ TEST_F(ClassGramsTest, EveryClassComesOnce) {
   const RowHasher hasher(secret, kDim);
   const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
   WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-  ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_, nullptr}, hasher, {4, 2, 0, 3, 1});
+  ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_}, hasher, {4, 2, 0, 3, 1});
   std::vector<std::int64_t> triangle(triangle_elements(kDim));
   for (std::size_t j = 0; j < kClasses; ++j) grams.next(triangle);
   EXPECT_THROW(grams.next(triangle), std::logic_error);

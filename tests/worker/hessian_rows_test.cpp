@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "common/plan/declared_releases.hpp"
 
 namespace dpreduce {
 namespace {

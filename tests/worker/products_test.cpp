@@ -10,9 +10,7 @@
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "worker/correct_counts.hpp"
-#include "worker/gradient_statistic.hpp"
-#include "worker/gram_statistics.hpp"
-#include "worker/registered_statistics.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 #include "worker/residuals.hpp"
 
 namespace dpreduce {
@@ -48,12 +46,12 @@ class ProductsTest : public testing::Test {
   Lattice lattice() const { return {2.0, dim()}; }
 
   Statistic statistic(std::string_view release, unsigned threads, std::size_t memory,
-                      const GradientPoint* point = nullptr) const {
+                      const PublicPoint& point = {}) const {
     ReleaseTerms terms;
-    if (point != nullptr) terms.loss = point->loss;
+    if (const auto* const at = std::get_if<GradientPoint>(&point)) terms.loss = at->loss;
     terms.classes = kClasses;
     terms.dim = dim();
-    const RegisteredStatistic& registered = registered_statistic(release);
+    const StatisticEntry& registered = registered_statistic(release);
     WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
     const OnChunk on_chunk = [](double) {};
@@ -203,7 +201,7 @@ TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
     const GradientPoint point{weights, loss};
     for (const unsigned threads : {1U, 3U}) {
       for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-        const Statistic gradient = statistic("gradient", threads, memory, &point);
+        const Statistic gradient = statistic("gradient", threads, memory, point);
         for (std::size_t e = 0; e < expected.size(); ++e) ASSERT_EQ(gradient.block(0)[e], expected[e]);
       }
     }
@@ -239,17 +237,17 @@ TEST_F(ProductsTest, HessiansAreWeightedGramMatricesUpToRounding) {
       }
     }
     const GradientPoint point{weights, loss};
-    const Statistic first = statistic("newton", 1, std::size_t{1} << 20, &point);
+    const Statistic first = statistic("newton", 1, std::size_t{1} << 20, point);
     const auto hessians = first.block(first.index_of("hessians"));
     ASSERT_EQ(hessians.size(), expected.size());
     for (std::size_t e = 0; e < expected.size(); ++e) {
       // Each product of two roundings is off by at most (|q_a| + |q_b| + 1) / 2 < S.
       ASSERT_NEAR(static_cast<double>(hessians[e]), expected[e], kRows * double{kLatticeNorm}) << e;
     }
-    const Statistic gradient = statistic("gradient", 1, std::size_t{1} << 20, &point);
+    const Statistic gradient = statistic("gradient", 1, std::size_t{1} << 20, point);
     for (const unsigned threads : {1U, 3U}) {
       for (const std::size_t memory : {std::size_t{2000}, std::size_t{1} << 20}) {
-        const Statistic again = statistic("newton", threads, memory, &point);
+        const Statistic again = statistic("newton", threads, memory, point);
         EXPECT_TRUE(std::equal(hessians.begin(), hessians.end(), again.block(1).begin()));
         EXPECT_TRUE(std::equal(again.block(0).begin(), again.block(0).end(), gradient.block(0).begin()));
       }

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/data/data_files.hpp"
-#include "worker/registered_statistics.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -48,8 +48,9 @@ class RowSampleTest : public testing::Test {
     write_bytes(folder_ / (name + "_y.npy"), npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
   }
 
-  std::vector<std::int64_t> gradient(const std::string& name, const RowSample* sample, std::size_t memory = kMemory,
-                                     bool is_kept = false, std::size_t worker = 0, std::size_t workers = 1) const {
+  std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample,
+                                     std::size_t memory = kMemory, bool is_kept = false, std::size_t worker = 0,
+                                     std::size_t workers = 1) const {
     WorkerRows rows = WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, worker, workers);
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 2};
@@ -58,12 +59,13 @@ class RowSampleTest : public testing::Test {
     const GradientPoint point{weights};
     std::optional<KeptChunks> kept;
     if (is_kept) kept = keep_lattice_chunks(rows, transform, plan, on_chunk);
+    StatisticInputs inputs{rows, transform, plan, on_chunk, point, std::move(sample)};
+    if (kept) inputs.kept = *kept;
     ReleaseTerms terms;
     terms.classes = kClasses;
     terms.dim = kDim;
-    const RegisteredStatistic& registered = registered_statistic("gradient");
-    const Statistic statistic = registered.compute(
-        registered.request(terms, 1.0), {rows, transform, plan, on_chunk, &point, kept ? &*kept : nullptr, sample});
+    const StatisticEntry& registered = registered_statistic("gradient");
+    const Statistic statistic = registered.compute(registered.request(terms, 1.0), inputs);
     const auto block = statistic.block(0);
     return {block.begin(), block.end()};
   }
@@ -81,31 +83,31 @@ TEST_F(RowSampleTest, RowsThatAreNotDrawnAddExactlyNothing) {
     std::vector<bool> taken;
     for (std::size_t row = 0; row < kRows; ++row) taken.push_back(coins.next());
     write("drawn", taken);
-    EXPECT_EQ(gradient("all", &drawn), gradient("drawn", nullptr)) << rate;
+    EXPECT_EQ(gradient("all", drawn), gradient("drawn", std::nullopt)) << rate;
   }
 }
 
 TEST_F(RowSampleTest, AnEmptySampleHasGradientZero) {
   const RowSample none = sample(1e-9);
-  EXPECT_EQ(gradient("all", &none), std::vector<std::int64_t>(kClasses * kDim, 0));
+  EXPECT_EQ(gradient("all", none), std::vector<std::int64_t>(kClasses * kDim, 0));
 }
 
 TEST_F(RowSampleTest, ChunksAndKeptRowsDoNotMatter) {
   const RowSample drawn = sample(0.6);
-  const std::vector<std::int64_t> expected = gradient("all", &drawn);
+  const std::vector<std::int64_t> expected = gradient("all", drawn);
   constexpr std::size_t kFewRows = 7 * (6 * kDim + 8);
-  EXPECT_EQ(gradient("all", &drawn, kFewRows), expected);
-  EXPECT_EQ(gradient("all", &drawn, kMemory, true), expected);
+  EXPECT_EQ(gradient("all", drawn, kFewRows), expected);
+  EXPECT_EQ(gradient("all", drawn, kMemory, true), expected);
 }
 
 TEST_F(RowSampleTest, SharesOfTheRowsAddUpToTheWhole) {
   const RowSample drawn = sample(0.3);
-  const std::vector<std::int64_t> expected = gradient("all", &drawn);
+  const std::vector<std::int64_t> expected = gradient("all", drawn);
   for (const std::size_t workers : {2U, 3U, 5U}) {
     std::vector<std::int64_t> sum(expected.size(), 0);
     for (std::size_t worker = 0; worker < workers; ++worker) {
       const RowSample share = sample(0.3, even_share(kRows, worker, workers).first);
-      const std::vector<std::int64_t> part = gradient("all", &share, kMemory, false, worker, workers);
+      const std::vector<std::int64_t> part = gradient("all", share, kMemory, false, worker, workers);
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += part[e];
     }
     EXPECT_EQ(sum, expected) << workers;
@@ -115,7 +117,7 @@ TEST_F(RowSampleTest, SharesOfTheRowsAddUpToTheWhole) {
 TEST_F(RowSampleTest, AnotherSecretTakesOtherRows) {
   const RowSample one = sample(0.5, 0, 1);
   const RowSample other = sample(0.5, 0, 2);
-  EXPECT_NE(gradient("all", &one), gradient("all", &other));
+  EXPECT_NE(gradient("all", one), gradient("all", other));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "worker/correct_counts.hpp"
-#include "worker/registered_statistics.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -93,22 +93,26 @@ WorkerRows written_rows(const Rows& rows, std::size_t most_labels, const Tempora
   return WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
 }
 
-Statistic statistic_of(const RegisteredStatistic& registered, const ReleaseRequest& request,
-                       const RowTransform& transform, const Terms& terms, const Rows& rows) {
+Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& request, const RowTransform& transform,
+                       const Terms& terms, const Rows& rows) {
   const TemporaryFolder folder;
   WorkerRows worker = written_rows(rows, terms.most_labels, folder);
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, terms.most_labels};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
   const Prior prior{weights, transform.preprocessing().dim()};
-  const GradientPoint point{weights, terms.loss, terms.has_prior ? &prior : nullptr};
-  const RowSample sample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0};
-  // One ball within reach, one that every row is clipped to, one far away.
-  std::vector<double> centers = some_weights(transform.output_dim());
-  for (double& entry : centers) entry *= 0.01;
-  const ClassBalls balls{centers, {3.0, 1e-3, 0.5}};
-  return registered.compute(
-      request, {worker, transform, plan, on_chunk, &point, nullptr, terms.is_sampled ? &sample : nullptr, &balls});
+  StatisticInputs inputs{worker, transform, plan, on_chunk};
+  if (terms.is_sampled) inputs.sample.emplace(RowSample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0});
+  if (registered.taken_at == TakenAt::kWeights) {
+    inputs.point.emplace<GradientPoint>(GradientPoint{weights, terms.loss, terms.has_prior ? &prior : nullptr});
+  }
+  if (registered.taken_at == TakenAt::kBalls) {
+    // One ball within reach, one that every row is clipped to, one far away.
+    std::vector<double> centers = some_weights(transform.output_dim());
+    for (double& entry : centers) entry *= 0.01;
+    inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
+  }
+  return registered.compute(request, inputs);
 }
 
 // Exact squared distance of every block in the norm of its noise: elements beside the diagonal of a symmetric block
@@ -188,10 +192,11 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
     terms.metric = GetParam().metric;
     terms.adjacency = GetParam().adjacency;
     terms.loss = GetParam().loss;
-    for (const RegisteredStatistic& registered : registered_statistics()) {
-      if (registered.release == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
+    for (const StatisticEntry* listed : registered_statistics()) {
+      const StatisticEntry& registered = *listed;
+      if (registered.name == "newton" && terms.loss == Loss::kSquare) continue;  // has no Hessian of its own
       const bool is_of_one_class =
-          registered.release == "fisher" || registered.release == "centred_sums" || registered.release == "class_sizes";
+          registered.name == "fisher" || registered.name == "centred_sums" || registered.name == "class_sizes";
       if (is_of_one_class && terms.most_labels > 1) continue;  // for rows of one class
       const ReleaseRequest request = registered.request(terms, 1.0);
       std::vector<std::uint64_t> largest(request.blocks.size(), 0);
@@ -229,7 +234,7 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         const auto squares =
             squared_differences(request, statistic_of(registered, request, transform, GetParam(), rows),
                                 statistic_of(registered, request, transform, GetParam(), neighbour));
-        EXPECT_TRUE(is_within(squares, request.profiles)) << registered.release;
+        EXPECT_TRUE(is_within(squares, request.profiles)) << registered.name;
         for (std::size_t block = 0; block < largest.size(); ++block) {
           largest[block] = std::max(largest[block], squares[block]);
         }
@@ -243,8 +248,7 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
         // The opposite end of the ball in a gradient needs two rows whose residuals both have full length and opposite
         // sign: its declared bound holds, and random rows come within a half of it.
         // Two rows of full length at a right angle, whose classes' weights are both as large as may be, are as rare.
-        const bool is_of_a_point = registered.release == "gradient" || registered.release == "newton" ||
-                                   registered.release == "adaptive_gradient";
+        const bool is_of_a_point = registered.taken_at == TakenAt::kWeights;
         // A prior leaves a part of a residual.
         const double reach_of_a_point = GetParam().has_prior ? 0.02 : 0.2;
         const double reach = is_of_a_point ? reach_of_a_point : 0.99;
@@ -254,7 +258,7 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
                                  (name == "row_count" || (name == "sides" && GetParam().has_prior));
         if (!never_moves && prepared == Prepared::kPlain) {
           EXPECT_GE(static_cast<double>(largest[block]), reach * static_cast<double>(declared))
-              << registered.release << " " << request.blocks[block].name;
+              << registered.name << " " << request.blocks[block].name;
         }
       }
     }
@@ -318,9 +322,9 @@ TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
   ReleaseTerms terms;
   terms.classes = kClasses;
   terms.dim = kDim;
-  for (const RegisteredStatistic& registered : registered_statistics()) {
-    EXPECT_EQ(registered.request(terms, 1.0).name, registered.release);
-    EXPECT_EQ(&registered_statistic(registered.release), &registered);
+  for (const StatisticEntry* entry : registered_statistics()) {
+    EXPECT_EQ(entry->request(terms, 1.0).name, entry->name);
+    EXPECT_EQ(&registered_statistic(entry->name), entry);
   }
   EXPECT_THROW(registered_statistic("something else"), std::logic_error);
 }

@@ -19,7 +19,7 @@ bool uses_tight_zcdp(Accountant accountant) {
 
 }  // namespace
 
-PrivacyBudget PrivacyBudget::from_options(const Options& options) {
+PrivacyBudget PrivacyBudget::from_options(const StatedBudget& options) {
   const int stated = options.epsilon.has_value() + options.rho.has_value() + options.mu.has_value();
   if (stated == 0 && options.delta) {
     throw UsageError(shown("--delta", *options.delta) + ": needs --epsilon as well");
@@ -50,16 +50,8 @@ PrivacyBudget PrivacyBudget::from_options(const Options& options) {
   return PrivacyBudget(options);
 }
 
-PrivacyBudget PrivacyBudget::from_epsilon_delta(double epsilon, double delta) {
-  return from_options({.epsilon = epsilon, .delta = delta, .rho = {}, .mu = {}});
-}
-
-PrivacyBudget PrivacyBudget::from_rho(double rho) {
-  return from_options({.epsilon = {}, .delta = {}, .rho = rho, .mu = {}});
-}
-
 PrivacyBudget PrivacyBudget::from_mu(double mu) {
-  return from_options({.epsilon = {}, .delta = {}, .rho = {}, .mu = mu});
+  return from_options({.mu = mu});
 }
 
 double PrivacyBudget::mu(Accountant accountant) const {

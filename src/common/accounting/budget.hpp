@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "common/accounting/stated_budget.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -10,20 +11,10 @@ namespace dpreduce {
 /// A privacy budget, stated in one of three ways; what it allows is one number, mu.
 class PrivacyBudget {
  public:
-  /// The options as a user gave them; an absent one is empty.
-  struct Options {
-    std::optional<double> epsilon;
-    std::optional<double> delta;
-    std::optional<double> rho;
-    std::optional<double> mu;
-  };
-
   /// @pre exactly one of epsilon (with delta), rho, mu; 0 < epsilon <= kLargestEpsilon; 0 < delta < 1;
   ///      kSmallestRho <= rho <= kLargestRho; kSmallestMu <= mu <= kLargestMu; no delta with rho or mu.
   /// @throws UsageError naming the options and their values.
-  static PrivacyBudget from_options(const Options& options);
-  static PrivacyBudget from_epsilon_delta(double epsilon, double delta);
-  static PrivacyBudget from_rho(double rho);
+  static PrivacyBudget from_options(const StatedBudget& options);
   static PrivacyBudget from_mu(double mu);
 
   /// The GDP parameter that all Gaussian releases together may reach, rounded down. For a budget in rho,
@@ -41,8 +32,8 @@ class PrivacyBudget {
   std::optional<double> delta() const { return options_.delta; }
 
  private:
-  explicit PrivacyBudget(const Options& options) : options_(options) {}
-  Options options_;
+  explicit PrivacyBudget(const StatedBudget& options) : options_(options) {}
+  StatedBudget options_;
 };
 
 }  // namespace dpreduce

@@ -11,7 +11,7 @@
 namespace dpreduce {
 
 PrivacyBudget budget_from(const StatedBudget& options) {
-  PrivacyBudget::Options stated{options.epsilon, options.delta, options.rho, options.mu};
+  StatedBudget stated = options;
   if (!options.epsilon && (options.rho || options.mu)) stated.delta.reset();
   return PrivacyBudget::from_options(stated);
 }

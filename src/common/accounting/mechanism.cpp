@@ -57,13 +57,6 @@ void check_run(std::span<const RepeatedMechanism> run) {
   }
 }
 
-std::optional<double> gaussian_mu(const Mechanism& mechanism) {
-  if (const auto* plain = std::get_if<GaussianMechanism>(&mechanism)) return 1 / plain->noise_multiplier;
-  const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism);
-  if (sampled && sampled->sampling_rate == 1) return 1 / sampled->noise_multiplier;
-  return std::nullopt;
-}
-
 std::string describe(const Mechanism& mechanism) {
   return std::visit(Describe{}, mechanism);
 }

@@ -67,9 +67,6 @@ void check_mechanism(const Mechanism& mechanism);
 ///         is out of its range.
 void check_run(std::span<const RepeatedMechanism> run);
 
-/// mu = 1 / z of a plain Gaussian, also of a sampled one with q = 1; empty for all others.
-std::optional<double> gaussian_mu(const Mechanism& mechanism);
-
 /// E.g. "subsampled Gaussian, z = 1, q = 0.01".
 std::string describe(const Mechanism& mechanism);
 

@@ -156,7 +156,7 @@ void check_order(double order) {
   require_between("order alpha", order, kSmallestOrder, kLargestOrder);
 }
 
-double checked_rdp_of_run(std::span<const RepeatedMechanism> run, double order) {
+double rdp_of_run(std::span<const RepeatedMechanism> run, double order) {
   double total = 0;
   for (const RepeatedMechanism& part : run) total += static_cast<double>(part.count) * rdp(part.mechanism, order);
   return total;
@@ -165,7 +165,7 @@ double checked_rdp_of_run(std::span<const RepeatedMechanism> run, double order) 
 RdpEpsilon best_of(std::span<const RepeatedMechanism> run, double delta, std::span<const double> orders) {
   RdpEpsilon best{std::numeric_limits<double>::infinity(), orders.front()};
   for (const double order : orders) {
-    const double epsilon = epsilon_from_rdp(checked_rdp_of_run(run, order), order, delta);
+    const double epsilon = epsilon_from_rdp(rdp_of_run(run, order), order, delta);
     if (epsilon < best.epsilon) best = {epsilon, order};
   }
   return best;
@@ -190,12 +190,6 @@ double rdp(const Mechanism& mechanism, double order) {
   const double divergence = std::visit(RenyiDivergence{order}, mechanism);
   DPREDUCE_ASSERT(divergence >= 0);
   return divergence * (1 + kRoundingMargin);
-}
-
-double rdp_of_run(std::span<const RepeatedMechanism> run, double order) {
-  check_run(run);
-  check_order(order);
-  return checked_rdp_of_run(run, order);
 }
 
 double epsilon_from_rdp(double rdp, double order, double delta) {
@@ -229,7 +223,7 @@ RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta) {
   const double high = std::next(found) == orders.end() ? kLargestOrder : *std::next(found);
   const auto cost = [&](double log_excess) {
     const double order = std::clamp(1 + std::exp(log_excess), kSmallestOrder, kLargestOrder);
-    const double epsilon = epsilon_from_rdp(checked_rdp_of_run(run, order), order, delta);
+    const double epsilon = epsilon_from_rdp(rdp_of_run(run, order), order, delta);
     if (epsilon < best.epsilon) best = {epsilon, order};
     return epsilon;
   };

@@ -37,9 +37,6 @@ const std::vector<double>& default_rdp_orders();
 /// @pre check_mechanism; kSmallestOrder <= order <= kLargestOrder.  @throws UsageError naming the argument.
 double rdp(const Mechanism& mechanism, double order);
 
-/// sum over the run of count * rdp(order).  @pre check_run, order as above.  @throws UsageError.
-double rdp_of_run(std::span<const RepeatedMechanism> run, double order);
-
 struct RdpEpsilon {
   double epsilon;
   double order;  ///< the best one

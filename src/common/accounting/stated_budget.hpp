@@ -9,10 +9,10 @@ namespace dpreduce {
 
 /// Exactly one of (epsilon, delta), rho, mu; checked when a budget is made of it.
 struct StatedBudget {
-  std::optional<double> epsilon;
-  std::optional<double> delta;
-  std::optional<double> rho;
-  std::optional<double> mu;
+  std::optional<double> epsilon{};
+  std::optional<double> delta{};
+  std::optional<double> rho{};
+  std::optional<double> mu{};
 };
 
 /// Non-private goes without any of them.

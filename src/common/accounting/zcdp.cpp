@@ -75,15 +75,6 @@ double epsilon_from_zcdp_tight(double rho, double delta) {
   return epsilon > 0 ? round_up(epsilon + kZcdpArithmeticError) : 0.0;
 }
 
-double zcdp_from_epsilon_simple(double epsilon, double delta) {
-  check_epsilon(epsilon);
-  require_probability("delta", delta);
-  const HighPrecision exact_epsilon(epsilon);
-  const HighPrecision length = log_inverse(delta);
-  const HighPrecision root = exact_epsilon / (sqrt(length + exact_epsilon) + sqrt(length));
-  return round_down(root * root * (1 - kZcdpArithmeticError));
-}
-
 double zcdp_from_epsilon_tight(double epsilon, double delta) {
   check_epsilon(epsilon);
   require_probability("delta", delta);

@@ -23,12 +23,8 @@ double epsilon_from_zcdp_simple(double rho, double delta);
 /// @pre as epsilon_from_zcdp_simple.  @throws UsageError naming the argument and its value.
 double epsilon_from_zcdp_tight(double rho, double delta);
 
-/// The largest rho with epsilon_from_zcdp_simple(rho, delta) <= epsilon: (sqrt(L + epsilon) - sqrt(L))^2, rounded down.
-/// @pre 0 < epsilon <= kLargestEpsilon; 0 < delta < 1.  @throws UsageError naming the argument and its value.
-double zcdp_from_epsilon_simple(double epsilon, double delta);
-
 /// The largest rho with epsilon_from_zcdp_tight(rho, delta) <= epsilon, rounded down.
-/// @pre as zcdp_from_epsilon_simple.  @throws UsageError naming the argument and its value.
+/// @pre 0 < epsilon <= kLargestEpsilon; 0 < delta < 1.  @throws UsageError naming the argument and its value.
 double zcdp_from_epsilon_tight(double epsilon, double delta);
 
 /// mu = sqrt(2 rho), rounded down: Gaussian noise of this mu is rho-zCDP.

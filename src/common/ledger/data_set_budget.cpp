@@ -150,12 +150,4 @@ std::string balance_words(const LedgerState& state, Adjacency adjacency, const s
                      left);
 }
 
-double composed_mu(std::span<const LedgerCharge> charges) {
-  return spending_of(charges, Adjacency::kAddRemove).mu;
-}
-
-double composed_rho(std::span<const LedgerCharge> charges) {
-  return rho_of(spending_of(charges, Adjacency::kAddRemove));
-}
-
 }  // namespace dpreduce

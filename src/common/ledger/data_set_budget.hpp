@@ -19,7 +19,7 @@ struct DataSetBudget {
 
 /// Of the charges of private runs, as if all were about the same data. `adjacency` is that of the question: a charge
 /// under add-remove counts twice (a group of two) where the question is replace-one. The other way round it counts as
-/// it is: what protects an exchange here protects an addition as well (declared_releases.hpp, selection_terms.hpp).
+/// it is: what protects an exchange here protects an addition as well (worker/statistics, selection_terms.hpp).
 /// No gain from sampling is known for a group of two: such a charge counts there as if all rows had been drawn.
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency);
 
@@ -45,12 +45,5 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 /// ledger's owner. "mu 0.6 is charged; the budget (epsilon 1, delta 1e-06) is mu 0.25, and mu 0.2 of it is left".
 /// @throws UsageError as require_room.
 std::string balance_words(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit);
-
-/// sqrt(sum mu^2) over the Gaussian releases of private runs, rounded up: what these reveal together, if they were
-/// about the same records, under one adjacency. Selections and sampled rounds have no mu: composed_rho counts them.
-double composed_mu(std::span<const LedgerCharge> charges);
-
-/// The sum of rho over all charges of private runs, selections too, rounded up.
-double composed_rho(std::span<const LedgerCharge> charges);
 
 }  // namespace dpreduce

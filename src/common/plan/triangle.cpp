@@ -1,5 +1,6 @@
 #include "common/plan/triangle.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dpreduce {
@@ -10,6 +11,13 @@ std::optional<std::uint64_t> triangle_order(std::uint64_t elements) {
     if (order > 0 && triangle_elements(order) == elements) return order;
   }
   return std::nullopt;
+}
+
+void copy_upper_triangle(std::span<const std::int64_t> square, std::size_t dim, std::span<std::int64_t> triangle) {
+  for (std::size_t i = 0; i < dim; ++i) {
+    const auto row = square.subspan(i * dim + i, dim - i);
+    std::copy(row.begin(), row.end(), triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(i, dim)));
+  }
 }
 
 }  // namespace dpreduce

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 namespace dpreduce {
 
@@ -21,5 +22,8 @@ constexpr std::uint64_t triangle_row(std::uint64_t i, std::uint64_t order) {
 
 /// The d whose triangle has so many elements, if there is one.
 std::optional<std::uint64_t> triangle_order(std::uint64_t elements);
+
+/// triangle <- the upper triangle of a d x d matrix, row-major. Shapes: d^2 and d (d + 1) / 2 elements.
+void copy_upper_triangle(std::span<const std::int64_t> square, std::size_t dim, std::span<std::int64_t> triangle);
 
 }  // namespace dpreduce

@@ -15,10 +15,11 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/declared_releases.hpp"
+#include "common/plan/empty_statistic.hpp"
 #include "common/plan/sampled_plan.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -36,8 +37,9 @@ class ReleaserTest : public testing::Test {
   ~ReleaserTest() override { remove_ledger(ledger_); }
 
   static std::vector<ReleaseRequest> requests() {
-    return {center_release(kDim, Adjacency::kAddRemove, 0.1),
-            class_means_release(kClasses, kDim, Metric::kEuclidean, Adjacency::kAddRemove, 0.9)};
+    return {registered_statistic("center").request({.dim = kDim}, 0.1),
+            registered_statistic("class_means")
+                .request({.classes = kClasses, .dim = kDim, .metric = Metric::kEuclidean}, 0.9)};
   }
 
   Releaser releaser(RunJournal journal, double mu = 1.0, std::optional<DataSetBudget> limit = std::nullopt) {
@@ -107,8 +109,8 @@ TEST_F(ReleaserTest, EveryReleaseIsChargedBeforeItIsMade) {
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[1].entry.blocks.size(), 2U);
   EXPECT_TRUE(records[1].entry.terms.is_private);
-  EXPECT_LE(composed_mu(records), 1.0 + 1e-12);
-  EXPECT_NEAR(composed_mu(records), 1.0, 1e-9);
+  EXPECT_LE(spending_of(records, Adjacency::kAddRemove).mu, 1.0 + 1e-12);
+  EXPECT_NEAR(spending_of(records, Adjacency::kAddRemove).mu, 1.0, 1e-9);
 }
 
 TEST_F(ReleaserTest, WithoutALedgerLineThereIsNoRelease) {
@@ -410,7 +412,7 @@ TEST_F(ReleaserTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWo
   EXPECT_THROW(run(0.2), BudgetRefused);
   EXPECT_EQ(charges_of(ledger_).size(), 4U) << "not even its first release is charged";
   run(0.1);
-  EXPECT_LE(composed_mu(charges_of(ledger_)), 1.0);
+  EXPECT_LE(spending_of(charges_of(ledger_), Adjacency::kAddRemove).mu, 1.0);
 }
 
 TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
@@ -423,10 +425,10 @@ TEST_F(ReleaserTest, AReplayIsAllowedWhenTheBudgetIsSpent) {
 }
 
 TEST_F(ReleaserTest, EveryRoundIsChargedByItselfAndHasNoiseOfItsOwn) {
-  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0)});
+  const ReleaseRequest request = registered_statistic("gradient").request({.classes = 2, .dim = 5, .rounds = 3}, 1.0);
+  NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   Releaser rounds(ranks_, plan, NoiseKey::from_entropy(), {.ledger_path = ledger_.string(), .limit = kLimit},
                   context("fc"));
-  const ReleaseRequest request = gradient_release(2, 5, 3, Adjacency::kAddRemove, 1.0);
   std::set<std::vector<std::int64_t>> outcomes;
   for (int round = 0; round < 3; ++round) {
     outcomes.insert(values_of(rounds.release("gradient", counting_statistic(request)), "gradient"));
@@ -445,7 +447,7 @@ TEST_F(ReleaserTest, EveryRoundIsChargedByItselfAndHasNoiseOfItsOwn) {
 // False alarm: each variance is within 5 standard errors but for 6e-7, twice.
 TEST_F(ReleaserTest, SymmetricNoiseHasHalfTheVarianceBesideTheDiagonal) {
   constexpr std::size_t kOrder = 600;
-  const ReleaseRequest request = gram_release(kOrder, Adjacency::kAddRemove, 1.0);
+  const ReleaseRequest request = registered_statistic("gram").request({.dim = kOrder}, 1.0);
   NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   const double sigma = plan.release("gram").block("gram").sigma;
   Releaser releaser(ranks_, plan, NoiseKey::from_seed(5), {.ledger_path = ledger_.string(), .limit = std::nullopt},
@@ -467,7 +469,7 @@ TEST_F(ReleaserTest, SymmetricNoiseHasHalfTheVarianceBesideTheDiagonal) {
 // False alarm: each of three variances twice is within 5 standard errors but for 6e-7.
 TEST_F(ReleaserTest, EveryTriangleOfASymmetricBlockHasItsDiagonal) {
   constexpr std::size_t kOrder = 300;
-  const ReleaseRequest request = newton_release(kClasses, kOrder, Loss::kSoftmax, 0.5, 1, Adjacency::kAddRemove, 1.0);
+  const ReleaseRequest request = registered_statistic("newton").request({.classes = kClasses, .dim = kOrder}, 1.0);
   NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   const double sigma = plan.release("newton").block("hessians").sigma;
   Releaser releaser(ranks_, plan, NoiseKey::from_seed(6), {.ledger_path = ledger_.string(), .limit = std::nullopt},
@@ -490,23 +492,19 @@ TEST_F(ReleaserTest, EveryTriangleOfASymmetricBlockHasItsDiagonal) {
   }
 }
 
-TEST(NewtonRelease, SplitsItsBudgetAsSaid) {
-  const ReleaseRequest request = newton_release(10, 20, Loss::kSigmoid, 0.3, 4, Adjacency::kAddRemove, 1.0);
-  const NoisePlan plan = make_noise_plan(2.0, Adjacency::kAddRemove, {request});
-  EXPECT_NEAR(std::pow(plan.releases[0].block("hessians").mu, 2), 0.3, 1e-9);  // of 4 a run, 1 a round
-  EXPECT_NEAR(std::pow(plan.releases[0].block("gradient").mu, 2), 0.7, 1e-9);
-  EXPECT_EQ(plan.releases[0].block("hessians").squared_sensitivity, hessian_bound(Loss::kSigmoid, 10));
-}
-
 // Rounds on samples. Their statistic is a function of data and coins: 100 data + the first byte of the secret.
 class SampledReleaserTest : public ReleaserTest {
  protected:
   static constexpr std::uint64_t kRounds = 3;
 
+  static ReleaseRequest all_rows() {
+    return registered_statistic("gradient").request({.classes = kClasses, .dim = kDim, .rounds = kRounds}, 1.0);
+  }
+
   static NoisePlan plan() {
-    ReleaseRequest request = gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0);
+    ReleaseRequest request = all_rows();
     request.sampling_rate = 0.1;
-    const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1.0, 1e-6);
+    const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1.0, .delta = 1e-6});
     return make_sampled_noise_plan(budget, Accountant::kRdp, Adjacency::kAddRemove, {request});
   }
 
@@ -521,7 +519,7 @@ class SampledReleaserTest : public ReleaserTest {
     for (std::uint64_t round = 0; round < rounds; ++round) {
       const Release release = releaser.release_of_sample("gradient", [&](const SecretVector<std::byte>& secret) {
         secrets_.emplace_back(reinterpret_cast<const char*>(secret.data()), secret.size());
-        Statistic statistic = empty_statistic(gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0));
+        Statistic statistic = empty_statistic(all_rows());
         statistic.block(0)[0] = 1000 * data + std::to_integer<std::int64_t>(secret[0]);
         return statistic;
       });
@@ -540,7 +538,7 @@ TEST_F(SampledReleaserTest, EveryRoundHasCoinsAndALedgerLineOfItsOwn) {
   const std::vector<LedgerCharge> records = charges_of(ledger_);
   ASSERT_EQ(records.size(), 2 * kRounds);
   for (const LedgerCharge& record : records) EXPECT_EQ(record.entry.sampling_rate, 0.1);
-  EXPECT_EQ(composed_mu(records), 0.0);
+  EXPECT_EQ(spending_of(records, Adjacency::kAddRemove).mu, 0.0);
 }
 
 TEST_F(SampledReleaserTest, AKilledRunIsRepeatedWithItsCoinsAndGoesOnWithNewOnes) {
@@ -605,9 +603,7 @@ TEST_F(SampledReleaserTest, ARunMaySpendItsDataSetsBudgetAndNoMore) {
 
 TEST_F(SampledReleaserTest, ASampledReleaseIsNotMadeOfAllRows) {
   Releaser sampled = releaser(NoiseKey::from_entropy());
-  EXPECT_THROW(sampled.release("gradient",
-                               empty_statistic(gradient_release(kClasses, kDim, kRounds, Adjacency::kAddRemove, 1.0))),
-               std::logic_error);
+  EXPECT_THROW(sampled.release("gradient", empty_statistic(all_rows())), std::logic_error);
 }
 
 }  // namespace

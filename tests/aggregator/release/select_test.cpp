@@ -11,8 +11,9 @@
 #include "aggregator/release/release.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/plan/declared_releases.hpp"
+#include "common/plan/empty_statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -60,7 +61,7 @@ class SelectTest : public testing::Test {
   static NoisePlan selections_only(std::vector<PlannedSelection> selections = {kChoice}) {
     return with_selections({.adjacency = Adjacency::kAddRemove}, std::move(selections));
   }
-  static ReleaseRequest center() { return center_release(20, Adjacency::kAddRemove, 1.0); }
+  static ReleaseRequest center() { return registered_statistic("center").request({.dim = 20}, 1.0); }
   // A Gaussian release of this mu, then the selection.
   static NoisePlan center_and_choice(double mu) {
     return with_selections(make_noise_plan(mu, Adjacency::kAddRemove, {center()}), {kChoice});
@@ -104,8 +105,8 @@ TEST_F(SelectTest, TheLineStatesTheTermsAndTheyAreChargedOnce) {
   EXPECT_EQ(records[0].entry.selection, kChoice.terms);
   EXPECT_TRUE(records[0].entry.terms.is_private);
   EXPECT_TRUE(records[0].entry.release_id.ends_with("/choice"));
-  EXPECT_EQ(composed_mu(records), 0);
-  EXPECT_NEAR(composed_rho(records), 0.01 / 8, 1e-15);
+  EXPECT_EQ(spending_of(records, Adjacency::kAddRemove).mu, 0);
+  EXPECT_NEAR(rho_of(spending_of(records, Adjacency::kAddRemove)), 0.01 / 8, 1e-15);
 }
 
 TEST_F(SelectTest, WithoutALedgerLineThereIsNoChoice) {

@@ -17,7 +17,7 @@
 #include "aggregator/release/utility_range.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/peer_failed.hpp"
-#include "common/plan/declared_releases.hpp"
+#include "common/plan/empty_statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/common/silos/memory_wire.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t kElements = 50;
+constexpr std::size_t kAccountElements = 50;
 constexpr std::uint64_t kRounds = 3;
 constexpr double kDelta = 1e-6;
 
@@ -35,7 +35,7 @@ NoisePlan plan_of(double mu) {
                          {{.name = "sums",
                            .share = 1.0,
                            .rounds = kRounds,
-                           .blocks = {{"sums", kElements, 1.0}},
+                           .blocks = {{"sums", kAccountElements, 1.0}},
                            .profiles = {{"add-remove", {1000U * 1000U}}}}});
 }
 
@@ -99,7 +99,7 @@ class SiloAccountTest : public testing::Test {
         const std::uint64_t rounds = plan.releases.empty() ? 0 : kRounds;
         for (std::uint64_t round = 1; round <= rounds; ++round) {
           if (before_round_) before_round_(rank, round, ranks, releaser);
-          releaser.release("sums", Statistic({{"sums", kElements}}));
+          releaser.release("sums", Statistic({{"sums", kAccountElements}}));
         }
         if (rank != 0) releaser.finish();
         ranks.together([] {});
@@ -140,7 +140,7 @@ TEST_F(SiloAccountTest, EverySiloChargesEveryReleaseUnderANameOfItsOwn) {
   for (std::uint32_t party = 0; party <= 5; ++party) {
     const std::vector<LedgerCharge> charged = charges(party);
     ASSERT_EQ(charged.size(), kRounds);
-    EXPECT_NEAR(composed_mu(charged), 1.0, 1e-9);
+    EXPECT_NEAR(spending_of(charged, Adjacency::kAddRemove).mu, 1.0, 1e-9);
     const std::string run = run_of(charged[0].entry.release_id);
     EXPECT_TRUE(runs.insert(run).second) << "the coordinator does not name it";
     EXPECT_EQ(state(party).outcome(run), RunOutcome::kFinished);
@@ -154,7 +154,8 @@ TEST_F(SiloAccountTest, EverySiloChargesEveryReleaseUnderANameOfItsOwn) {
   ASSERT_EQ(release_all({5, 4, 1}, plan_of(1.0)), "");
   for (std::uint32_t party = 1; party <= 5; ++party) {
     EXPECT_EQ(charges(party).size(), 2 * kRounds);
-    EXPECT_NEAR(composed_mu(charges(party)), std::sqrt(2.0), 1e-9) << "another run is charged anew";
+    EXPECT_NEAR(spending_of(charges(party), Adjacency::kAddRemove).mu, std::sqrt(2.0), 1e-9)
+        << "another run is charged anew";
   }
 }
 
@@ -162,7 +163,7 @@ TEST_F(SiloAccountTest, UnderCentralNoiseThePlannedMuIsChargedAndMarked) {
   ASSERT_EQ(release_all({3, 3, 0}, plan_of(0.5)), "");
   for (std::uint32_t silo = 1; silo <= 3; ++silo) {
     ASSERT_EQ(charges(silo).size(), kRounds);
-    EXPECT_NEAR(composed_mu(charges(silo)), 0.5, 1e-9);
+    EXPECT_NEAR(spending_of(charges(silo), Adjacency::kAddRemove).mu, 0.5, 1e-9);
     EXPECT_EQ(charges(silo)[0].entry.terms.silos->noise, NoiseSource::kCentral);
   }
 }
@@ -217,12 +218,13 @@ TEST_F(SiloAccountTest, WhatItsShareGuaranteesIsCharged) {
                                          {{.name = "sums",
                                            .share = 1.0,
                                            .rounds = kRounds,
-                                           .blocks = {{"sums", kElements, 1.0}},
+                                           .blocks = {{"sums", kAccountElements, 1.0}},
                                            .profiles = {{"add-remove", {1}}}}});
   ASSERT_EQ(release_all({5, 4, 1}, plan), "");
-  EXPECT_NEAR(composed_mu(charges(0)), 2.0, 1e-9);
+  EXPECT_NEAR(spending_of(charges(0), Adjacency::kAddRemove).mu, 2.0, 1e-9);
   for (std::uint32_t silo = 1; silo <= 5; ++silo) {
-    EXPECT_NEAR(composed_mu(charges(silo)), std::sqrt(3.0) / (std::sqrt(3.0) * kSmallestShareSigma), 1e-9);
+    EXPECT_NEAR(spending_of(charges(silo), Adjacency::kAddRemove).mu,
+                std::sqrt(3.0) / (std::sqrt(3.0) * kSmallestShareSigma), 1e-9);
     EXPECT_NEAR(charges(silo)[0].entry.blocks[0].sigma, std::sqrt(3.0) * kSmallestShareSigma, 1e-9);
   }
 }

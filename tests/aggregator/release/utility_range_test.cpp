@@ -8,8 +8,8 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMostUtility = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeastUtility = std::numeric_limits<std::int64_t>::min();
 
 // As a reduction over ranks adds up their parts, each rank's utilities being one inner list.
 bool cannot_wrap(const std::vector<std::vector<std::int64_t>>& ranks) {
@@ -22,23 +22,23 @@ bool cannot_wrap(const std::vector<std::vector<std::int64_t>>& ranks) {
 }
 
 TEST(UtilityRange, OneRankFitsAlways) {
-  EXPECT_TRUE(cannot_wrap({{kLeast, 0, kMost}}));
-  EXPECT_TRUE(cannot_wrap({{kMost}, {0}, {kLeast}}));
+  EXPECT_TRUE(cannot_wrap({{kLeastUtility, 0, kMostUtility}}));
+  EXPECT_TRUE(cannot_wrap({{kMostUtility}, {0}, {kLeastUtility}}));
 }
 
 TEST(UtilityRange, OneMoreThanTheLargestIsRefused) {
-  EXPECT_TRUE(cannot_wrap({{kMost - 5}, {5}}));
-  EXPECT_FALSE(cannot_wrap({{kMost - 5}, {6}}));
-  EXPECT_TRUE(cannot_wrap({{kLeast + 5}, {-5}}));
-  EXPECT_FALSE(cannot_wrap({{kLeast + 5}, {-6}}));
+  EXPECT_TRUE(cannot_wrap({{kMostUtility - 5}, {5}}));
+  EXPECT_FALSE(cannot_wrap({{kMostUtility - 5}, {6}}));
+  EXPECT_TRUE(cannot_wrap({{kLeastUtility + 5}, {-5}}));
+  EXPECT_FALSE(cannot_wrap({{kLeastUtility + 5}, {-6}}));
 }
 
 TEST(UtilityRange, CarriesBetweenDigitsCount) {
   const std::int64_t low = 0xffffffff;
   EXPECT_TRUE(cannot_wrap(std::vector<std::vector<std::int64_t>>(1000, {low, -low})));
-  EXPECT_TRUE(cannot_wrap({{kMost - low}, {low}}));
-  EXPECT_FALSE(cannot_wrap({{kMost - low}, {low}, {1}}));
-  EXPECT_FALSE(cannot_wrap(std::vector<std::vector<std::int64_t>>(1000, {kLeast})));
+  EXPECT_TRUE(cannot_wrap({{kMostUtility - low}, {low}}));
+  EXPECT_FALSE(cannot_wrap({{kMostUtility - low}, {low}, {1}}));
+  EXPECT_FALSE(cannot_wrap(std::vector<std::vector<std::int64_t>>(1000, {kLeastUtility})));
 }
 
 }  // namespace

@@ -15,12 +15,12 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kDim = 30;
-const Lattice kLattice{1.0, kDim};
+constexpr std::size_t kSpectrumDim = 30;
+const Lattice kSpectrumLattice{1.0, kSpectrumDim};
 
 Eigen::MatrixXd random_gram(std::mt19937& engine, std::size_t rows, std::size_t rank, double size) {
   std::normal_distribution<double> normal;
-  Eigen::MatrixXd factor = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(rows), kDim);
+  Eigen::MatrixXd factor = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(rows), kSpectrumDim);
   for (Eigen::Index i = 0; i < factor.rows(); ++i) {
     for (Eigen::Index j = 0; j < static_cast<Eigen::Index>(rank); ++j) factor(i, j) = size * normal(engine);
   }
@@ -28,11 +28,11 @@ Eigen::MatrixXd random_gram(std::mt19937& engine, std::size_t rows, std::size_t 
 }
 
 ReleasedBlock released(const Eigen::MatrixXd& gram, double sigma) {
-  const double unit = kLattice.scale() * kLattice.scale();
-  std::vector<std::int64_t> triangle(triangle_elements(kDim));
-  for (std::size_t i = 0; i < kDim; ++i) {
-    for (std::size_t j = i; j < kDim; ++j) {
-      triangle[triangle_row(i, kDim) + j - i] =
+  const double unit = kSpectrumLattice.scale() * kSpectrumLattice.scale();
+  std::vector<std::int64_t> triangle(triangle_elements(kSpectrumDim));
+  for (std::size_t i = 0; i < kSpectrumDim; ++i) {
+    for (std::size_t j = i; j < kSpectrumDim; ++j) {
+      triangle[triangle_row(i, kSpectrumDim) + j - i] =
           std::llround(gram(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) * unit);
     }
   }
@@ -41,22 +41,22 @@ ReleasedBlock released(const Eigen::MatrixXd& gram, double sigma) {
 
 TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
   std::mt19937 engine(1);
-  const Eigen::MatrixXd gram = random_gram(engine, 100, kDim, 1.0);
-  const GramSpectrum spectrum(released(gram, 0.0), kLattice);
+  const Eigen::MatrixXd gram = random_gram(engine, 100, kSpectrumDim, 1.0);
+  const GramSpectrum spectrum(released(gram, 0.0), kSpectrumLattice);
   EXPECT_EQ(spectrum.noise_radius(), 0.0);
-  Eigen::MatrixXd sums = Eigen::MatrixXd::Random(4, kDim);
+  Eigen::MatrixXd sums = Eigen::MatrixXd::Random(4, kSpectrumDim);
   const Eigen::MatrixXd expected =
-      (gram + 0.3 * Eigen::MatrixXd::Identity(kDim, kDim)).ldlt().solve(sums.transpose()).transpose();
-  std::vector<double> rows(4 * kDim);
+      (gram + 0.3 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim)).ldlt().solve(sums.transpose()).transpose();
+  std::vector<double> rows(4 * kSpectrumDim);
   for (std::size_t c = 0; c < 4; ++c) {
-    for (std::size_t a = 0; a < kDim; ++a) {
-      rows[c * kDim + a] = sums(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a));
+    for (std::size_t a = 0; a < kSpectrumDim; ++a) {
+      rows[c * kSpectrumDim + a] = sums(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a));
     }
   }
   spectrum.solve(rows, 0.3);
   for (std::size_t c = 0; c < 4; ++c) {
-    for (std::size_t a = 0; a < kDim; ++a) {
-      EXPECT_NEAR(rows[c * kDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)), 1e-6);
+    for (std::size_t a = 0; a < kSpectrumDim; ++a) {
+      EXPECT_NEAR(rows[c * kSpectrumDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)), 1e-6);
     }
   }
 }
@@ -64,18 +64,18 @@ TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
 TEST(GramSpectrum, TopEigenvectorsSpanTheDirectionsOfTheRows) {
   std::mt19937 engine(3);
   const Eigen::MatrixXd gram = random_gram(engine, 400, 3, 1.0);  // rows in the span of the first three axes
-  const std::vector<double> top = GramSpectrum(released(gram, 0.0), kLattice).top_eigenvectors(3);
-  ASSERT_EQ(top.size(), 3 * kDim);
+  const std::vector<double> top = GramSpectrum(released(gram, 0.0), kSpectrumLattice).top_eigenvectors(3);
+  ASSERT_EQ(top.size(), 3 * kSpectrumDim);
   double before = std::numeric_limits<double>::infinity();
   for (std::size_t j = 0; j < 3; ++j) {
-    const Eigen::Map<const Eigen::VectorXd> vector(top.data() + j * kDim, kDim);
+    const Eigen::Map<const Eigen::VectorXd> vector(top.data() + j * kSpectrumDim, kSpectrumDim);
     EXPECT_NEAR(vector.norm(), 1.0, 1e-12);
     EXPECT_NEAR(vector.head(3).norm(), 1.0, 1e-6);
     const double eigenvalue = vector.dot(gram * vector);
     EXPECT_LT(eigenvalue, before) << "largest first";
     before = eigenvalue;
   }
-  EXPECT_THROW(GramSpectrum(released(gram, 0.0), kLattice).top_eigenvectors(kDim + 1), std::logic_error);
+  EXPECT_THROW(GramSpectrum(released(gram, 0.0), kSpectrumLattice).top_eigenvectors(kSpectrumDim + 1), std::logic_error);
 }
 
 TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
@@ -88,20 +88,20 @@ TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
       gram(i, j) += kSigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
     }
   }
-  const GramSpectrum spectrum(released(gram, kSigma), kLattice);
-  EXPECT_NEAR(spectrum.noise_radius(), kSigma * std::sqrt(kDim / 2.0), 1e-9);
+  const GramSpectrum spectrum(released(gram, kSigma), kSpectrumLattice);
+  EXPECT_NEAR(spectrum.noise_radius(), kSigma * std::sqrt(kSpectrumDim / 2.0), 1e-9);
   std::size_t kept = 0;
   for (const double eigenvalue : spectrum.eigenvalues()) {
     EXPECT_GE(eigenvalue, 0.0);
     if (eigenvalue > 100.0) ++kept;
   }
   EXPECT_EQ(kept, 2U);
-  EXPECT_LT(spectrum.eigenvalues()[kDim - 4], 2.0 * spectrum.noise_radius());
+  EXPECT_LT(spectrum.eigenvalues()[kSpectrumDim - 4], 2.0 * spectrum.noise_radius());
 }
 
 TEST(GramSpectrum, EqualEigenvaluesAreNotTornApart) {
   for (const double sigma : {0.0, 2.0}) {
-    const GramSpectrum spectrum(released(100.0 * Eigen::MatrixXd::Identity(kDim, kDim), sigma), kLattice);
+    const GramSpectrum spectrum(released(100.0 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim), sigma), kSpectrumLattice);
     for (const double eigenvalue : spectrum.eigenvalues()) EXPECT_NEAR(eigenvalue, 100.0, 1e-9);
   }
 }
@@ -112,16 +112,16 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
   std::normal_distribution<double> normal;
   constexpr double kSigma = 20.0;
   constexpr int kDraws = 400;
-  const Eigen::MatrixXd factors = Eigen::MatrixXd::NullaryExpr(kDim, kDim, [&] { return normal(engine); });
+  const Eigen::MatrixXd factors = Eigen::MatrixXd::NullaryExpr(kSpectrumDim, kSpectrumDim, [&] { return normal(engine); });
   const Eigen::MatrixXd basis = Eigen::HouseholderQR<Eigen::MatrixXd>(factors).householderQ();
-  Eigen::VectorXd truth(kDim);
+  Eigen::VectorXd truth(kSpectrumDim);
   for (Eigen::Index k = 0; k < truth.size(); ++k) truth[k] = 1000.0 / static_cast<double>(k + 1);
   const Eigen::MatrixXd gram = basis * truth.asDiagonal() * basis.transpose();
 
   double squared_error = 0.0;
   double squared_error_of_few = 0.0;  // of the formula for a matrix whose other eigenvalues are 0
-  std::vector<double> bias(kDim, 0.0);
-  std::vector<double> squared_bias(kDim, 0.0);
+  std::vector<double> bias(kSpectrumDim, 0.0);
+  std::vector<double> squared_bias(kSpectrumDim, 0.0);
   for (int draw = 0; draw < kDraws; ++draw) {
     Eigen::MatrixXd noised = gram;
     for (Eigen::Index i = 0; i < noised.rows(); ++i) {
@@ -130,12 +130,12 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
         noised(j, i) = noised(i, j);
       }
     }
-    const GramSpectrum spectrum(released(noised, kSigma), kLattice);
-    const std::vector<double> vectors = spectrum.top_eigenvectors(kDim);
-    for (std::size_t j = 0; j < kDim; ++j) {
-      const Eigen::Map<const Eigen::VectorXd> vector(vectors.data() + j * kDim, kDim);
+    const GramSpectrum spectrum(released(noised, kSigma), kSpectrumLattice);
+    const std::vector<double> vectors = spectrum.top_eigenvectors(kSpectrumDim);
+    for (std::size_t j = 0; j < kSpectrumDim; ++j) {
+      const Eigen::Map<const Eigen::VectorXd> vector(vectors.data() + j * kSpectrumDim, kSpectrumDim);
       const double held = vector.dot(gram * vector);
-      const double error = spectrum.eigenvalues()[kDim - 1 - j] - held;
+      const double error = spectrum.eigenvalues()[kSpectrumDim - 1 - j] - held;
       squared_error += error * error;
       squared_error_of_few +=
           std::pow(shrunk_eigenvalue(vector.dot(noised * vector), spectrum.noise_radius()) - held, 2);

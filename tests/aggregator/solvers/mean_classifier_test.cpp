@@ -9,7 +9,7 @@ namespace dpreduce {
 namespace {
 
 // d = 4 and C = 1, so that a feature unit is 32766 lattice units.
-const Lattice kLattice{1.0, 4};
+const Lattice kMeanLattice{1.0, 4};
 constexpr std::int64_t kUnit = 32766;
 
 Release class_means(std::vector<std::int64_t> sums, std::vector<std::int64_t> counts, double sigma = 0.0) {
@@ -21,21 +21,21 @@ Release class_means(std::vector<std::int64_t> sums, std::vector<std::int64_t> co
 
 TEST(MeanClassifier, CosineWeightsAreUnitDirectionsOfTheSums) {
   const LinearScores scores =
-      solve_mean_classifier(class_means({3, 0, 4, 0, 0, -7, 0, 0}, {}), kLattice, Metric::kCosine);
+      solve_mean_classifier(class_means({3, 0, 4, 0, 0, -7, 0, 0}, {}), kMeanLattice, Metric::kCosine);
   EXPECT_EQ(scores.weights, (std::vector<double>{0.6, 0.0, 0.8, 0.0, 0.0, -1.0, 0.0, 0.0}));
   EXPECT_EQ(scores.bias, (std::vector<double>{0.0, 0.0}));
 }
 
 TEST(MeanClassifier, AnEmptyDirectionScoresZero) {
   const LinearScores scores =
-      solve_mean_classifier(class_means({0, 0, 0, 0, 1, 0, 0, 0}, {}), kLattice, Metric::kCosine);
+      solve_mean_classifier(class_means({0, 0, 0, 0, 1, 0, 0, 0}, {}), kMeanLattice, Metric::kCosine);
   EXPECT_EQ(std::vector<double>(scores.weights.begin(), scores.weights.begin() + 4), std::vector<double>(4, 0.0));
 }
 
 TEST(MeanClassifier, EuclideanScoresRankByDistanceToTheMeans) {
   // Class 0: two rows with mean (0.5, 0, 0, 0); class 1: one row, mean (0, 0.25, 0, 0).
   const LinearScores scores =
-      solve_mean_classifier(class_means({kUnit, 0, 0, 0, 0, kUnit / 4, 0, 0}, {2, 1}), kLattice, Metric::kEuclidean);
+      solve_mean_classifier(class_means({kUnit, 0, 0, 0, 0, kUnit / 4, 0, 0}, {2, 1}), kMeanLattice, Metric::kEuclidean);
   EXPECT_NEAR(scores.weights[0], 0.5, 1e-4);
   EXPECT_NEAR(scores.weights[5], 0.25, 1e-4);
   EXPECT_NEAR(scores.bias[0], -0.125, 1e-4);
@@ -44,7 +44,7 @@ TEST(MeanClassifier, EuclideanScoresRankByDistanceToTheMeans) {
 
 TEST(MeanClassifier, NoisyCountsAreClampedAndMeansPulledIntoTheBall) {
   const LinearScores scores =
-      solve_mean_classifier(class_means({5 * kUnit, 0, 0, 0, 0, kUnit, 0, 0}, {-3, 0}), kLattice, Metric::kEuclidean);
+      solve_mean_classifier(class_means({5 * kUnit, 0, 0, 0, 0, kUnit, 0, 0}, {-3, 0}), kMeanLattice, Metric::kEuclidean);
   EXPECT_NEAR(scores.weights[0], 1.0, 1e-9) << "five units over a count of one, pulled to the clip norm";
   EXPECT_NEAR(scores.weights[5], 1.0, 1e-9);
 }
@@ -52,26 +52,26 @@ TEST(MeanClassifier, NoisyCountsAreClampedAndMeansPulledIntoTheBall) {
 TEST(MeanClassifier, TheNoisesShareOfASquaredMeanIsTakenOut) {
   const double sigma = 0.1 * kUnit;  // energy 4 * 0.01 a mean of one row
   const LinearScores noised = solve_mean_classifier(class_means({kUnit / 2, 0, 0, 0, 0, 100, 0, 0}, {1, 1}, sigma),
-                                                    kLattice, Metric::kEuclidean);
+                                                    kMeanLattice, Metric::kEuclidean);
   EXPECT_NEAR(noised.bias[0], -0.5 * (0.25 - 0.04), 1e-3);
   EXPECT_EQ(noised.bias[1], 0.0) << "never positive";
 }
 
 TEST(MeanClassifier, SelectedFeaturesAreTheDistantOnesAndScoreAlone) {
   const LinearScores cosine =
-      solve_mean_classifier(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kLattice, Metric::kCosine, 2);
+      solve_mean_classifier(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kMeanLattice, Metric::kCosine, 2);
   EXPECT_EQ(cosine.weights,
             (std::vector<double>{1.0, 0.0, 0.0, 0.0, -3.0 / std::sqrt(10.0), 0.0, 0.0, 1.0 / std::sqrt(10.0)}));
   const LinearScores euclidean =
       solve_mean_classifier(class_means({kUnit / 2, kUnit / 4, 0, 0, -kUnit / 2, kUnit / 4, 0, 0}, {1, 1}, 0.1 * kUnit),
-                            kLattice, Metric::kEuclidean, 1);
+                            kMeanLattice, Metric::kEuclidean, 1);
   EXPECT_EQ(euclidean.weights[1], 0.0);
   EXPECT_NEAR(euclidean.weights[4], -0.5, 1e-3);
   EXPECT_NEAR(euclidean.bias[0], -0.5 * (0.25 - 0.01), 1e-3) << "the noise of one feature";
 }
 
 TEST(SelectFeatures, AreThoseWhereDirectionsDiffer) {
-  EXPECT_EQ(select_features(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kLattice, 2), (std::vector<std::size_t>{0, 3}));
+  EXPECT_EQ(select_features(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kMeanLattice, 2), (std::vector<std::size_t>{0, 3}));
 }
 
 TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {
@@ -79,7 +79,7 @@ TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {
     std::vector<ReleasedBlock> blocks;
     blocks.emplace_back("row_sum", std::vector<std::int64_t>{sum, 0, 0, 0}, 0.0);
     blocks.emplace_back("row_count", std::vector<std::int64_t>{count}, 0.0);
-    return solve_center(Release(std::move(blocks)), kLattice);
+    return solve_center(Release(std::move(blocks)), kMeanLattice);
   };
   EXPECT_NEAR(center(3 * kUnit, 4)[0], 0.75, 1e-12);
   EXPECT_NEAR(center(3 * kUnit, 1)[0], 1.0, 1e-12) << "outside of the ball";

@@ -15,17 +15,17 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kDim = 16;
+constexpr std::size_t kRefitDim = 16;
 
 /// m rows of two classes about +-0.6 e_0, the second class `ratio` times rarer; the truth in labels.
 std::vector<float> two_classes(std::size_t rows, std::size_t ratio, std::vector<int>& truth) {
   std::mt19937_64 random(7);
   std::normal_distribution<float> noise(0.0f, 0.2f);
-  std::vector<float> x(rows * kDim);
+  std::vector<float> x(rows * kRefitDim);
   for (float& entry : x) entry = noise(random);
   for (std::size_t row = 0; row < rows; ++row) {
     truth.push_back(row % (ratio + 1) == 0 ? 1 : 0);
-    x[row * kDim] += truth.back() == 0 ? 0.6f : -0.6f;
+    x[row * kRefitDim] += truth.back() == 0 ? 0.6f : -0.6f;
   }
   return x;
 }
@@ -34,23 +34,23 @@ class PublicRefit : public testing::Test {
  protected:
   WorkerRows rows_of(const std::vector<float>& x) const {
     const std::string path = folder_ / fmt::format("x{}.npy", x.size());
-    const std::string shape = fmt::format("({}, {})", x.size() / kDim, kDim);
+    const std::string shape = fmt::format("({}, {})", x.size() / kRefitDim, kRefitDim);
     write_bytes(path, npy_header_bytes(npy_text("<f4", shape)) + element_bytes(x));
     return WorkerRows::open({path}, {}, 0, 1);
   }
 
   static Preprocessing as_they_are() {
-    return {.input_dim = kDim, .normalize = Normalize::kNone, .clip_norm = 100.0, .center = {}};
+    return {.input_dim = kRefitDim, .normalize = Normalize::kNone, .clip_norm = 100.0, .center = {}};
   }
 
   // Scores of which a third is along e_0, the rest noise.
   static LinearScores noisy_scores() {
-    LinearScores scores{std::vector<double>(2 * kDim, 0.0), {0.0, 0.0}};
+    LinearScores scores{std::vector<double>(2 * kRefitDim, 0.0), {0.0, 0.0}};
     std::mt19937_64 random(3);
     std::normal_distribution<double> noise(0.0, 1.0);
     for (double& entry : scores.weights) entry = noise(random);
     scores.weights[0] += 1.5;
-    scores.weights[kDim] -= 1.5;
+    scores.weights[kRefitDim] -= 1.5;
     return scores;
   }
 
@@ -60,8 +60,8 @@ class PublicRefit : public testing::Test {
     double all[2] = {0, 0};
     for (std::size_t row = 0; row < truth.size(); ++row) {
       double difference = scores.bias[1] - scores.bias[0];
-      for (std::size_t a = 0; a < kDim; ++a)
-        difference += (scores.weights[kDim + a] - scores.weights[a]) * static_cast<double>(x[row * kDim + a]);
+      for (std::size_t a = 0; a < kRefitDim; ++a)
+        difference += (scores.weights[kRefitDim + a] - scores.weights[a]) * static_cast<double>(x[row * kRefitDim + a]);
       all[truth[row]] += 1;
       right[truth[row]] += (difference > 0) == (truth[row] == 1) ? 1 : 0;
     }
@@ -86,19 +86,19 @@ TEST_F(PublicRefit, TakesNoiseOutOfScoresWhateverThePublicMix) {
 // By hand: scores so sure that posteriors are the truth; then t is linear discriminant analysis of the labelled rows.
 // Two rows at +-1 along each of two axes and a class each: D = diag of what is left about the means.
 TEST_F(PublicRefit, OfCertainScoresIsLinearDiscriminantAnalysis) {
-  std::vector<float> x(4 * kDim, 0.0f);
-  x[0 * kDim] = 1.0f, x[0 * kDim + 1] = 1.0f;
-  x[1 * kDim] = 1.0f, x[1 * kDim + 1] = -1.0f;
-  x[2 * kDim] = -1.0f, x[2 * kDim + 1] = 1.0f;
-  x[3 * kDim] = -1.0f, x[3 * kDim + 1] = -1.0f;
+  std::vector<float> x(4 * kRefitDim, 0.0f);
+  x[0 * kRefitDim] = 1.0f, x[0 * kRefitDim + 1] = 1.0f;
+  x[1 * kRefitDim] = 1.0f, x[1 * kRefitDim + 1] = -1.0f;
+  x[2 * kRefitDim] = -1.0f, x[2 * kRefitDim + 1] = 1.0f;
+  x[3 * kRefitDim] = -1.0f, x[3 * kRefitDim + 1] = -1.0f;
   WorkerRows rows = rows_of(x);
-  LinearScores scores{std::vector<double>(2 * kDim, 0.0), {0.0, 0.0}};
+  LinearScores scores{std::vector<double>(2 * kRefitDim, 0.0), {0.0, 0.0}};
   scores.weights[0] = 500.0;
-  scores.weights[kDim] = -500.0;
+  scores.weights[kRefitDim] = -500.0;
   const LinearScores refined = with_public_refit(scores, as_they_are(), rows.features());
   // mu = +-e_0, D = e_1 e_1^T, tr(D) / m = 1/4: E mu = +-4 e_0, mu^T E mu / 2 = 2.
   EXPECT_NEAR(refined.weights[0], 504.0, 1e-9);
-  EXPECT_NEAR(refined.weights[kDim], -504.0, 1e-9);
+  EXPECT_NEAR(refined.weights[kRefitDim], -504.0, 1e-9);
   EXPECT_NEAR(refined.weights[1], 0.0, 1e-9);
   EXPECT_NEAR(refined.bias[0], -2.0, 1e-9);
   EXPECT_NEAR(refined.bias[1], -2.0, 1e-9);
@@ -109,12 +109,12 @@ TEST_F(PublicRefit, LeavesOutRowsThatAreNotFinite) {
   std::vector<float> x = two_classes(600, 1, truth);
   WorkerRows whole = rows_of(x);
   const LinearScores expected = with_public_refit(noisy_scores(), as_they_are(), whole.features());
-  x.insert(x.end(), kDim, std::numeric_limits<float>::quiet_NaN());
+  x.insert(x.end(), kRefitDim, std::numeric_limits<float>::quiet_NaN());
   WorkerRows more = rows_of(x);
   const LinearScores refined = with_public_refit(noisy_scores(), as_they_are(), more.features());
   for (std::size_t e = 0; e < expected.weights.size(); ++e)
     EXPECT_NEAR(refined.weights[e], expected.weights[e], 1e-9) << e;
-  WorkerRows none = rows_of(std::vector<float>(kDim, std::numeric_limits<float>::infinity()));
+  WorkerRows none = rows_of(std::vector<float>(kRefitDim, std::numeric_limits<float>::infinity()));
   EXPECT_EQ(with_public_refit(noisy_scores(), as_they_are(), none.features()).weights, noisy_scores().weights);
 }
 
@@ -122,8 +122,8 @@ TEST_F(PublicRefit, LeavesOutRowsThatAreNotFinite) {
 TEST_F(PublicRefit, LooksAtOneBlockInSeveralWhereItsMemoryIsBounded) {
   std::vector<int> truth;
   const std::vector<float> x = two_classes(1500, 1, truth);
-  std::vector<float> shown(x.begin(), x.begin() + 512 * kDim);
-  shown.insert(shown.end(), x.begin() + 1024 * kDim, x.end());
+  std::vector<float> shown(x.begin(), x.begin() + 512 * kRefitDim);
+  shown.insert(shown.end(), x.begin() + 1024 * kRefitDim, x.end());
   WorkerRows all = rows_of(x);
   WorkerRows some = rows_of(shown);
   const LinearScores bounded = with_public_refit(noisy_scores(), as_they_are(), all.features(), 2 * 1499);

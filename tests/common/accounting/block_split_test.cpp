@@ -10,11 +10,11 @@
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 HighPrecision squared_mu_of(const std::vector<WeightedBlock>& blocks, const std::vector<NoiseOfBlock>& noise) {
   HighPrecision sum = 0;

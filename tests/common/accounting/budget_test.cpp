@@ -10,16 +10,15 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::nullopt_t kAbsent = std::nullopt;
 
 TEST(PrivacyBudget, EpsilonAndDeltaGiveTheExactMu) {
-  const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1, 1e-5);
+  const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1, .delta = 1e-5});
   EXPECT_EQ(budget.mu(), gdp_mu(1, 1e-5));
   EXPECT_EQ(budget.mu(Accountant::kPld), gdp_mu(1, 1e-5));
   EXPECT_EQ(budget.epsilon(), 1);
@@ -31,13 +30,13 @@ TEST(PrivacyBudget, EpsilonAndDeltaGiveTheExactMu) {
 
 // Sigma through the tight zCDP conversion at (1, 1e-6): 7% more than exact.
 TEST(PrivacyBudget, ZcdpAndRdpAccountantsAskForMoreNoise) {
-  const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1, 1e-6);
+  const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1, .delta = 1e-6});
   EXPECT_NEAR(budget.mu() / budget.mu(Accountant::kZcdp), 1.07, 0.005);
   EXPECT_EQ(budget.mu(Accountant::kZcdp), budget.mu(Accountant::kRdp));
 }
 
 TEST(PrivacyBudget, RhoGivesMuWithEveryAccountant) {
-  const PrivacyBudget budget = PrivacyBudget::from_rho(0.1);
+  const PrivacyBudget budget = PrivacyBudget::from_options({.rho = 0.1});
   for (const Accountant accountant : {Accountant::kGdp, Accountant::kZcdp, Accountant::kRdp, Accountant::kPld}) {
     EXPECT_EQ(budget.mu(accountant), mu_from_zcdp(0.1));
   }
@@ -62,13 +61,13 @@ TEST(PrivacyBudget, RefusesADeltaOutOfRangeForItsReport) {
 }
 
 TEST(PrivacyBudget, RefusesABudgetThatNoNoiseInRangeMeets) {
-  EXPECT_THROW(PrivacyBudget::from_epsilon_delta(1e-25, 1e-25).mu(), UsageError);
-  EXPECT_THROW(PrivacyBudget::from_epsilon_delta(1e-25, 1e-25).mu(Accountant::kZcdp), UsageError);
+  EXPECT_THROW(PrivacyBudget::from_options({.epsilon = 1e-25, .delta = 1e-25}).mu(), UsageError);
+  EXPECT_THROW(PrivacyBudget::from_options({.epsilon = 1e-25, .delta = 1e-25}).mu(Accountant::kZcdp), UsageError);
 }
 
 struct BadOptions {
   const char* name;
-  PrivacyBudget::Options options;
+  StatedBudget options;
   const char* message;
 };
 

@@ -13,11 +13,11 @@
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double epsilon_of(double z, const CalibrationTarget& target, Accountant accountant) {
   const RepeatedMechanism part = target.sampling_rate == 1

@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Mechanism, IsDescribedWithItsParameters) {
   EXPECT_EQ(describe(GaussianMechanism{1.5}), "Gaussian, z = 1.5");
@@ -19,13 +19,6 @@ TEST(Mechanism, IsDescribedWithItsParameters) {
   EXPECT_EQ(describe(ExponentialMechanism{0.5}), "exponential mechanism, epsilon = 0.5");
   EXPECT_EQ(describe(LaplaceMechanism{2}), "Laplace, epsilon = 2");
   EXPECT_EQ(describe(PureMechanism{3}), "pure DP, epsilon = 3");
-}
-
-TEST(Mechanism, OnlyGaussiansOfAllRecordsHaveAMu) {
-  EXPECT_EQ(gaussian_mu(GaussianMechanism{4}), 0.25);
-  EXPECT_EQ(gaussian_mu(SubsampledGaussian{4, 1}), 0.25);
-  EXPECT_FALSE(gaussian_mu(SubsampledGaussian{4, 0.5}));
-  EXPECT_FALSE(gaussian_mu(PureMechanism{1}));
 }
 
 TEST(Mechanism, EndsOfAllRangesAreAccepted) {

@@ -11,11 +11,11 @@
 #include "tests/common/accounting/gaussian_run.hpp"
 #include "tests/common/accounting/hockey_stick.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // For tables of many rows: widths below stay far under the tolerances.
 constexpr std::size_t kFewCells = std::size_t{1} << 16;
 

@@ -10,11 +10,11 @@
 #include "common/base/error.hpp"
 #include "tests/common/accounting/gaussian_run.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<RepeatedMechanism> single(const Mechanism& mechanism, double count) {
   return {{mechanism, static_cast<std::uint64_t>(count)}};
@@ -56,7 +56,7 @@ TEST(Rdp, SampledGaussiansAgreeWithTheTable) {
     const double order = row.number("rdp_best_order");
     const double table = row.number("eps_rdp_dp_accounting");
     if (order == std::floor(order) || row.number("q") == 1) {
-      expect_relative(epsilon_from_rdp(rdp_of_run(run, order), order, row.number("delta")), table, 1e-6);
+      expect_relative(rdp_epsilon(run, row.number("delta"), std::vector{order}).epsilon, table, 1e-6);
     }
     EXPECT_LE(grid.epsilon, table * (1 + 1e-9));
     EXPECT_GE(grid.epsilon, table * 0.94);
@@ -193,7 +193,8 @@ TEST(RdpEpsilon, BestRealOrderBeatsAGrid) {
 
 TEST(RdpEpsilon, AddsUpOverTheRun) {
   const std::vector<RepeatedMechanism> run{{GaussianMechanism{2}, 3}, {LaplaceMechanism{0.5}, 2}};
-  expect_relative(rdp_of_run(run, 4), 3 * rdp(GaussianMechanism{2}, 4) + 2 * rdp(LaplaceMechanism{0.5}, 4), 1e-14);
+  const double total = 3 * rdp(GaussianMechanism{2}, 4) + 2 * rdp(LaplaceMechanism{0.5}, 4);
+  expect_relative(rdp_epsilon(run, 1e-5, std::vector{4.0}).epsilon, epsilon_from_rdp(total, 4, 1e-5), 1e-14);
 }
 
 TEST(RdpEpsilon, RefusesBadArguments) {
@@ -202,7 +203,7 @@ TEST(RdpEpsilon, RefusesBadArguments) {
   EXPECT_THROW(rdp(GaussianMechanism{1}, 1), UsageError);
   EXPECT_THROW(rdp(GaussianMechanism{1}, kNan), UsageError);
   EXPECT_THROW(rdp(GaussianMechanism{1}, 2e6), UsageError);
-  EXPECT_THROW(rdp_of_run({}, 2), UsageError);
+  EXPECT_THROW(rdp_epsilon({}, 1e-5), UsageError);
   EXPECT_THROW(rdp_epsilon(run, 0), UsageError);
   EXPECT_THROW(rdp_epsilon(run, 1e-5, {}), UsageError);
   EXPECT_THROW(epsilon_from_rdp(kNan, 2, 1e-5), UsageError);

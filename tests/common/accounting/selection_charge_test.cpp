@@ -9,11 +9,11 @@
 
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(SelectionCharge, AgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {

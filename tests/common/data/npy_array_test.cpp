@@ -31,24 +31,24 @@ std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t clas
   return out;
 }
 
-const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
+const std::vector<float> kSixOfNpy = {0, 1, 2, 3, 4, 5};
 
 TEST(NpyArray, FeaturesOfEachTypeByteOrderAndVersionAreRead) {
   const std::vector<std::uint16_t> halves = {0x0000, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500};
   for (const int major : {1, 2, 3}) {
     for (const std::string order : {"<", ">"}) {
-      EXPECT_EQ(features_of(npy_bytes<float>(order + "f4", "(2, 3)", kSix, false, major)), kSix);
-      EXPECT_EQ(features_of(npy_bytes<double>(order + "f8", "(2, 3)", {0, 1, 2, 3, 4, 5}, false, major)), kSix);
-      EXPECT_EQ(features_of(npy_bytes<std::uint16_t>(order + "f2", "(2, 3)", halves, false, major)), kSix);
+      EXPECT_EQ(features_of(npy_bytes<float>(order + "f4", "(2, 3)", kSixOfNpy, false, major)), kSixOfNpy);
+      EXPECT_EQ(features_of(npy_bytes<double>(order + "f8", "(2, 3)", {0, 1, 2, 3, 4, 5}, false, major)), kSixOfNpy);
+      EXPECT_EQ(features_of(npy_bytes<std::uint16_t>(order + "f2", "(2, 3)", halves, false, major)), kSixOfNpy);
     }
   }
 }
 
 TEST(NpyArray, FortranOrderIsTransposedOnReading) {
   const std::vector<float> column_major = {0, 3, 1, 4, 2, 5};
-  EXPECT_EQ(features_of(npy_bytes<float>("<f4", "(2, 3)", column_major, true)), kSix);
+  EXPECT_EQ(features_of(npy_bytes<float>("<f4", "(2, 3)", column_major, true)), kSixOfNpy);
   const std::string doubles = npy_bytes<double>(">f8", "(2, 3)", {0, 3, 1, 4, 2, 5}, true);
-  EXPECT_EQ(features_of(doubles), kSix);
+  EXPECT_EQ(features_of(doubles), kSixOfNpy);
 
   NpyArray array(as_bytes_of(doubles), "x.npy");
   std::vector<float> last(3);
@@ -86,14 +86,14 @@ TEST(NpyArray, ALabelOutsideTheClassesIsNamedWithItsRow) {
 }
 
 TEST(NpyArray, FeaturesOfOtherShapesAndTypesAreRefused) {
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6,)", kSix)); }, {"x.npy", "(6,)", "two dimensions"});
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(1, 2, 3)", kSix)); }, {"(1, 2, 3)"});
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6,)", kSixOfNpy)); }, {"x.npy", "(6,)", "two dimensions"});
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(1, 2, 3)", kSixOfNpy)); }, {"(1, 2, 3)"});
   expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6, 0)", {})); }, {"no features"});
   expect_bad_input([] { features_of(npy_bytes<std::int32_t>("<i4", "(2, 1)", {0, 1})); }, {"int32", "swapped"});
 }
 
 TEST(NpyArray, LabelsOfOtherShapesAndTypesAreRefused) {
-  expect_bad_input([] { labels_of(npy_bytes<float>("<f4", "(6,)", kSix), 6); }, {"y.npy", "float32", "int64"});
+  expect_bad_input([] { labels_of(npy_bytes<float>("<f4", "(6,)", kSixOfNpy), 6); }, {"y.npy", "float32", "int64"});
   expect_bad_input(
       [] {
         labels_of(npy_bytes<std::int64_t>("<i8", "(1, 3)", {0, 1, 2}), 6);
@@ -107,7 +107,7 @@ TEST(NpyArray, ASingleNumberIsRefused) {
 }
 
 TEST(NpyArray, MissingAndAdditionalBytesAreRefused) {
-  const std::string whole = npy_bytes<float>("<f4", "(2, 3)", kSix);
+  const std::string whole = npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy);
   expect_bad_input([&] { features_of(whole.substr(0, whole.size() - 1)); }, {"x.npy", "23 bytes", "24", "cut short"});
   expect_bad_input([&] { features_of(whole + "x"); }, {"25 bytes", "appended"});
 }
@@ -123,7 +123,7 @@ TEST(NpyArray, NoRowsIsAnArrayToo) {
 }
 
 TEST(NpyArray, RowsInCOrderAreSeenInPlaceWhateverTheirType) {
-  for (const auto& bytes : {npy_bytes<float>("<f4", "(2, 3)", kSix), npy_bytes<float>(">f4", "(2, 3)", kSix),
+  for (const auto& bytes : {npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy), npy_bytes<float>(">f4", "(2, 3)", kSixOfNpy),
                             npy_bytes<double>("<f8", "(2, 3)", {0, 1, 2, 3, 4, 5})}) {
     const StoredFloats row = NpyArray(as_bytes_of(bytes), "x.npy").features_in_place(1, 1);
     ASSERT_EQ(row.size(), 3);
@@ -131,7 +131,7 @@ TEST(NpyArray, RowsInCOrderAreSeenInPlaceWhateverTheirType) {
     const auto decoded = row.decoded(0, 3, scratch);
     EXPECT_EQ(std::vector<float>(decoded.begin(), decoded.end()), (std::vector<float>{3, 4, 5}));
   }
-  const std::string fortran = npy_bytes<float>("<f4", "(2, 3)", kSix, true);
+  const std::string fortran = npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy, true);
   EXPECT_TRUE(NpyArray(as_bytes_of(fortran), "x.npy").features_in_place(0, 2).empty());
 }
 
@@ -160,7 +160,7 @@ TEST(NpyArray, FilesThatCannotBeReadAreNamedWithTheReason) {
 }
 
 TEST(NpyArray, RowsOutsideTheArrayAreOurOwnMistake) {
-  const std::string bytes = npy_bytes<float>("<f4", "(2, 3)", kSix);
+  const std::string bytes = npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy);
   NpyArray array(as_bytes_of(bytes), "x.npy");
   std::vector<float> out(6);
   EXPECT_THROW(array.read_features(1, 2, out), std::logic_error);

@@ -51,11 +51,11 @@ void expect_refused(const std::function<void()>& action, const std::vector<std::
   }
 }
 
-TEST(DataSetBudget, ComposedMuCountsPrivateReleasesAlone) {
-  EXPECT_EQ(composed_mu(LedgerState().charges()), 0);
+TEST(DataSetBudget, MuCountsPrivateReleasesAlone) {
+  EXPECT_EQ(spending_of(LedgerState().charges(), Adjacency::kAddRemove).mu, 0);
   const LedgerState state = charged({gaussian("run-1/a", 3), gaussian("run-2/a", 4), seeded(gaussian("run-3/a", 100))});
-  EXPECT_NEAR(composed_mu(state.charges()), 5, 1e-14);
-  EXPECT_GE(composed_mu(state.charges()), 5);
+  EXPECT_NEAR(spending_of(state.charges(), Adjacency::kAddRemove).mu, 5, 1e-14);
+  EXPECT_GE(spending_of(state.charges(), Adjacency::kAddRemove).mu, 5);
 }
 
 TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
@@ -63,9 +63,9 @@ TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
       charged({gaussian("run-1/a", 0.5), sample_selection("run-2/c", SelectionMechanism::kExponential, 2),
                sample_selection("run-3/c", SelectionMechanism::kPermuteAndFlip, 1),
                seeded(sample_selection("run-4/c", SelectionMechanism::kExponential, 100))});
-  EXPECT_NEAR(composed_mu(state.charges()), 0.5, 1e-15);
-  EXPECT_NEAR(composed_rho(state.charges()), 0.125 + 0.5 + 0.5, 1e-14);
-  EXPECT_GE(composed_rho(state.charges()), 1.125);
+  EXPECT_NEAR(spending_of(state.charges(), Adjacency::kAddRemove).mu, 0.5, 1e-15);
+  EXPECT_NEAR(rho_of(spending_of(state.charges(), Adjacency::kAddRemove)), 0.125 + 0.5 + 0.5, 1e-14);
+  EXPECT_GE(rho_of(spending_of(state.charges(), Adjacency::kAddRemove)), 1.125);
 }
 
 TEST(DataSetBudget, SampledRoundsAreNoGaussians) {

@@ -8,14 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(LedgerRecord, ARunIsNamedBeforeTheFirstSlash) {
   EXPECT_EQ(run_of("run-1/gradient/3"), "run-1");

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-void expect_corrupt(const std::string& text, const std::string& message) {
+void expect_corrupt_state(const std::string& text, const std::string& message) {
   try {
     LedgerState::of(text, "ledger.jsonl");
     FAIL() << "accepted";
@@ -96,14 +96,14 @@ TEST(LedgerState, AStoppedRunMayBeReleasedAndAFinishedOneNot) {
   ledger.add(RunEnd{"run-2", RunOutcome::kStopped}).add(RunEnd{"run-2", RunOutcome::kReleased});
   EXPECT_EQ(LedgerState::of(ledger.text(), "ledger.jsonl").outcome("run-2"), RunOutcome::kReleased);
   ledger.add(RunEnd{"run-1", RunOutcome::kReleased});
-  expect_corrupt(ledger.text(), "ledger.jsonl:10: ends run run-1, which has no reservation");
+  expect_corrupt_state(ledger.text(), "ledger.jsonl:10: ends run run-1, which has no reservation");
 }
 
 TEST(LedgerState, LinesAfterWhichTheStateIsImpossibleAreRefused) {
   const auto refused = [](const std::function<void(SampleText&)>& add, const std::string& message) {
     SampleText ledger = sample_text();
     add(ledger);
-    expect_corrupt(ledger.text(), "ledger.jsonl:8: " + message);
+    expect_corrupt_state(ledger.text(), "ledger.jsonl:8: " + message);
   };
   refused([](SampleText& text) { text.add(sample_entry("run-3/means/1")); },
           "charges release run-3/means/1, but its run");
@@ -130,7 +130,7 @@ TEST(LedgerState, LinesAfterWhichTheStateIsImpossibleAreRefused) {
   refused([](SampleText& text) { text.add(LedgerStart{to_hex(text.key().public_key()), "0.1.0"}); }, "a second line");
   SampleText released = sample_text();
   released.add(RunEnd{"run-2", RunOutcome::kReleased}).add(sample_reservation("run-2"));
-  expect_corrupt(released.text(), "ledger.jsonl:9: run run-2 reserves, but was released");
+  expect_corrupt_state(released.text(), "ledger.jsonl:9: run run-2 reserves, but was released");
 }
 
 TEST(LedgerState, EveryChangedByteIsFoundOfTheLastLineToo) {
@@ -150,23 +150,23 @@ TEST(LedgerState, AConsistentEditOfTheLastLineIsFound) {
   const std::size_t last = intact.rfind('\n', intact.size() - 2) + 1;
   const std::string cheaper = replaced(replaced(intact.substr(last), "\"mu\":0.25", "\"mu\":0.025"), "\"rho\":0.03125",
                                        "\"rho\":0.00031250000000000006");
-  expect_corrupt(intact.substr(0, last) + replaced(cheaper, "122241.5", "1222415.0"),
+  expect_corrupt_state(intact.substr(0, last) + replaced(cheaper, "122241.5", "1222415.0"),
                  "ledger.jsonl:7: the signature is not of this line");
 }
 
 TEST(LedgerState, LinesOfAnotherKeyAreFound) {
   SampleText other(sample_text().text());
-  expect_corrupt(other.text(), "ledger.jsonl:8: a second line");
+  expect_corrupt_state(other.text(), "ledger.jsonl:8: a second line");
   const SampleText ledger = sample_text();
   const LedgerRecord record = SampleText::record_of(sample_entry("run-2/means/2"), ledger.text());
   const std::string forged = sign_line(print_unsigned(record), SigningKey::generate()) + "\n";
-  expect_corrupt(ledger.text() + forged, "ledger.jsonl:8: the signature is not of this line");
+  expect_corrupt_state(ledger.text() + forged, "ledger.jsonl:8: the signature is not of this line");
 }
 
 TEST(LedgerState, ASignedLineBeforeTheKeyIsRefused) {
   const SigningKey key = SigningKey::generate();
   const LedgerRecord record = SampleText::record_of(sample_reservation("run-1"), {});
-  expect_corrupt(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a signed line stands before");
+  expect_corrupt_state(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a signed line stands before");
 }
 
 TEST(LedgerState, AMissingRepeatedOrMovedLineIsFound) {
@@ -177,17 +177,17 @@ TEST(LedgerState, AMissingRepeatedOrMovedLineIsFound) {
     return text;
   };
   for (std::size_t gone = 0; gone + 1 < lines.size(); ++gone) {
-    expect_corrupt(without(gone), "ledger.jsonl:" + std::to_string(gone + 1) + ": the chain is broken");
+    expect_corrupt_state(without(gone), "ledger.jsonl:" + std::to_string(gone + 1) + ": the chain is broken");
   }
-  expect_corrupt(lines[0] + lines[1] + lines[1] + lines[2], "ledger.jsonl:3: the chain is broken");
-  expect_corrupt(lines[0] + lines[2] + lines[1], "ledger.jsonl:2: the chain is broken");
+  expect_corrupt_state(lines[0] + lines[1] + lines[1] + lines[2], "ledger.jsonl:3: the chain is broken");
+  expect_corrupt_state(lines[0] + lines[2] + lines[1], "ledger.jsonl:2: the chain is broken");
 }
 
 TEST(LedgerState, ATornLastLineIsFoundWhereverItIsTorn) {
   const std::string intact = sample_text().text();
   const std::size_t last = intact.rfind('\n', intact.size() - 2) + 1;
   for (std::size_t length = last + 1; length < intact.size(); ++length) {
-    expect_corrupt(intact.substr(0, length), "ledger.jsonl:7: the last line is torn");
+    expect_corrupt_state(intact.substr(0, length), "ledger.jsonl:7: the last line is torn");
   }
 }
 
@@ -206,17 +206,17 @@ TEST(LedgerState, SignedLinesFollowThoseOfTheOldFormAndProtectThem) {
   EXPECT_EQ(state.charges().size(), 3U);
   EXPECT_EQ(state.head().lines, 5U);
   const std::string cheaper = replaced(replaced(ledger.text(), "0.25,", "0.125,"), "0.03125", "0.0078125");
-  expect_corrupt(cheaper, "ledger.jsonl:2: the chain is broken");
+  expect_corrupt_state(cheaper, "ledger.jsonl:2: the chain is broken");
   const std::size_t third = lines_of(old_text(2))[0].size() + lines_of(old_text(2))[1].size();
   const std::string last_old = ledger.text().substr(third);
-  expect_corrupt(
+  expect_corrupt_state(
       ledger.text().substr(0, third) + replaced(replaced(last_old, "0.25,", "0.125,"), "0.03125", "0.0078125"),
       "ledger.jsonl:4: the chain is broken");
 }
 
 TEST(LedgerState, ALineOfTheOldFormBehindASignedOneIsRefused) {
   const SampleText ledger = sample_text();
-  expect_corrupt(ledger.text() + old_line(ledger.text(), "run-9/means"), "ledger.jsonl:8: a line of the old form");
+  expect_corrupt_state(ledger.text() + old_line(ledger.text(), "run-9/means"), "ledger.jsonl:8: a line of the old form");
 }
 
 TEST(LedgerState, ContainsEveryHeadThatItHad) {

@@ -11,6 +11,7 @@
 #include "common/base/error.hpp"
 #include "common/model/safetensors.hpp"
 #include "tests/common/model/byte_file.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
@@ -19,7 +20,6 @@ using testing::as_bytes;
 using ::testing::HasSubstr;
 using testing::message_of;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Figures that no short decimal text holds, and the ends of the range.
 ClassifierParts full_parts() {

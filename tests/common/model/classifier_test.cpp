@@ -10,6 +10,7 @@
 
 #include "common/base/error.hpp"
 #include "tests/common/model/byte_file.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 using testing::message_of;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Two classes, two features, rows taken as they are (norm at most 100).
 ClassifierParts small_parts() {

@@ -130,16 +130,16 @@ TEST(Safetensors, OtherWritersFilesAreRead) {
   EXPECT_EQ(file.tensors.at("a").data.back(), std::byte{8});
 }
 
-struct Damage {
+struct SafetensorsDamage {
   const char* name;
   std::vector<std::byte> bytes;
   const char* complaint;
 };
-void PrintTo(const Damage& damage, std::ostream* out) {
+void PrintTo(const SafetensorsDamage& damage, std::ostream* out) {
   *out << damage.name;
 }
 
-std::vector<Damage> damages() {
+std::vector<SafetensorsDamage> damages() {
   const auto header = [](const char* text, std::size_t data_size = 8) { return safetensors_bytes(text, data_size); };
   const auto length = [](std::string_view eight) { return as_bytes(std::string(eight) + "{}"); };
   std::vector<std::byte> bad_utf8 =
@@ -215,7 +215,7 @@ std::vector<Damage> damages() {
   };
 }
 
-class DamagedSafetensors : public ::testing::TestWithParam<Damage> {};
+class DamagedSafetensors : public ::testing::TestWithParam<SafetensorsDamage> {};
 
 TEST_P(DamagedSafetensors, IsRefusedWithItsReasonAndName) {
   const std::string message = message_of<BadInput>([] { parse_safetensors(GetParam().bytes, "some/file"); });

@@ -15,13 +15,13 @@
 #include "common/base/error.hpp"
 #include "common/plan/triangle.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/special_values.hpp"
 
 namespace dpreduce {
 namespace {
 
 using Rational = boost::multiprecision::cpp_rational;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kS = 32767;
 constexpr std::uint64_t kSquaredS = kS * kS;
 
@@ -371,6 +371,17 @@ TEST(NoisePlanSelections, HaveNamesOfTheirOwnAndValidTerms) {
   EXPECT_THROW(with_selections(plan, {{"", terms}}), UsageError);
   EXPECT_THROW(with_selections(plan, {{"choice", {.epsilon = 0, .candidates = 4}}}), UsageError);
   EXPECT_EQ(with_selections(plan, {{"choice", terms}}).mu, plan.mu);
+}
+
+TEST(NoisePlan, AFamilyMustBeTrianglesOfOneOrder) {
+  const auto plan = [](std::uint64_t elements, std::uint64_t triangles) {
+    return make_noise_plan(1.0, Adjacency::kAddRemove, "grams",
+                           {{"grams", elements, 1.0, BlockNoise::kSymmetric, triangles}}, {{"one row", {1}}});
+  };
+  EXPECT_NO_THROW(plan(18, 3));
+  EXPECT_THROW(plan(18, 2), UsageError);
+  EXPECT_THROW(plan(19, 3), UsageError);
+  EXPECT_THROW(plan(18, 0), UsageError);
 }
 
 }  // namespace

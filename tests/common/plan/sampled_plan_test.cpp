@@ -28,8 +28,8 @@ ReleaseRequest release(const std::string& name, double share, std::uint64_t roun
 }
 
 NoisePlan plan_of(double epsilon, std::vector<ReleaseRequest> releases, Accountant accountant = Accountant::kRdp) {
-  return make_sampled_noise_plan(PrivacyBudget::from_epsilon_delta(epsilon, kDelta), accountant, Adjacency::kAddRemove,
-                                 std::move(releases));
+  return make_sampled_noise_plan(PrivacyBudget::from_options({.epsilon = epsilon, .delta = kDelta}), accountant,
+                                 Adjacency::kAddRemove, std::move(releases));
 }
 
 double noise_multiplier(const NoisePlan& plan, const std::string& name) {
@@ -68,7 +68,7 @@ TEST(SampledPlan, ReleasesOfAllRowsKeepTheirShares) {
   EXPECT_EQ(plan.releases[1].name, "gradient");
   EXPECT_EQ(plan.releases[1].sampling_rate, 0.2);
   EXPECT_EQ(plan.releases[1].rounds, 50U);
-  const double mu = PrivacyBudget::from_epsilon_delta(2, kDelta).mu(Accountant::kRdp);
+  const double mu = PrivacyBudget::from_options({.epsilon = 2, .delta = kDelta}).mu(Accountant::kRdp);
   expect_relative(plan.budget_mu, mu, 1e-15);
   expect_relative(plan.mu * plan.mu, 0.2 * mu * mu, 1e-9);
   expect_relative(plan.release("first").mu, plan.release("second").mu, 1e-9);
@@ -117,7 +117,7 @@ void expect_refused(const std::function<void()>& make, const std::string& messag
 
 TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
   const std::vector<ReleaseRequest> sampled{release("gradient", 1, 10, 0.1)};
-  const PrivacyBudget budget = PrivacyBudget::from_epsilon_delta(1, kDelta);
+  const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1, .delta = kDelta});
   const auto make = [](const PrivacyBudget& stated, Accountant accountant, Adjacency adjacency,
                        const std::vector<ReleaseRequest>& releases) {
     return [=] { make_sampled_noise_plan(stated, accountant, adjacency, releases); };

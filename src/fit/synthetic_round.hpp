@@ -19,7 +19,7 @@ class SyntheticRound {
   /// Preconditions: dim >= 1; classes >= 2; threads >= 1.
   SyntheticRound(std::uint64_t rows, std::size_t dim, std::size_t classes, unsigned threads);
 
-  /// gradient <- gradient + sum_i rho_i q_i^T (K x d, softmax), as gradient_statistic does of rows that are kept.
+  /// gradient <- gradient + sum_i rho_i q_i^T (K x d, softmax), as the statistic "gradient" does of rows that are kept.
   /// Cost: 2 n K d multiply-adds. Precondition (asserted): K x d entries.
   void accumulate(std::span<std::int64_t> gradient) const;
 

@@ -1,12 +1,10 @@
-#include "worker/centred_sums.hpp"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/common/data/data_files.hpp"
-#include "worker/registered_statistics.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -24,16 +22,14 @@ class CentredSums : public testing::Test {
     write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(3,)")) + element_bytes(y));
   }
 
-  Statistic sums(const ClassBalls* balls, std::size_t memory = 4096, std::size_t labels = 1) const {
+  Statistic sums(const PublicPoint& balls, std::size_t memory = 4096, std::size_t labels = 1) const {
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 1, labels};
     const OnChunk on_chunk = [](double) {};
-    ReleaseTerms terms;
-    terms.classes = kClasses;
-    terms.dim = kDim;
-    return centred_sums_statistic(registered_statistic("centred_sums").request(terms, 1.0),
-                                  {rows, transform, plan, on_chunk, nullptr, nullptr, nullptr, balls});
+    const StatisticEntry& entry = registered_statistic("centred_sums");
+    return entry.compute(entry.request({.classes = kClasses, .dim = kDim}, 1.0),
+                         {rows, transform, plan, on_chunk, balls});
   }
 
   const TemporaryFolder folder_;
@@ -44,7 +40,7 @@ constexpr double kRounding = 2.0;
 
 TEST_F(CentredSums, RowsInsideABallAreScaledByItsRadius) {
   const ClassBalls balls{std::vector<double>(kClasses * kDim, 0.0), {2.0, 1.0}};
-  const Statistic statistic = sums(&balls);
+  const Statistic statistic = sums(balls);
   EXPECT_NEAR(static_cast<double>(statistic.block(0)[0]), 32767.0 / 2.0, kRounding);
   EXPECT_NEAR(static_cast<double>(statistic.block(0)[1]), 32767.0 / 2.0, kRounding);
   EXPECT_NEAR(static_cast<double>(statistic.block(0)[kDim + 2]), -32767.0, kRounding);
@@ -56,7 +52,7 @@ TEST_F(CentredSums, RowsOutsideAreClippedTowardsTheCentre) {
   // Both rows of class 0 are sqrt(1 / 2) from its centre, in opposite directions; that of class 1 is sqrt(2) from (0,
   // 0, 0, 1).
   const ClassBalls balls{{0.5, 0.5, 0, 0, 0, 0, 0, 1}, {0.1, 0.1}};
-  const Statistic statistic = sums(&balls);
+  const Statistic statistic = sums(balls);
   for (std::size_t a = 0; a < kDim; ++a) EXPECT_NEAR(static_cast<double>(statistic.block(0)[a]), 0.0, kRounding) << a;
   EXPECT_NEAR(static_cast<double>(statistic.block(0)[kDim + 2]), -32767.0 * std::sqrt(0.5), kRounding);
   EXPECT_NEAR(static_cast<double>(statistic.block(0)[kDim + 3]), -32767.0 * std::sqrt(0.5), kRounding);
@@ -64,7 +60,7 @@ TEST_F(CentredSums, RowsOutsideAreClippedTowardsTheCentre) {
 
 TEST_F(CentredSums, CentresFarAwayAreHeldToTheLattice) {
   const ClassBalls balls{std::vector<double>(kClasses * kDim, 1e300), {1.0, 1.0}};
-  const Statistic statistic = sums(&balls);
+  const Statistic statistic = sums(balls);
   for (std::size_t a = 0; a < kDim; ++a) {
     EXPECT_NEAR(static_cast<double>(statistic.block(0)[a]), -2.0 * 32767.0 / 2.0, 600.0) << a;
   }
@@ -72,19 +68,19 @@ TEST_F(CentredSums, CentresFarAwayAreHeldToTheLattice) {
 
 TEST_F(CentredSums, ChunksMakeNoDifference) {
   const ClassBalls balls{{0.3, 0.1, 0, 0.2, 0, 0.7, 0, 0}, {0.5, 0.4}};
-  const Statistic whole = sums(&balls);
-  const Statistic row_by_row = sums(&balls, bytes_per_row(kDim, kDim, 1));
+  const Statistic whole = sums(balls);
+  const Statistic row_by_row = sums(balls, bytes_per_row(kDim, kDim, 1));
   for (std::size_t e = 0; e < kClasses * kDim; ++e) EXPECT_EQ(whole.block(0)[e], row_by_row.block(0)[e]);
 }
 
 TEST_F(CentredSums, PreconditionsAreAsserted) {
-  EXPECT_THROW(sums(nullptr), std::logic_error);
+  EXPECT_THROW(sums(std::monostate()), std::logic_error);
   const ClassBalls few_radii{std::vector<double>(kClasses * kDim, 0.0), {1.0}};
-  EXPECT_THROW(sums(&few_radii), std::logic_error);
+  EXPECT_THROW(sums(few_radii), std::logic_error);
   const ClassBalls short_centers{std::vector<double>(kDim, 0.0), {1.0, 1.0}};
-  EXPECT_THROW(sums(&short_centers), std::logic_error);
+  EXPECT_THROW(sums(short_centers), std::logic_error);
   const ClassBalls balls{std::vector<double>(kClasses * kDim, 0.0), {1.0, 1.0}};
-  EXPECT_THROW(sums(&balls, 4096, 2), std::logic_error);
+  EXPECT_THROW(sums(balls, 4096, 2), std::logic_error);
 }
 
 }  // namespace

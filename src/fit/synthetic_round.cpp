@@ -1,10 +1,10 @@
-#include "worker/synthetic_round.hpp"
+#include "fit/synthetic_round.hpp"
 
 #include <algorithm>
 #include <random>
 
 #include "worker/chunk_residuals.hpp"
-#include "worker/gradient_statistic.hpp"
+#include "worker/statistics/gradient.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,0 +1,18 @@
+#include "common/plan/empty_statistic.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace dpreduce {
+
+Statistic empty_statistic(const ReleaseRequest& request) {
+  std::vector<BlockShape> shape;
+  for (const BlockRequest& block : request.blocks) shape.push_back({block.name, block.elements});
+  return Statistic(std::move(shape));
+}
+
+Statistic empty_utilities(const PlannedSelection& selection) {
+  return Statistic({{"utilities", selection.terms.groups * selection.terms.candidates}});
+}
+
+}  // namespace dpreduce

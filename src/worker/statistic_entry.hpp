@@ -1,0 +1,56 @@
+// A statistic that may be released: what is declared of it, how a worker computes it, what it costs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/choices.hpp"
+#include "common/plan/noise_plan.hpp"
+#include "common/plan/statistic.hpp"
+#include "worker/statistic_cost.hpp"
+#include "worker/statistic_inputs.hpp"
+
+namespace dpreduce {
+
+/// What declarations depend on; all public. Every declaration has these preconditions (asserted) on what it reads, and
+/// those that it states: classes >= 2; 1 <= most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and
+/// below 1 where it is a part of a release.
+struct ReleaseTerms {
+  std::size_t classes = 0;      ///< K
+  std::size_t most_labels = 1;  ///< k: classes of a row
+  std::size_t dim = 0;          ///< d
+  Metric metric = Metric::kCosine;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  double gram_share = 0.5;     ///< of mu^2, for the Gram matrices of a release with class sums
+  double alpha = 1.0;          ///< weight of G beside class Gram matrices
+  double hessian_share = 0.5;  ///< of mu^2, for the Hessians of a release with a gradient
+  Loss loss = Loss::kSoftmax;  ///< whose Hessians these are
+  std::uint64_t rounds = 1;    ///< of what is released at one public point after the other
+};
+
+/// What a statistic is taken at; but for kRows it is released round by round, at one point after the other.
+enum class TakenAt {
+  kRows,     ///< std::monostate
+  kWeights,  ///< GradientPoint
+  kBalls     ///< ClassBalls
+};
+
+/// Members are references, so that an entry without one of them does not compile.
+struct StatisticEntry {
+  /// Of the release.
+  std::string_view name;
+  TakenAt taken_at;
+  /// The declaration: every block with its exact sensitivity. `share` of the run's mu^2, before it is scaled to all
+  /// releases. Precondition (asserted): share > 0.
+  ReleaseRequest (&request)(const ReleaseTerms& terms, double share);
+  /// The blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted
+  /// where that is a point. Errors: as for_each_lattice_chunk.
+  Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
+  /// What a row of a round of `request` costs.
+  StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);
+
+  bool is_round() const { return taken_at != TakenAt::kRows; }
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,40 @@
+// Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class.
+//
+// Sensitivity, squared: add-remove 1, replace-one 2.
+#include <span>
+
+#include "common/base/error.hpp"
+#include "common/plan/empty_statistic.hpp"
+#include "worker/statistic_entry.hpp"
+
+namespace dpreduce {
+namespace {
+
+ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+  DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && share > 0.0);
+  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
+  const SensitivityProfile profile =
+      is_add_remove ? SensitivityProfile{"one row more or less", {1}} : SensitivityProfile{"another class", {2}};
+  return {
+      .name = "class_sizes", .share = share, .blocks = {{"class_counts", terms.classes, 1.0}}, .profiles = {profile}};
+}
+
+// A pass over the rows.
+Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  Statistic statistic = empty_statistic(request);
+  const std::span<std::int64_t> counts = statistic.block(statistic.index_of("class_counts"));
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    for (const std::int32_t label : chunk.labels()) {
+      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
+    }
+  });
+  return statistic;
+}
+
+}  // namespace
+
+namespace statistics {
+extern constinit const StatisticEntry class_sizes{"class_sizes", TakenAt::kRows, request_of, compute, cost_of_sums};
+}  // namespace statistics
+
+}  // namespace dpreduce

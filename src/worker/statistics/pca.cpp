@@ -1,0 +1,24 @@
+// Release "pca": the release "gram" (gram.hpp), with its sensitivity, under a name of its own, for the principal
+// components of rows whose method releases a Gram matrix too.
+#include "worker/statistics/gram.hpp"
+
+namespace dpreduce {
+namespace {
+
+ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+  ReleaseRequest request = gram_release(terms, share);
+  request.name = "pca";
+  return request;
+}
+
+StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
+  return {.product_macs = elements_of(request.blocks.front()), .row_change = RowChange::kComponents};
+}
+
+}  // namespace
+
+namespace statistics {
+extern constinit const StatisticEntry pca{"pca", TakenAt::kRows, request_of, gram_statistic, cost_of};
+}  // namespace statistics
+
+}  // namespace dpreduce

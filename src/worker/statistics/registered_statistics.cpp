@@ -1,0 +1,52 @@
+#include "worker/statistics/registered_statistics.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "common/base/error.hpp"
+
+// One line a statistic, defined in statistics/ in the file of its name.
+#define DPREDUCE_STATISTICS(STATISTIC) \
+  STATISTIC(center)                    \
+  STATISTIC(class_means)               \
+  STATISTIC(gram)                      \
+  STATISTIC(least_squares)             \
+  STATISTIC(class_least_squares)       \
+  STATISTIC(gradient)                  \
+  STATISTIC(pca)                       \
+  STATISTIC(feature_sums)              \
+  STATISTIC(fisher)                    \
+  STATISTIC(newton)                    \
+  STATISTIC(centred_sums)              \
+  STATISTIC(adaptive_gradient)         \
+  STATISTIC(class_sizes)
+
+namespace dpreduce {
+namespace statistics {
+
+#define DPREDUCE_DECLARE(statistic) extern const StatisticEntry statistic;
+DPREDUCE_STATISTICS(DPREDUCE_DECLARE)
+#undef DPREDUCE_DECLARE
+
+}  // namespace statistics
+
+namespace {
+
+#define DPREDUCE_ENTRY(statistic) &statistics::statistic,
+constexpr std::array kStatistics{DPREDUCE_STATISTICS(DPREDUCE_ENTRY)};
+#undef DPREDUCE_ENTRY
+
+}  // namespace
+
+std::span<const StatisticEntry* const> registered_statistics() {
+  return kStatistics;
+}
+
+const StatisticEntry& registered_statistic(std::string_view release) {
+  const auto found =
+      std::ranges::find_if(kStatistics, [&](const StatisticEntry* statistic) { return statistic->name == release; });
+  DPREDUCE_ASSERT(found != kStatistics.end());
+  return **found;
+}
+
+}  // namespace dpreduce
