@@ -183,6 +183,16 @@ TEST_F(SiloAccountsTest, WhereListsContradictNothingIsCharged) {
   }
 }
 
+// One silo is told other weights before the second round: the first one is charged, and no other.
+TEST_F(SiloAccountsTest, WhereValuesContradictTheSumsBeforeAreCharged) {
+  const ProgramRun run = run_silos(5, "--threshold 3 --method gd --rounds 3 --mu 1 --fault 0:equivocate@broadcast#2");
+  EXPECT_EQ(run.exit_code, 5);
+  for (std::size_t silo = 1; silo <= 5; ++silo) {
+    EXPECT_EQ(of_silo(silo).charges().size(), 1U);
+    EXPECT_TRUE(of_silo(silo).open_runs().empty());
+  }
+}
+
 TEST_F(SiloAccountsTest, APrivateChoiceIsCharged) {
   const ProgramRun run = run_silos(3, "--method ls --choose --mu 1");
   ASSERT_EQ(run.exit_code, 0) << run.err;

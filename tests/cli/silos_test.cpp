@@ -132,12 +132,14 @@ TEST_F(SilosTest, WhoRevealsAWrongShareIsNamedAndTheRunGoesOn) {
   EXPECT_THAT(too_few.err, HasSubstr("lost: silo 3 (reveal: it reveals another share"));
 }
 
-// Every silo finds out that others were told other lists, before it masks or before it reveals, and says so to its
-// owner; no model comes of it.
-TEST_F(SilosTest, ACoordinatorThatTellsContradictoryListsGetsNothing) {
-  for (const std::string fault : {"0:equivocate@delivery", "0:equivocate@unmask"}) {
-    SCOPED_TRACE(fault);
-    const ProgramRun run = run_silos(5, "--mu 1 --method mean --threshold 3 --log {rank}.log --fault " + fault);
+// Every silo finds out that others were told other lists or public values, before it masks or before it reveals, and
+// says so to its owner; no model comes of it.
+TEST_F(SilosTest, ACoordinatorThatTellsContradictoryStoriesGetsNothing) {
+  for (const std::string story :
+       {"mean --fault 0:equivocate@delivery", "mean --fault 0:equivocate@unmask", "ls --fault 0:equivocate@broadcast",
+        "gd --rounds 3 --fault 0:equivocate@broadcast#2"}) {
+    SCOPED_TRACE(story);
+    const ProgramRun run = run_silos(5, "--mu 1 --threshold 3 --log {rank}.log --method " + story);
     EXPECT_EQ(run.exit_code, 5);
     EXPECT_THAT(run.err, HasSubstr("0 of 5 silos are left, --threshold 3"));
     EXPECT_EQ(half_written(), "");
@@ -148,6 +150,14 @@ TEST_F(SilosTest, ACoordinatorThatTellsContradictoryListsGetsNothing) {
       std::filesystem::remove(folder_ / fmt::format("{}.log", silo));
     }
   }
+}
+
+// No sum comes after what a silo was told otherwise: it sends nothing that depends on it.
+TEST_F(SilosTest, AnotherValueAfterTheLastSumChangesNothing) {
+  const std::string options = "--non-private --method mean";
+  const ProgramRun run = run_silos(4, options + " --fault 0:equivocate@broadcast");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(model(), plain_model({1, 2, 3, 4}, options));
 }
 
 // Each wait of the coordinator is a round trip, but for the first: an offer may come before its silo has a line. From
@@ -438,7 +448,7 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
       {"--mu 1 --threshold 4", "--threshold 4: must be"},
       {"--mu 1 --threshold 2 --colluding 1", "twice the threshold must pass 4"},
       {"--mu 1 --fault boom", "--fault boom"},
-      {"--mu 1 --fault 2:equivocate@unmask", "the coordinator equivocates, at delivery or unmask"}};
+      {"--mu 1 --fault 2:equivocate@unmask", "the coordinator equivocates, at broadcast, delivery or unmask"}};
   for (const auto& [options, message] : of_the_job) {
     SCOPED_TRACE(options);
     const ProgramRun run = run_silos(3, options);

@@ -60,7 +60,8 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .in_group(kGroup);
   table
       .text("--fault", silos.fault,
-            "in simulations: one party does something wrong, e.g. 3:kill@masked (docs/silos.md)")
+            "in simulations: one party does something wrong, e.g. 3:kill@masked, or the coordinator tells a silo other "
+            "values than the others: 0:equivocate@broadcast (docs/silos.md)")
       .typed("SILO:KIND@MESSAGE")
       .in_group(kGroup);
   table

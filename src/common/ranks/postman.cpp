@@ -29,19 +29,25 @@ namespace {
 
 using Clock = WireClock;
 constexpr int kMessageTag = 1;
-constexpr int kEndTag = 2;   // the sender's party has ended: its exit code, a byte
-constexpr int kBeatTag = 3;  // the coordinator's postman is there
+constexpr int kEndTag = 2;    // the sender's party has ended: its exit code, a byte
+constexpr int kBeatTag = 3;   // the coordinator's postman is there
+constexpr int kLeaveTag = 4;  // it leaves without those that do not come
 constexpr auto kBeat = std::chrono::seconds(5);
 constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's postman is taken for lost
 constexpr auto kGrace = std::chrono::seconds(5);     // for a party to end when the coordinator has
 constexpr auto kFarewellTime = std::chrono::seconds(10);
+constexpr auto kLeaveTime = std::chrono::seconds(20);   // for postmen that are all there to leave together
 constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up
 // What waits for a party, and for all other postmen: then nothing more is taken in, until a peer that takes nothing for
 // kSilence is taken for lost.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;
 constexpr std::size_t kMostForPeers = std::size_t{256} << 20;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 18;
-constexpr int kLongestNapMicroseconds = 1000;
+// Naps grow with the time in which nothing came or went, so that the postmen of many silos leave a machine to the
+// parties, and nobody waits much longer than it has waited anyway.
+constexpr auto kShortNap = std::chrono::microseconds(1000);
+constexpr auto kLongNap = std::chrono::microseconds(20000);
+constexpr int kIdleTimeToNap = 8;
 
 class Postman {
  public:
@@ -62,7 +68,8 @@ class Postman {
     auto heard = Clock::now();
     auto next_beat = heard;
     std::optional<Clock::time_point> party_must_end;
-    int nap = 1;
+    auto last_move = heard;
+    auto nap = std::chrono::microseconds(1);
     while (!is_over()) {
       bool moved = test_sends();
       give_up_on_the_stuck();
@@ -90,8 +97,14 @@ class Postman {
           ::kill(party_, SIGKILL);
         }
       }
-      nap = moved ? 1 : std::min(2 * nap, kLongestNapMicroseconds);
-      if (!moved) wait_a_moment(nap);
+      if (moved) {
+        last_move = now;
+        nap = std::chrono::microseconds(1);
+        continue;
+      }
+      const auto share = std::chrono::duration_cast<std::chrono::microseconds>((now - last_move) / kIdleTimeToNap);
+      nap = std::min(2 * nap, is_line_empty() ? std::clamp(share, kShortNap, kLongNap) : kShortNap);
+      wait_a_moment(nap);
     }
     leave();
     if (rank_ == 0) return exit_code_;
@@ -103,6 +116,12 @@ class Postman {
     int to;
     std::vector<std::byte> bytes;
     Clock::time_point posted;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  struct Incoming {
+    int from;
+    int tag;
+    std::vector<std::byte> bytes;
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
@@ -120,9 +139,11 @@ class Postman {
 
   bool takes_from_party() const { return !is_socket_closed_ && outgoing_bytes_ + to_peers_.bytes() < kMostForPeers; }
 
-  void wait_a_moment(int microseconds) {
+  bool is_line_empty() const { return to_party_.empty() && to_peers_.empty(); }
+
+  void wait_a_moment(std::chrono::microseconds nap) {
     pollfd ready{socket_, static_cast<short>(POLLIN | (for_party_.empty() ? 0 : POLLOUT)), 0};
-    const timespec time{0, microseconds * 1000L};
+    const timespec time{0, std::chrono::nanoseconds(nap).count()};
     const nfds_t watched = is_party_there_ && takes_from_party() ? 1 : 0;
     ::ppoll(&ready, watched, &time, nullptr);
   }
@@ -269,32 +290,70 @@ class Postman {
 
   // Whether something came. `heard`: when the coordinator's postman was there last.
   bool receive_from_peers(Clock::time_point& heard) {
+    bool moved = begin_receiving(heard);
+    // Many at once: a peer that is slow to send the rest of a message does not keep the others waiting.
+    std::vector<bool> is_behind(static_cast<std::size_t>(size_), false);
+    for (auto message = incoming_.begin(); message != incoming_.end();) {
+      int is_done = 0;
+      const auto from = static_cast<std::size_t>(message->from);
+      if (!is_behind[from] && MPI_Test(&message->request, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) is_done = 1;
+      if (is_done == 0) {
+        is_behind[from] = true;  // a peer's messages stay in their order
+        ++message;
+        continue;
+      }
+      moved = true;
+      incoming_bytes_ -= message->bytes.size();
+      if (message->from == 0) heard = Clock::now();
+      take_message(*message);
+      message = incoming_.erase(message);
+    }
+    return moved;
+  }
+
+  bool begin_receiving(Clock::time_point& heard) {
     bool moved = false;
     for (;;) {
-      if (is_party_there_ && for_party_bytes_ + to_party_.bytes() >= kMostForParty) {
+      if (is_party_there_ && for_party_bytes_ + to_party_.bytes() + incoming_bytes_ >= kMostForParty) {
         heard = Clock::now();  // whom it does not listen to is not silent
         break;
       }
       int is_there = 0;
       MPI_Status status;
-      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job_, &is_there, &status) != MPI_SUCCESS || is_there == 0) break;
+      MPI_Message message = MPI_MESSAGE_NULL;
+      if (MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, job_, &is_there, &message, &status) != MPI_SUCCESS ||
+          is_there == 0) {
+        break;
+      }
       int length = 0;
       MPI_Get_count(&status, MPI_BYTE, &length);
-      const int from = status.MPI_SOURCE;
-      std::vector<std::byte> bytes(static_cast<std::size_t>(std::max(length, 0)));
-      if (MPI_Recv(bytes.data(), length, MPI_BYTE, from, status.MPI_TAG, job_, &status) != MPI_SUCCESS) break;
+      incoming_.push_back(
+          {status.MPI_SOURCE, status.MPI_TAG, std::vector<std::byte>(static_cast<std::size_t>(std::max(length, 0)))});
+      Incoming& begun = incoming_.back();
+      incoming_bytes_ += begun.bytes.size();
       moved = true;
-      if (from == 0) heard = Clock::now();
-      if (status.MPI_TAG == kEndTag) {
-        has_ended_[static_cast<std::size_t>(from)] = true;
-        has_failed_[static_cast<std::size_t>(from)] = bytes.size() != 1 || bytes.front() != std::byte{0};
-        tell_farewell(from);
-        if (from == 0) coordinator_has_ended_ = true;
-      } else if (status.MPI_TAG == kMessageTag && bytes.size() <= kLargestFrame && is_party_there_) {
-        to_party_.put({static_cast<std::uint32_t>(from), std::move(bytes), false}, Clock::now());
+      if (begun.from == 0) heard = Clock::now();
+      if (MPI_Imrecv(begun.bytes.data(), length, MPI_BYTE, &message, &begun.request) != MPI_SUCCESS) {
+        incoming_bytes_ -= begun.bytes.size();
+        incoming_.pop_back();
+        break;
       }
     }
     return moved;
+  }
+
+  void take_message(Incoming& message) {
+    const auto from = static_cast<std::size_t>(message.from);
+    if (message.tag == kEndTag) {
+      has_ended_[from] = true;
+      has_failed_[from] = message.bytes.size() != 1 || message.bytes.front() != std::byte{0};
+      tell_farewell(message.from);
+      if (message.from == 0) coordinator_has_ended_ = true;
+    } else if (message.tag == kLeaveTag) {
+      leaves_alone_ = true;
+    } else if (message.tag == kMessageTag && message.bytes.size() <= kLargestFrame && is_party_there_) {
+      to_party_.put({static_cast<std::uint32_t>(message.from), std::move(message.bytes), false}, Clock::now());
+    }
   }
 
   void coordinator_is_gone() {
@@ -332,23 +391,35 @@ class Postman {
     for (int peer = 1; peer < size_; ++peer) say_so_to(peer);
   }
 
+  // Every other party has ended, which its postman has said.
+  bool all_have_ended() const { return std::find(has_ended_.begin() + 1, has_ended_.end(), false) == has_ended_.end(); }
+
+  // Whether it is time to go without the others. A busy machine is no reason: a process that leaves MPI alone makes
+  // the launcher end the job with an exit code of its own. Only rank 0 knows whether anybody is lost.
+  bool is_left_alone(Clock::time_point since) const {
+    const auto waited = Clock::now() - since;
+    if (leaves_alone_ || waited >= kLeaveTime) return true;
+    return waited >= kFarewellTime && (rank_ == 0 ? !all_have_ended() : is_coordinator_lost_);
+  }
+
   // Together, as MPI wants it; without those that do not come.
   void leave() {
     MPI_Request all = MPI_REQUEST_NULL;
-    const auto until = Clock::now() + kFarewellTime;
+    const auto since = Clock::now();
     Clock::time_point heard;
     int is_done = 0;
     if (outgoing_.empty() && abandoned_.empty() && MPI_Ibarrier(job_, &all) == MPI_SUCCESS) {
-      while (is_done == 0 && Clock::now() < until) {
-        if (MPI_Test(&all, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+      while ((is_done == 0 || !incoming_.empty()) && !is_left_alone(since)) {
+        if (is_done == 0 && MPI_Test(&all, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
         receive_from_peers(heard);
-        ::usleep(kLongestNapMicroseconds / 2);
+        ::usleep(static_cast<useconds_t>(kShortNap.count()));
       }
     }
-    if (is_done != 0) {
+    if (is_done != 0 && incoming_.empty()) {
       MPI_Finalize();
       return;
     }
+    for (int peer = 1; rank_ == 0 && peer < size_; ++peer) send_mark(peer, kLeaveTag);
     std::fflush(nullptr);
     ::_exit(rank_ == 0 ? exit_code_ : 0);
   }
@@ -361,9 +432,11 @@ class Postman {
   std::vector<std::byte> come_;                   // of the party, not yet whole messages
   std::deque<std::vector<std::byte>> for_party_;  // what waits for it
   std::size_t for_party_bytes_ = 0;
-  std::size_t written_ = 0;  // of the first
-  Line to_party_;            // what has come for it
-  Line to_peers_;            // what it has sent, each letter with whom it goes to
+  std::size_t written_ = 0;       // of the first
+  Line to_party_;                 // what has come for it
+  Line to_peers_;                 // what it has sent, each letter with whom it goes to
+  std::list<Incoming> incoming_;  // in the order in which they began to come
+  std::size_t incoming_bytes_ = 0;
   std::list<Outgoing> outgoing_;
   std::size_t outgoing_bytes_ = 0;
   std::list<Outgoing> abandoned_;  // to lost peers: MPI may still read them
@@ -378,6 +451,7 @@ class Postman {
   int exit_code_ = 0;
   bool coordinator_has_ended_ = false;
   bool is_coordinator_lost_ = false;
+  bool leaves_alone_ = false;  // as the coordinator's postman does
 };
 
 }  // namespace

@@ -174,12 +174,15 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
   return verdict;
 }
 
+bool CoordinatorSession::equivocates(FrameKind at, std::uint32_t number) const {
+  return is_due(entry_.fault, FaultKind::kEquivocate, number) && entry_.fault->at == at;
+}
+
 bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values) {
-  const bool equivocates = is_due(entry_.fault, FaultKind::kEquivocate, sums_);
-  MaskingCoordinator masking(
-      roster_, attempt,
-      equivocates ? std::optional(entry_.fault->at == FrameKind::kDelivery ? ListStage::kSharing : ListStage::kSummed)
-                  : std::nullopt);
+  Equivocation equivocation{std::nullopt, misled_, told_to_misled_.digest()};
+  if (equivocates(FrameKind::kDelivery, sums_)) equivocation.stage = ListStage::kSharing;
+  if (equivocates(FrameKind::kUnmask, sums_)) equivocation.stage = ListStage::kSummed;
+  MaskingCoordinator masking(roster_, attempt, equivocation);
   const auto is_of_attempt = [&](PayloadReader& payload) { return payload.u32() == attempt.attempt; };
   const auto tell = [&](const std::vector<std::uint32_t>& silos, FrameKind kind, const auto& body_for) {
     for (const std::uint32_t silo : left_of(silos)) {
@@ -260,11 +263,23 @@ void CoordinatorSession::sum(std::span<std::uint64_t> values) {
 
 void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
   ++round_;
+  std::vector<std::byte> lie;
+  std::span<const std::byte> for_misled = bytes;
+  if (!bytes.empty() && equivocates(FrameKind::kBroadcast, ++broadcasts_)) {
+    misled_ = left_.front();
+    told_to_misled_ = told_;
+    lie.assign(bytes.begin(), bytes.end());
+    lie.front() ^= std::byte{1};
+    for_misled = lie;
+  }
   for (std::size_t first = 0; first < bytes.size(); first += kBroadcastPiece) {
-    const auto piece = bytes.subspan(first, std::min(kBroadcastPiece, bytes.size() - first));
-    for (const std::uint32_t silo : left_) send(silo, FrameKind::kBroadcast, piece);
+    const std::size_t length = std::min(kBroadcastPiece, bytes.size() - first);
+    for (const std::uint32_t silo : left_) {
+      send(silo, FrameKind::kBroadcast, (silo == misled_ ? for_misled : bytes).subspan(first, length));
+    }
   }
   told_.add(FrameKind::kBroadcast, round_, bytes);
+  if (misled_ != 0) told_to_misled_.add(FrameKind::kBroadcast, round_, for_misled);
 }
 
 double CoordinatorSession::largest(double value) {
@@ -278,6 +293,7 @@ double CoordinatorSession::largest(double value) {
   const std::vector<std::byte> payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take();
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kNumber, payload);
   told_.add(FrameKind::kNumber, round_, payload);
+  if (misled_ != 0) told_to_misled_.add(FrameKind::kNumber, round_, payload);
   return value;
 }
 

@@ -72,6 +72,7 @@ class CoordinatorSession {
   void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
   void require_enough(std::size_t silos) const;
   bool try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values);
+  bool equivocates(FrameKind at, std::uint32_t number) const;
   std::vector<std::uint32_t> left_of(const std::vector<std::uint32_t>& silos) const;
 
   Wire& wire_;
@@ -82,6 +83,9 @@ class CoordinatorSession {
   std::uint64_t round_ = 0;
   Transcript told_;
   std::uint32_t sums_ = 0;
+  std::uint32_t broadcasts_ = 0;
+  std::uint32_t misled_ = 0;   // a silo that was told another value, on purpose; 0: none
+  Transcript told_to_misled_;  // what it was told
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::uint32_t> left_;
   std::vector<LostSilo> lost_;

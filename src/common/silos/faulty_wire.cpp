@@ -77,9 +77,11 @@ Fault parse_fault(const std::string& text) {
     throw UsageError(fmt::format("--fault {}: a lie is told by a silo at reveal, e.g. 2:lie@reveal", text));
   }
   if (fault.kind == FaultKind::kEquivocate &&
-      (fault.party != 0 || (fault.at != FrameKind::kDelivery && fault.at != FrameKind::kUnmask))) {
+      (fault.party != 0 ||
+       (fault.at != FrameKind::kBroadcast && fault.at != FrameKind::kDelivery && fault.at != FrameKind::kUnmask))) {
     throw UsageError(fmt::format(
-        "--fault {}: the coordinator equivocates, at delivery or unmask: 0:equivocate@delivery, 0:equivocate@unmask",
+        "--fault {}: the coordinator equivocates, at broadcast, delivery or unmask: 0:equivocate@broadcast, "
+        "0:equivocate@delivery, 0:equivocate@unmask",
         text));
   }
   return fault;

@@ -3,8 +3,8 @@
 //     SILO:KIND@MESSAGE[#N]      e.g. 3:kill@masked, 2:slow=5@shares#2, 0:corrupt@keys#4
 //
 // SILO sends the message (0: the coordinator), MESSAGE is its kind (frame.hpp), N counts them from 1 (of equivocate:
-// the sums). A fault touches
-// nothing but this process and what it sends: it never helps to open anything.
+// the sums, or the broadcasts that are not empty). A fault touches nothing but this process and what it sends: it never
+// helps to open anything.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class FaultKind {
   kReflect,    ///< the last message that came is sent back instead
   kWrongKey,   ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
   kLie,        ///< a silo reveals another share than it was given (SiloEntry); the wire is as ever
-  kEquivocate  ///< the coordinator tells every silo another list (SiloEntry); the wire is as ever
+  kEquivocate  ///< the coordinator tells every silo another list, or one another value (SiloEntry); the wire is as ever
 };
 
 struct Fault {
@@ -40,7 +40,7 @@ struct Fault {
 };
 
 /// @throws UsageError with the text and the form, and where a lie is told elsewhere than at "reveal", or contradictory
-/// lists elsewhere than by the coordinator at "delivery" or "unmask".
+/// lists or values elsewhere than by the coordinator at "broadcast", "delivery" or "unmask".
 Fault parse_fault(const std::string& text);
 
 /// Whether it is that fault's turn, the number-th time from 1.

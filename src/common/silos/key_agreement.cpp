@@ -11,7 +11,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kAgreementKeyBytes = 32;
-constexpr std::string_view kDomain = "dpreduce silos v1";
+constexpr std::string_view kKeyDomain = "dpreduce silos v1";
 
 void append(std::vector<std::byte>& bytes, std::uint64_t number) {
   for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<std::byte>(number >> shift));
@@ -68,7 +68,7 @@ SecretVector<std::byte> AgreementKey::agree(const PublicKey& other) const {
 
 SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyContext& context) {
   std::vector<std::byte> info;
-  append(info, kDomain);
+  append(info, kKeyDomain);
   append(info, context.round);
   append(info, context.attempt);
   append(info, context.purpose);

@@ -36,9 +36,9 @@ bool signs(const Roster& roster, std::uint32_t silo, std::span<const std::byte> 
 }  // namespace
 
 std::vector<std::byte> signed_part(const SumAttempt& attempt, ListStage stage, const SumLists& lists) {
-  constexpr std::string_view kDomain = "dpreduce silo lists v1";
+  constexpr std::string_view kListsDomain = "dpreduce silo lists v1";
   PayloadWriter writer;
-  writer.bytes(std::as_bytes(std::span(kDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
+  writer.bytes(std::as_bytes(std::span(kListsDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
   writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).bytes(attempt.told);
   writer.u32(static_cast<std::uint32_t>(stage));
   writer.numbers(lists.participants).numbers(lists.sharing);

@@ -9,9 +9,9 @@
 namespace dpreduce {
 
 std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement) {
-  constexpr std::string_view kDomain = "dpreduce advertise v1";
+  constexpr std::string_view kAdvertiseDomain = "dpreduce advertise v1";
   PayloadWriter writer;
-  writer.bytes(std::as_bytes(std::span(kDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
+  writer.bytes(std::as_bytes(std::span(kAdvertiseDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
   writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).u32(silo);
   return writer.bytes(advertisement.mask_key).bytes(advertisement.commitment).take();
 }

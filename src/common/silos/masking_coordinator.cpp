@@ -43,13 +43,13 @@ std::vector<std::uint32_t> story_for(std::uint32_t silo, const std::vector<std::
 }  // namespace
 
 MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& attempt,
-                                       std::optional<ListStage> equivocates_at)
-    : roster_(roster), attempt_(attempt), equivocates_at_(equivocates_at), sum_(attempt.words, 0) {}
+                                       const Equivocation& equivocation)
+    : roster_(roster), attempt_(attempt), equivocation_(equivocation), sum_(attempt.words, 0) {}
 
 // What that silo is told.
 SumLists MaskingCoordinator::lists_for(std::uint32_t silo, ListStage stage) const {
   SumLists lists{graph_->participants(), sharing_, summed_};
-  if (equivocates_at_ != stage) return lists;
+  if (equivocation_.stage != stage) return lists;
   std::vector<std::uint32_t>& told = stage == ListStage::kSharing ? lists.sharing : lists.summed;
   told = story_for(silo, told, *graph_, attempt_.threshold);
   return lists;
@@ -58,7 +58,9 @@ SumLists MaskingCoordinator::lists_for(std::uint32_t silo, ListStage stage) cons
 void MaskingCoordinator::take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent) {
   const SumLists lists = lists_for(silo, stage);
   check_turn(has(lists.of(stage), silo) && !consents_[stage].contains(silo));
-  consents_[stage].emplace(silo, open_consent(consent, roster_, silo, attempt_, stage, lists));
+  SumAttempt attempt = attempt_;
+  if (silo == equivocation_.misled) attempt.told = equivocation_.told;
+  consents_[stage].emplace(silo, open_consent(consent, roster_, silo, attempt, stage, lists));
 }
 
 std::vector<std::uint32_t> MaskingCoordinator::consenting(ListStage stage) const {

@@ -20,11 +20,17 @@
 
 namespace dpreduce {
 
+/// Faults on purpose: what a coordinator tells silos of one sum that does not fit together.
+struct Equivocation {
+  std::optional<ListStage> stage = std::nullopt;  ///< there every silo is told another list
+  std::uint32_t misled = 0;                       ///< a silo that was told other public values before; 0: none
+  PublicKey told{};                               ///< the digest of those
+};
+
 class MaskingCoordinator {
  public:
-  /// `roster` outlives this. Memory: 8 N bytes. `equivocates_at`: a fault on purpose, every silo is told another list.
-  MaskingCoordinator(const Roster& roster, const SumAttempt& attempt,
-                     std::optional<ListStage> equivocates_at = std::nullopt);
+  /// `roster` outlives this. Memory: 8 N bytes.
+  MaskingCoordinator(const Roster& roster, const SumAttempt& attempt, const Equivocation& equivocation = {});
 
   /// Each throws AggregationAborted naming what is wrong with the message: the silo is then to be dropped.
   void take_advertisement(std::uint32_t silo, PayloadReader& advertisement);
@@ -63,7 +69,7 @@ class MaskingCoordinator {
 
   const Roster& roster_;
   SumAttempt attempt_;
-  std::optional<ListStage> equivocates_at_;
+  Equivocation equivocation_;
   std::map<std::uint32_t, Advertisement> advertisements_;
   std::optional<NeighbourGraph> graph_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> sealed_;  // [from][to]

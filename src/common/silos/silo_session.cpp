@@ -141,15 +141,15 @@ std::int64_t SiloSession::agree(std::int64_t verdict) {
   return std::numeric_limits<std::int64_t>::max();
 }
 
-void SiloSession::send_pieces(MaskingSilo& masking, const SumAttempt& attempt, std::span<const std::uint64_t> values) {
+void SiloSession::send_pieces(SiloSum& sum, std::span<const std::uint64_t> values) {
   constexpr std::size_t kPrefix = sizeof(std::uint32_t) + sizeof(std::uint64_t);
   std::vector<std::uint64_t> piece;
   std::vector<std::byte> payload;
   for (std::size_t first = 0; first < values.size(); first += kWordsPerPiece) {
     const auto part = values.subspan(first, std::min(kWordsPerPiece, values.size() - first));
     piece.assign(part.begin(), part.end());
-    masking.mask(first, piece);
-    payload = PayloadWriter().u32(attempt.attempt).u64(first).take();
+    sum.mask(first, piece);
+    payload = PayloadWriter().u32(sum.attempt()).u64(first).take();
     payload.resize(kPrefix + part.size_bytes());
     std::memcpy(payload.data() + kPrefix, piece.data(), part.size_bytes());
     send(FrameKind::kMasked, payload);
@@ -158,72 +158,28 @@ void SiloSession::send_pieces(MaskingSilo& masking, const SumAttempt& attempt, s
 
 void SiloSession::sum(std::span<const std::uint64_t> values) {
   ++round_;
-  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, told_.digest()};
-  std::optional<MaskingSilo> masking;
-  bool has_masked = false;  // in this attempt
-  bool is_opened = false;   // this silo has agreed, in any attempt, to what opens the sum
-  bool has_revealed = false;
-  const auto answer = [&](FrameKind kind, std::span<const std::byte> body) {
-    send(kind, PayloadWriter().u32(attempt.attempt).bytes(body).take());
-  };
+  SiloSum sum(self_, {run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, told_.digest()},
+              present_);
   for (;;) {
     const Message message = wait();
     PayloadReader reader(message.payload);
-    const std::uint32_t number = reader.u32();
-    if (message.kind == FrameKind::kBegin) {
-      const std::uint64_t words = reader.u64();
-      reader.end();
-      if (number <= attempt.attempt || is_opened) {
-        throw AggregationAborted("the coordinator asks for a sum again that this silo has helped to open");
-      }
-      if (words != values.size()) throw AggregationAborted("the coordinator sums another statistic than this silo");
-      attempt.attempt = number;
-      masking.emplace(self_, attempt);
-      has_masked = false;
-      answer(FrameKind::kAdvertise, masking->advertise());
-      continue;
-    }
-    if (!masking || number != attempt.attempt) throw AggregationAborted("the coordinator mixes up attempts at a sum");
-    switch (message.kind) {
-      case FrameKind::kKeys: {
-        const std::vector<std::byte> shares = masking->take_keys(reader);
-        if (!is_subset(masking->lists().participants, present_)) {
-          throw AggregationAborted("the coordinator names a silo that is not of this run, or no more");
+    const std::uint32_t attempt = reader.u32();
+    SiloSum::Due due = sum.take(message.kind, attempt, reader);
+    switch (due.step) {
+      case SiloSum::Step::kAnswer:
+        if (due.kind == FrameKind::kReveal && is_due(entry_.fault, FaultKind::kLie, ++reveals_)) {
+          due.body[kFirstShareAt] ^= std::byte{1};
         }
-        answer(FrameKind::kShares, shares);
-        note_present(masking->lists().participants);
+        send(due.kind, PayloadWriter().u32(attempt).bytes(due.body).take());
+        note_present(sum.present());
         break;
-      }
-      case FrameKind::kDelivery:
-        answer(FrameKind::kConsent, masking->take_delivery(reader));
+      case SiloSum::Step::kMask:
+        // Until here nothing of this silo's statistic has left it: whatever lets it refuse a sum comes before.
+        if (before_masking_) before_masking_(values);
+        send_pieces(sum, values);
         break;
-      case FrameKind::kUnmask: {
-        const std::vector<std::byte> consent = masking->take_unmask(reader);
-        is_opened = true;
-        answer(FrameKind::kConsent, consent);
-        note_present(masking->lists().summed);
-        break;
-      }
-      case FrameKind::kQuorum: {
-        if (!has_masked) {
-          masking->take_sharing_quorum(reader);
-          // Until here nothing of this silo's statistic has left it: whatever lets it refuse a sum comes before.
-          if (before_masking_) before_masking_(values);
-          has_masked = true;
-          send_pieces(*masking, attempt, values);
-          break;
-        }
-        std::vector<std::byte> reveal = masking->take_summed_quorum(reader);
-        if (is_due(entry_.fault, FaultKind::kLie, ++reveals_)) reveal[kFirstShareAt] ^= std::byte{1};
-        answer(FrameKind::kReveal, reveal);
-        has_revealed = true;
-        break;
-      }
-      case FrameKind::kDone:
-        if (!has_revealed) throw AggregationAborted("the coordinator ends a sum before it can be made");
+      case SiloSum::Step::kEnd:
         return;
-      default:
-        throw AggregationAborted(fmt::format("the coordinator sends \"{}\" in a sum", to_string(message.kind)));
     }
   }
 }

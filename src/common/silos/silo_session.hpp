@@ -12,8 +12,8 @@
 #include "common/silos/channel.hpp"
 #include "common/silos/faulty_wire.hpp"
 #include "common/silos/handshake.hpp"
-#include "common/silos/masking_silo.hpp"
 #include "common/silos/party_log.hpp"
+#include "common/silos/silo_sum.hpp"
 #include "common/silos/transcript.hpp"
 #include "common/silos/wire.hpp"
 
@@ -64,7 +64,7 @@ class SiloSession {
   void refuse_run_end(const Message& message);
   void send(FrameKind kind, std::span<const std::byte> payload);
   void note_present(const std::vector<std::uint32_t>& silos);
-  void send_pieces(MaskingSilo& masking, const SumAttempt& attempt, std::span<const std::uint64_t> values);
+  void send_pieces(SiloSum& sum, std::span<const std::uint64_t> values);
 
   Wire& wire_;
   SiloEntry entry_;

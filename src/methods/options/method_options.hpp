@@ -16,27 +16,27 @@ struct MethodOptions {
   std::string name = "auto";
   Objective objective = Objective::kAccuracy;
   Metric metric = Metric::kCosine;
-  bool adaptive = false;                 ///< the choice that a method makes by public knowledge was asked for by name
-  std::optional<double> expected_rows;   ///< about how many training rows there are, where that is public
-  std::optional<double> smallest_share;  ///< of rows in the smallest class, where that is public; empty: 1 / K
-  std::optional<std::size_t> top_k;      ///< prototypes of a class
-  std::optional<double> d_min;           ///< 1 + cos counts from here on
-  std::optional<double> d_max;           ///< and up to here
-  std::optional<double> gram_share;      ///< of mu^2, for the Gram matrix
-  bool shared_gram = false;              ///< one Gram matrix for all classes
-  std::optional<double> alpha;           ///< weight of all rows beside a class's own
-  std::optional<double> lambda;          ///< ridge, in feature units squared; empty: from the noise
-  std::optional<std::uint64_t> rounds;   ///< of training
-  std::optional<std::uint64_t> local_steps;  ///< of a silo, in a round
-  std::optional<double> batch;               ///< sampling rate of a row in a round, below 1; empty: all rows
-  std::optional<Loss> loss;             ///< of training rounds; empty: softmax, or sigmoid for rows of several classes
-  std::optional<double> learning_rate;  ///< empty: chosen by public knowledge and noised values
-  std::optional<double> radius;         ///< Frobenius norm that W is kept within; empty: none
-  std::optional<Iterate> iterate;       ///< of training rounds; empty: the last
-  bool warm_start = false;              ///< class means first, as a second head
-  std::optional<double> warm_start_share;  ///< of mu^2, for those means
-  bool choose = false;                     ///< among candidates that one release gives
-  std::optional<double> choose_share;      ///< of mu^2, where training rows decide
+  bool adaptive = false;                   ///< the choice that a method makes by public knowledge was asked for by name
+  std::optional<double> expected_rows{};   ///< about how many training rows there are, where that is public
+  std::optional<double> smallest_share{};  ///< of rows in the smallest class, where that is public; empty: 1 / K
+  std::optional<std::size_t> top_k{};      ///< prototypes of a class
+  std::optional<double> d_min{};           ///< 1 + cos counts from here on
+  std::optional<double> d_max{};           ///< and up to here
+  std::optional<double> gram_share{};      ///< of mu^2, for the Gram matrix
+  bool shared_gram = false;                ///< one Gram matrix for all classes
+  std::optional<double> alpha{};           ///< weight of all rows beside a class's own
+  std::optional<double> lambda{};          ///< ridge, in feature units squared; empty: from the noise
+  std::optional<std::uint64_t> rounds{};   ///< of training
+  std::optional<std::uint64_t> local_steps{};  ///< of a silo, in a round
+  std::optional<double> batch{};               ///< sampling rate of a row in a round, below 1; empty: all rows
+  std::optional<Loss> loss{};  ///< of training rounds; empty: softmax, or sigmoid for rows of several classes
+  std::optional<double> learning_rate{};     ///< empty: chosen by public knowledge and noised values
+  std::optional<double> radius{};            ///< Frobenius norm that W is kept within; empty: none
+  std::optional<Iterate> iterate{};          ///< of training rounds; empty: the last
+  bool warm_start = false;                   ///< class means first, as a second head
+  std::optional<double> warm_start_share{};  ///< of mu^2, for those means
+  bool choose = false;                       ///< among candidates that one release gives
+  std::optional<double> choose_share{};      ///< of mu^2, where training rows decide
 };
 
 /// Throws UsageError where the part contradicts itself, whatever the method, or is out of range.

@@ -9,8 +9,8 @@ namespace dpreduce {
 
 struct OutputOptions {
   std::string out = "model.safetensors";
-  std::string report;             ///< empty: none
-  std::string checkpoint;         ///< folder for what was released so far; empty: none
+  std::string report{};           ///< empty: none
+  std::string checkpoint{};       ///< folder for what was released so far; empty: none
   double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;

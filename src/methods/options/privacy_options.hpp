@@ -11,12 +11,12 @@
 namespace dpreduce {
 
 struct PrivacyOptions {
-  BudgetOptions budget;
+  BudgetOptions budget{};
   Adjacency adjacency = Adjacency::kAddRemove;
-  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> seed{};
   std::string ledger = "ledger.jsonl";
-  std::optional<double> limit_epsilon;  ///< of the data set, over all runs on the ledger; with limit_delta
-  std::optional<double> limit_delta;
+  std::optional<double> limit_epsilon{};  ///< of the data set, over all runs on the ledger; with limit_delta
+  std::optional<double> limit_delta{};
   bool resume = false;  ///< go on with a killed run, where there is one
 };
 

@@ -12,13 +12,13 @@ struct RowOptions {
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;
   std::size_t pool = 1;
-  std::optional<Centering> center;     ///< empty: as the method likes it
-  std::optional<double> center_share;  ///< of mu^2, for the DP centre; empty: as the method likes it
-  std::size_t pca = 0;                 ///< components to project on; 0: none
-  std::optional<double> pca_share;     ///< of mu^2, for components of private rows; empty: a default
-  std::size_t select = 0;              ///< features to keep; 0: all
-  std::optional<SelectBy> select_by;   ///< empty: distance
-  std::optional<double> select_share;  ///< of mu^2, where features are selected before the method; empty: a default
+  std::optional<Centering> center{};     ///< empty: as the method likes it
+  std::optional<double> center_share{};  ///< of mu^2, for the DP centre; empty: as the method likes it
+  std::size_t pca = 0;                   ///< components to project on; 0: none
+  std::optional<double> pca_share{};     ///< of mu^2, for components of private rows; empty: a default
+  std::size_t select = 0;                ///< features to keep; 0: all
+  std::optional<SelectBy> select_by{};   ///< empty: distance
+  std::optional<double> select_share{};  ///< of mu^2, where features are selected before the method; empty: a default
 };
 
 /// Throws UsageError where the part contradicts itself or is out of range.

@@ -11,23 +11,23 @@ namespace dpreduce {
 
 /// A run among silos that do not show each other their rows or sums.
 struct SiloOptions {
-  bool secure_aggregation = false;         ///< masked sums; rank 0 is a coordinator without rows
-  std::optional<std::uint32_t> threshold;  ///< silos that must stay; empty: more than two thirds
-  std::uint32_t colluding = 0;             ///< silos that may show the coordinator what they know
+  bool secure_aggregation = false;           ///< masked sums; rank 0 is a coordinator without rows
+  std::optional<std::uint32_t> threshold{};  ///< silos that must stay; empty: more than two thirds
+  std::uint32_t colluding = 0;               ///< silos that may show the coordinator what they know
   NoiseSource noise = NoiseSource::kCentral;
-  std::string roster;            ///< who takes part; empty: identities as they come
-  std::string identity;          ///< this party's; {rank} is replaced
-  std::string own_options;       ///< file of what this party says for itself; {rank} is replaced; empty: none
+  std::string roster{};          ///< who takes part; empty: identities as they come
+  std::string identity{};        ///< this party's; {rank} is replaced
+  std::string own_options{};     ///< file of what this party says for itself; {rank} is replaced; empty: none
   bool rows_are_own = false;     ///< that file names its rows, or it is the coordinator and needs none
   bool ledger_is_own = false;    ///< that file names its ledger
-  std::string log;               ///< this party's; {rank} is replaced; empty: none
-  std::string agreed;            ///< the options that all parties must have been told alike, one a line
+  std::string log{};             ///< this party's; {rank} is replaced; empty: none
+  std::string agreed{};          ///< the options that all parties must have been told alike, one a line
   double timeout_seconds = 300;  ///< then a silent silo is lost
-  std::string fault;             ///< on purpose, in simulations; empty: none
+  std::string fault{};           ///< on purpose, in simulations; empty: none
   // A silo's line to the coordinator, in simulations.
-  std::optional<double> round_trip_ms;        ///< empty: 0
-  std::optional<double> bandwidth_mbit;       ///< 10^6 bits a second, each direction; empty: without bound
-  std::optional<double> packet_loss_percent;  ///< of its packets; empty: 0
+  std::optional<double> round_trip_ms{};        ///< empty: 0
+  std::optional<double> bandwidth_mbit{};       ///< 10^6 bits a second, each direction; empty: without bound
+  std::optional<double> packet_loss_percent{};  ///< of its packets; empty: 0
 
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }

@@ -126,15 +126,16 @@ TEST(Faults, ALieIsToldByTheSumThatIsMadeWithoutItAndByTheNameOfItsAuthor) {
   EXPECT_THAT(run_silos(all).refusal, HasSubstr("lost: silo 2 (reveal: it reveals another share"));
 }
 
-// Every silo is told another list: all find out from the others' signatures, and nothing is revealed to anybody.
-TEST(Faults, ACoordinatorThatTellsContradictoryListsIsRefusedByEverySilo) {
+// Every silo is told another list, or one another value in the broadcast before: all find out from the others'
+// signatures, and nothing is revealed to anybody.
+TEST(Faults, ACoordinatorThatTellsContradictoryStoriesIsRefusedByEverySilo) {
   for (const SiloTerms& terms :
        {SiloTerms{5, 3, 0, {}}, SiloTerms{5, 4, 1, {}}, SiloTerms{4, 4, 0, {}}, SiloTerms{33, 23, 0, {}}}) {
-    for (const FrameKind at : {FrameKind::kDelivery, FrameKind::kUnmask}) {
+    for (const FrameKind at : {FrameKind::kBroadcast, FrameKind::kDelivery, FrameKind::kUnmask}) {
       SCOPED_TRACE(std::to_string(terms.silos) + " silos, at " + std::string(to_string(at)));
       std::map<FrameKind, std::size_t> seen;
       SiloRunPlan plan{.terms = terms, .rounds = 2};
-      plan.fault = Fault{0, FaultKind::kEquivocate, at, 2};
+      plan.fault = Fault{0, FaultKind::kEquivocate, at, at == FrameKind::kBroadcast ? 1U : 2U};
       plan.watcher = [&](std::uint32_t, const Letter& letter) {
         if (const auto header = claimed_header(letter.bytes)) ++seen[header->kind];
       };
@@ -147,9 +148,25 @@ TEST(Faults, ACoordinatorThatTellsContradictoryListsIsRefusedByEverySilo) {
         EXPECT_THAT(reason, AnyOf(HasSubstr("the silos do not agree on who"), HasSubstr("where 4 must"))) << silo;
       }
       EXPECT_EQ(seen[FrameKind::kReveal], terms.silos);
-      EXPECT_EQ(seen[FrameKind::kMasked], (at == FrameKind::kDelivery ? 1 : 2) * terms.silos);
+      EXPECT_EQ(seen[FrameKind::kMasked], (at == FrameKind::kUnmask ? 2 : 1) * terms.silos);
     }
   }
+}
+
+// Values and digests go on as they were told: a lie is found out at the next sum, whatever else is told before.
+TEST(Faults, ALieInALaterBroadcastLeavesTheSumsBeforeIt) {
+  SiloRunPlan plan{.terms = {5, 3, 0}, .rounds = 4};
+  plan.fault = Fault{0, FaultKind::kEquivocate, FrameKind::kBroadcast, 3};
+  SiloRunResult result = run_silos(plan);
+  EXPECT_EQ(result.sums.size(), 3U);
+  EXPECT_TRUE(sums_are_right(result, plan));
+  EXPECT_THAT(result.silo_refusals.at(1), HasSubstr("the signature of silo 2 does not fit"));
+  EXPECT_THAT(result.silo_refusals.at(5), HasSubstr("the signature of silo 1 does not fit"));
+  plan.fault->number = 4;  // no sum comes after it
+  result = run_silos(plan);
+  EXPECT_EQ(result.refusal, "");
+  EXPECT_EQ(result.sums.size(), 4U);
+  EXPECT_TRUE(sums_are_right(result, plan));
 }
 
 TEST(Faults, PartsOfAStatisticAreNotSummed) {
@@ -187,13 +204,14 @@ TEST(FaultText, IsReadBack) {
   EXPECT_EQ(fault.seconds, 1.5);
   EXPECT_EQ(parse_fault("0:wrong-key@keys").number, 1U);
   EXPECT_EQ(parse_fault("0:equivocate@unmask#3").kind, FaultKind::kEquivocate);
+  EXPECT_EQ(parse_fault("0:equivocate@broadcast").at, FrameKind::kBroadcast);
 }
 
 TEST(FaultText, WrongFormsAreRefused) {
-  for (const char* text :
-       {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked", "1:slow@masked",
-        "1:slow=-1@masked", "1:kill=3@masked", "1:lie@masked", "0:lie@reveal", "1:equivocate@delivery",
-        "0:equivocate@keys", "0:equivocate=1@unmask", "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
+  for (const char* text : {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked",
+                           "1:slow@masked", "1:slow=-1@masked", "1:kill=3@masked", "1:lie@masked", "0:lie@reveal",
+                           "1:equivocate@delivery", "1:equivocate@broadcast", "0:equivocate@keys",
+                           "0:equivocate=1@unmask", "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
     EXPECT_THROW(parse_fault(text), UsageError) << text;
   }
 }
