@@ -16,6 +16,16 @@ function(dpreduce_add_rooms)
   endforeach()
 endfunction()
 
+# dpreduce_methods(<variable>)
+# The methods that src/methods/all_methods.inc lists, by the names of their files.
+function(dpreduce_methods variable)
+  set(list ${PROJECT_SOURCE_DIR}/src/methods/all_methods.inc)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+  file(STRINGS ${list} methods REGEX "^METHOD")
+  list(TRANSFORM methods REPLACE "^METHOD[(](.+)[)]$" "\\1")
+  set(${variable} ${methods} PARENT_SCOPE)
+endfunction()
+
 # dpreduce_precompiled_headers(<name> HEADERS <header>... [OPTIONS <option>...] [DEPENDS <target>...])
 # Headers that most files of a kind include, parsed once for all of them: parsing is half of a build's time. A file still
 # includes what it uses; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows where one does not.

@@ -11,25 +11,9 @@ namespace dpreduce {
 
 using Entry = const MethodEntry&();
 
-// One line a method, in the order in which help lists them.
-#define DPREDUCE_METHODS(METHOD) \
-  METHOD(auto_method)            \
-  METHOD(mean_method)            \
-  METHOD(public_method)          \
-  METHOD(ls_method)              \
-  METHOD(fc_method)              \
-  METHOD(gd_method)              \
-  METHOD(adam_method)            \
-  METHOD(newton_method)          \
-  METHOD(fisher_method)          \
-  METHOD(prototypes_method)      \
-  METHOD(coinpress_method)       \
-  METHOD(global_adapt_method)    \
-  METHOD(fedavg_method)
-
-#define DPREDUCE_DECLARE(method) Entry method;
-DPREDUCE_METHODS(DPREDUCE_DECLARE)
-#undef DPREDUCE_DECLARE
+#define METHOD(file) Entry file##_method;
+#include "methods/all_methods.inc"
+#undef METHOD
 
 namespace {
 
@@ -45,9 +29,11 @@ std::string listed(const std::vector<std::string_view>& names) {
 }  // namespace
 
 std::span<const MethodEntry* const> all_methods() {
-#define DPREDUCE_ENTRY(method) &method(),
-  static const std::array entries{DPREDUCE_METHODS(DPREDUCE_ENTRY)};
-#undef DPREDUCE_ENTRY
+#define METHOD(file) &file##_method(),
+  static const std::array entries{
+#include "methods/all_methods.inc"
+  };
+#undef METHOD
   return entries;
 }
 

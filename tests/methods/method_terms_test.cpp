@@ -167,7 +167,7 @@ TEST(MethodTerms, HelpNamesTheMethodsOfAnOptionWithTheirDefaults) {
     EXPECT_THAT(table.find(option.name)->help, HasSubstr("(" + takers_with_defaults(option.name) + ")"));
     EXPECT_THAT(takers_with_defaults(option.name), Not(IsEmpty())) << option.name;
   }
-  EXPECT_EQ(takers_with_defaults("--gram-share"), "auto, ls 0.5, fc 0.1");
+  EXPECT_THAT(takers_with_defaults("--gram-share"), StartsWith("auto, ls 0.5, fc 0.1"));
 }
 
 TEST(MethodTerms, TheMethodIsReadByItsName) {

@@ -1,5 +1,7 @@
 #include "methods/registry.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -34,6 +36,17 @@ TEST(Registry, EveryMethodHasANameOfItsOwnAndALineOfHelp) {
     EXPECT_TRUE(names.insert(method->name).second) << method->name;
     EXPECT_EQ(find_method(method->name), method);
     EXPECT_FALSE(method->help.empty()) << method->name;
+  }
+}
+
+// The first table of the page, whose rows begin with the method, with options where it has several forms.
+TEST(Registry, EveryMethodHasARowInTheTableOfTheDocuments) {
+  std::ifstream page(DPREDUCE_TEST_DATA "/../../docs/methods.md");
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  for (const MethodEntry* method : all_methods()) {
+    const std::string row = fmt::format("\n| `{}", method->name);
+    const bool has_row = text.find(row + "` |") != std::string::npos || text.find(row + " --") != std::string::npos;
+    EXPECT_TRUE(has_row) << "docs/methods.md: no row of " << method->name;
   }
 }
 
@@ -85,8 +98,14 @@ TEST(Registry, AnUnknownMethodIsRefusedWithAllNames) {
 }
 
 TEST(Registry, ListsMethodsAsASentenceDoes) {
-  EXPECT_EQ(methods_that_take("--radius"), "gd");
-  EXPECT_EQ(methods_that_take("--batch"), "gd or adam");
+  EXPECT_EQ(methods_where([](const MethodEntry& method) { return method.name == "gd"; }), "gd");
+  EXPECT_EQ(methods_where([](const MethodEntry& method) { return method.name == "gd" || method.name == "adam"; }),
+            "gd or adam");
+  EXPECT_EQ(methods_where([](const MethodEntry& method) {
+              return method.name == "gd" || method.name == "ls" || method.name == "fc";
+            }),
+            "ls, fc or gd");
+  EXPECT_THAT(methods_that_take("--batch"), HasSubstr("gd"));
   EXPECT_EQ(methods_where([](const MethodEntry& method) { return method.chooses_public_rows; }),
             "public or prototypes");
 }
