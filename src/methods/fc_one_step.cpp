@@ -1,0 +1,106 @@
+// One step of DP-FC, as published: a Gram matrix and one gradient, released with half of mu^2 each.
+//
+//     W_1 = W_0 - (g + noise) (G + ridge I)^-1        W_0: every score is -10
+//
+// Legend: rows x have an intercept coordinate; G = sum x x^T, released first; g = sum r x^T at W_0, r_c = sigmoid(-10)
+// - [c is a class of the row], clipped to |r| <= 1. G is cleaned of its known noise (gram_spectrum.hpp), of radius w;
+// ridge = 0.5 w + C^2 unless the user gives it. A step's length would change no ranking of the classes, since all
+// scores start equal; it is 1.
+//
+// For comparison: sigmoid(-10) is so small that -g is, but for 0.00005 of all rows, the matrix of class sums, and W_1
+// ridge regression on zeros and ones. `ls --shared-gram` is that in one release. `fc` is what came of more steps.
+//
+// Source: [mehta2023], Algorithm 3 with T = 1 and the settings of Table 10. Departures: sums, never means, since n is
+// private; the step's noise has K d coordinates, where d are printed; symmetric noise on G; G is cleaned, and the ridge
+// follows from the noise, where both step and ridge were tuned on private rows; the intercept is inside the norm.
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "aggregator/solvers/gram_spectrum.hpp"
+#include "methods/gradient_rounds.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr double kGramShareOfOneStep = 0.5;
+constexpr double kRidgeInRadiiOfOneStep = 0.5;  // as in shared_least_squares.cpp, whose problem this is
+constexpr double kFirstScore = -10.0;
+
+RoundSettings one_round() {
+  RoundSettings settings;
+  settings.loss = Loss::kSigmoid;
+  settings.initial_score = kFirstScore;
+  return settings;
+}
+
+class CovarianceStep : public StepRule {
+ public:
+  CovarianceStep(const ReleasedBlock& gram, const Lattice& lattice, std::optional<double> ridge)
+      : spectrum_(gram, lattice),
+        ridge_(ridge.value_or(kRidgeInRadiiOfOneStep * spectrum_.noise_radius() +
+                              lattice.clip_norm * lattice.clip_norm)) {}
+
+  void step(const NoisedRound& round, std::span<double> weights) override {
+    std::vector<double> direction(round.gradient.begin(), round.gradient.end());
+    spectrum_.solve(direction, ridge_);
+    for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= direction[e];
+  }
+
+ private:
+  GramSpectrum spectrum_;
+  double ridge_;
+};
+
+class OneStepMethod : public TrainingMethod {
+ public:
+  explicit OneStepMethod(const FitOptions& options)
+      : gram_share_(options.method.gram_share.value_or(kGramShareOfOneStep)), lambda_(options.method.lambda) {}
+
+  std::string_view name() const override { return "fc-one-step"; }
+
+  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    ++terms.dim;
+    return {registered_statistic("gram").request(terms, gram_share_),
+            registered_statistic("gradient").request(terms, 1.0 - gram_share_)};
+  }
+
+  nlohmann::json settings() const override {
+    nlohmann::json json = to_json(rounds_);
+    json["gram_share"] = gram_share_;
+    json["lambda"] = lambda_ ? nlohmann::json(*lambda_) : nlohmann::json("auto");
+    return json;
+  }
+
+  LinearScores train(TrainingRun& run) const override {
+    run.set_intercept(rounds_.intercept_share);
+    const Release gram = run.release("gram");
+    run.end_phase("gram");
+    std::optional<CovarianceStep> rule;
+    run.ranks().together([&] {
+      if (run.ranks().is_coordinator()) rule.emplace(gram.block("gram"), run.lattice(), lambda_);
+    });
+    return train_in_rounds(run, rounds_, rule ? &*rule : nullptr);
+  }
+
+ private:
+  double gram_share_;
+  std::optional<double> lambda_;
+  RoundSettings rounds_ = one_round();
+};
+
+}  // namespace
+
+const MethodEntry& fc_one_step_method() {
+  static const MethodEntry entry{.name = "fc-one-step",
+                                 .help = "one published step of DP-FC, gradient over Gram matrix: a baseline",
+                                 .takes = {{"--gram-share", "0.5"}, {"--lambda"}},
+                                 .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
+                                   return std::make_unique<OneStepMethod>(options);
+                                 }};
+  return entry;
+}
+
+}  // namespace dpreduce
