@@ -77,7 +77,8 @@ int run_party(const std::vector<std::string>& words, SocketWire& wire, int rank,
     return end(failure.code(), failure.rank == 0 ? std::string("the coordinator is gone, or has given the run up")
                                                  : fmt::format("silo {} has ended the run", failure.rank));
   } catch (const Error& error) {
-    // Words that all have are wrong for all: told once.
+    // A mistake in the options that all parties were given stops each of them. The coordinator has reported it by now;
+    // a silo writes it into its own log and prints nothing.
     const bool is_told = !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
     return is_told ? end(error.code(), error.what()) : end_with_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {

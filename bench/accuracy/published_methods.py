@@ -3,11 +3,11 @@
 Figures to compare with, not for use: some of the stated guarantees do not hold (PUBLISHED says which and why).
 A method gets clipped rows, a budget, a random generator and settings, and yields (setting, W, bias) for every
 classifier that one run of it gives; scores of a row are W x + bias. X is n x d with rows of norm 1, m = K classes, W is
-K x d. The papers, by their titles:
-  [means]       Mean estimation strikes back! An efficient solution to private classification
-  [features]    Differentially private image classification from features
-  [prototypes]  Differentially private prototypes for imbalanced transfer learning
-  [collapse]    Neural collapse meets differential privacy
+K x d. The papers, by their keys in docs/bibliography.md:
+  [zhu2024]      Mean estimation strikes back! An efficient solution to private classification
+  [mehta2023]    Differentially private image classification from features
+  [wahdany2025]  Differentially private prototypes for imbalanced transfer learning
+  [wang2024]     Neural collapse meets differential privacy
 """
 import math
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def bisect(increasing, low, high):
 
 
 def sigma_of_means(epsilon, delta):
-    """Least sigma with Phi(1/(2s) - s eps/2) - e^eps Phi(-1/(2s) - s eps/2) <= delta / 2.    [means], Theorem 2.1
+    """Least sigma with Phi(1/(2s) - s eps/2) - e^eps Phi(-1/(2s) - s eps/2) <= delta / 2.    [zhu2024], Theorem 2.1
 
     As printed. The factor should be e^(eps/2): the guarantee does not hold.
     """
@@ -87,7 +87,7 @@ def sigma_of_means(epsilon, delta):
 def zcdp_of(epsilon, delta):
     """Largest rho that implies (epsilon, delta): eps = min_a a rho + ln(1 - 1/a) - (ln delta + ln a) / (a - 1).
 
-    The conversion of the Renyi accountant in TensorFlow Privacy, which [features], B.1, relies on.
+    The conversion of the Renyi accountant in TensorFlow Privacy, which [mehta2023], B.1, relies on.
     """
     orders = 1 + np.logspace(-3, 5, 4000)
     rest = np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
@@ -95,7 +95,7 @@ def zcdp_of(epsilon, delta):
 
 
 def zcdp_simple(epsilon, delta):
-    """rho with eps = rho + 2 sqrt(rho ln(1 / delta)).    [collapse], after Definition 2.1"""
+    """rho with eps = rho + 2 sqrt(rho ln(1 / delta)).    [wang2024], after Definition 2.1"""
     log = math.log(1 / delta)
     return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
 
@@ -104,7 +104,7 @@ def zcdp_simple(epsilon, delta):
 
 
 def means(rows, epsilon, delta, rng):
-    """S_j + N(0, sigma^2 I), n_j + N(0, sigma^2), q_j = S_j / n_j; the nearest q_j.    [means], Algorithm 1
+    """S_j + N(0, sigma^2 I), n_j + N(0, sigma^2), q_j = S_j / n_j; the nearest q_j.    [zhu2024], Algorithm 1
 
     Nearest by angle or by distance: the paper speaks of both.
     """
@@ -116,7 +116,7 @@ def means(rows, epsilon, delta, rng):
 
 
 def prototypes(rows, epsilon, delta, rng, pool):
-    """mean of class c + N(0, 2 r^2 / (n_c^2 rho) I) of rows pooled by averages of k_pool.    [prototypes], (7)
+    """mean of class c + N(0, 2 r^2 / (n_c^2 rho) I) of rows pooled by averages of k_pool.    [wahdany2025], (7)
 
     Its (1) has n_c where (7) has n_c^2. r = 1 / sqrt(k_pool): no average of a row of norm 1 is longer. The nearest
     direction decides.
@@ -129,7 +129,7 @@ def prototypes(rows, epsilon, delta, rng, pool):
 
 
 def least_squares(rows, epsilon, delta, rng, alpha):
-    """theta_j = [A_j + alpha G + lambda I]^-1 b_j, all noised by sigma; 3 / (2 sigma^2)-zCDP.    [features], Alg. 2
+    """theta_j = [A_j + alpha G + lambda I]^-1 b_j, all noised by sigma; 3 / (2 sigma^2)-zCDP.    [mehta2023], Alg. 2
 
     Noise of a Gram matrix has d x d independent entries, as printed. lambda = (1 + alpha) ridge.
     """
@@ -144,7 +144,7 @@ def least_squares(rows, epsilon, delta, rng, alpha):
 
 
 def newton(rows, epsilon, delta, rng):
-    """theta_j = -H_j^-1 g_j, one step from 0 with sigmoid loss, T / sigma^2-zCDP.    [features], Algorithm 1 with T = 1
+    """theta_j = -H_j^-1 g_j, one step from 0 with sigmoid loss, T / sigma^2-zCDP.    [mehta2023], Algorithm 1 with T = 1
 
     At 0 probabilities are 1/2: g_j = sum (1/2 - y_j) x + N(0, (sigma C sqrt m)^2) and
     H_j = G / 4 + lambda I + N(0, (sigma C^2 sqrt(m) / 4)^2), C = 1. The step's length changes no decision.
@@ -161,7 +161,7 @@ def newton(rows, epsilon, delta, rng):
 
 # ---- methods in rounds ------------------------------------------------------------------------------------------
 
-SIGMOID_BIAS = -10  # of every class, where the loss is a sum of sigmoid cross-entropies: [features], Tables 7 and 10
+SIGMOID_BIAS = -10  # of every class, where the loss is a sum of sigmoid cross-entropies: [mehta2023], Tables 7 and 10
 
 
 def sigmoid(scores):
@@ -190,7 +190,7 @@ def summed_gradient(rows, weights, probabilities, bias=0):
 
 
 def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge):
-    """theta <- theta - eta g G^-1, G / n + noise + lambda I once; (T + 1) / (2 sigma^2)-zCDP.    [features], Alg. 3
+    """theta <- theta - eta g G^-1, G / n + noise + lambda I once; (T + 1) / (2 sigma^2)-zCDP.    [mehta2023], Alg. 3
 
     Line 7's noise has m d coordinates. The bias is the constant -10, so that it takes neither norm nor noise. C_G = 1.
     eta = speed * ridge, lambda = ridge.
@@ -208,7 +208,7 @@ def feature_covariance(rows, epsilon, delta, rng, steps, speed, ridge):
 
 
 def adam(rows, epsilon, delta, rng, steps, movement):
-    """Adam (0.9, 0.999, 1e-8) on noised gradients; T / (2 sigma^2)-zCDP.    [features], Algorithm 4, noise of its (3)
+    """Adam (0.9, 0.999, 1e-8) on noised gradients; T / (2 sigma^2)-zCDP.    [mehta2023], Algorithm 4, noise of its (3)
 
     Line 4 adds (sigma C)^2 to the mean of gradients; (3), to their sum, as meant. Rate: movement / T, so that an entry
     goes no farther than about `movement`.
@@ -229,9 +229,9 @@ def adam(rows, epsilon, delta, rng, steps, movement):
 
 
 def noisy_descent(rows, epsilon, delta, rng, steps, movement):
-    """theta <- theta - eta (sum of gradients + N(0, G^2 / (2 rho) I)), T rho-zCDP, softmax.    [collapse], (2.1)
+    """theta <- theta - eta (sum of gradients + N(0, G^2 / (2 rho) I)), T rho-zCDP, softmax.    [wang2024], (2.1)
 
-    G = 1 is enforced by a clip: the linear probing that [means] compares with. eta = movement / (T n).
+    G = 1 is enforced by a clip: the linear probing that [zhu2024] compares with. eta = movement / (T n).
     """
     n, d, k = rows.shape
     sigma = 1 / math.sqrt(2 * zcdp_simple(epsilon, delta) / steps)
@@ -258,22 +258,22 @@ class Published:
 EXACT_N = "It divides by the exact n, which is private, so the stated guarantee holds only where n is public."
 RIDGES = [1, 10, 30, 100, 300, 1000, 3000, 10000, 30000]
 PUBLISHED = [
-    Published("[means] class means, Algorithm 1", means, {},
+    Published("[zhu2024] class means, Algorithm 1", means, {},
               "No valid guarantee: Theorem 2.1 is false as printed, its noise several times too small for the budget."),
-    Published("[prototypes] DPPL-Mean", prototypes, {"pool": [1, 2, 4, 8]},
+    Published("[wahdany2025] DPPL-Mean", prototypes, {"pool": [1, 2, 4, 8]},
               "No valid guarantee: its noise scales with the exact size of the class, which is private."),
-    Published("[features] DP-LS, Algorithm 2", least_squares, {"alpha": [0.01, 0.1, 1, 10, 100]},
+    Published("[mehta2023] DP-LS, Algorithm 2", least_squares, {"alpha": [0.01, 0.1, 1, 10, 100]},
               "The guarantee holds."),
-    Published("[features] DP-Newton, 1 step, Algorithm 1", newton, {},
+    Published("[mehta2023] DP-Newton, 1 step, Algorithm 1", newton, {},
               "Here n cancels, and the guarantee holds."),
-    Published("[features] DP-FC, 1 step, Algorithm 3", feature_covariance,
+    Published("[mehta2023] DP-FC, 1 step, Algorithm 3", feature_covariance,
               {"steps": [1], "speed": [1], "ridge": [1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1]}, EXACT_N),
-    Published("[features] DP-FC, 10 steps, Algorithm 3", feature_covariance,
+    Published("[mehta2023] DP-FC, 10 steps, Algorithm 3", feature_covariance,
               {"steps": [10], "speed": [30, 100, 300, 1000, 3000, 10000, 30000],
                "ridge": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]}, EXACT_N),
-    Published("[features] DP-Adam, 10 or 100 steps, Algorithm 4", adam,
+    Published("[mehta2023] DP-Adam, 10 or 100 steps, Algorithm 4", adam,
               {"steps": [10, 100], "movement": [3, 10, 30, 100, 300, 1000]}, EXACT_N),
-    Published("[collapse], [means] NoisyGD, 1, 10 or 100 steps, (2.1)", noisy_descent,
+    Published("[wang2024], [zhu2024] NoisyGD, 1, 10 or 100 steps, (2.1)", noisy_descent,
               {"steps": [1, 10, 100], "movement": [30, 100, 300, 1000, 3000, 10000]},
               "With the bound on gradients enforced the guarantee holds; the paper assumes it of the data."),
 ]

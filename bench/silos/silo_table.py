@@ -166,7 +166,7 @@ class Federation:
 def line_rate(arguments):
     """Bits a second of a silo's line: its bandwidth, or what TCP makes of it where packets get lost. As src/common/silos/line.hpp.
 
-    min(bandwidth, sqrt(3/2) MSS / (round trip sqrt(loss)))   MSS 1460 bytes; Mathis et al. 1997, equation 3
+    min(bandwidth, sqrt(3/2) MSS / (round trip sqrt(loss)))   MSS 1460 bytes; [mathis1997], equation 3
     """
     bandwidth = arguments.bandwidth * 1e6
     if arguments.packet_loss == 0 or arguments.round_trip == 0:

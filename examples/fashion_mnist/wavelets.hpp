@@ -30,7 +30,7 @@ inline constexpr int kGrid = kSide >> kScales;  ///< 8: the low-pass leaves one 
 using Spectrum = std::vector<float>;
 
 /// psi_hat_{scale, angle}: 32 x 32. Preconditions: 0 <= scale < J, 0 <= angle < L.
-/// Source: Bruna & Mallat 2013 (Morlet wavelets); constants as in Kymatio's Scattering2D.
+/// Source: [bruna2013] (Morlet wavelets); constants as in Kymatio's Scattering2D.
 Spectrum morlet_spectrum(int scale, int angle);
 
 /// phi_hat: 32 x 32. The order-0 filter, and the average of every path.

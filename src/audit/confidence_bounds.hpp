@@ -23,7 +23,7 @@ struct AttackCounts {
 };
 
 /// The p for which P[Binomial(trials, p) >= successes] = error: P[p_true < bound] <= error. 0 without successes.
-/// Preconditions (asserted): 0 <= successes <= trials, trials >= 1, 0 < error < 1. Source: Clopper and Pearson 1934.
+/// Preconditions (asserted): 0 <= successes <= trials, trials >= 1, 0 < error < 1. Source: [clopper1934].
 double binomial_lower_bound(std::size_t successes, std::size_t trials, double error);
 
 /// The p for which P[Binomial(trials, p) <= successes] = error; 1 where all were successes. Preconditions: as above.

@@ -24,8 +24,7 @@
 // The bounds on mu and on epsilon are of one event, N >= v, each for its own v: both together are false with
 // probability at most `error` where claims are true.
 //
-// Source: Mahloujifar, Melis, Chaudhuri, "Auditing f-differential privacy in one run" (2024), for the inequality on A
-// and B; that of coins turned over is Steinke, Nasr, Jagielski, "Privacy auditing with one (1) training run" (2023).
+// Source: [mahloujifar2024] for the inequality on A and B; that of coins turned over is [steinke2023].
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,8 @@
 namespace dpreduce {
 namespace {
 
-// Few coordinates, so that few runs tell what they do; four, so that an entry-wise clip lets twice the norm through.
+// With few coordinates few runs are enough to see how each is distributed. With four, a clip that held entries instead
+// of the norm would let rows of twice the norm through, which an audit notices.
 constexpr std::size_t kSmallDim = 4;
 constexpr std::size_t kSmallClasses = 3;
 constexpr std::size_t kOtherRows = 8;
@@ -133,8 +134,8 @@ void audit_by_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles&
                                {"mu_lower", loss.proven.mu}};
 }
 
-// The error is shared by the pairs of neighbours, and by the two bounds on each; the releases by themselves, and what
-// is read in files, are one pair more each.
+// The allowed probability of a false alarm is divided: equal parts for each pair of neighbours, one for the audit of
+// single releases, one for that of files and output. The part of a pair is halved between the bounds on mu and epsilon.
 Verdict audit_many_runs(const AuditOptions& options) {
   FitOptions fit = options.fit;
   fit.data.classes = kSmallClasses;

@@ -55,7 +55,7 @@ std::size_t rows_of(const BenchOptions& options, const Communicator& ranks) {
   return even_share(options.rows, static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size())).count;
 }
 
-// Upper triangles are what is summed; alone there is nothing to sum.
+// Ranks sum up the upper triangles of their Gram matrices. One rank alone only computes its own.
 nlohmann::json bench_gram(const BenchOptions& options, Communicator& ranks) {
   const std::size_t rows = rows_of(options, ranks);
   LargeVector<std::int16_t> values;

@@ -28,7 +28,7 @@ constexpr char kWhyOfRho[] =
     "; a bare rho may be of any zCDP mechanism: epsilon_zcdp_* hold for all of them, epsilon_gdp and epsilon_pld for "
     "Gaussian noise only";
 
-// mu of the Gaussian release that was stated, rounded to the side that is true of it.
+// mu of the Gaussian release that was stated, rounded up: its cost must not be understated.
 double stated_mu(const ConvertOptions& options) {
   if (options.sigma) {
     const double mu = round_up(HighPrecision(options.sensitivity) / *options.sigma);
@@ -39,7 +39,7 @@ double stated_mu(const ConvertOptions& options) {
     return mu;
   }
   const double mu = budget_from(options.budget).mu();
-  // A budget's mu is rounded down; here rho is what was spent.
+  // As a budget, rho gives a mu that is rounded down. Here rho was spent already, so mu is rounded up.
   return options.budget.rho ? std::nextafter(mu, std::numeric_limits<double>::infinity()) : mu;
 }
 

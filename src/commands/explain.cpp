@@ -56,7 +56,7 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
 // A heading and its sentences.
 using Section = std::pair<std::string, std::vector<std::string>>;
 
-// Not below the value: so many digits of a bound.
+// A bound with so many digits, rounded up so that it stays one.
 std::string rounded_up(double value, int digits) {
   if (!(value > 0.0) || !std::isfinite(value)) return fmt::format("{:g}", value);
   constexpr double kWhole = 1e-9;  // of a digit's unit: a double that stands for a decimal number is that number
@@ -64,7 +64,7 @@ std::string rounded_up(double value, int digits) {
   return fmt::format("{:.{}g}", std::ceil(value / unit - kWhole) * unit, digits);
 }
 
-// Whatever the numbers are, these words are the definition.
+// The definition of neighbouring data sets, which does not depend on the numbers of the guarantee.
 std::string neighbours_words(const ReportedGuarantee& guarantee) {
   const std::string pair =
       guarantee.adjacency == Adjacency::kAddRemove

@@ -19,14 +19,15 @@
 namespace dpreduce {
 namespace {
 
-// Features, and labels where there are any.
+// The arrays of rows: features, and labels where there are any.
 std::vector<const ShardedArray*> arrays_of(const WorkerRows& rows) {
   std::vector<const ShardedArray*> arrays{&rows.features()};
   if (rows.has_labels()) arrays.push_back(&rows.labels());
   return arrays;
 }
 
-// A rank's files as the coordinator needs them. A shared list is the same on all ranks, and may be long: a digest.
+// What the coordinator has to know of a rank's files. Of a list that all ranks share it is a digest, since the list may
+// be long, and only has to be the same everywhere.
 std::string told_files(const WorkerRows& rows, bool is_shared) {
   nlohmann::json told = nlohmann::json::array();
   for (const ShardedArray* const array : arrays_of(rows)) {
@@ -63,7 +64,7 @@ NamedFile named_file(int rank, const nlohmann::json& told) {
            .place = told[6]}};
 }
 
-// One array by inode, so that few are compared.
+// Arrays by inode: only arrays of one inode have to be compared.
 using FilesByInode = std::multimap<std::uint64_t, NamedFile>;
 
 void refuse_if_seen(const FilesByInode& seen, const NamedFile& file) {
@@ -81,7 +82,7 @@ void refuse_if_seen(const FilesByInode& seen, const NamedFile& file) {
   }
 }
 
-// Text of each rank, at the coordinator; nothing elsewhere.
+// Each rank's text, at the coordinator; an empty list on the other ranks.
 std::vector<std::string> gather_texts(std::string_view text, Communicator& ranks) {
   constexpr std::size_t kWord = sizeof(std::int32_t);
   std::vector<std::int32_t> words(1 + (text.size() + kWord - 1) / kWord, 0);

@@ -17,7 +17,8 @@
 namespace dpreduce {
 namespace {
 
-// Of shares that are the experimenter's word: in falling order, as a plot over class sizes has it.
+// Figures of each class, from the largest training share to the smallest, as a plot over class sizes needs them. The
+// shares are the experimenter's word, and public.
 nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const double> shares) {
   const std::vector<std::size_t> minority = minority_classes(shares);
   nlohmann::json by_class = nlohmann::json::array();

@@ -1,7 +1,7 @@
 // Diagnostics of a data set, exact and private: for its owner alone, never for release.
 //
 // Legend: u_i = transformed row (normalised or clipped), M_c = mean of the transformed rows of class c.
-// Feature shift of a row: beta_i = ||u_i - M_{y_i}||_inf (paper 004, Definition 2.3 and section 5.1, M_c estimated).
+// Feature shift of a row: beta_i = ||u_i - M_{y_i}||_inf ([wang2024], Definition 2.3 and section 5.1, M_c estimated).
 #include <algorithm>
 #include <cmath>
 #include <optional>

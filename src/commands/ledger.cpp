@@ -22,7 +22,7 @@
 namespace dpreduce {
 namespace {
 
-// An absent ledger is an empty one to a run that will write it; to somebody who asks for it, it is a wrong path.
+// A run that writes a ledger takes an absent file for an empty one. Who wants to read one has given a wrong path.
 void require_file(const std::string& path) {
   if (!std::filesystem::exists(path)) throw BadInput(path + ": no such ledger; check the path");
 }
@@ -31,7 +31,8 @@ std::string of_sample(double sampling_rate) {
   return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
 }
 
-// On the coordinator's ledger, what it says; on a silo's, for whom the charge holds.
+// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
+// whom its charge holds.
 std::string silos_words(const LedgerSilos& silos) {
   if (!silos.is_of_silo()) {
     return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
@@ -143,8 +144,8 @@ nlohmann::json json_of(const LedgerState& state) {
   return whole;
 }
 
-// A reader may have the ledger alone. Where the key beside it is his own, it must be that of the lines: who exchanges
-// the whole ledger has another one.
+// A reader may have the ledger without its key. Where a key of his own lies beside it, the lines must be signed with
+// that key: somebody who replaced the whole ledger would have signed with another one.
 std::string key_words(const std::string& path, const LedgerHead& head) {
   if (head.public_key.empty()) return "not signed yet: an edit of the last line cannot be found";
   struct stat status {};
@@ -166,7 +167,7 @@ LedgerHead reported_head(const std::string& report) {
                  ": does not say where the ledger stood: its run charged nothing, or an earlier version made it");
 }
 
-// The names under which a run charged: another one each time that it had to begin anew.
+// The ids under which a run has charged. It gets a new one each time that it has to begin anew.
 std::vector<std::string> names_of(const std::string& run, const std::optional<RunJournal>& journal) {
   return journal ? journal->run_ids() : std::vector{run};
 }

@@ -51,8 +51,8 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
   });
 }
 
-// What is made of n x K scores may not fit any memory: the coordinator goes through all rows and streams it to the
-// file.
+// n x K scores may be more than fit into memory, so the coordinator goes through all rows and writes what is made of
+// them to the file as it goes.
 void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier, DType dtype,
                        const std::function<void(std::span<const double> scores, NpyWriter& writer)>& append) {
   ranks.together([&] {
@@ -73,8 +73,8 @@ void predict_scores(const PredictOptions& options, Communicator& ranks, const Cl
   });
 }
 
-// Rounded to float32, as --scores writes them, a score might fall to the other side of the threshold: exact ones
-// decide.
+// Decides by exact scores. Those that --scores writes are rounded to float32, which may put a score on the other side
+// of the threshold.
 void predict_sets(const PredictOptions& options, Communicator& ranks, const Classifier& classifier, double threshold) {
   predict_of_scores(
       options, ranks, classifier, DType::kUint8, [threshold](std::span<const double> scores, NpyWriter& writer) {

@@ -26,7 +26,8 @@ WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const 
 }
 
 WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, RowsOfSilos whose) {
-  // Among silos nobody shares files: without {rank} they are all of those that this party named for itself.
+  // Among silos no two parties share a list of files. Where the paths have no {rank}, this party reads all of the files
+  // that it has named.
   const bool is_shared =
       ranks.silos() == nullptr || (whose == RowsOfSilos::kEachItsOwn && paths_are_per_worker(options.x));
   const bool has_some = has_rows(ranks, whose);

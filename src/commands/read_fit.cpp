@@ -49,7 +49,7 @@ class CapturedOutput {
   int error_ = -1;
 };
 
-// As the program ends: what went wrong is printed, and the code is what counts.
+// Runs a fit as the program does: prints the message of an error, and returns the exit code.
 int exit_code_of(const FitOptions& options) {
   Communicator alone = Communicator::join();
   try {
@@ -61,7 +61,7 @@ int exit_code_of(const FitOptions& options) {
   }
 }
 
-// Keys and journals are their owner's alone, and are no reader's.
+// Whether readers may see the file. Keys and journals are for their owner alone.
 bool is_public(const fs::path& path) {
   const bool is_for_others =
       (fs::status(path).permissions() & (fs::perms::group_read | fs::perms::others_read)) != fs::perms::none;

@@ -17,7 +17,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kLongestName = 80;
-// Figures of one report are rounded each by itself.
+// How far the figures of one report may be from each other: each was rounded by itself.
 constexpr double kRounding = 1e-9;
 
 // Fields of one report, each with the message that names it.
@@ -147,7 +147,7 @@ std::optional<LedgerHead> ledger_of(const ReportFields& report, const nlohmann::
   return head;
 }
 
-// epsilon-DP adds up, and holds for selections alone; mu^2 adds up as well.
+// A report with delta 0 may list selections only, whose epsilons, and whose mu^2, add up to what it states.
 void check_pure(const ReportFields& report, const ReportedGuarantee& guarantee,
                 const std::vector<ReportedBlock>& blocks, const std::vector<ReportedSelection>& selections) {
   if (!blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");

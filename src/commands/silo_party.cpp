@@ -52,7 +52,7 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
   return terms;
 }
 
-// "A foreign key": this party has an identity that nobody expects.
+// Whether the fault that is simulated is a foreign key: this party then uses an identity that nobody expects.
 bool has_foreign_identity(const std::optional<Fault>& fault) {
   return fault && fault->kind == FaultKind::kWrongKey &&
          (fault->at == FrameKind::kHello || fault->at == FrameKind::kOffer);

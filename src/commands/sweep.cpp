@@ -101,7 +101,7 @@ FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
   return used;
 }
 
-// In the order in which they are made: runs on the same rows follow one another.
+// All runs, in the order in which they are made: those on the same rows follow one another.
 std::vector<SweptRun> runs_of(const SweepOptions& sweep) {
   std::vector<SweptRun> runs;
   for (const double ratio : sweep.ratios) {
@@ -222,7 +222,8 @@ class Sweep {
   std::vector<SweptRun> runs_;
 };
 
-// Of a long tail; where all rows are trained on, nobody says which classes are small.
+// Training shares of the classes of a long tail; empty where all rows are trained on, since then no public word says
+// which classes are small.
 std::vector<double> shares_of(const SweptRun& run) {
   if (run.ratio == 1.0) return {};
   return long_tail_shares(run.options.data.classes, run.ratio);
@@ -237,7 +238,7 @@ std::string figure(const std::optional<double>& value) {
   return value ? fmt::format("{:.6f}", *value) : std::string();
 }
 
-// One line a run; a figure without test rows is empty.
+// One line for each run. Figures that need test rows are left empty without them.
 std::string csv_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
   std::string csv =
       "method,trained_by,epsilon,delta,imbalance_ratio,seed,accuracy,balanced_accuracy,minority_accuracy,seconds\n";

@@ -25,7 +25,7 @@ std::optional<std::uint64_t> number_after(const std::filesystem::path& file, con
   return std::nullopt;
 }
 
-// The only number of a file; none where it says "max".
+// The number that a file consists of; none where it says "max" instead.
 std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   std::ifstream text(file);
   std::uint64_t number = 0;
@@ -63,7 +63,7 @@ std::optional<std::uint64_t> available_memory(const std::filesystem::path& root)
   for (const bool is_version_2 : {true, false}) {
     const std::filesystem::path mount = root / (is_version_2 ? "sys/fs/cgroup" : "sys/fs/cgroup/memory");
     const std::filesystem::path own = path_of_group(root / "proc/self/cgroup", is_version_2);
-    // In a container the mount may be the group itself: then the longer paths are not there.
+    // In a container the group itself may be mounted here. Then the longer paths do not exist, and are passed over.
     for (std::filesystem::path below = own.relative_path();; below = below.parent_path()) {
       const auto left = is_version_2 ? left_of_group(mount / below, "memory.max", "memory.current", "inactive_file")
                                      : left_of_group(mount / below, "memory.limit_in_bytes", "memory.usage_in_bytes",

@@ -18,7 +18,8 @@
 namespace dpreduce {
 namespace {
 
-// Large enough for the rate of large shapes, small enough for some tens of milliseconds each.
+// Sizes of what is timed: large enough to run at the rate of large problems, small enough to take some tens of
+// milliseconds each.
 constexpr std::size_t kMostDim = 1024;
 constexpr std::size_t kMostClasses = 1024;
 constexpr std::uint64_t kMostTimedRows = 512;
@@ -31,7 +32,7 @@ constexpr std::size_t kWords = 1 << 17;
 constexpr double kEnoughSeconds = 0.02;
 constexpr int kMostRepeats = 50;
 
-// Of one call, after one that is not counted.
+// Seconds of one call, measured after a first one that is not counted.
 double seconds_of_call(const std::function<void()>& work) {
   work();
   const auto started = std::chrono::steady_clock::now();
@@ -63,7 +64,7 @@ double round_rate(std::size_t dim, std::size_t classes, unsigned threads) {
   return 2.0 * static_cast<double>(kMostTimedRows * classes * dim) / seconds;
 }
 
-// What lies on the way from a mapped file to the lattice, without the disk.
+// Rows a second from a mapped file to the lattice, without reading from disk.
 double row_rate(const Preprocessing& preprocessing, unsigned threads) {
   const RowTransform transform(preprocessing);
   const std::size_t dim = preprocessing.input_dim;

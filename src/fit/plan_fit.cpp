@@ -26,9 +26,9 @@
 namespace dpreduce {
 namespace {
 
-// Enough to tell candidates apart that differ by a few tens of rows at epsilon 1.
+// At epsilon 1 this is enough to tell candidates apart that differ by some tens of correct rows.
 constexpr double kChooseShare = 0.02;
-// For the roundings of a mu that is divided.
+// A mu that is divided into shares is taken a little smaller first, so that roundings cannot add up to more than it.
 constexpr double kBelowOne = 1.0 - 1e-15;
 
 std::string config_of(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
@@ -82,11 +82,11 @@ PlannedSelection planned_choice(double mu, std::size_t candidates) {
   return {"choice", {.epsilon = selection_epsilon(mu), .sensitivity = 1, .candidates = candidates}};
 }
 
-// One rank alone, or each that goes through all public rows, holds the utilities of all; a set of prototypes is drawn
-// from one class's in falling order (selection_sampler.hpp), with a big integer for each.
+// For the case that one rank holds the utilities of all public rows. A set of prototypes is drawn from the utilities of
+// a class in falling order (selection_sampler.hpp), which takes a big integer for each of them.
 constexpr std::size_t kBytesOfRankedCandidate = 88;
 
-// Class sums of less than 2^48 rows have so many digits (prototype_utilities.hpp).
+// The digits that a class sum of fewer than 2^48 rows may have (prototype_utilities.hpp).
 constexpr std::size_t kMostDigits = 4;
 
 std::size_t bytes_of(const PlannedSelection& selection) {
@@ -96,7 +96,7 @@ std::size_t bytes_of(const PlannedSelection& selection) {
          (terms.chosen > 1 ? terms.candidates * kBytesOfRankedCandidate : 0);
 }
 
-// The whole budget for one selection.
+// Plans a selection that takes the whole budget.
 void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions& options) {
   DPREDUCE_ASSERT(plan.requests.empty());
   if (!options.privacy.budget.non_private) {
@@ -107,7 +107,7 @@ void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions&
   plan.prototypes = std::move(selection);
 }
 
-// Noise for all releases, and a share of mu^2 for a choice by training rows.
+// Plans the noise of all releases, and sets a share of mu^2 aside where training rows choose among candidates.
 void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMethod& method) {
   const BudgetOptions& budget = options.privacy.budget;
   if (options.method.batch) {

@@ -29,7 +29,7 @@ void check_choice(const FitOptions& options) {
   }
 }
 
-// A batch of all rows is none.
+// --batch 1 takes all rows into each round, which is the same as no --batch.
 void check_batch(FitOptions& options) {
   if (!options.method.batch) return;
   const double rate = *options.method.batch;
@@ -57,7 +57,7 @@ void check_batch(FitOptions& options) {
   }
 }
 
-// What chooses one class a row has nothing to say of rows of several.
+// Refuses, for rows of several classes, what chooses exactly one class for a row.
 void check_label_sets(const FitOptions& options) {
   if (!options.data.max_labels) return;
   const std::size_t most = *options.data.max_labels;
@@ -98,7 +98,7 @@ void check_checkpoint(const FitOptions& options) {
   }
 }
 
-// What would bring one silo's rows, or the exact number of all, to the coordinator has no place among silos.
+// Refuses, among silos, what would show the coordinator rows of one silo, or the exact number of all rows.
 void check_among_silos(const FitOptions& options) {
   const SiloOptions& silos = options.silos;
   if (!silos.secure_aggregation) return;

@@ -5,7 +5,7 @@
 //
 // s^2 is the noise's variance in each entry of g, and so its share of v'; h the curvature of the noise
 // (gradient_rounds.hpp). The floor stands in place of Adam's epsilon: an entry that is noise alone moves by m' / h.
-// Source: paper 002, Algorithm 4; Kingma and Ba 2015; Tang et al. 2023 (DP-AdamBC) for v' - s^2. Sums, never means.
+// Source: [mehta2023], Algorithm 4; [kingma2015]; [tang2024] (DP-AdamBC) for v' - s^2. Sums, never means.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kAdamRounds = 150;
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.99;
-// A step that moves every entry alike changes a score by up to 8.
+// How far one step may move a score, where it moves every entry by the same amount.
 constexpr double kAdamScoreReach = 8.0;
 
 class AdamStep : public StepRule {

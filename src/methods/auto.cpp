@@ -44,8 +44,8 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
                     chosen.name, rows.input_dim));
   }
   options.method.name = chosen.name;
-  // A balanced objective has public rows to choose prototypes among. Their mean costs nothing, and lies between classes
-  // where the training rows' mean lies among the large ones.
+  // With --objective balanced there may be public rows. Their mean costs no budget. It also treats classes alike, where
+  // the mean of the training rows is near the large ones.
   if (!options.rows.center) {
     options.rows.center = is_balanced && rows.public_rows > 0 ? Centering::kPublic : Centering::kDp;
   }

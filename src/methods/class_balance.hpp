@@ -4,7 +4,7 @@
 //
 // Softmax rounds learn log p(class | row), which holds log of the class's share; without that share the largest score
 // is the class that is right most often over classes. A class below its noise counts as the noise: nothing is known of
-// it but that. Source: Menon et al. 2021, logit adjustment after training, with noised sizes. Post-processing but for
+// it but that. Source: [menon2021], logit adjustment after training, with noised sizes. Post-processing but for
 // the sizes. Public rows that rows are centred by refine what came out (public_refit.hpp).
 #pragma once
 

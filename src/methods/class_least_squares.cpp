@@ -18,7 +18,8 @@ namespace {
 
 constexpr double kLeastAlpha = 1.0;
 constexpr double kMostAlpha = 10.0;
-// What --choose tries: multiples of alpha (whose split of the noise stays) and of the usual ridge, those first.
+// What --choose tries: multiples of alpha and of the usual ridge, 1 first. The noise is split by the usual alpha in any
+// case.
 constexpr std::array kAlphaFactors{1.0, 0.1, 0.3, 3.0};
 constexpr std::array kClassRidgeFactors{1.0, 0.25, 4.0};
 
@@ -34,7 +35,8 @@ std::vector<ClassRidge> ridges_to_try(double alpha, std::optional<double> lambda
   return ridges;
 }
 
-// 1 / mu, from 1 to 10: the noise in A_j + alpha G does not depend on alpha, and hides a class's own rows first.
+// 1 / mu, held between 1 and 10. The noise in A_j + alpha G is the same for every alpha; the smaller the budget, the
+// more it hides A_j, which has the rows of one class only, and the more weight G should have.
 double usual_alpha(const FitOptions& options) {
   if (options.privacy.budget.non_private) return kLeastAlpha;
   const double mu = budget_from(options.privacy.budget).mu(options.privacy.budget.accountant);
@@ -97,7 +99,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
         const auto first = theta + static_cast<std::ptrdiff_t>(m * dim);
         candidates[m].weights.insert(candidates[m].weights.end(), first, first + static_cast<std::ptrdiff_t>(dim));
       }
-      // A share p of positives among rows of the same features is met by theta x = p / (p + alpha).
+      // Where a share p of the rows with features x is positive, least squares give theta x = p / (p + alpha). The
+      // threshold is its value at p = 1/2.
       candidates[m].threshold = 0.5 / (0.5 + ridges_[m].alpha);
       candidates[m].setting = fmt::format("alpha {:g}, ridge x {:g}", ridges_[m].alpha, ridges_[m].ridge_factor);
     }

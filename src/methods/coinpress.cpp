@@ -8,10 +8,9 @@
 // were spread evenly over its coordinates; g = sqrt(d + 2 sqrt(d log 100) + 2 log 100), a bound on d standard normals
 // that holds with probability 0.99.
 //
-// Source: Biswas et al. 2020, Algorithm 3 and its constants, as "Differentially private prototypes for imbalanced
-// transfer learning" C.2 compares it with sums. Departures: all steps have equal shares of the budget; class sizes are
-// released with noise, where the original takes them for public under replace-one; 2 C, since no row is longer than C
-// and no centre needs to be.
+// Source: [biswas2020], Algorithm 3 and its constants, as [wahdany2025], C.2, compares it with sums. Departures: all
+// steps have equal shares of the budget; class sizes are released with noise, where the original takes them for public
+// under replace-one; 2 C, since no row is longer than C and no centre needs to be.
 #include <algorithm>
 #include <cmath>
 #include <span>

@@ -13,10 +13,10 @@
 //
 //     Z_1 = 1,  Z_(t+1) = Z_t exp(b - 0.1)    b: the released share of rows whose residual was longer than Z_t
 //
-// Source of it: Esipova et al. 2023, DPSGD-Global-Adapt. Departures: all rows in every round, as in gd; the share is of
+// Source of it: [esipova2023], DPSGD-Global-Adapt. Departures: all rows in every round, as in gd; the share is of
 // the released counts of rows on both sides, where theirs has a public batch size; 0.001 <= Z <= 2 (no residual of a
 // softmax is longer than sqrt(2)); steps are gd's.
-// Source: Ward, Wu and Bottou 2019 for the step.
+// Source: [ward2019] for the step.
 #pragma once
 
 #include <cstddef>

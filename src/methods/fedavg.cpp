@@ -11,8 +11,8 @@
 // rounds of `gd`. Unlike with every other method, the model depends on which rows are whose.
 //
 // W_p goes out in units of 2^-36 / C, as integers mod 2^64: their sum has the same bits in any order of silos.
-// Source: McMahan and others 2017, Algorithm 1, full batches; local noise as in DP-FedAvg with record-level privacy
-// (for instance Truex and others 2019; Liu and others 2022).
+// Source: [mcmahan2017], Algorithm 1, full batches; local noise as in DP-FedAvg with record-level privacy
+// (for instance [truex2019], [liu2022]).
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,5 @@
 // NoisyGD: full-batch gradient descent on noised sums, by the step of descent_step.hpp. T = 1 is the one-step form.
-// Source: paper 004, eq. (2.1) and (3.2), whose noise stands outside the step and whose bound on |g| is assumed; ours
+// Source: [wang2024], eq. (2.1) and (3.2), whose noise stands outside the step and whose bound on |g| is assumed; ours
 // is inside, and enforced.
 #include "methods/gradient_descent.hpp"
 #include "methods/registry.hpp"

@@ -21,7 +21,7 @@ constexpr double kWarmStartShare = 0.2;
 constexpr double kNoiseInScores = 0.9;
 constexpr double kMostRoundsOnSamples = 400.0;
 
-// As many sampled rounds as read the rows as often as full ones would, but no more than help.
+// So many sampled rounds that a row is used as often as in full ones, but no more than have been seen to help.
 std::uint64_t rounds_on_samples(std::uint64_t full_rounds, double rate) {
   if (rate == 1.0) return full_rounds;
   return static_cast<std::uint64_t>(
@@ -46,8 +46,8 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// The usual one first. Early iterates are for budgets at which later rounds add more noise than signal, averages for
-// those at which steps are too long in the end.
+// The candidates of --choose, the usual one first. An early iterate is better where later rounds add more noise than
+// signal, an average where the last steps are too long.
 std::vector<Window> windows_of(const RoundSettings& settings) {
   const std::uint64_t rounds = settings.rounds;
   if (!settings.choose) return {{settings.iterate == Iterate::kLast ? rounds : 1, rounds}};

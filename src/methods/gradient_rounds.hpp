@@ -74,7 +74,7 @@ struct RoundSettings {
 
 /// What `options` say of rounds, with the method's own number of them where they say nothing; on samples at rate q, 1 /
 /// q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
-/// public constant; source: paper 002, Table 7).
+/// public constant; source: [mehta2023], Table 7).
 RoundSettings round_settings(const MethodOptions& options, std::uint64_t default_rounds);
 
 /// How many iterates train_in_rounds has to choose among.
@@ -107,7 +107,7 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
 ///
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
 /// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.
-/// Source: paper 000, Algorithm 2 and Definition 2.4.
+/// Source: [zhu2024], Algorithm 2 and Definition 2.4.
 /// Cost: T passes over the rows; 8 K d bytes up and 8 K d bytes down a round, for a release of a gradient alone.
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
 

@@ -7,14 +7,16 @@
 namespace dpreduce {
 namespace {
 
-// The Gram matrix has d^2 / 2 noised entries, class sums K d: the more classes, the more the sums need.
+// The Gram matrix has d^2 / 2 noised entries, the class sums have K d: the more classes there are, the larger the share
+// of the budget that the sums need.
 constexpr double kLsGramShare = 0.5;
 constexpr double kGramShareManyClasses = 0.3;
-// Between two classes the threshold decides, and it is not the mean of all rows where one is rarer: 5 points, by class
-// 18. With more classes an intercept is a prior, which costs rare ones more than it gives: 0.2 points with 10, 1.4 with
-// 51 (measured).
+// Two classes need an intercept, since the threshold between them is not at the mean of all rows where one is rarer:
+// without it up to 5 points are lost, by class 18. With more classes it acts as a prior, which favours large ones: it
+// cost 0.2 points with 10 classes and 1.4 with 51 (measured).
 constexpr double kIntercept = 0.02;
-// An intercept takes out what the noise of a centre leaves in every row; least squares have none, and want it smaller.
+// The noise of a released centre is the same vector in every row. An intercept can make up for it, and least squares
+// have none: so the centre gets more of the budget here, and has less noise.
 constexpr double kCenterShareOfLeastSquares = 0.05;
 
 void check_least_squares(const FitOptions& options) {

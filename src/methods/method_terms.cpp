@@ -171,8 +171,8 @@ constexpr std::array kFitTerms{
     FitTerm{"--secure-aggregation", [](const FitOptions& fit) { return fit.silos.secure_aggregation; }},
 };
 
-// Values of options that all fits have, which few methods take; of the other terms all methods take those that they do
-// not refuse.
+// Terms that only those methods accept which name them in `takes`. All other terms are accepted by every method that
+// does not name them in `refuses`.
 constexpr std::array<std::string_view, 2> kTermsOfFew{"--center moments", "--select-by t"};
 
 bool is_given(std::string_view option, const FitOptions& options) {

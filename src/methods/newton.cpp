@@ -9,9 +9,9 @@
 // the step that of the whole. Far from there curvature can vanish where the loss does not, and a class of few rows
 // would be thrown to where no later round brings it back from: a step moves a score by at most 20.
 //
-// Source: paper 002, Algorithm 1, with corrections: sums, never means (n cancels, and so does its noise); sensitivities
-// that do not grow with K; symmetric noise; the bound on steps. With a warm start H_c is the curvature of a bound on
-// the residual loss (hessian_rows.hpp), which is of one sign.
+// Source: [mehta2023], Algorithm 1, with corrections: sums, never means (n cancels, and so does its noise);
+// sensitivities that do not grow with K; symmetric noise; the bound on steps. With a warm start H_c is the curvature of
+// a bound on the residual loss (hessian_rows.hpp), which is of one sign.
 #include <cmath>
 #include <optional>
 

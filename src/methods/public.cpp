@@ -3,7 +3,7 @@
 //     classes' utilities of all public rows  ->  K private choices  ->  W_c = mean of the chosen rows, each of length 1
 //
 // so that <W_c, x> is the mean cosine of x to the prototypes of class c, and 1 less that its mean distance. Source:
-// paper 003, DPPL-Public and DPPL-PublicK (C.3).
+// [wahdany2025], DPPL-Public and DPPL-PublicK (C.3).
 #include <nlohmann/json.hpp>
 
 #include "common/lattice/cosine_clip.hpp"

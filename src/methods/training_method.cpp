@@ -9,8 +9,8 @@
 namespace dpreduce {
 namespace {
 
-// Chunks that are summed and forgotten need little. Rounds keep their rows where they fit, class Gram matrices as many
-// as they may, in passes.
+// Default of --memory. Where rows are read once, in chunks that are summed and forgotten, little is enough. Methods in
+// rounds keep all rows where they fit, and least squares by class keep the rows of as many classes as fit.
 constexpr std::size_t kMemoryMib = 64;
 constexpr std::size_t kMostMemoryMibOfKeptRows = 4096;
 

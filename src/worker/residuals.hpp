@@ -37,7 +37,7 @@ double share_of_head(std::span<const double> p, std::span<const double> prior, s
 /// classes Y. Softmax is a choice of one: the loss -log p_y of a row of no class is 0, and so is its residual; with
 /// other losses such a row is one of all other classes. `scratch` has K entries; `prior` none or, with Loss::kSoftmax,
 /// K. Preconditions: residual_norm > 0; all other spans have K >= 2 entries; classes are distinct and < K; (asserted)
-/// at most one with Loss::kSoftmax. Source of the loss with a prior: paper 000, Definition 2.4.
+/// at most one with Loss::kSoftmax. Source of the loss with a prior: [zhu2024], Definition 2.4.
 double lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
                         std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
                         std::span<std::int16_t> rho, std::span<const double> prior = {}, double residual_norm = 1.0);

@@ -13,13 +13,13 @@
 // know the key, and never sees a digest: it stays in the run's journal, and goes with it).
 //   1. Rows q != q' differ in some feature a. Whatever the other entries of R, one value at most of R_la makes
 //      <R_l, q> = <R_l, q'>: probability 1 / (2 S + 1) a lane, below 2^-127 for L = 8. This is the universal hash of
-//      Carter and Wegman (1979) with short coefficients, over the integers, so that the kernel of all other products
+//      [carter1979] with short coefficients, over the integers, so that the kernel of all other products
 //      computes it. Among n rows some pair collides with probability below n^2 2^-128.
 //   2. Otherwise different (q, Y) are different inputs of F, and F is as good as random (AES-256). Let m, m' be the
 //      multiplicities of rows in two data sets, c = m - m' != 0 somewhere. For a random F the sum of c_x F(x) is 0 in
 //      one word with probability at most 2^k / 2^64, 2^k the largest power of two that divides some c_x != 0: below (n
 //      / 2^64)^4 in four words; for one row more, less or changed, 2^-256.
-// (Bellare and Micciancio 1997, AdHash; Clarke and others 2003, MSet-Add-Hash, keyed.)
+// ([bellare1997], AdHash; [clarke2003], MSet-Add-Hash, keyed.)
 #pragma once
 
 #include <array>

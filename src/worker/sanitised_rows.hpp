@@ -13,7 +13,7 @@ namespace dpreduce {
 /// Release "sanitised_row": one lattice row, features = q (d), made for every record by itself.
 ///
 /// Sensitivity, squared: the record's features exchanged for any others, |q - q'|^2 <= (2 S)^2. What is protected is
-/// the features of each record against whoever sees its row; neither its label nor its presence. Source: paper 001,
+/// the features of each record against whoever sees its row; neither its label nor its presence. Source: [shen2021],
 /// equation 4, corrected: a public clip norm, the L2 norm, and noise that is calibrated exactly. Preconditions
 /// (asserted): dim >= 1.
 ReleaseRequest sanitised_row_release(std::size_t dim);

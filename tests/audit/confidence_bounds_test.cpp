@@ -70,9 +70,9 @@ TEST(EpsilonLowerBound, IsNothingWhereDeltaExplainsAll) {
 
 TEST(MuLowerBound, ApproachesTheTruthFromBelow) {
   for (const double mu : {0.2, 1.0, 3.0}) {
-    constexpr std::size_t kRuns = 100'000'000;
-    const auto expected = [](double p) { return static_cast<std::size_t>(p * kRuns); };
-    const AttackCounts counts{expected(normal_cdf(mu / 2)), kRuns, expected(normal_cdf(-mu / 2)), kRuns};
+    constexpr std::size_t kManyRuns = 100'000'000;
+    const auto expected = [](double p) { return static_cast<std::size_t>(p * kManyRuns); };
+    const AttackCounts counts{expected(normal_cdf(mu / 2)), kManyRuns, expected(normal_cdf(-mu / 2)), kManyRuns};
     EXPECT_LT(mu_lower_bound(counts, 1e-3), mu);
     EXPECT_GT(mu_lower_bound(counts, 1e-3), mu - 2e-3);
   }

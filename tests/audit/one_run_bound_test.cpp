@@ -16,7 +16,7 @@ namespace dpreduce {
 namespace {
 
 // The older bound, for comparison: P[at least v right] <= P[W >= v] + 2 m delta alpha, W ~ Binomial(r, q),
-// q = e^epsilon / (1 + e^epsilon), alpha = max_i P[v - i <= W < v] / i. Source: Steinke, Nasr, Jagielski (2023),
+// q = e^epsilon / (1 + e^epsilon), alpha = max_i P[v - i <= W < v] / i. Source: [steinke2023],
 // Corollary 5.4, Appendix D.
 double older_p_value(const CoinGuesses& seen, double epsilon, double delta) {
   const boost::math::binomial_distribution<> w(static_cast<double>(seen.guesses), 1.0 / (1.0 + std::exp(-epsilon)));

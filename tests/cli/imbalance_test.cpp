@@ -177,8 +177,8 @@ TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
 }
 
 // What was found on a synthetic tail of 100 to 1 (ten Gaussian classes, 128 features, 6,000 rows, as many public ones),
-// medians of three seeds; margins are half of what was seen. The paper has public rows ahead at every small epsilon:
-// here choices at 0.1 are chance, and means lose less.
+// medians of three seeds; margins are half of what was seen. [wahdany2025] has public rows ahead at every small
+// epsilon: here choices at 0.1 are chance, and means lose less.
 TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   const json swept = sweep_of_mixture("12000", "0.08", "mean,public,ls,auto,auto~--objective~balanced",
                                       "--epsilons 0.1,0.3,1 --imbalance 100 --seeds 3");
@@ -197,7 +197,7 @@ TEST_F(ImbalanceTest, OrderingsOnASyntheticTailAreAsTheyWereFound) {
   EXPECT_GE(median_of("auto --objective balanced", 1.0, "minority_accuracy"), 0.5);
 }
 
-// The order of "differentially private prototypes for imbalanced transfer learning" where one row stands less well for
+// The order of [wahdany2025] where one row stands less well for
 // its class than a mean (12,000 rows, as many public ones; five seeds): on small classes `public` is first at small
 // epsilon and high imbalance, `mean` overtakes later, and both are ahead of DP-LS. Margins are half of what was seen.
 TEST_F(ImbalanceTest, OnWideClassesPublicRowsAreFirstAndMeansOvertakeThem) {

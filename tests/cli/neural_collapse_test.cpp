@@ -1,10 +1,10 @@
-// "Neural collapse meets differential privacy", Figure 3 (a): one step of noisy descent from zero weights on collapsed
+// [wang2024], Figure 3 (a): one step of noisy descent from zero weights on collapsed
 // classes, K = 10, (1, 1e-4)-DP, with 100 to 2,000 features.
 //
 // Without perturbations the step is exact for every d: noise has d coordinates, but a row's score sees one direction of
 // them. An offset v of all training rows costs more the larger d is, where classes are of unequal size, with and
 // without noise: rows of norm sqrt(1 + d / 100) are scaled to 1, which shortens class means beside the intercept, where
-// class sizes are. (Without an intercept v has to point at a class, as in the paper's section 3.2.2, to do harm: its
+// class sizes are. (Without an intercept v has to point at a class, as in section 3.2.2 there, to do harm: its
 // random signs have no more to do with a class the larger d is.) A worst-case shift of test rows wins with enough
 // features. Noise of standard deviation 0.1 on rows costs something under privacy alone: scores then see the noise of
 // all coordinates, 0.1 sigma sqrt(d), beside the n / K rows of a class. At 1,000 rows a class and exactly calibrated

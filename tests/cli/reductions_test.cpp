@@ -1,4 +1,4 @@
-// Fewer features under the same budget, on the data of the papers that ask for it.
+// Fewer features under the same budget, on the data of the publications that ask for it.
 #include <cmath>
 #include <random>
 #include <string>
@@ -21,7 +21,7 @@ double accuracy(const TemporaryFolder& folder, const std::string& options) {
   return run.json().at("test").at("accuracy").get<double>();
 }
 
-// "Larger model causes lower classification accuracy under differential privacy", section 4.1: two classes of 30 rows,
+// [shen2021], section 4.1: two classes of 30 rows,
 // variances exponential with mean 0.1, means that differ in a few features by Laplace numbers of scale 1.
 class SparseDifference : public testing::Test {
  protected:
@@ -72,7 +72,7 @@ class SparseDifference : public testing::Test {
 };
 
 TEST_F(SparseDifference, AboutTwentyFeaturesDoBetterThanAll) {
-  // A third of the paper's features. Seeded: the same figures in every run.
+  // A third of the features of [shen2021]. Seeded: the same figures in every run.
   make_rows_of(1000, 50);
   const double all = fisher("--epsilon 5");
   const double some = fisher("--epsilon 5 --select 20");
@@ -82,7 +82,7 @@ TEST_F(SparseDifference, AboutTwentyFeaturesDoBetterThanAll) {
   EXPECT_GT(fisher("--epsilon 5 --select 20 --select-by t"), all) << "the other criterion helps as well";
 }
 
-// The paper's title: 20 features that tell classes apart, among more and more that do not.
+// The title of [shen2021]: 20 features that tell classes apart, among more and more that do not.
 TEST_F(SparseDifference, FeaturesThatSayNothingDoHarmUnderPrivacyAloneAndSelectionHelps) {
   std::vector<double> all;
   std::vector<double> some;
@@ -101,7 +101,7 @@ TEST_F(SparseDifference, FeaturesThatSayNothingDoHarmUnderPrivacyAloneAndSelecti
   }
 }
 
-// "Neural collapse meets differential privacy", Figure 4: features of collapsed classes with noise on training and test
+// [wang2024], Figure 4: features of collapsed classes with noise on training and test
 // rows, more of it the more features there are; K - 1 components of public rows repair what noise does.
 TEST(NeuralCollapse, ComponentsRepairWhatNoiseOnManyFeaturesDoes) {
   std::vector<double> whole;

@@ -1,5 +1,5 @@
 // Tries to refute the claim of `fit --method mean --metric euclidean` on adjacent data sets, and does refute the claim
-// that paper 000 prints.
+// that [zhu2024] prints.
 //
 // Every class is an experiment of its own: without its canary (world 0) or with it (world 1), a unit row that lies as
 // far from the other row as it can. K classes, released by the real path (files, lattice, worker's statistic,
@@ -151,7 +151,7 @@ double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
 }
 
-// Smallest sigma that Theorem 2.1 of paper 000 accepts as printed: Phi(1/(2s) - s e/2) - e^e Phi(-1/(2s) - s e/2) <=
+// Smallest sigma that Theorem 2.1 of [zhu2024] accepts as printed: Phi(1/(2s) - s e/2) - e^e Phi(-1/(2s) - s e/2) <=
 // delta/2.
 double printed_sigma(double epsilon) {
   double low = 1e-3;
@@ -165,9 +165,9 @@ double printed_sigma(double epsilon) {
   return high;
 }
 
-// Algorithm 1 of paper 000 with its own noise: sigma on sums of unit rows and on counts. (Where sigma is below what the
+// Algorithm 1 of [zhu2024] with its own noise: sigma on sums of unit rows and on counts. (Where sigma is below what the
 // sampler takes, counts get more noise than printed, which only helps the claim.)
-double proven_against_paper(double epsilon) {
+double proven_against_printed_claim(double epsilon) {
   const double sigma = printed_sigma(epsilon);
   const double sum_sigma = sigma * kNorm;
   const double count_sigma = std::max(sigma, kSmallestSigma);
@@ -200,8 +200,8 @@ TEST_P(Falsification, TheClaimOfFitStands) {
   EXPECT_GT(proven, 0.1 * GetParam());
 }
 
-TEST_P(Falsification, TheClaimOfPaper000IsRefuted) {
-  const double proven = proven_against_paper(GetParam());
+TEST_P(Falsification, ThePrintedClaimIsRefuted) {
+  const double proven = proven_against_printed_claim(GetParam());
   RecordProperty("proven_epsilon", std::to_string(proven));
   EXPECT_GT(proven, GetParam());
 }

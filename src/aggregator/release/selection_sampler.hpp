@@ -10,7 +10,7 @@
 // A set S has one worst member, when equal utilities are put in the order of their indices: C(y, K - 1) sets have the
 // candidate of rank y (from 0) as theirs. So y is drawn with those multiplicities, and the others of S uniformly among
 // the y better ones. The minimum over S moves by no more than the utilities do: the set costs what one candidate costs.
-// Source: DPPL-PublicK; its printed multiplicity C(rank, K) is not private (multiplicities.hpp).
+// Source: [wahdany2025], DPPL-PublicK; its printed multiplicity C(rank, K) is not private (multiplicities.hpp).
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 //     fingerprint(S) = sum_e r_e S_e mod p
 //
 // It is linear, so that ranks add up their parts' fingerprints, and the sum does not depend on how rows are spread.
-// Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p (Carter and
-// Wegman 1979). The coefficients come from the noise key: who does not have it learns nothing, who has it could take
+// Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p [carter1979].
+// The coefficients come from the noise key: who does not have it learns nothing, who has it could take
 // the noise off anyway.
 #pragma once
 

@@ -10,7 +10,7 @@
 // steps do: the bulk of the spectrum, where the noise is, maps to the one number 1 / ridge, and the eigenvalues outside
 // of it are what Lanczos' method finds first. They have no whole spectrum, by which gram_spectrum.hpp cleans better.
 // Without noise there is nothing to clean, and Cholesky solves exactly.
-// Source: Benaych-Georges and Nadakuditi 2011, section 3.1 (g); Golub and Van Loan 2013, sections 9.1.2 (f(A) b) and
+// Source: [benaych2011], section 3.1 (g); [golub2013], sections 9.1.2 (f(A) b) and
 // 10.3.1 (orthogonalising twice).
 #pragma once
 

@@ -1,5 +1,5 @@
 // Which features tell classes apart, by what has been released: post-processing, so that ranking costs nothing.
-// Source: paper 001, Definition 7 and Algorithm 1, corrected: it ranks exact means, at no charge.
+// Source: [shen2021], Definition 7 and Algorithm 1, corrected: it ranks exact means, at no charge.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@
 //     score_c(x) = (m_c - m)^T D^-1 (x - m) - E_c / 2 + ln(n_c / n)
 //
 // Up to a term that all classes share this is, without noise, m_c^T D^-1 x - m_c^T D^-1 m_c / 2 + ln(n_c / n); the
-// difference of two classes of equal size is (x - (m_1 + m_2) / 2)^T D^-1 (m_1 - m_2): paper 001, Definition 4.
+// difference of two classes of equal size is (x - (m_1 + m_2) / 2)^T D^-1 (m_1 - m_2): [shen2021], Definition 4.
 #pragma once
 
 #include "aggregator/solvers/linear_scores.hpp"

@@ -10,9 +10,9 @@
 // eigenvalues. Those grow with i, but for chance, and e scatters where two l are close, by opposite amounts that the
 // least-squares fit which grows with i (isotonic) takes out again. sum_i e_i = trace(G + N). s is public, so this is
 // post-processing. Without noise g_i = max(l_i, 0).
-// Source: Stein 1975, "Estimation of a covariance matrix", here for additive noise: e follows from integration by
+// Source: [stein1975], here for additive noise: e follows from integration by
 // parts, E v^T N v = sum_{a <= b} Var(N_ab) E d(v^T N v)/dN_ab, with dv_i / dN_ij = v_j / (l_i - l_j) in the basis of
-// the v. For large d it is the estimator of Bun, Allez, Bouchaud and Potters 2016.
+// the v. For large d it is the estimator of [bun2016a].
 #pragma once
 
 #include <span>
@@ -41,7 +41,7 @@ class GramSpectrum {
   std::span<const double> eigenvalues() const { return eigenvalues_; }
 
   /// The orthonormal eigenvectors of the `count` largest eigenvalues, count x d, row-major, largest first: of released
-  /// rows the principal components (Analyze Gauss, Dwork et al. 2014). Signs are LAPACK's.
+  /// rows the principal components (Analyze Gauss [dwork2014]). Signs are LAPACK's.
   /// Precondition (asserted): count <= d.
   std::vector<double> top_eigenvectors(std::size_t count) const;
 

@@ -20,7 +20,7 @@ namespace dpreduce {
 /// With select = m > 0 the weights of the m features in which those W_c are farthest apart (class_distances) are
 /// computed again from these features alone; those of the others are 0.
 /// Preconditions: `release` has class_sums with K x d elements, and class_counts for kEuclidean; select <= d.
-/// Source: paper 000, Algorithm 1; paper 001, Algorithm 1, for the selection.
+/// Source: [zhu2024], Algorithm 1; [shen2021], Algorithm 1, for the selection.
 LinearScores solve_mean_classifier(const Release& release, const Lattice& lattice, Metric metric,
                                    std::size_t select = 0);
 

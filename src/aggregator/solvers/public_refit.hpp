@@ -10,8 +10,8 @@
 // away; D is exact. tr(D) / m is the size of what m rows leave unknown of D in a direction. The sum is a product of
 // both posteriors: where s is good its own differences are large, where it is mostly noise those of t are.
 //
-// Post-processing of released scores and of public rows. Sources: Dempster, Laird, Rubin 1977 (EM); Saerens, Latinne,
-// Decaestecker 2002 (the mix of unlabelled rows; with one row more a class, so that none ends at 0).
+// Post-processing of released scores and of public rows. Sources: [dempster1977] (EM);
+// [saerens2002] (the mix of unlabelled rows; with one row more a class, so that none ends at 0).
 #pragma once
 
 #include <cstddef>

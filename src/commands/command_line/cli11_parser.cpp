@@ -41,7 +41,7 @@ void declare_options(CLI::App& app, const OptionTable& table) {
     if (!option.group.empty()) added.group(option.group);
     if (option.delimiter != '\0') added.delimiter(option.delimiter);
     if (option.is_required) added.required();
-    // `--epsilon 1 ... --epsilon 2`: scripts append what they change.
+    // Of `--epsilon 1 ... --epsilon 2` the last one counts: scripts append what they change.
     if (option.values == OptionValues::kOne) added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 }
@@ -53,7 +53,8 @@ void declare(CLI::App& app, const CommandEntry& command) {
   for (const CommandEntry& own : command.commands) declare(*app.add_subcommand(own.name, own.help), own);
 }
 
-// The command that was named, and what its options, and those of the commands around it, were given.
+// Writes what was given into the options of the command that was named, and of the commands around it. Returns that
+// command.
 CommandEntry& record_given(const CLI::App& app, CommandEntry& command) {
   for (Option& option : command.options.options()) {
     const CLI::Option* read = app.get_option(option.names.substr(0, option.names.find(',')));

@@ -14,7 +14,8 @@
 namespace dpreduce {
 namespace {
 
-// The training rows of one party of a run among silos are named by its own file, or it has none.
+// Makes --train-x and --train-y optional: in a run among silos a party's own file names its rows, and the coordinator
+// has none.
 void let_rows_be_own(CommandEntry& root) {
   for (CommandEntry& command : root.commands) {
     if (command.name != "fit") continue;
@@ -34,7 +35,7 @@ bool asks_for_silos(const std::vector<std::string>& arguments) {
   try {
     words = with_config_files(dpreduce_command(), std::move(words)).words;
   } catch (const Error&) {
-    words = arguments;  // what is wrong is told in its place
+    words = arguments;  // the mistake is reported where the options are read in earnest
   }
   return std::any_of(words.begin(), words.end(),
                      [](const std::string& word) { return word == "--secure-aggregation" || names_own_file(word); });

@@ -66,7 +66,7 @@ bool is_given(const std::vector<std::string>& arguments, const Option& option) {
   });
 }
 
-// Words of a command: those that name it, and the place behind them.
+// The command that an argument list names, and the words that name it.
 struct CommandWords {
   const CommandEntry* command;
   std::vector<std::string> names;
@@ -85,7 +85,8 @@ CommandWords command_of(const CommandEntry& root, const Words& arguments) {
   return found;
 }
 
-// The arguments with the items of a file in front of their options; those that are given already win.
+// The arguments, with the items of a file put in front of their options. An option that is given on the command line
+// as well keeps the value that it has there.
 Words with_items(const CommandEntry& root, Words arguments, const std::vector<ConfigItem>& items,
                  const std::string& file) {
   const CommandWords words = command_of(root, arguments);
@@ -116,7 +117,8 @@ Words with_items(const CommandEntry& root, Words arguments, const std::vector<Co
   return arguments;
 }
 
-// What a party may say for itself alone. All else must be the same for all, and so stands in the common options.
+// Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
+// so belong to the common options.
 void check_own_item(const ConfigItem& item, const std::string& file, std::size_t rank) {
   constexpr std::array<std::string_view, 13> kOfAll{"train-x",    "train-y",        "identity",     "roster",  "log",
                                                     "ledger",     "budget-epsilon", "budget-delta", "threads", "memory",
@@ -153,7 +155,7 @@ void check_owner(std::vector<ConfigItem>& items, const std::string& pattern, con
   items.erase(says_whose);
 }
 
-// The items of a party's own file. What is wrong with it is told by its owner: BadInput.
+// The items of a party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
 std::vector<ConfigItem> read_own_items(const CommandEntry& root, const std::string& pattern, std::size_t rank) {
   const std::string path = with_rank(pattern, rank);
   const std::string file = fmt::format("{} {}", kOwn, path);
@@ -175,7 +177,7 @@ bool is_given(const CommandEntry& root, const Words& arguments, const char* opti
   return is_given(arguments, *root.command("fit")->options.find(option));
 }
 
-// How many of the options that name training rows are given.
+// How many of the two options that name training rows are given.
 std::ptrdiff_t rows_given(const CommandEntry& root, const Words& arguments) {
   return std::count_if(kRows.begin(), kRows.end(), [&](const char* name) { return is_given(root, arguments, name); });
 }

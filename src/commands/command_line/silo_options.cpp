@@ -14,7 +14,7 @@
 namespace dpreduce {
 namespace {
 
-// "0.50" and "0.5" are one.
+// Numbers in one form, so that parties who write "0.50" and "0.5" agree.
 std::string plain(const std::string& word) {
   try {
     return fmt::format("{}", read_number("", word));

@@ -4,8 +4,7 @@
 //   alpha   false-positive rate: how often an absent record is called present
 //   power   true-positive rate: how often a present record is called so
 //
-// Sources: Dong, Roth, Su, "Gaussian differential privacy", equations (2) and (6); Kairouz, Oh, Viswanath 2015
-// (epsilon, delta).
+// Sources: [dong2022], equations (2) and (6); [kairouz2015] (epsilon, delta).
 #pragma once
 
 namespace dpreduce {

@@ -28,7 +28,7 @@ class RealFourier {
   void backward();
 
   /// The L2 norm of a transform's error is at most this times the L2 norm of its exact result: 8 u log2 n, u = 2^-53
-  /// (Higham 2002, Theorem 24.2, for radix 2 with twiddles good to u; other radices need fewer operations).
+  /// ([higham2002], Theorem 24.2, for radix 2 with twiddles good to u; other radices need fewer operations).
   double relative_error() const;
 
  private:

@@ -11,8 +11,7 @@
 //
 // All functions compute with 50 digits and round once, to the safe side: what they return is always true, and at most
 // about an ulp away from the best true double.
-// Sources: Dong, Roth, Su, "Gaussian differential privacy", Corollary 1; Balle and Wang, "Improving the Gaussian
-// mechanism", Theorem 8.
+// Sources: [dong2022], Corollary 1; [balle2018], Theorem 8.
 #pragma once
 
 #include <cstdint>

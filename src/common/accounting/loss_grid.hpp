@@ -49,7 +49,7 @@ struct LossCells {
 /// @pre step > 0.
 LossCells loss_cells(const LossLaw& law, double step);
 
-/// The linear interpolant of H between the nodes ("connect the dots", Doroshenko et al. 2022): every outcome between
+/// The linear interpolant of H between the nodes ("connect the dots" [doroshenko2022]): every outcome between
 /// two nodes is split between them so that its P- and Q-mass stay. H is convex, so its chords lie above. Adds a
 /// variance of step^2/6 per loss, whereas rounding up would add a mean of step/2. Mass below the range moves up to the
 /// first node, mass above it to infinity.

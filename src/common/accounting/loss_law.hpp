@@ -3,12 +3,12 @@
 //   H(K) = E_Q[(P/Q - K)+], K = e^epsilon     the pair's hockey stick: delta(epsilon) = H(e^epsilon)
 //
 // A pair dominates a mechanism if its H is nowhere below the mechanism's; then compositions of dominating pairs
-// dominate the adaptive composition of the mechanisms (Zhu, Dong, Wang 2022, Theorem 10). Used here, each exactly or as
+// dominate the adaptive composition of the mechanisms ([zhu2022], Theorem 10). Used here, each exactly or as
 // proven:
-//   Gaussian, subsampled Gaussian    their own pair, for each direction of adjacency (same paper, Proposition 30)
+//   Gaussian, subsampled Gaussian    their own pair, for each direction of adjacency ([zhu2022], Proposition 30)
 //   Laplace, pure DP                 their own pair; randomised response for any epsilon-DP mechanism
 //   exponential mechanism            an E-bounded-range mechanism has H at most the largest over t in [0, E] of the
-//       two-point pairs with losses t and t - E (Dong, Durfee, Rogers 2020). With P[t] = (e^E - e^t)/(e^E - 1) that is,
+//       two-point pairs with losses t and t - E [dong2020]. With P[t] = (e^E - e^t)/(e^E - 1) that is,
 //       at e^t = sqrt(K) e^(E/2), H(K) = (e^(E/2) - sqrt(K))^2 / (e^E - 1) on e^-E <= K <= e^E. It is convex, so it is
 //       a pair's own: H'' > 0 and no atom at either end give the density e^(l/2) / (4 sinh(E/2)) of the loss on [-E,
 //       E]. One pair for all t, so that an adversary may choose t anew, and adaptively, in every step.

@@ -49,8 +49,8 @@ class LossSketch {
   double largest_;
 };
 
-/// The epsilon at delta (the ln delta at epsilon) that the moment of one order alone proves: Canonne, Kamath and
-/// Steinke 2020, Proposition 12, at order 1 + theta. Not clamped.
+/// The epsilon at delta (the ln delta at epsilon) that the moment of one order alone proves: [canonne2020],
+/// Proposition 12, at order 1 + theta. Not clamped.
 double epsilon_of_moment(double log_moment, double tilt, double delta);
 double log_delta_of_moment(double log_moment, double tilt, double epsilon);
 

@@ -5,8 +5,8 @@
 // RDP composes by addition at every order and any order gives a true (epsilon, delta). It holds for adaptive choices
 // too, but is looser than the privacy loss distribution (privacy_loss.hpp). Values are computed in double and raised by
 // 1e-11 relative, far more than their rounding errors.
-// Sources: Mironov 2017 (Gaussian, Laplace, pure DP); Mironov, Talwar, Zhang 2019 (sampled Gaussian); Dong, Durfee,
-// Rogers 2020 (bounded range); Canonne, Kamath, Steinke 2020, Proposition 12, and Balle et al. 2020 (conversion).
+// Sources: [mironov2017] (Gaussian, Laplace, pure DP); [mironov2019] (sampled Gaussian); [dong2020] (bounded range);
+// [canonne2020], Proposition 12, and [balle2020] (conversion).
 #pragma once
 
 #include <span>

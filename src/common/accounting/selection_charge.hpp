@@ -12,8 +12,7 @@
 // p (1 - p) / phi(Phi^-1(p)) is largest at 1/2. The bit's trade-off function has corners (0, 1), (p, 1 - q), (1, 0);
 // G_mu is convex and passes through the outer two, and through or below the middle one.
 //
-// Sources: Dong, Durfee, Rogers 2020 (bounded range, exact single use); Cesar and Rogers 2021 (zCDP); Dong, Roth, Su
-// 2022 (GDP, trade-off functions).
+// Sources: [dong2020] (bounded range, exact single use); [cesar2021] (zCDP); [dong2022] (GDP, trade-off functions).
 #pragma once
 
 namespace dpreduce {

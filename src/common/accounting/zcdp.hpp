@@ -5,7 +5,7 @@
 //
 // These conversions hold for any rho-zCDP mechanism, so for Gaussian noise they are looser than gaussian_dp.hpp: at
 // (1, 1e-6) the tight one asks for 7% more noise, the simple one for 27% more. All results are rounded to the safe
-// side. Sources: Bun and Steinke 2016, Proposition 1.3 (simple); Canonne, Kamath, Steinke 2020, Corollary 13 (tight).
+// side. Sources: [bun2016], Proposition 1.3 (simple); [canonne2020], Corollary 13 (tight).
 #pragma once
 
 namespace dpreduce {

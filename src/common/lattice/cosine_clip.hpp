@@ -4,7 +4,7 @@
 //     u(q, z) = clip(s(q, z), lower, upper) - lower    in [0, upper - lower]
 //
 // Rows on the lattice are a little shorter than S (lattice_rows.hpp), at d = 1280 by 0.06 %: cosines are read short by
-// twice that. Source: paper 003, DPPL-Public, its distance clipped to [d_min, d_max].
+// twice that. Source: [wahdany2025], DPPL-Public, its distance clipped to [d_min, d_max].
 #pragma once
 
 #include <cstdint>

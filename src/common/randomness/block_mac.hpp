@@ -3,8 +3,8 @@
 //     state_0 = 0        state_t = AES-256_key(state_{t-1} xor block_t)
 //
 // For messages of one fixed number of blocks the last state is a pseudorandom function of the message: no attack tells
-// q of them from random with advantage above about (blocks q)^2 / 2^128 plus what it has against AES-256 (Bellare,
-// Kilian and Rogaway 2000). Callers must never mix lengths under one key.
+// q of them from random with advantage above about (blocks q)^2 / 2^128 plus what it has against AES-256
+// [bellare2000]. Callers must never mix lengths under one key.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,7 @@ namespace dpreduce {
 /// Preconditions: require_valid(rate); utilities are not empty. Errors: UsageError; EntropyFailure if the stream ends
 /// or its digits cannot be random (an event of probability below 2^-1000). Cost: two readings of the utilities, 4 ns a
 /// candidate.
-/// Source: McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007; exactness is ours.
+/// Source: [mcsherry2007]; exactness is ours.
 std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
                                const SelectionRate& rate);
 

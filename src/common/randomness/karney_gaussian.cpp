@@ -1,6 +1,6 @@
 // Why the result is exact. Every decision below is a comparison of uniform reals whose binary digits are drawn when the
 // comparison needs them, or a choice among m equally likely integers. No number is ever rounded, so that each algorithm
-// has exactly the probability that the paper proves:
+// has exactly the probability that [karney2016] proves:
 //
 //   Algorithm H  true with probability exp(-1/2): the length n of the longest run 1/2 > U_1 > U_2 > ... > U_n satisfies
 //                P(n >= j) = (1/2)^j / j!, and n is even with probability sum_j (-1)^j P(n >= j) = exp(-1/2).

@@ -1,4 +1,4 @@
-// The reference: Karney's exact sampler, as plain as the paper has it. Kept as the oracle of the fast one.
+// The reference: Karney's exact sampler [karney2016], as plainly as it is printed. Kept as the oracle of the fast one.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace dpreduce {
 ///
 /// Precondition: kSmallestSigma <= sigma <= kLargestSigma. Errors: UsageError on sigma; EntropyFailure if the stream
 /// ends or its digits cannot be random (an event of probability below 2^-1000).
-/// Source: C. F. F. Karney, "Sampling exactly from the normal distribution", ACM TOMS 42 (2016), Algorithms N, H and B;
+/// Source: [karney2016], Algorithms N, H and B;
 /// departures: the digit base is 2^64, algorithm G is its plain loop, and the result is rounded.
 /// About a million samples a second.
 void fill_rounded_gaussian_by_karney(RandomStream& stream, double sigma, std::span<std::int64_t> out);

@@ -21,7 +21,8 @@ class Multiplicities {
   /// as their worst, when candidates come in falling order of utility. About 32 bytes and a product each.
   ///
   /// Preconditions: subset_size >= 1. Errors: UsageError.
-  /// Source: DPPL-PublicK; its printed multiplicity C(rank, subset_size) is that of "worst or better" and not private.
+  /// Source: [wahdany2025], DPPL-PublicK; its printed multiplicity C(rank, subset_size) is that of "worst or better"
+  /// and not private.
   static Multiplicities of_subsets_by_worst(std::size_t candidates, std::size_t subset_size);
 
   std::size_t size() const { return counts_.size(); }

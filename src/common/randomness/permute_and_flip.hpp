@@ -28,10 +28,9 @@ namespace dpreduce {
 /// a part in the result. How long it takes depends on the utilities.
 ///
 /// Preconditions: require_valid(rate); utilities are not empty. Errors: UsageError; EntropyFailure if the stream ends
-/// or its digits cannot be random (an event of probability below 2^-1000). Cost: 5 ns a candidate. Source: McKenna and
-/// Sheldon, "Permute-and-flip: a new mechanism for differentially private selection", NeurIPS 2020, Algorithm 1; the
-/// equality with exponential noise: Ding et al., "The permute-and-flip mechanism is identical to report-noisy-max with
-/// exponential noise", 2021. Departure: the order is by real keys instead of shuffling.
+/// or its digits cannot be random (an event of probability below 2^-1000). Cost: 5 ns a candidate. Source:
+/// [mckenna2020], Algorithm 1; the equality with exponential noise: [ding2021]. Departure: the order is by real keys
+/// instead of shuffling.
 std::size_t permute_and_flip(RandomStream& stream, std::span<const std::int64_t> utilities, const SelectionRate& rate);
 
 }  // namespace dpreduce

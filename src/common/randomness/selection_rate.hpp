@@ -31,9 +31,9 @@ enum class ScoreChange { kMonotone, kGeneral };
 
 /// Which guarantees an epsilon spent on a selection buys. Both kinds are epsilon-DP.
 ///
-/// kBoundedRange: the privacy loss of all outcomes lies in one interval of length epsilon (Dong, Durfee and Rogers,
-/// "Optimal differential privacy composition for exponential mechanisms", ICML 2020), hence also epsilon^2/8-zCDP.
-/// kPureOnly: losses fill [-epsilon, epsilon]; whoever accounts in zCDP may take epsilon^2/2 and no less.
+/// kBoundedRange: the privacy loss of all outcomes lies in one interval of length epsilon [dong2020], hence also
+/// epsilon^2/8-zCDP. kPureOnly: losses fill [-epsilon, epsilon]; whoever accounts in zCDP may take epsilon^2/2 and no
+/// less.
 enum class SelectionGuarantee { kBoundedRange, kPureOnly };
 
 constexpr SelectionGuarantee selection_guarantee(SelectionMechanism mechanism) {

@@ -5,7 +5,7 @@
 //     arrives_i = leaves_i + T / 2
 //
 // T is the round trip, p the share of packets that get lost, MSS = 1460 bytes what a packet holds. The second term is
-// what TCP makes of a line that loses packets (Mathis, Semke, Mahdavi, Ott 1997, equation 3): no letter is lost or
+// what TCP makes of a line that loses packets ([mathis1997], equation 3): no letter is lost or
 // comes out of order, all take longer.
 #pragma once
 

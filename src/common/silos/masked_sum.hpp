@@ -16,7 +16,7 @@
 //     reveal      u -> coordinator   of each v whose shares it holds one: of b_v where v is in U3, else of s_v^SK
 //     sum_{U3} x = sum_{U3} y - sum_{U3} PRG(b_u) -+ the masks that U3 shares with U2 \ U3
 //
-// (Bonawitz et al. 2017, with the coordinator as their server, their consistency check before masks too.) Keys, secrets
+// ([bonawitz2017], with the coordinator as their server, their consistency check before masks too.) Keys, secrets
 // and shares are new in every attempt, so that what is revealed says nothing about any other. Departures: who has sent
 // a part of its y when it vanishes cannot be taken out again, for pieces are added as they come; the attempt is then
 // given up, none of its secrets being revealed, and begun anew without it. A silo signs U3 in one attempt at a sum at

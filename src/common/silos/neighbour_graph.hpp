@@ -1,9 +1,8 @@
-// Who masks with whom, and who holds whose shares (Bonawitz et al. 2017; Bell et al. 2020).
+// Who masks with whom, and who holds whose shares [bonawitz2017] [bell2020].
 //
 //     n participants on a ring, in the order of their numbers; each has the m / 2 next ones on either side as its
-//     neighbours (a Harary graph: m-regular, and m-connected). Below 32 participants, or where m would be n - 1 or
-//     more: everybody.
-//     holders of u's shares: u and its neighbours; any t' of them give a secret back
+//     neighbours (a Harary graph [harary1962]: m-regular, and m-connected). Below 32 participants, or where m would be
+//     n - 1 or more: everybody. holders of u's shares: u and its neighbours; any t' of them give a secret back
 //
 // What is asked of it, for at least t of the n staying and c of the n colluding with the coordinator:
 //     live      the holders that stay can reconstruct:        m + 1 - (n - t) >= t'
@@ -12,8 +11,8 @@
 //     connected masks of those who stay and are honest do not fall into parts whose sums would show:
 //                                                              n - t + c < m
 // docs/silos.md proves from these that a coordinator learns one sum over at least t silos, or nothing.
-// So t' = floor((m + 1 + c) / 2) + 1 and m the smallest even number that fits. Bell et al. draw the graph at random and
-// are content with failing rarely; for silos, of which there are few, these hold for every choice of the lost and the
+// So t' = floor((m + 1 + c) / 2) + 1 and m the smallest even number that fits. [bell2020] draws the graph at random and
+// is content with failing rarely; for silos, of which there are few, these hold for every choice of the lost and the
 // colluding. On the complete graph t' = t, which refuses where 2 t > n + c.
 #pragma once
 

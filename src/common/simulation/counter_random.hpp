@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-/// SplitMix64's finaliser, a bijection of 64 bits (Steele, Lea and Flood 2014).
+/// SplitMix64's finaliser, a bijection of 64 bits [steele2014].
 constexpr std::uint64_t mix_bits(std::uint64_t z) {
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -74,7 +74,7 @@ class CounterRandom {
   /// 64 uniform bits.
   std::uint64_t bits(std::uint64_t k) const { return mix_bits(key_ + (k + 1) * kGolden); }
 
-  /// Two independent standard normals (Box and Muller 1958); |z| <= sqrt(2 * 53 log 2) = 8.6.
+  /// Two independent standard normals [box1958]; |z| <= sqrt(2 * 53 log 2) = 8.6.
   std::pair<double, double> normals(std::uint64_t k) const {
     const double radius_uniform = (static_cast<double>(bits(2 * k) >> 11) + 1.0) * 0x1p-53;  // in (0, 1]
     const double turn = static_cast<double>(bits(2 * k + 1) >> 11) * 0x1p-53;                // in [0, 1)
@@ -89,7 +89,7 @@ class CounterRandom {
 };
 
 /// A pseudo-random permutation of 0 .. size - 1: a four-round Feistel network on the next even number of bits, walked
-/// along its cycle until it is back inside (Black and Rogaway 2002). O(1) memory, at most 4 steps on average.
+/// along its cycle until it is back inside [black2002]. O(1) memory, at most 4 steps on average.
 class IndexPermutation {
  public:
   IndexPermutation(std::uint64_t size, std::uint64_t seed, std::uint64_t stream)

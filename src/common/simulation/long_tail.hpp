@@ -4,8 +4,8 @@
 //
 //     p_c = R^(-c / (K - 1))        row (x, c) is kept  <=>  h(seed, x, c) < p_c 2^64
 //
-// Classes of one size n become n R^(-c / (K - 1)) in expectation, the exponential long tail of Cao et al. 2019 and of
-// "differentially private prototypes for imbalanced transfer learning" B.2; there sizes are met exactly, which would
+// Classes of one size n become n R^(-c / (K - 1)) in expectation, the exponential long tail of [cao2019] and of
+// [wahdany2025], B.2; there sizes are met exactly, which would
 // make every row's fate hang on the others. Here h is a hash of the row's own bytes: a row is kept or not whatever
 // else is in the files, wherever it lies and whoever reads it. Files that differ in one row have parts that differ in
 // at most that row, so that a guarantee for the part is one for the files. Equal rows of a class share one fate.

@@ -32,8 +32,8 @@ struct SiloSpec {
 bool is_label_skew(Partition scheme);
 
 /// Shares of a draw from the symmetric Dirichlet distribution: `count` numbers >= 0 with sum 1, gamma variates over
-/// their sum. Drawn in logarithms, so that small alpha gives shares of 0 and 1, not 0 / 0. Source: Marsaglia and Tsang
-/// 2000, with their Section 6 for alpha < 1. Preconditions (asserted): count >= 1; alpha > 0 and finite.
+/// their sum. Drawn in logarithms, so that small alpha gives shares of 0 and 1, not 0 / 0. Source: [marsaglia2000],
+/// with its Section 6 for alpha < 1. Preconditions (asserted): count >= 1; alpha > 0 and finite.
 std::vector<double> dirichlet_shares(std::size_t count, double alpha, const CounterRandom& random);
 
 class SiloAssignment {
@@ -42,7 +42,7 @@ class SiloAssignment {
   ///
   ///     kIid, kFeatureShift  sizes differ by one row at most
   ///     kQuantity            sizes n p_s, p ~ Dirichlet(alpha), rounded at the partial sums of the shares
-  ///     kDirichlet           n_c p_cs rows of class c, p_c ~ Dirichlet(alpha) for each class (Li and others 2022)
+  ///     kDirichlet           n_c p_cs rows of class c, p_c ~ Dirichlet(alpha) for each class [li2022]
   ///     kClasses             silo s holds classes sigma((s m + j) mod K), j < m, sigma a random permutation;
   ///                          each class is spread evenly over its holders
   ///

@@ -12,8 +12,8 @@
 //                         vectors with inner products -1 / (K-1); P is a random partial isometry
 //     Gaussian mixture    M_k uniform on the sphere of radius `separation`
 //
-// Sources: "neural collapse meets differential privacy" eq. 2.2, sections 3.2 and 5.2 (v; perturbed tests; alpha);
-// the exponential long tail of "differentially private prototypes for imbalanced transfer learning" B.2.
+// Sources: [wang2024], eq. 2.2, sections 3.2 and 5.2 (v; perturbed tests; alpha);
+// the exponential long tail of [wahdany2025], B.2.
 #pragma once
 
 #include <cstddef>

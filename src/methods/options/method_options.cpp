@@ -9,8 +9,8 @@ namespace dpreduce {
 namespace {
 
 constexpr int kMostRounds = 100000;
-constexpr double kSmallestBatch = 1e-9;  // of the accountants
-// Beyond these the budget of one of the two Gram matrices vanishes beside the other's.
+constexpr double kSmallestBatch = 1e-9;  // the least that the accountants take
+// Outside of these bounds one of the two Gram matrices would get next to nothing of the budget.
 constexpr double kLargestAlpha = 1e6;
 constexpr double kSmallestAlpha = 1e-6;
 constexpr double kMostExpectedRows = 1e15;

@@ -16,7 +16,7 @@ constexpr double kLeastMegabits = 1e-3;  // then a message of 1 MiB takes 2.3 ho
 constexpr double kMostMegabits = 1e9;
 constexpr double kMostPercentLost = 99;
 
-// A message takes at most as long as a silo may be waited for.
+// The simulated line must not take longer for a message than the longest --timeout.
 void check_line(const SiloOptions& silos) {
   if (silos.round_trip_ms) check_range("--round-trip", *silos.round_trip_ms, 0, 1e3 * kLongestTimeout);
   if (silos.bandwidth_mbit) check_range("--bandwidth", *silos.bandwidth_mbit, kLeastMegabits, kMostMegabits);

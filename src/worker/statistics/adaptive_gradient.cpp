@@ -2,7 +2,7 @@
 // clipped to a public bound Z and in units of 1 / Z, and sides = (rows with |r| <= Z, rows with more), of rows that
 // have a class. 2 % of the release's mu^2 goes to the counts.
 //
-// Sensitivity, squared: add-remove {S^4, 1}; replace-one {4 S^4, 2}. Source: Esipova et al. 2023, whose batch size is
+// Sensitivity, squared: add-remove {S^4, 1}; replace-one {4 S^4, 2}. Source: [esipova2023], whose batch size is
 // public where ours is counted.
 #include <span>
 

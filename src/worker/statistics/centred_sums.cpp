@@ -11,7 +11,7 @@
 //
 // Sensitivity, squared, whatever the centres and radii: that of the release "class_means" with counts and one class a
 // row (class_means.hpp), since a row adds to its own class a vector of norm at most S, and 1.
-// Source: Biswas et al. 2020, CoinPress, the clipped step of Algorithm 3.
+// Source: [biswas2020], CoinPress, the clipped step of Algorithm 3.
 #include <algorithm>
 #include <cmath>
 #include <span>

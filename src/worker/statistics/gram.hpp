@@ -1,7 +1,7 @@
 // Release "gram": the upper triangle of G = sum_i q_i q_i^T, with symmetric noise.
 //
 // Sensitivity, squared, in the Frobenius norm: add-remove S^4; replace-one |q q^T - q' q'^T|_F^2 <= 2 S^4.
-// Source: PRIVACY section 3.2.
+// Proof: docs/privacy.md, "Gram matrices".
 #pragma once
 
 #include <functional>

@@ -141,7 +141,7 @@ TEST(GaussianDp, EpsilonIsZeroOnlyWhereDeltaCoversTotalVariation) {
   EXPECT_GT(gdp_epsilon(mu, total_variation * (1 - 1e-6)), 0);
 }
 
-// Paper 000, Theorem 2.1, as printed: delta/2 with epsilon/2 in the arguments, but e^epsilon in front.
+// [zhu2024], Theorem 2.1, as printed: delta/2 with epsilon/2 in the arguments, but e^epsilon in front.
 double printed_theorem_sigma(double epsilon, double delta) {
   double low = 1e-3;
   double high = 1e5;
@@ -155,7 +155,7 @@ double printed_theorem_sigma(double epsilon, double delta) {
 }
 
 TEST(GaussianDp, ThePrintedTheoremIsNotFollowedBecauseItsNoiseIsTooSmall) {
-  for (const VectorRow& row : read_vectors("thm21_000_check.csv")) {
+  for (const VectorRow& row : read_vectors("thm21_zhu2024_check.csv")) {
     SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
     const double epsilon = row.number("epsilon");
     const double delta = row.number("delta");

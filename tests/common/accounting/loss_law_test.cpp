@@ -65,7 +65,7 @@ TEST(LossLaw, HockeySticksAreTheClosedForms) {
   }
 }
 
-// Dong, Durfee, Rogers: every pair of losses {t, t - E} lies below the one law that is used for all of them.
+// [dong2020]: every pair of losses {t, t - E} lies below the one law that is used for all of them.
 TEST(LossLaw, BoundedRangeLawDominatesEveryPairOfLosses) {
   const double range = 1.7;
   for (double t = 0.05; t < range; t += 0.05) {

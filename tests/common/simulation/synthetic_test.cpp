@@ -104,8 +104,8 @@ TEST(Synthetic, ARowOfSeveralClassesIsTheSumOfTheirMeansOverTheRootOfTheirNumber
   EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), slots.begin() + 617 * 3));
 }
 
-TEST(Synthetic, TheTailOfCifarTenIsThatOfThePaper) {
-  // "Differentially private prototypes" Table 1, CIFAR10: largest class 5000, smallest 500, 100 and 50, median 1594,
+TEST(Synthetic, TheTailOfCifarTenIsAsPublished) {
+  // [wahdany2025], Table 1, CIFAR10: largest class 5000, smallest 500, 100 and 50, median 1594,
   // 724 and 517, for imbalance ratios 10, 50 and 100. Totals are those of n_c = 5000 IR^(-c/9). The published medians,
   // of ten classes, lie between the two in the middle; they do not fix one, hence the inequality.
   const std::vector<std::tuple<double, double, double>> rows = {{10, 500, 1594}, {50, 100, 724}, {100, 50, 517}};
