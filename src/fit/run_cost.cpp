@@ -7,8 +7,8 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/triangle.hpp"
 #include "methods/registry.hpp"
-#include "worker/statistics/registered_statistics.hpp"
 #include "worker/row_digest.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {

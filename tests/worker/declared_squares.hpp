@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "worker/statistics/registered_statistics.hpp"
 #include "worker/row_sensitivity.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 

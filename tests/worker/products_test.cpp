@@ -10,8 +10,8 @@
 #include "common/plan/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "worker/correct_counts.hpp"
-#include "worker/statistics/registered_statistics.hpp"
 #include "worker/residuals.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {

@@ -20,7 +20,7 @@ void require_digest(bool done) {
 BlockMac::BlockMac(std::span<const std::byte, 32> key) : cipher_(EVP_CIPHER_CTX_new()) {
   require_digest(cipher_ != nullptr);
   require_digest(EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_ecb(), nullptr,
-                             reinterpret_cast<const unsigned char*>(key.data()), nullptr) == 1);
+                                    reinterpret_cast<const unsigned char*>(key.data()), nullptr) == 1);
   require_digest(EVP_CIPHER_CTX_set_padding(cipher_.get(), 0) == 1);
 }
 

@@ -8,7 +8,8 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::uint64_t kMostFurtherRows = 16;  // 1024 further digits of each: nothing random is undecided for that long
+constexpr std::uint64_t kMostFurtherRows =
+    16;  // 1024 further digits of each: nothing random is undecided for that long
 
 // m with probability 2^-(m+1): the number of zeros before the first one.
 unsigned tail_level(RandomStream& stream, std::uint64_t column) {

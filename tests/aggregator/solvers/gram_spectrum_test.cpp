@@ -56,7 +56,8 @@ TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
   spectrum.solve(rows, 0.3);
   for (std::size_t c = 0; c < 4; ++c) {
     for (std::size_t a = 0; a < kSpectrumDim; ++a) {
-      EXPECT_NEAR(rows[c * kSpectrumDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)), 1e-6);
+      EXPECT_NEAR(rows[c * kSpectrumDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)),
+                  1e-6);
     }
   }
 }
@@ -75,7 +76,8 @@ TEST(GramSpectrum, TopEigenvectorsSpanTheDirectionsOfTheRows) {
     EXPECT_LT(eigenvalue, before) << "largest first";
     before = eigenvalue;
   }
-  EXPECT_THROW(GramSpectrum(released(gram, 0.0), kSpectrumLattice).top_eigenvectors(kSpectrumDim + 1), std::logic_error);
+  EXPECT_THROW(GramSpectrum(released(gram, 0.0), kSpectrumLattice).top_eigenvectors(kSpectrumDim + 1),
+               std::logic_error);
 }
 
 TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
@@ -101,7 +103,8 @@ TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
 
 TEST(GramSpectrum, EqualEigenvaluesAreNotTornApart) {
   for (const double sigma : {0.0, 2.0}) {
-    const GramSpectrum spectrum(released(100.0 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim), sigma), kSpectrumLattice);
+    const GramSpectrum spectrum(released(100.0 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim), sigma),
+                                kSpectrumLattice);
     for (const double eigenvalue : spectrum.eigenvalues()) EXPECT_NEAR(eigenvalue, 100.0, 1e-9);
   }
 }
@@ -112,7 +115,8 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
   std::normal_distribution<double> normal;
   constexpr double kSigma = 20.0;
   constexpr int kDraws = 400;
-  const Eigen::MatrixXd factors = Eigen::MatrixXd::NullaryExpr(kSpectrumDim, kSpectrumDim, [&] { return normal(engine); });
+  const Eigen::MatrixXd factors =
+      Eigen::MatrixXd::NullaryExpr(kSpectrumDim, kSpectrumDim, [&] { return normal(engine); });
   const Eigen::MatrixXd basis = Eigen::HouseholderQR<Eigen::MatrixXd>(factors).householderQ();
   Eigen::VectorXd truth(kSpectrumDim);
   for (Eigen::Index k = 0; k < truth.size(); ++k) truth[k] = 1000.0 / static_cast<double>(k + 1);

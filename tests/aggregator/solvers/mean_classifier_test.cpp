@@ -34,8 +34,8 @@ TEST(MeanClassifier, AnEmptyDirectionScoresZero) {
 
 TEST(MeanClassifier, EuclideanScoresRankByDistanceToTheMeans) {
   // Class 0: two rows with mean (0.5, 0, 0, 0); class 1: one row, mean (0, 0.25, 0, 0).
-  const LinearScores scores =
-      solve_mean_classifier(class_means({kUnit, 0, 0, 0, 0, kUnit / 4, 0, 0}, {2, 1}), kMeanLattice, Metric::kEuclidean);
+  const LinearScores scores = solve_mean_classifier(class_means({kUnit, 0, 0, 0, 0, kUnit / 4, 0, 0}, {2, 1}),
+                                                    kMeanLattice, Metric::kEuclidean);
   EXPECT_NEAR(scores.weights[0], 0.5, 1e-4);
   EXPECT_NEAR(scores.weights[5], 0.25, 1e-4);
   EXPECT_NEAR(scores.bias[0], -0.125, 1e-4);
@@ -43,8 +43,8 @@ TEST(MeanClassifier, EuclideanScoresRankByDistanceToTheMeans) {
 }
 
 TEST(MeanClassifier, NoisyCountsAreClampedAndMeansPulledIntoTheBall) {
-  const LinearScores scores =
-      solve_mean_classifier(class_means({5 * kUnit, 0, 0, 0, 0, kUnit, 0, 0}, {-3, 0}), kMeanLattice, Metric::kEuclidean);
+  const LinearScores scores = solve_mean_classifier(class_means({5 * kUnit, 0, 0, 0, 0, kUnit, 0, 0}, {-3, 0}),
+                                                    kMeanLattice, Metric::kEuclidean);
   EXPECT_NEAR(scores.weights[0], 1.0, 1e-9) << "five units over a count of one, pulled to the clip norm";
   EXPECT_NEAR(scores.weights[5], 1.0, 1e-9);
 }
@@ -71,7 +71,8 @@ TEST(MeanClassifier, SelectedFeaturesAreTheDistantOnesAndScoreAlone) {
 }
 
 TEST(SelectFeatures, AreThoseWhereDirectionsDiffer) {
-  EXPECT_EQ(select_features(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kMeanLattice, 2), (std::vector<std::size_t>{0, 3}));
+  EXPECT_EQ(select_features(class_means({3, 9, 4, 0, -3, 9, 4, 1}, {}), kMeanLattice, 2),
+            (std::vector<std::size_t>{0, 3}));
 }
 
 TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {

@@ -15,7 +15,6 @@
 namespace dpreduce {
 namespace {
 
-
 HighPrecision squared_mu_of(const std::vector<WeightedBlock>& blocks, const std::vector<NoiseOfBlock>& noise) {
   HighPrecision sum = 0;
   for (std::size_t block = 0; block < blocks.size(); ++block) {

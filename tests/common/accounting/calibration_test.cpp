@@ -18,7 +18,6 @@
 namespace dpreduce {
 namespace {
 
-
 double epsilon_of(double z, const CalibrationTarget& target, Accountant accountant) {
   const RepeatedMechanism part = target.sampling_rate == 1
                                      ? RepeatedMechanism{GaussianMechanism{z}, target.steps}

@@ -18,7 +18,6 @@
 namespace dpreduce {
 namespace {
 
-
 // The definition once more, with twice the digits: 100 against the library's 50.
 using Oracle =
     boost::multiprecision::number<boost::multiprecision::backends::cpp_bin_float<100>, boost::multiprecision::et_off>;

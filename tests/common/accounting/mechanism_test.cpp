@@ -12,7 +12,6 @@
 namespace dpreduce {
 namespace {
 
-
 TEST(Mechanism, IsDescribedWithItsParameters) {
   EXPECT_EQ(describe(GaussianMechanism{1.5}), "Gaussian, z = 1.5");
   EXPECT_EQ(describe(SubsampledGaussian{1, 0.01}), "subsampled Gaussian, z = 1, q = 0.01");

@@ -15,7 +15,6 @@
 namespace dpreduce {
 namespace {
 
-
 std::vector<RepeatedMechanism> single(const Mechanism& mechanism, double count) {
   return {{mechanism, static_cast<std::uint64_t>(count)}};
 }

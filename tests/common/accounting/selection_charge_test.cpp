@@ -14,7 +14,6 @@
 namespace dpreduce {
 namespace {
 
-
 TEST(SelectionCharge, AgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
     SCOPED_TRACE(row.text("eps_pure") + ", " + row.text("delta"));

@@ -15,7 +15,6 @@
 namespace dpreduce {
 namespace {
 
-
 TEST(Zcdp, EpsilonAgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("zcdp_to_eps.csv")) {
     SCOPED_TRACE(row.text("rho") + ", " + row.text("delta"));
@@ -113,20 +112,20 @@ TEST_P(ZcdpRefuses, WithAUsageErrorThatNamesTheArgument) {
 
 INSTANTIATE_TEST_SUITE_P(
     Arguments, ZcdpRefuses,
-    testing::Values(BadZcdpCall{"SimpleZeroRho", [] { return epsilon_from_zcdp_simple(0, 1e-5); }, "rho = 0:"},
-                    BadZcdpCall{"SimpleNanRho", [] { return epsilon_from_zcdp_simple(kNan, 1e-5); }, "rho = nan:"},
-                    BadZcdpCall{"SimpleZeroDelta", [] { return epsilon_from_zcdp_simple(1, 0); }, "delta = 0:"},
-                    BadZcdpCall{"TightNegativeRho", [] { return epsilon_from_zcdp_tight(-1, 1e-5); }, "rho = -1:"},
-                    BadZcdpCall{"TightHugeRho", [] { return epsilon_from_zcdp_tight(1e8, 1e-5); }, "rho = 1e+08:"},
-                    BadZcdpCall{"TightUnitDelta", [] { return epsilon_from_zcdp_tight(1, 1); }, "delta = 1:"},
-                    BadZcdpCall{"TightNanDelta", [] { return epsilon_from_zcdp_tight(1, kNan); }, "delta = nan:"},
-                    BadZcdpCall{"InverseZeroEpsilon", [] { return zcdp_from_epsilon_tight(0, 1e-5); }, "epsilon = 0:"},
-                    BadZcdpCall{"InverseHugeEpsilon", [] { return zcdp_from_epsilon_tight(1e7, 1e-5); },
-                            "epsilon = 1e+07:"},
-                    BadZcdpCall{"InverseNanEpsilon", [] { return zcdp_from_epsilon_tight(kNan, 1e-5); }, "epsilon = nan:"},
-                    BadZcdpCall{"InverseZeroDelta", [] { return zcdp_from_epsilon_tight(1, 0); }, "delta = 0:"},
-                    BadZcdpCall{"MuOfZeroRho", [] { return mu_from_zcdp(0); }, "rho = 0:"},
-                    BadZcdpCall{"RhoOfNanMu", [] { return zcdp_from_mu(kNan); }, "mu = nan:"}),
+    testing::Values(
+        BadZcdpCall{"SimpleZeroRho", [] { return epsilon_from_zcdp_simple(0, 1e-5); }, "rho = 0:"},
+        BadZcdpCall{"SimpleNanRho", [] { return epsilon_from_zcdp_simple(kNan, 1e-5); }, "rho = nan:"},
+        BadZcdpCall{"SimpleZeroDelta", [] { return epsilon_from_zcdp_simple(1, 0); }, "delta = 0:"},
+        BadZcdpCall{"TightNegativeRho", [] { return epsilon_from_zcdp_tight(-1, 1e-5); }, "rho = -1:"},
+        BadZcdpCall{"TightHugeRho", [] { return epsilon_from_zcdp_tight(1e8, 1e-5); }, "rho = 1e+08:"},
+        BadZcdpCall{"TightUnitDelta", [] { return epsilon_from_zcdp_tight(1, 1); }, "delta = 1:"},
+        BadZcdpCall{"TightNanDelta", [] { return epsilon_from_zcdp_tight(1, kNan); }, "delta = nan:"},
+        BadZcdpCall{"InverseZeroEpsilon", [] { return zcdp_from_epsilon_tight(0, 1e-5); }, "epsilon = 0:"},
+        BadZcdpCall{"InverseHugeEpsilon", [] { return zcdp_from_epsilon_tight(1e7, 1e-5); }, "epsilon = 1e+07:"},
+        BadZcdpCall{"InverseNanEpsilon", [] { return zcdp_from_epsilon_tight(kNan, 1e-5); }, "epsilon = nan:"},
+        BadZcdpCall{"InverseZeroDelta", [] { return zcdp_from_epsilon_tight(1, 0); }, "delta = 0:"},
+        BadZcdpCall{"MuOfZeroRho", [] { return mu_from_zcdp(0); }, "rho = 0:"},
+        BadZcdpCall{"RhoOfNanMu", [] { return zcdp_from_mu(kNan); }, "mu = nan:"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

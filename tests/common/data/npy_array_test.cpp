@@ -86,7 +86,8 @@ TEST(NpyArray, ALabelOutsideTheClassesIsNamedWithItsRow) {
 }
 
 TEST(NpyArray, FeaturesOfOtherShapesAndTypesAreRefused) {
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6,)", kSixOfNpy)); }, {"x.npy", "(6,)", "two dimensions"});
+  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6,)", kSixOfNpy)); },
+                   {"x.npy", "(6,)", "two dimensions"});
   expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(1, 2, 3)", kSixOfNpy)); }, {"(1, 2, 3)"});
   expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6, 0)", {})); }, {"no features"});
   expect_bad_input([] { features_of(npy_bytes<std::int32_t>("<i4", "(2, 1)", {0, 1})); }, {"int32", "swapped"});

@@ -15,7 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-
 TEST(LedgerRecord, ARunIsNamedBeforeTheFirstSlash) {
   EXPECT_EQ(run_of("run-1/gradient/3"), "run-1");
   EXPECT_EQ(run_of("run-1"), "run-1");

@@ -151,7 +151,7 @@ TEST(LedgerState, AConsistentEditOfTheLastLineIsFound) {
   const std::string cheaper = replaced(replaced(intact.substr(last), "\"mu\":0.25", "\"mu\":0.025"), "\"rho\":0.03125",
                                        "\"rho\":0.00031250000000000006");
   expect_corrupt_state(intact.substr(0, last) + replaced(cheaper, "122241.5", "1222415.0"),
-                 "ledger.jsonl:7: the signature is not of this line");
+                       "ledger.jsonl:7: the signature is not of this line");
 }
 
 TEST(LedgerState, LinesOfAnotherKeyAreFound) {
@@ -216,7 +216,8 @@ TEST(LedgerState, SignedLinesFollowThoseOfTheOldFormAndProtectThem) {
 
 TEST(LedgerState, ALineOfTheOldFormBehindASignedOneIsRefused) {
   const SampleText ledger = sample_text();
-  expect_corrupt_state(ledger.text() + old_line(ledger.text(), "run-9/means"), "ledger.jsonl:8: a line of the old form");
+  expect_corrupt_state(ledger.text() + old_line(ledger.text(), "run-9/means"),
+                       "ledger.jsonl:8: a line of the old form");
 }
 
 TEST(LedgerState, ContainsEveryHeadThatItHad) {

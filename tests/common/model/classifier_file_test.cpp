@@ -20,7 +20,6 @@ using testing::as_bytes;
 using ::testing::HasSubstr;
 using testing::message_of;
 
-
 // Figures that no short decimal text holds, and the ends of the range.
 ClassifierParts full_parts() {
   ClassifierParts parts;

@@ -18,7 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 using testing::message_of;
 
-
 // Two classes, two features, rows taken as they are (norm at most 100).
 ClassifierParts small_parts() {
   ClassifierParts parts;

@@ -44,7 +44,8 @@ TEST(Spending, MixedIsTheBoundOfThePrivacyLossDistribution) {
 }
 
 TEST(Spending, PermuteAndFlipCostsMoreThanTheExponentialMechanism) {
-  const double exponential = epsilon_of({.mu = 0.1, .selections = {{ExponentialMechanism{0.1}, 100}}}, kDeltaOfSpending);
+  const double exponential =
+      epsilon_of({.mu = 0.1, .selections = {{ExponentialMechanism{0.1}, 100}}}, kDeltaOfSpending);
   const double flip = epsilon_of({.mu = 0.1, .selections = {{PureMechanism{0.1}, 100}}}, kDeltaOfSpending);
   EXPECT_GT(flip, 1.5 * exponential);
 }
@@ -93,7 +94,8 @@ TEST(Spending, OfAPlanIsItsMuAndItsSelections) {
 }
 
 TEST(Spending, SampledRoundsBeyondTheRangesAreInfinite) {
-  EXPECT_EQ(epsilon_of({.mu = 0, .selections = {}, .samples = {sampled_rounds(101, 0.1, 1)}}, kDeltaOfSpending), kInfinity);
+  EXPECT_EQ(epsilon_of({.mu = 0, .selections = {}, .samples = {sampled_rounds(101, 0.1, 1)}}, kDeltaOfSpending),
+            kInfinity);
 }
 
 TEST(Spending, AnAccountedNoiseMultiplierIsNeverAboveTheTrueOne) {
