@@ -1,4 +1,4 @@
-// The methods. A new one is a file of its own and a line in registry.cpp.
+// The methods. A new one is a file of its own and a line in all_methods.inc.
 #pragma once
 
 #include <memory>

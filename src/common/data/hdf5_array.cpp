@@ -50,17 +50,19 @@ class Hdf5Call {
   void* print_data_ = nullptr;
 };
 
+}  // namespace
+
 // An identifier and the function that closes it.
-class Handle {
+class Hdf5Handle {
  public:
   using Close = herr_t (*)(hid_t);
-  Handle() = default;
-  Handle(hid_t id, Close close) : id_(id), close_(close) {}
-  ~Handle() {
+  Hdf5Handle() = default;
+  Hdf5Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  ~Hdf5Handle() {
     if (id_ >= 0) close_(id_);
   }
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Handle& operator=(Handle&& other) noexcept {
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
     std::swap(id_, other.id_);
     std::swap(close_, other.close_);
     return *this;
@@ -73,9 +75,11 @@ class Handle {
   Close close_ = nullptr;
 };
 
+namespace {
+
 // The type that elements are read as: native, of the same kind and size (a half as a float).
-std::pair<Handle, DType> memory_type(hid_t stored, const std::string& name) {
-  const auto native = [](hid_t type, DType dtype) { return std::pair(Handle(H5Tcopy(type), H5Tclose), dtype); };
+std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) {
+  const auto native = [](hid_t type, DType dtype) { return std::pair(Hdf5Handle(H5Tcopy(type), H5Tclose), dtype); };
   const std::size_t size = H5Tget_size(stored);
   const H5T_class_t kind = H5Tget_class(stored);
   if (kind == H5T_FLOAT && size <= 4) return native(H5T_NATIVE_FLOAT, DType::kFloat32);
@@ -125,13 +129,13 @@ std::optional<std::string> file_of(hid_t object) {
 }
 
 // A cache that holds one row of chunks, so that a chunk is unpacked once while rows pass; the default otherwise.
-Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
-  Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+Hdf5Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
+  Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
   if (!creation.is_valid() || shape.empty() || H5Pget_layout(creation.get()) != H5D_CHUNKED) return access;
   std::vector<hsize_t> chunk(shape.size());
   if (H5Pget_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()) < 0) return access;
-  const Handle type(H5Dget_type(dataset), H5Tclose);
+  const Hdf5Handle type(H5Dget_type(dataset), H5Tclose);
   long double bytes = static_cast<long double>(H5Tget_size(type.get())) * static_cast<long double>(chunk[0]);
   for (std::size_t axis = 1; axis < shape.size(); ++axis) {
     const hsize_t chunks = shape[axis] / chunk[axis] + (shape[axis] % chunk[axis] != 0 ? 1 : 0);
@@ -149,9 +153,9 @@ Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
 
 // Handles are closed in reverse order of their declaration: the file last.
 struct Hdf5Array::Dataset {
-  Handle file;
-  Handle dataset;
-  Handle type;
+  Hdf5Handle file;
+  Hdf5Handle dataset;
+  Hdf5Handle type;
   DType dtype = DType::kFloat32;
   Shape shape;
 
@@ -165,18 +169,18 @@ struct Hdf5Array::Dataset {
 
     const Hdf5Call call;
     auto opened = std::make_unique<Dataset>();
-    opened->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    opened->file = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     if (!opened->file.is_valid()) {
       throw BadInput(
           fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, Hdf5Call::reason()));
     }
-    opened->dataset = Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
+    opened->dataset = Hdf5Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened->dataset.is_valid()) {
       throw BadInput(
           fmt::format("{}: there is no such dataset: {}; list the file with h5ls -r", name, Hdf5Call::reason()));
     }
-    const Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);
-    const Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
+    const Hdf5Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);
+    const Hdf5Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
     if (!stored.is_valid() || !space.is_valid()) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
     std::tie(opened->type, opened->dtype) = memory_type(stored.get(), name);
 
@@ -187,8 +191,8 @@ struct Hdf5Array::Dataset {
     H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
     opened->shape.assign(extents.begin(), extents.end());
 
-    const Handle access = chunk_cache_for(opened->dataset.get(), opened->shape);
-    Handle cached(H5Dopen2(opened->file.get(), dataset_name.c_str(), access.get()), H5Dclose);
+    const Hdf5Handle access = chunk_cache_for(opened->dataset.get(), opened->shape);
+    Hdf5Handle cached(H5Dopen2(opened->file.get(), dataset_name.c_str(), access.get()), H5Dclose);
     if (cached.is_valid()) opened->dataset = std::move(cached);
     return opened;
   }
@@ -227,8 +231,8 @@ std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::
   extent.front() = count;
 
   const Hdf5Call call;
-  const Handle in_file(H5Dget_space(dataset_->dataset.get()), H5Sclose);
-  const Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+  const Hdf5Handle in_file(H5Dget_space(dataset_->dataset.get()), H5Sclose);
+  const Hdf5Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
   const bool read =
       in_file.is_valid() && in_memory.is_valid() &&
       H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&

@@ -350,7 +350,7 @@ class Postman {
       tell_farewell(message.from);
       if (message.from == 0) coordinator_has_ended_ = true;
     } else if (message.tag == kLeaveTag) {
-      leaves_alone_ = true;
+      if (message.from == 0) leaves_alone_ = true;
     } else if (message.tag == kMessageTag && message.bytes.size() <= kLargestFrame && is_party_there_) {
       to_party_.put({static_cast<std::uint32_t>(message.from), std::move(message.bytes), false}, Clock::now());
     }
