@@ -1,4 +1,4 @@
-// dpreduce: one program, alone or under mpirun. Parse, join the ranks, run the command, end together.
+// dpreduce: one program, alone or under mpirun. Join the ranks, parse, run the command, end together.
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -11,6 +11,7 @@
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
+#include "commands/job_command.hpp"
 #include "commands/silo_party.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
@@ -35,12 +36,10 @@ int end_with(Communicator& ranks, const char* message, ExitCode code) {
   return static_cast<int>(code);
 }
 
-// Every rank parses the same words; what is wrong with them is agreed upon like any other failure, and told once.
-int parse_and_run(const std::vector<std::string>& words) {
-  Communicator ranks = Communicator::join();
+// Ranks that trust each other: all run the command that rank 0 was asked for.
+int run_job(const std::vector<std::string>& words, Communicator ranks) {
   try {
-    Command command;
-    ranks.together([&] { command = parse_command_line(words); });
+    const Command command = command_of_job(words, ranks);
     std::visit([&](const auto& options) { run_command(options, ranks); }, command);
     return static_cast<int>(ExitCode::kDone);
   } catch (const PeerFailed& failure) {
@@ -51,6 +50,16 @@ int parse_and_run(const std::vector<std::string>& words) {
     return end_with(ranks, "out of memory; use more ranks, or a smaller --memory", ExitCode::kInternal);
   } catch (const std::exception& error) {
     return end_with(ranks, error.what(), ExitCode::kInternal);
+  }
+}
+
+int join_and_run(const std::vector<std::string>& words) {
+  try {
+    return run_job(words, Communicator::join());
+  } catch (const PeerFailed& failure) {
+    return static_cast<int>(failure.code());
+  } catch (const Error& error) {
+    return report_error(error.what(), error.code());
   }
 }
 
@@ -93,7 +102,7 @@ int main_of(const std::vector<std::string>& words) {
     return run_with_postman([&](SocketWire& wire, int rank, int size) { return run_party(words, wire, rank, size); },
                             AtomicFile::remove_unfinished);
   }
-  return run_guarded([&] { return parse_and_run(words); }, AtomicFile::remove_unfinished);
+  return run_guarded([&] { return join_and_run(words); }, AtomicFile::remove_unfinished);
 }
 
 }  // namespace

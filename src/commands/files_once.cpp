@@ -1,16 +1,14 @@
 #include "commands/files_once.hpp"
 
-#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "commands/rank_archive.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/data/paths.hpp"
@@ -26,109 +24,88 @@ std::vector<const ShardedArray*> arrays_of(const WorkerRows& rows) {
   return arrays;
 }
 
-// What the coordinator has to know of a rank's files. Of a list that all ranks share it is a digest, since the list may
-// be long, and only has to be the same everywhere.
-std::string told_files(const WorkerRows& rows, bool is_shared) {
-  nlohmann::json told = nlohmann::json::array();
+// What is compared of them.
+SeenFiles seen_files(const WorkerRows& rows, bool is_shared) {
+  SeenFiles seen;
   for (const ShardedArray* const array : arrays_of(rows)) {
-    nlohmann::json files = nlohmann::json::array();
+    std::vector<SeenFile>& files = seen.emplace_back();
     for (std::size_t shard = 0; shard < array->files(); ++shard) {
-      const FileIdentity& file = array->identity_of(shard);
+      SeenFile& file = files.emplace_back(SeenFile{.path = array->path_of(shard)});
       if (is_shared) {
-        files.push_back({array->path_of(shard), array->rows_in_file(shard)});
+        file.rows = array->rows_in_file(shard);
       } else {
-        files.push_back(
-            {array->path_of(shard), file.machine, file.device, file.inode, file.bytes, file.modified_ns, file.place});
+        file.identity = array->identity_of(shard);
       }
     }
-    told.push_back(std::move(files));
   }
-  const std::string text = told.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return is_shared ? nlohmann::json(std::hash<std::string>()(text)).dump() : text;
+  return seen;
 }
 
-struct NamedFile {
+struct FileOfRank {
   int rank;
-  std::string path;
-  FileIdentity identity;
+  SeenFile file;
 };
 
-NamedFile named_file(int rank, const nlohmann::json& told) {
-  return {rank,
-          told[0],
-          {.machine = told[1],
-           .device = told[2],
-           .inode = told[3],
-           .bytes = told[4],
-           .modified_ns = told[5],
-           .place = told[6]}};
-}
-
 // Arrays by inode: only arrays of one inode have to be compared.
-using FilesByInode = std::multimap<std::uint64_t, NamedFile>;
+using FilesByInode = std::multimap<std::uint64_t, FileOfRank>;
 
-void refuse_if_seen(const FilesByInode& seen, const NamedFile& file) {
-  const auto [first, last] = seen.equal_range(file.identity.inode);
+void refuse_if_seen(const FilesByInode& seen, const FileOfRank& file) {
+  const auto [first, last] = seen.equal_range(file.file.identity.inode);
   for (auto other = first; other != last; ++other) {
-    if (!is_same_array(other->second.identity, file.identity)) continue;
-    const bool is_elsewhere = other->second.identity.machine != file.identity.machine;
+    const SeenFile& earlier = other->second.file;
+    if (!is_same_array(earlier.identity, file.file.identity)) continue;
+    const bool is_elsewhere = earlier.identity.machine != file.file.identity.machine;
     throw BadInput(fmt::format(
         "{} (rank {}) and {} (rank {}) are one file, and would count its records twice; give each rank files of its "
         "own{}",
-        other->second.path, other->second.rank, file.path, file.rank,
+        earlier.path, other->second.rank, file.file.path, file.rank,
         is_elsewhere ? " (they have one inode, size and time of change on two machines; if they are two files all the "
                        "same, touch one of them)"
                      : ""));
   }
 }
 
-// Each rank's text, at the coordinator; an empty list on the other ranks.
-std::vector<std::string> gather_texts(std::string_view text, Communicator& ranks) {
-  constexpr std::size_t kWord = sizeof(std::int32_t);
-  std::vector<std::int32_t> words(1 + (text.size() + kWord - 1) / kWord, 0);
-  words[0] = static_cast<std::int32_t>(text.size());
-  std::memcpy(words.data() + 1, text.data(), text.size());
-  const std::vector<std::int32_t> all = ranks.gather_to_coordinator(words);
-  std::vector<std::string> texts;
-  for (std::size_t at = 0; ranks.is_coordinator() && at < all.size();) {
-    const auto length = static_cast<std::size_t>(all[at]);
-    texts.emplace_back(reinterpret_cast<const char*>(all.data() + at + 1), length);
-    at += 1 + (length + kWord - 1) / kWord;
-  }
-  return texts;
-}
-
-[[noreturn]] void refuse_other_files(std::size_t rank) {
-  throw BadInput(
-      fmt::format("rank {} sees other training files than rank 0, of other names or numbers of rows, so that rows cut "
-                  "evenly would count twice or not at all; give all ranks the same files, or each its own by {{rank}}",
-                  rank));
-}
-
-void refuse_doubles(const std::vector<std::string>& told) {
+void refuse_doubles(const std::vector<SeenFiles>& of_ranks) {
   for (std::size_t array = 0;; ++array) {
     FilesByInode seen;
     bool is_there = false;
-    for (std::size_t rank = 0; rank < told.size(); ++rank) {
-      const nlohmann::json files = nlohmann::json::parse(told[rank]);
-      if (!files.is_array()) refuse_other_files(rank);
-      if (array >= files.size()) continue;
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      if (array >= of_ranks[rank].size()) continue;
       is_there = true;
-      for (const nlohmann::json& one : files[array]) {
-        NamedFile file = named_file(static_cast<int>(rank), one);
+      for (const SeenFile& one : of_ranks[rank][array]) {
+        const FileOfRank file{static_cast<int>(rank), one};
         refuse_if_seen(seen, file);
-        const std::uint64_t inode = file.identity.inode;
-        seen.emplace(inode, std::move(file));
+        seen.emplace(one.identity.inode, file);
       }
     }
     if (!is_there) return;
   }
 }
 
-void refuse_other_lists(const std::vector<std::string>& told) {
-  for (std::size_t rank = 1; rank < told.size(); ++rank) {
-    if (told[rank] != told[0]) refuse_other_files(rank);
-  }
+// No two ranks have one of them.
+void require_own_files(const WorkerRows& rows, Communicator& ranks) {
+  const std::vector<std::string> archives = ranks.gather_messages(archived(seen_files(rows, false)));
+  ranks.together([&] {
+    std::vector<SeenFiles> of_ranks;
+    for (const std::string& archive : archives) of_ranks.push_back(unarchived<SeenFiles>(archive));
+    refuse_doubles(of_ranks);
+  });
+}
+
+// All ranks have the same. The list may be long: a digest of it.
+void require_one_list(const WorkerRows& rows, Communicator& ranks) {
+  const std::size_t digest = std::hash<std::string>()(archived(seen_files(rows, true)));
+  const std::vector<std::string> digests = ranks.gather_messages(std::to_string(digest));
+  ranks.together([&] {
+    for (std::size_t rank = 1; rank < digests.size(); ++rank) {
+      if (digests[rank] == digests[0]) continue;
+      throw BadInput(
+          fmt::format("rank {} sees other training files than rank 0, of other names or numbers of rows, so that rows "
+                      "cut evenly would count twice or not at all; give all ranks the same files, or each its own by "
+                      "{{rank}}",
+                      rank));
+    }
+  });
 }
 
 std::vector<ClaimedArray> claimed_arrays(const ShardedArray& array) {
@@ -144,8 +121,7 @@ std::vector<ClaimedArray> claimed_arrays(const ShardedArray& array) {
 
 void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ranks) {
   if (ranks.size() == 1) return;
-  const std::vector<std::string> told = gather_texts(told_files(rows, is_shared), ranks);
-  ranks.together([&] { is_shared ? refuse_other_lists(told) : refuse_doubles(told); });
+  is_shared ? require_one_list(rows, ranks) : require_own_files(rows, ranks);
 }
 
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks) {

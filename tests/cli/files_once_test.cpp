@@ -115,17 +115,26 @@ TEST_F(FilesOnceTest, RanksThatShareAListCutIt) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "model"));
 }
 
+// Two machines on which the same words name other files.
 TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
-  const auto of = [&](const std::string& number) {
-    return words("fit --classes 3 --mu 1 --out model --ledger ledger --train-x x" + number + ".npy --train-y y" +
-                 number + ".npy");
-  };
-  std::vector<std::string> both = of("0");
-  const std::vector<std::string> second = of("1");
-  both.insert(both.end(), {":", "-n", "1", program_path()});
-  both.insert(both.end(), second.begin(), second.end());
-  expect_refused(run_program(both, {.folder = folder_.path(), .ranks = 1, .timeout_seconds = kSecondsToEnd}),
-                 {"rank 1 sees other training files than rank 0"});
+  const TemporaryFolder elsewhere;
+  for (const std::string axis : {"x", "y"}) {
+    std::filesystem::copy_file(folder_ / (axis + "0.npy"), elsewhere / (axis + "0.npy"));
+  }
+  for (const std::string number : {"1", "?"}) {  // another number of rows; more files
+    if (number == "1") {
+      write_npy(make_rows({3, 2, 1}, 5), elsewhere / "x1.npy", elsewhere / "y1.npy");
+    } else {
+      std::filesystem::remove(elsewhere / "x1.npy");
+      std::filesystem::remove(elsewhere / "y1.npy");
+    }
+    const std::vector<std::string> line = words(fmt::format(
+        "fit --classes 3 --mu 1 --out model --ledger ledger --train-x x{0}.npy --train-y y{0}.npy : -n 1 -wdir {1} {2} "
+        "fit",
+        number, elsewhere.path(), program_path()));
+    expect_refused(run_program(line, {.folder = folder_.path(), .ranks = 1, .timeout_seconds = kSecondsToEnd}),
+                   {"rank 1 sees other training files than rank 0"});
+  }
 }
 
 TEST_F(FilesOnceTest, SilosOfOneMachineAreRefusedByOneOfThem) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,25 @@ TEST(Communicator, SumsModulo2To64InMessagesOfAnyLength) {
       EXPECT_EQ(values, expected_sum(ranks.size(), elements));
     }
   }
+}
+
+// Of rank r: empty, or long, or with zeros in it.
+std::string message_of(int rank) {
+  return rank == 1 ? std::string() : std::string(static_cast<std::size_t>(rank) * 100'003 + 5, '\0') + "of a rank";
+}
+
+TEST(Communicator, MessagesOfAnyLengthAreBroadcast) {
+  Communicator& ranks = test_ranks();
+  for (const int which : {0, 1, 7}) {
+    EXPECT_EQ(ranks.broadcast_message(ranks.is_coordinator() ? message_of(which) : "ignored"), message_of(which));
+  }
+}
+
+TEST(Communicator, MessagesAreGatheredInTheOrderOfRanks) {
+  Communicator& ranks = test_ranks();
+  std::vector<std::string> expected;
+  for (int rank = 0; ranks.is_coordinator() && rank < ranks.size(); ++rank) expected.push_back(message_of(rank));
+  EXPECT_EQ(ranks.gather_messages(message_of(ranks.rank())), expected);
 }
 
 TEST(Communicator, AllRanksOfOneMachineAreCounted) {

@@ -27,6 +27,7 @@ struct AuditOptions {
   double confidence = 0.999;
   std::optional<std::size_t> trials;  ///< runs in all, kManyRuns; empty: as many as take some seconds
   std::size_t canaries = 50000;       ///< kOneRun
+  bool operator==(const AuditOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -22,6 +22,7 @@ struct BenchOptions {
   unsigned repeats = 3;
   std::string kernel = "auto";
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const BenchOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

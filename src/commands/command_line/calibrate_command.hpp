@@ -16,6 +16,7 @@ struct CalibrateOptions {
   std::uint64_t steps = 1;
   double sampling_rate = 1.0;  ///< of every step's Poisson sample; 1: all records
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const CalibrateOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -27,6 +27,7 @@ namespace dpreduce {
 /// What to print and stop: --help or --version.
 struct PrintText {
   std::string text;
+  bool operator==(const PrintText&) const = default;
 };
 
 using Command = std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions,

@@ -17,8 +17,9 @@ namespace dpreduce {
 /// or are out of range; BadInput where a party's own file is wrong.
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party = std::nullopt);
 
-/// Whether they ask for a fit among silos, as far as that can be told before a party's own options are read. The same
-/// at all ranks, be the rest of the words right or wrong, where all have `--secure-aggregation` or the same `--config`.
+/// Whether they ask for a fit among silos, as far as that can be told before a party's own options are read: by the
+/// words themselves, or by a `--config` that can be read here. The ranks of a job compare their answers
+/// (Communicator::join).
 bool asks_for_silos(const std::vector<std::string>& arguments);
 
 }  // namespace dpreduce

@@ -16,6 +16,7 @@ struct MechanismSpec {
   double parameter = 0.0;      ///< noise multiplier of Gaussians, epsilon of the others
   double sampling_rate = 1.0;  ///< of subsampled Gaussians
   std::uint64_t count = 1;
+  bool operator==(const MechanismSpec&) const = default;
 };
 
 struct ComposeOptions {
@@ -24,6 +25,7 @@ struct ComposeOptions {
   Adjacency adjacency = Adjacency::kAddRemove;
   std::uint64_t group = 1;  ///< records that differ
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const ComposeOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -16,6 +16,7 @@ struct ConvertOptions {
   std::optional<double> sigma;
   double sensitivity = 1.0;
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const ConvertOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -21,6 +21,7 @@ struct EvaluateOptions {
   std::optional<double> threshold;   ///< of label sets; empty: the model's
   std::string report;
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const EvaluateOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -12,6 +12,7 @@ struct CommandEntry;
 struct ExplainOptions {
   std::string report;
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const ExplainOptions&) const = default;
 };
 
 /// The command as the command line sees it.

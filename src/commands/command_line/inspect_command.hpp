@@ -16,6 +16,7 @@ struct InspectOptions {
   Normalize normalize = Normalize::kNone;
   double clip_norm = 1.0;
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const InspectOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -13,6 +13,7 @@ struct KeygenOptions {
   std::string out;  ///< of the private half
   std::string name = "silo";
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const KeygenOptions&) const = default;
 };
 
 /// The command as the command line sees it.

@@ -12,16 +12,19 @@ struct CommandEntry;
 struct LedgerShowOptions {
   std::string ledger = "ledger.jsonl";
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const LedgerShowOptions&) const = default;
 };
 
 struct LedgerVerifyOptions {
   std::string ledger = "ledger.jsonl";
   std::string report;  ///< of a run on this ledger; empty: none
+  bool operator==(const LedgerVerifyOptions&) const = default;
 };
 
 struct LedgerReleaseOptions {
   std::string run;
   std::string ledger = "ledger.jsonl";
+  bool operator==(const LedgerReleaseOptions&) const = default;
 };
 
 /// The command as the command line sees it.

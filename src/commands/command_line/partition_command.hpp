@@ -28,6 +28,7 @@ struct PartitionOptions {
   std::optional<double> offset;                 ///< of each feature; kFeatureShift
   std::uint64_t seed = 0;
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const PartitionOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

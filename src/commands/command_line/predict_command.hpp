@@ -21,6 +21,7 @@ struct PredictOptions {
   bool sets = false;                 ///< zeros and ones, instead of one class a row
   std::optional<double> threshold;   ///< of sets; empty: the model's
   BadRows bad_rows = BadRows::kFail;
+  bool operator==(const PredictOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

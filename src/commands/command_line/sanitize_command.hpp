@@ -24,6 +24,7 @@ struct SanitizeOptions {
   BudgetOptions budget;  ///< of each record by itself
   std::optional<std::uint64_t> seed;
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const SanitizeOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -16,12 +16,14 @@ struct BlockSpec {
   std::string name;
   double sensitivity = 0.0;
   double loss_weight = 1.0;
+  bool operator==(const BlockSpec&) const = default;
 };
 
 struct SplitOptions {
   BudgetOptions budget;
   std::vector<BlockSpec> blocks;
   OutputFormat format = OutputFormat::kText;
+  bool operator==(const SplitOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

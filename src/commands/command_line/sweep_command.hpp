@@ -28,6 +28,7 @@ struct SweepOptions {
   std::string out = "sweep";  ///< .csv and .json
   unsigned threads = 0;       ///< as of fit
   std::optional<std::size_t> memory_mib;
+  bool operator==(const SweepOptions&) const = default;
 };
 
 /// Throws UsageError naming option, value and limit.

@@ -13,12 +13,14 @@ struct StatedBudget {
   std::optional<double> delta{};
   std::optional<double> rho{};
   std::optional<double> mu{};
+  bool operator==(const StatedBudget&) const = default;
 };
 
 /// Non-private goes without any of them.
 struct BudgetOptions : StatedBudget {
   Accountant accountant = Accountant::kGdp;
   bool non_private = false;
+  bool operator==(const BudgetOptions&) const = default;
 };
 
 }  // namespace dpreduce

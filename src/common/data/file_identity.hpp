@@ -21,6 +21,7 @@ struct FileIdentity {
   std::uint64_t bytes = 0;       ///< st_size
   std::int64_t modified_ns = 0;  ///< st_mtim, since 1970
   std::uint64_t place = 0;       ///< in the file
+  bool operator==(const FileIdentity&) const = default;
 };
 
 /// The identity of what stands at `place` of the file. Throws BadInput where the file is not there.

@@ -13,6 +13,7 @@ struct RowsOptions {
   std::vector<std::string> x;
   std::vector<std::string> y;
   BadRows bad_rows = BadRows::kFail;
+  bool operator==(const RowsOptions&) const = default;
 };
 
 }  // namespace dpreduce

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <numeric>
 
 #include "common/ranks/job.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -120,6 +121,14 @@ void Communicator::broadcast(std::span<std::byte> bytes) {
   if (job_) job_->broadcast(bytes);
 }
 
+std::string Communicator::broadcast_message(std::string message) {
+  std::uint64_t length = message.size();
+  broadcast(std::as_writable_bytes(std::span(&length, 1)));
+  message.resize(length);
+  broadcast(std::as_writable_bytes(std::span(message)));
+  return message;
+}
+
 double Communicator::max_everywhere(double value) {
   return job_ ? job_->max_everywhere(value) : value;
 }
@@ -133,6 +142,22 @@ void Communicator::gather_to_coordinator(std::span<const std::int64_t> local, st
   if (job_) return job_->gather_to_coordinator(local, all);
   DPREDUCE_ASSERT(local.size() == all.size());
   std::copy(local.begin(), local.end(), all.begin());
+}
+
+std::vector<std::string> Communicator::gather_messages(std::string_view message) {
+  if (!job_) return {std::string(message)};
+  const auto length = static_cast<std::int64_t>(message.size());
+  std::vector<std::int64_t> lengths(is_coordinator() ? static_cast<std::size_t>(size_) : 0);
+  job_->gather_to_coordinator(std::span(&length, 1), lengths);
+  std::string all(static_cast<std::size_t>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})), '\0');
+  job_->gather_to_coordinator(std::as_bytes(std::span(message)), std::as_writable_bytes(std::span(all)));
+  std::vector<std::string> messages;
+  std::size_t first = 0;
+  for (const std::int64_t of_rank : lengths) {
+    messages.push_back(all.substr(first, static_cast<std::size_t>(of_rank)));
+    first += static_cast<std::size_t>(of_rank);
+  }
+  return messages;
 }
 
 void Communicator::abort(ExitCode code) {

@@ -17,6 +17,8 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/error.hpp"
@@ -34,7 +36,8 @@ inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
 class Communicator {
  public:
   /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Once a process.
-  /// Throws AggregationAborted where MPI does not start.
+  /// Throws AggregationAborted where MPI does not start; PeerFailed on every rank, once rank 0 has told why, where some
+  /// ranks were started as parties of a run among silos and others were not.
   static Communicator join();
   /// A job of this process alone.
   static Communicator alone();
@@ -87,6 +90,9 @@ class Communicator {
   /// The coordinator's bytes, known to every rank. Collective.
   void broadcast(std::span<std::byte> bytes);
 
+  /// The coordinator's message, known to every rank. Collective.
+  std::string broadcast_message(std::string message);
+
   /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.
   double max_everywhere(double value);
 
@@ -95,6 +101,9 @@ class Communicator {
   /// The same into `all`, which at the coordinator is as long as the values of all ranks together (asserted) and
   /// elsewhere stays as it is. Not among silos. Collective.
   void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all);
+
+  /// Each rank's message in rank order, at the coordinator; empty elsewhere. Not among silos. Collective.
+  std::vector<std::string> gather_messages(std::string_view message);
 
   /// How many ranks of the job run on this rank's machine, itself included: those that share its memory. Collective.
   int ranks_on_machine();

@@ -38,6 +38,7 @@ class Job {
   virtual double max_everywhere(double value) = 0;
   virtual std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) = 0;
   virtual void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) = 0;
+  virtual void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) = 0;
   virtual int ranks_on_machine() = 0;
   /// Ends what can be ended of the others; the caller ends this process.
   virtual void abort(ExitCode code) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <limits>
 #include <numeric>
 
@@ -154,6 +155,13 @@ class MpiJob final : public Job {
     });
   }
 
+  void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override {
+    gather(local, MPI_BYTE, [&](std::size_t length) {
+      DPREDUCE_ASSERT(length == all.size());
+      return all;
+    });
+  }
+
   int ranks_on_machine() override {
     MPI_Comm machine = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(sums_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
@@ -207,9 +215,30 @@ void check_mpi(int status, const char* routine) {
   throw AggregationAborted(fmt::format("{} failed: {}; a rank may have been lost", routine, text.data()));
 }
 
+void require_one_kind(JobKind kind) {
+  const int is_of_silos = kind == JobKind::kSilos ? 1 : 0;
+  std::array<int, 2> least{is_of_silos, -is_of_silos};
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD),
+            "MPI_Allreduce");
+  if (least[0] == -least[1]) return;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    std::fputs(
+        "dpreduce: --secure-aggregation: is given to some ranks of this job and not to others; each party of a run "
+        "among silos reads options of its own, so give it to all of them, on the command line or in a --config that "
+        "each of "
+        "them can read\n",
+        stderr);
+  }
+  MPI_Finalize();  // no rank ends before this is told
+  throw PeerFailed(ExitCode::kUsage, 0);
+}
+
 JoinedJob join_mpi_job() {
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  require_one_kind(JobKind::kTrustedRanks);
   auto job = std::make_unique<MpiJob>();
   const int rank = job->rank();
   const int size = job->size();

@@ -13,7 +13,16 @@ struct JoinedJob {
   int size = 1;
 };
 
-/// Starts MPI. Once a process; the job's end is MPI's. Throws AggregationAborted where MPI does not start.
+/// What a process is started as: whether it is the one that works, or the postman of a party, must be known before MPI
+/// is started.
+enum class JobKind { kTrustedRanks, kSilos };
+
+/// Collective over all processes of the job, the first of its calls. Where they are not of one kind, rank 0 says
+/// so and all throw PeerFailed with the code of a UsageError; MPI has then ended.
+void require_one_kind(JobKind kind);
+
+/// Starts MPI. Once a process; the job's end is MPI's. Throws AggregationAborted where MPI does not start, and as
+/// require_one_kind.
 JoinedJob join_mpi_job();
 
 /// Throws AggregationAborted naming the routine unless `status` is MPI_SUCCESS.

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
 #include "common/silos/frame.hpp"
@@ -54,6 +55,7 @@ class Postman {
   Postman(int socket, pid_t party) : socket_(socket), party_(party) {
     int provided = MPI_THREAD_SINGLE;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init_thread");
+    require_one_kind(JobKind::kSilos);
     check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &job_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(job_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(job_, &rank_);
@@ -477,6 +479,9 @@ int run_with_postman(const std::function<int(SocketWire& wire, int rank, int siz
   ::close(sockets[1]);
   try {
     return Postman(sockets[0], *child).run();
+  } catch (const PeerFailed& failure) {
+    ::kill(*child, SIGKILL);
+    return static_cast<int>(failure.code());
   } catch (const Error& error) {
     std::fprintf(stderr, "dpreduce: %s\n", error.what());
     ::kill(*child, SIGKILL);

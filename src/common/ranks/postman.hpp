@@ -21,7 +21,8 @@
 namespace dpreduce {
 
 /// Runs `party(wire, rank, size)` in a child, and is its postman. Returns the exit code of this process: at rank 0 the
-/// party's, 5 where it was killed; elsewhere 0, for a lost silo does not fail the job, or 5 without a coordinator.
+/// party's, 5 where it was killed; elsewhere 0, for a lost silo does not fail the job, or 5 without a coordinator; 2 on
+/// every rank where some are not of silos, with one message.
 /// Call it before MPI, threads or files. Precondition: launched_by_mpi(). `before_the_end` as in run_guarded.
 int run_with_postman(const std::function<int(SocketWire& wire, int rank, int size)>& party,
                      void (*before_the_end)() noexcept);

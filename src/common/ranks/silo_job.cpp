@@ -60,6 +60,10 @@ void SiloJob::gather_to_coordinator(std::span<const std::int64_t>, std::span<std
   throw std::logic_error("dpreduce: internal error: a silo's values leave it in sums alone");
 }
 
+void SiloJob::gather_to_coordinator(std::span<const std::byte>, std::span<std::byte>) {
+  throw std::logic_error("dpreduce: internal error: silos have no messages of their own for the coordinator");
+}
+
 // In a simulation silos share a machine; the launcher knows how many.
 int SiloJob::ranks_on_machine() {
   const char* count = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

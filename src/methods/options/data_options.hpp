@@ -23,6 +23,7 @@ struct DataOptions {
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
+  bool operator==(const DataOptions&) const = default;
 };
 
 /// Throws UsageError where the part contradicts itself or is out of range.

@@ -19,6 +19,7 @@ struct FitOptions {
   OutputOptions output;
   MachineOptions machine;
   SiloOptions silos;
+  bool operator==(const FitOptions&) const = default;
 };
 
 }  // namespace dpreduce

@@ -9,6 +9,7 @@ namespace dpreduce {
 struct MachineOptions {
   unsigned threads = 0;                     ///< 0: every core alone, one under a launcher
   std::optional<std::size_t> memory_mib{};  ///< for the row buffers of a rank; empty: as the method likes it
+  bool operator==(const MachineOptions&) const = default;
 };
 
 /// Throws UsageError where the part is out of range.

@@ -37,6 +37,7 @@ struct MethodOptions {
   std::optional<double> warm_start_share{};  ///< of mu^2, for those means
   bool choose = false;                       ///< among candidates that one release gives
   std::optional<double> choose_share{};      ///< of mu^2, where training rows decide
+  bool operator==(const MethodOptions&) const = default;
 };
 
 /// Throws UsageError where the part contradicts itself, whatever the method, or is out of range.

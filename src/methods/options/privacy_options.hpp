@@ -18,6 +18,7 @@ struct PrivacyOptions {
   std::optional<double> limit_epsilon{};  ///< of the data set, over all runs on the ledger; with limit_delta
   std::optional<double> limit_delta{};
   bool resume = false;  ///< go on with a killed run, where there is one
+  bool operator==(const PrivacyOptions&) const = default;
 };
 
 /// Throws UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it

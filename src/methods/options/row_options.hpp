@@ -19,6 +19,7 @@ struct RowOptions {
   std::size_t select = 0;                ///< features to keep; 0: all
   std::optional<SelectBy> select_by{};   ///< empty: distance
   std::optional<double> select_share{};  ///< of mu^2, where features are selected before the method; empty: a default
+  bool operator==(const RowOptions&) const = default;
 };
 
 /// Throws UsageError where the part contradicts itself or is out of range.

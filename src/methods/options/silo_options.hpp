@@ -31,6 +31,7 @@ struct SiloOptions {
 
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }
+  bool operator==(const SiloOptions&) const = default;
 };
 
 /// Throws UsageError where the part contradicts itself or is out of range.

@@ -1,0 +1,107 @@
+// Ranks that trust each other run what rank 0 was asked for, in words and in a file that only it can read.
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kSecondsToEnd = 20.0;
+
+class JobCommandTest : public testing::Test {
+ protected:
+  JobCommandTest() {
+    for (int rank = 0; rank < 3; ++rank) {
+      write_npy(make_rows({40, 30, 20}, 8), folder_ / fmt::format("x{}.npy", rank),
+                folder_ / fmt::format("y{}.npy", rank));
+    }
+    write_npy(make_rows({40, 30, 20}, 8), folder_ / "x.npy", folder_ / "y.npy");
+    std::ofstream(folder_ / "run.toml") << fmt::format(
+        "train-x = '{0}/x.npy'\ntrain-y = '{0}/y.npy'\nclasses = 3\nmethod = 'mean'\nmu = 1.0\nseed = 3\n",
+        folder_.path());
+  }
+
+  // Rank 0 with words of its own, in the folder of run.toml; ranks 1 and 2 with others, in a folder without it.
+  ProgramRun run(const std::string& of_rank_0, const std::string& of_others) const {
+    return run_program(
+        words(fmt::format("{} : -n 2 -wdir {} {} {}", of_rank_0, elsewhere_.path(), program_path(), of_others)),
+        {.folder = folder_.path(), .ranks = 1});
+  }
+
+  std::string model_of(const std::string& of_rank_0, const std::string& of_others) const {
+    const ProgramRun ended = run(of_rank_0 + " --out model --ledger ledger", of_others);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_EQ(elsewhere_.names(), decltype(elsewhere_.names()){});  // rank 0 alone writes
+    return read_bytes(folder_ / "model");
+  }
+
+  // Nothing runs, and one rank says why.
+  void expect_refused(const std::string& of_rank_0, const std::string& of_others, const std::string& message) const {
+    SCOPED_TRACE(of_rank_0 + " : " + of_others);
+    const ProgramRun ended = run(of_rank_0, of_others);
+    EXPECT_EQ(ended.exit_code, 2) << ended.err;
+    EXPECT_LT(ended.seconds, kSecondsToEnd);
+    int told = 0;
+    for (const std::string& line : lines_of(ended.err)) {
+      if (!line.starts_with("dpreduce: ")) continue;
+      ++told;
+      EXPECT_THAT(line, HasSubstr(message));
+    }
+    EXPECT_EQ(told, 1) << ended.err;
+    EXPECT_EQ(ended.out, "");
+  }
+
+  const TemporaryFolder folder_;
+  const TemporaryFolder elsewhere_;
+};
+
+TEST_F(JobCommandTest, OnlyRank0NeedsTheConfigurationFile) {
+  const ProgramRun alone =
+      run_program(words("fit --config run.toml --out alone --ledger other"), {.folder = folder_.path()});
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  const std::string expected = read_bytes(folder_ / "alone");
+  EXPECT_TRUE(model_of("fit --config run.toml", "fit --config run.toml") == expected);
+  EXPECT_TRUE(model_of("fit --config run.toml", "fit") == expected);
+}
+
+TEST_F(JobCommandTest, WordsOfOtherRanksDoNotCount) {
+  const std::string expected = model_of("fit --config run.toml", "fit --config run.toml");
+  EXPECT_TRUE(model_of("fit --config run.toml", "fit --mu 100 --seed 8 --classes 0 --nonsense") == expected);
+  EXPECT_TRUE(model_of("fit --config run.toml", "predict --help") == expected);
+}
+
+TEST_F(JobCommandTest, EachRankPutsItsOwnNumberIntoPaths) {
+  const std::string own = fmt::format(" --train-x {0}/x{{rank}}.npy --train-y {0}/y{{rank}}.npy", folder_.path());
+  const ProgramRun whole = run_program(
+      words("fit --config run.toml --out alone --ledger other --train-x x0.npy x1.npy x2.npy --train-y y0.npy "
+            "y1.npy y2.npy"),
+      {.folder = folder_.path()});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_TRUE(model_of("fit --config run.toml" + own, "fit") == read_bytes(folder_ / "alone"));
+}
+
+TEST_F(JobCommandTest, WhatIsWrongIsToldOnceAndEndsAllRanks) {
+  expect_refused("fit --config run.toml --mu much", "fit", "--mu");
+  expect_refused("fit --config absent.toml", "fit --config run.toml", "--config absent.toml: cannot be read");
+  expect_refused("fit --config run.toml --epsilom 1", "fit --config run.toml", "--epsilom");
+  expect_refused("nonsense", "fit --config run.toml", "'nonsense' is not a command");
+}
+
+// A party of a run among silos takes no options from rank 0, nor does rank 0 wait for one that does.
+TEST_F(JobCommandTest, RanksThatAreSilosAndRanksThatAreNotDoNotRunTogether) {
+  expect_refused("fit --config run.toml", "fit --secure-aggregation", "--secure-aggregation: is given to some ranks");
+  expect_refused("fit --config run.toml --secure-aggregation", "fit", "--secure-aggregation: is given to some ranks");
+  expect_refused("fit --config run.toml", "fit --silo-config a{rank}.toml", "--secure-aggregation: is given to some");
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,243 @@
+#include "commands/rank_archive.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "commands/command_line/command_entry.hpp"
+#include "commands/command_line/command_line.hpp"
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> split(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+// Command lines that between them give every option of every command (the first test sees to that), none its default.
+std::vector<std::string> lines_of_all_options() {
+  const std::string rows = "--train-x a.npy b.npy --train-y c.npy --classes 12";
+  const std::string fit = "fit " + rows + " --mu 0.3";
+  return {
+      fit +
+          " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
+          "replace-one --seed 9 --ledger l --resume --out m --report r --dry-run",
+      fit +
+          " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
+          "--pool 4 --max-labels 2",
+      "fit " + rows +
+          " --rho 0.02 --delta 1e-7 --imbalance-ratio 7 --imbalance-seed 3 --method mean --metric euclidean",
+      "fit " + rows +
+          " --non-private --method auto --objective balanced --smallest-share 0.01 --expected-rows 1e6 "
+          "--public-x p.npy",
+      "fit " + rows + " --public-x p.npy --method public --epsilon 2 --top-k 3 --d-min 0.2 --d-max 1.9",
+      fit + " --method ls --alpha 0.25 --lambda 0.5 --gram-share 0.4 --center dp --center-share 0.1",
+      fit + " --method ls --shared-gram",
+      fit + " --method ls --choose --validation-x v.npy --validation-y w.npy",
+      fit + " --method ls --choose --choose-share 0.1",
+      "fit " + rows + " --epsilon 1 --delta 1e-6 --method gd --rounds 7 --batch 0.1 --accountant rdp",
+      fit + " --method gd --loss sigmoid --learning-rate 0.5 --radius 3 --iterate average",
+      fit + " --method gd --warm-start --warm-start-share 0.2",
+      fit + " --method fedavg --local-steps 3",
+      fit + " --method mean --pca 5 --pca-share 0.2",
+      fit + " --method ls --select 6 --select-share 0.2",
+      fit + " --method fisher --select 6 --select-by t",
+      fit + " --method prototypes --auto --public-x p.npy",
+      fit + " --accountant zcdp",
+      "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --threshold 5 --noise "
+      "distributed --colluding 1 --silo-timeout 4.5 --log l{rank} --fault 3:kill@masked --round-trip 3 --bandwidth 40 "
+      "--packet-loss 0.5",
+      "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --roster r.toml --identity "
+      "i{rank}",
+      "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --public-x p.npy --classes 9 --bad-rows "
+      "zero "
+      "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
+      "--threads 2 --memory 99",
+      "predict --model m --x a.npy --out o.npy --scores --bad-rows zero",
+      "predict --model m --x a.npy --top-k 3",
+      "predict --model m --x a.npy --sets --threshold 0.5 --out o.npy",
+      "evaluate --model m --test-x a.npy --test-y b.npy --train-y c.npy --bad-rows zero --report r --format json",
+      "evaluate --model m --test-x a.npy --test-y b.npy --top-k 3 --threshold 0.25",
+      "privacy calibrate --epsilon 2 --delta 1e-6 --accountant pld --sensitivity 3 --steps 5 --sampling-rate 0.2 "
+      "--format json",
+      "privacy calibrate --rho 0.5",
+      "privacy calibrate --mu 0.5",
+      "privacy convert --epsilon 2 --delta 1e-6 --sensitivity 3 --format json",
+      "privacy convert --rho 0.5",
+      "privacy convert --mu 0.5",
+      "privacy convert --sigma 2.5",
+      "privacy compose --gaussian 1:2 --subsampled 5:0.5:6 --exponential 0.1:3 --laplace 0.2 --pure 0.3 --delta 1e-6 "
+      "--adjacency replace-one --format json",
+      "privacy compose --gaussian 1:2 --delta 1e-6 --group 2",
+      "privacy split --block a:1:768 b:2 --epsilon 2 --delta 1e-6 --accountant zcdp --format json",
+      "privacy split --block a:1 --rho 0.5",
+      "privacy split --block a:1 --mu 0.5",
+      "privacy explain --report r.json --format json",
+      "ledger show --ledger l --format json",
+      "ledger verify --ledger l --report r",
+      "ledger release run7 --ledger l",
+      "synth --out d --kind gaussian-mixture --rows 10 --test-rows 11 --dim 12 --classes 13 --shards 2 --offset 0.1 "
+      "--stochastic 0.2 --test-stochastic 0.3 --adversarial 0.4 --separation 5 --spread 6 --imbalance-ratio 7 "
+      "--max-labels 3 --seed 8",
+      "synth --out d --majority-share 0.5",
+      "synth sanitize --x a.npy --y b.npy --out d --normalize none --clip 2 --bad-rows zero --epsilon 1 --delta 1e-6 "
+      "--accountant zcdp --seed 4 --format json",
+      "synth sanitize --x a.npy --out d --rho 0.5",
+      "synth sanitize --x a.npy --out d --mu 0.5",
+      "synth partition --x a.npy --y b.npy --out d --classes 10 --silos 4 --first-silo 3 --scheme dirichlet --alpha "
+      "0.5 "
+      "--seed 5 --format json",
+      "synth partition --x a.npy --y b.npy --out d --classes 10 --silos 4 --scheme classes --classes-per-silo 3",
+      "synth partition --x a.npy --y b.npy --out d --classes 10 --silos 4 --scheme feature-shift --rotation 5 --offset "
+      "0.1",
+      "inspect --train-x a.npy --train-y b.npy --classes 4 --normalize l2 --clip 2 --format json",
+      "audit --mu 1 --confidence 0.9 --trials 1000 --threads 2 --format json --adjacency replace-one --normalize l2 "
+      "--clip 2 --pool 2",
+      "audit --one-run --canaries 200 --train-x a.npy --train-y b.npy --classes 7 --epsilon 1 --delta 1e-6 "
+      "--accountant "
+      "zcdp --method mean --metric euclidean",
+      "audit --rho 0.5 --method auto --objective balanced --expected-rows 1000 --smallest-share 0.001",
+      "audit --epsilon 2 --method public --top-k 3 --d-min 0.2 --d-max 1.9",
+      "audit --mu 1 --method prototypes --auto",
+      "audit --mu 1 --method ls --alpha 0.25 --lambda 0.5 --gram-share 0.4 --center dp --center-share 0.1",
+      "audit --mu 1 --method ls --shared-gram",
+      "audit --epsilon 1 --delta 1e-6 --method gd --rounds 7 --batch 0.1",
+      "audit --mu 1 --method gd --loss sigmoid --learning-rate 0.5 --radius 3 --iterate average",
+      "audit --mu 1 --method gd --warm-start --warm-start-share 0.2",
+      "audit --mu 1 --method fedavg --local-steps 3",
+      "audit --mu 1 --method mean --pca 5 --pca-share 0.2",
+      "audit --mu 1 --method ls --select 6 --select-share 0.2",
+      "audit --mu 1 --method fisher --select 6 --select-by t",
+      "bench gram --rows 10 --dim 11 --threads 2 --kernel portable --repeats 5 --format json",
+      "bench noise --sigma 12 --count 13 --threads 2 --repeats 5 --format json",
+      "bench reduce --elements 14 --repeats 5 --format json",
+      "bench round --rows 10 --dim 11 --classes 12 --threads 2 --repeats 5 --format json",
+      "keygen --out k --name n --format json",
+  };
+}
+
+// "fit --mu": of all commands all options but --config, which is read before them, and --silo-config, which is no one's
+// among ranks that trust each other.
+void add_all_options(const CommandEntry& command, const std::string& name, std::set<std::string>& all) {
+  for (const Option& option : command.options.options()) {
+    const std::string of_option(option.long_name());
+    if (of_option != "config" && of_option != "silo-config") all.insert(fmt::format("{} --{}", name, of_option));
+  }
+  for (const CommandEntry& own : command.commands) {
+    add_all_options(own, name.empty() ? own.name : name + " " + own.name, all);
+  }
+}
+
+void remove_given(const std::vector<std::string>& words, std::set<std::string>& all) {
+  const CommandEntry root = dpreduce_command();
+  const CommandEntry* command = &root;
+  std::string name;
+  for (const std::string& word : words) {
+    if (const CommandEntry* named = word.starts_with("--") ? nullptr : command->command(word)) {
+      command = named;
+      name += (name.empty() ? "" : " ") + word;
+    } else if (const Option* option = word.starts_with("--") ? command->options.find(word) : nullptr) {
+      all.erase(fmt::format("{} --{}", name, option->long_name()));
+    }
+  }
+}
+
+TEST(RankArchive, TheLinesBelowGiveEveryOption) {
+  std::set<std::string> missing;
+  add_all_options(dpreduce_command(), "", missing);
+  EXPECT_GT(missing.size(), 200U);
+  for (const std::string& line : lines_of_all_options()) remove_given(split(line), missing);
+  missing.erase("ledger release --run");  // a word without a name
+  EXPECT_THAT(missing, IsEmpty());
+}
+
+TEST(RankArchive, EveryOptionOfEveryCommandComesBack) {
+  std::set<std::size_t> commands;
+  for (const std::string& line : lines_of_all_options()) {
+    SCOPED_TRACE(line);
+    Command command;
+    EXPECT_NO_THROW(command = parse_command_line(split(line)));
+    commands.insert(command.index());
+    const std::string archive = archived(command);
+    const auto read = unarchived<Command>(archive);
+    EXPECT_TRUE(read == command);
+    EXPECT_EQ(archived(read), archive);
+  }
+  const Command help = parse_command_line({"--help"});
+  EXPECT_TRUE(unarchived<Command>(archived(help)) == help);
+  EXPECT_EQ(commands.size() + 1, std::variant_size_v<Command>);
+}
+
+// What a command line of ranks that trust each other does not set.
+TEST(RankArchive, MembersBesideTheOptionsComeBack) {
+  FitOptions fit;
+  fit.silos.own_options = "own.toml";
+  fit.silos.rows_are_own = true;
+  fit.silos.ledger_is_own = true;
+  fit.silos.agreed = "mu 1\n";
+  fit.data.validation.bad_rows = BadRows::kZero;
+  const Command command = fit;
+  EXPECT_TRUE(unarchived<Command>(archived(command)) == command);
+  EXPECT_FALSE(unarchived<Command>(archived(Command(FitOptions{}))) == command);
+}
+
+TEST(RankArchive, FilesComeBack) {
+  const SeenFiles files{{{"a\xff.npy", 7, {"machine", 1, 2, 3, -4, 5}}, {}}, {}};
+  EXPECT_EQ(unarchived<SeenFiles>(archived(files)), files);
+  EXPECT_EQ(unarchived<SeenFiles>(archived(SeenFiles{})), SeenFiles{});
+}
+
+TEST(RankArchive, DamageIsRefusedBeforeAnythingIsParsed) {
+  const std::string archive = archived(parse_command_line(split(lines_of_all_options().front())));
+  for (std::size_t length = 0; length < archive.size(); ++length) {
+    EXPECT_THROW(unarchived<Command>(archive.substr(0, length)), AggregationAborted) << length;
+  }
+  EXPECT_THROW(unarchived<Command>(archive + '\0'), AggregationAborted);
+  for (std::size_t at = archive.find('\n') + 1; at < archive.size(); ++at) {
+    std::string damaged = archive;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    EXPECT_THROW(unarchived<Command>(damaged), AggregationAborted) << at;
+  }
+  EXPECT_THROW(unarchived<Command>("something else\n"), AggregationAborted);
+}
+
+TEST(RankArchive, AnotherKindOfValueIsRefused) {
+  EXPECT_THROW(unarchived<SeenFiles>(archived(Command(KeygenOptions{}))), AggregationAborted);
+  EXPECT_THROW(unarchived<Command>(archived(SeenFiles{})), AggregationAborted);
+}
+
+TEST(RankArchive, AnotherVersionIsRefusedByName) {
+  const std::string archive = archived(Command(FitOptions{}));
+  const std::string ours = fmt::format("dpreduce archive 1 {} ", version());
+  ASSERT_EQ(archive.substr(0, ours.size()), ours);
+  for (const std::string& theirs :
+       {fmt::format("dpreduce archive 2 {} ", version()), std::string("dpreduce archive 1 9.9 ")}) {
+    try {
+      unarchived<Command>(theirs + archive.substr(ours.size()));
+      ADD_FAILURE() << "no error";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("this rank runs dpreduce " + version()));
+      EXPECT_THAT(error.what(), HasSubstr("start the same program on all ranks"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

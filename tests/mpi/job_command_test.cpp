@@ -1,0 +1,65 @@
+#include "commands/job_command.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
+#include "tests/mpi/mpi_test.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(JobCommand, IsThatOfRank0WhateverOtherRanksWereTold) {
+  Communicator& ranks = test_ranks();
+  const std::vector<std::string> of_coordinator{"fit",  "--train-x", "silo{rank}/x.npy", "--train-y", "y.npy",
+                                                "--mu", "0.1",       "--classes",        "10"};
+  const std::vector<std::vector<std::string>> of_others{
+      {"fit", "--mu", "8"}, {}, {"no command"}, {"fit", "--config", "/nonexistent"}};
+  const auto rank = static_cast<std::size_t>(ranks.rank());
+  const Command command = command_of_job(rank == 0 ? of_coordinator : of_others[rank % of_others.size()], ranks);
+  const FitOptions& fit = std::get<FitOptions>(command);
+  EXPECT_EQ(fit.privacy.budget.mu, 0.1);
+  EXPECT_THAT(fit.data.train.x, ElementsAre("silo{rank}/x.npy"));  // each rank puts its own number in
+}
+
+TEST(JobCommand, ItsConfigurationFileIsReadByRank0Alone) {
+  Communicator& ranks = test_ranks();
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("job_command_test_{}.toml", ::getpid());
+  if (ranks.is_coordinator()) std::ofstream(path) << "report = 'r.json'\n";
+  // Elsewhere no file has that name.
+  const Command command = command_of_job({"privacy", "explain", "--config", path.string()}, ranks);
+  if (ranks.is_coordinator()) std::filesystem::remove(path);
+  EXPECT_EQ(std::get<ExplainOptions>(command).report, "r.json");
+}
+
+TEST(JobCommand, WhatIsWrongIsToldByRank0AndEndsAll) {
+  Communicator& ranks = test_ranks();
+  const std::vector<std::string> well{"privacy", "explain", "r.json"};
+  const std::vector<std::string> wrong{"privacy", "explain", "r.json", "--nonsense"};
+  if (ranks.is_coordinator()) {
+    EXPECT_THROW(command_of_job(wrong, ranks), UsageError);
+    return;
+  }
+  try {
+    command_of_job(well, ranks);
+    ADD_FAILURE() << "no error";
+  } catch (const PeerFailed& failure) {
+    EXPECT_EQ(failure.rank, 0);
+    EXPECT_EQ(failure.code(), ExitCode::kUsage);
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
