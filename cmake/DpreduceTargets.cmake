@@ -54,7 +54,7 @@ function(dpreduce_room)
   add_library(dpreduce::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
-                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> # <dpreduce/ROOM/...>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/dpreduce>)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${dpreduce_rooms_below} ${arg_PACKAGES} PRIVATE ${arg_PRIVATE_PACKAGES} dpreduce_warnings)

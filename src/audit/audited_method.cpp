@@ -4,10 +4,6 @@
 #include <filesystem>
 
 #include "common/base/error.hpp"
-#include "common/base/version.hpp"
-#include "fit/plan_fit.hpp"
-#include "fit/row_preparation.hpp"
-#include "methods/class_balance.hpp"
 
 namespace dpreduce {
 namespace {
@@ -37,27 +33,28 @@ std::vector<double> Published::numbers(const NoisePlan& plan) const {
       if (planned.rounds > 1) rounds.insert(rounds.end(), values.begin(), values.end());
     }
   }
-  summary.insert(summary.end(), scores.weights.begin(), scores.weights.end());
-  summary.insert(summary.end(), scores.bias.begin(), scores.bias.end());
+  const ClassifierParts& model = classifier.parts();
+  summary.insert(summary.end(), model.weights.begin(), model.weights.end());
+  summary.insert(summary.end(), model.bias.begin(), model.bias.end());
   summary.insert(summary.end(), rounds.begin(), rounds.end());
   return summary;
 }
 
 AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows)
-    : options_(resolved(options, input_dim, public_rows)),
-      plan_(plan_fit(options_, input_dim, public_rows)),
-      method_(make_method(options_)) {
-  DPREDUCE_ASSERT(plan_.noise.has_value());
+    : fit_(std::make_shared<const PlannedFit>(options, input_dim, public_rows)) {
+  DPREDUCE_ASSERT(plan().noise.has_value());
+}
+
+// Few rows: buffers of the usual size would take longer to make than the run.
+std::size_t AuditedMethod::memory_for(const WorkerRows& rows) const {
+  Preprocessing largest = plan().preprocessing;
+  largest.intercept = 0.5;                                   // whatever its share, an intercept is one coordinate
+  const std::size_t row_bytes = 2 * bytes_per_row(largest);  // passes over some classes only hold a row twice
+  return std::clamp(rows.range().count * row_bytes, row_bytes, kMostRowMemory);
 }
 
 StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
-  Preprocessing largest = plan_.preprocessing;
-  largest.intercept = 0.5;                                   // whatever its share, an intercept is one coordinate
-  const std::size_t row_bytes = 2 * bytes_per_row(largest);  // passes over some classes only hold a row twice
-  return {.classes = options_.data.classes,
-          .bad_rows = BadRows::kFail,
-          .memory_bytes = std::clamp(rows.range().count * row_bytes, row_bytes, kMostRowMemory),
-          .threads = 1};
+  return fit_->stream_over(rows, 1, memory_for(rows));
 }
 
 Statistic AuditedMethod::statistic(std::string_view release, WorkerRows& rows, const Preprocessing& preprocessing,
@@ -65,7 +62,7 @@ Statistic AuditedMethod::statistic(std::string_view release, WorkerRows& rows, c
   const RowTransform transform(preprocessing);
   const StreamPlan stream = stream_over(rows);
   const OnChunk silent = [](double) {};
-  return registered_statistic(release).compute(plan_.request(release),
+  return registered_statistic(release).compute(plan().request(release),
                                                {rows, transform, stream, silent, point, {}, kept});
 }
 
@@ -74,34 +71,23 @@ std::optional<KeptChunks> AuditedMethod::kept_rows(WorkerRows& rows, const Prepr
 }
 
 Releaser AuditedMethod::releaser(Communicator& ranks, NoisePlan plan, const std::string& ledger_path) const {
-  return Releaser(ranks, std::move(plan), NoiseKey::from_entropy(), {.ledger_path = ledger_path},
-                  {.method = std::string(method_->name()),
-                   .accountant = Accountant::kGdp,
-                   .epsilon = {},
-                   .delta = {},
-                   .config_digest = plan_.config_digest,
-                   .version = version()});
+  return Releaser(ranks, std::move(plan), NoiseKey::from_entropy(), {.ledger_path = ledger_path}, fit_->terms());
 }
 
 Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows,
                              const ReleaseWatcher& watcher) const {
   Communicator alone = Communicator::join();
-  Releaser releaser = this->releaser(alone, *plan_.noise, ledger_path);
-  Timings timings;
-  TrainingRun run(
-      alone, rows, releaser, plan_, stream_over(rows), [](std::string_view) -> OnChunk { return [](double) {}; },
-      timings, public_rows);
-  Published published;
-  run.watch([&](const WatchedRelease& watched) {
-    published.releases.push_back(watched.release);
+  std::vector<Release> releases;
+  const ReleaseWatcher keep = [&](const WatchedRelease& watched) {
+    releases.push_back(watched.release);
     if (watcher) watcher(watched);
-  });
-  prepare_rows(run, options_);
-  published.scores = trained_scores(*method_, run, options_);
-  published.preprocessing = run.preprocessing();
-  releaser.finish();
+  };
+  FittedRun fitted = train(fit_, rows, public_rows, alone,
+                           FitAccount{.charging = {.ledger_path = ledger_path}, .journal = NoiseKey::from_entropy()},
+                           {.memory_bytes = memory_for(rows), .watcher = keep});
+  fitted.finish();
   std::filesystem::remove(ledger_path);
-  return published;
+  return {std::move(releases), std::move(fitted.classifier), std::move(fitted.preprocessing)};
 }
 
 }  // namespace dpreduce

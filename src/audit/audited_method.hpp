@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "methods/training_method.hpp"
+#include "fit/fit.hpp"
 
 namespace dpreduce {
 
 /// What a run makes public.
 struct Published {
   std::vector<Release> releases;  ///< in the order in which they were made
-  LinearScores scores;            ///< the model
-  Preprocessing preprocessing;    ///< with the released centre
+  Classifier classifier;
+  Preprocessing preprocessing;  ///< with the released centre
 
   /// First the summary: of every block the sum over its rounds, and the model's weights and biases. Then, where there
   /// are several rounds, each of them.
@@ -32,9 +32,9 @@ class AuditedMethod {
   /// options and features do not fit, or there is no budget.
   AuditedMethod(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
-  const FitOptions& options() const { return options_; }  ///< resolved
-  const FitPlan& plan() const { return plan_; }
-  std::string_view name() const { return method_->name(); }
+  const FitOptions& options() const { return fit_->options(); }  ///< resolved
+  const FitPlan& plan() const { return fit_->plan(); }
+  std::string_view name() const { return fit_->method().name(); }
 
   /// The exact statistic of `release` over rows as `preprocessing` says, at `point`; of `kept` rows where there are
   /// some, which are these. Throws BadInput as for_each_lattice_chunk does.
@@ -53,11 +53,10 @@ class AuditedMethod {
                 const ReleaseWatcher& watcher = {}) const;
 
  private:
+  std::size_t memory_for(const WorkerRows& rows) const;
   StreamPlan stream_over(const WorkerRows& rows) const;
 
-  FitOptions options_;
-  FitPlan plan_;
-  std::unique_ptr<TrainingMethod> method_;
+  std::shared_ptr<const PlannedFit> fit_;
 };
 
 }  // namespace dpreduce

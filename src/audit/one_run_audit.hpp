@@ -19,7 +19,7 @@
 
 #include "audit/audited_method.hpp"
 #include "audit/one_run_bound.hpp"
-#include "audit/private_folder.hpp"
+#include "common/data/private_folder.hpp"
 
 namespace dpreduce {
 

@@ -16,12 +16,12 @@
 #include "audit/reader_audit.hpp"
 #include "audit/release_audit.hpp"
 #include "commands/commands.hpp"
-#include "commands/evaluation.hpp"
 #include "commands/read_fit.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/simulation/synthetic_files.hpp"
+#include "fit/default_threads.hpp"
 
 namespace dpreduce {
 namespace {

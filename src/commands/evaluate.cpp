@@ -12,6 +12,9 @@
 #include "common/data/atomic_file.hpp"
 #include "common/data/paths.hpp"
 #include "common/model/classifier_file.hpp"
+#include "fit/default_threads.hpp"
+#include "fit/label_counts.hpp"
+#include "fit/ranked_rows.hpp"
 
 namespace dpreduce {
 namespace {

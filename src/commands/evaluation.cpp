@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,7 +13,6 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/ranks/lifetime.hpp"
 
 namespace dpreduce {
 namespace {
@@ -129,10 +127,6 @@ class RankedRows {
 
 }  // namespace
 
-unsigned default_threads() {
-  return launched_by_mpi() ? 1U : std::max(1U, std::thread::hardware_concurrency());
-}
-
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const std::function<void(const RowChunk&, std::span<const float> features)>& visit) {
   const std::size_t dim = classifier.input_dim();
@@ -150,38 +144,9 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
   }
 }
 
-WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers) {
-  WorkerRows rows =
-      WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers));
-  if (rows.dim() != input_dim) {
-    throw BadInput(fmt::format("{}: rows have {} features, but the model was trained on {}", options.x.front(),
-                               rows.dim(), input_dim));
-  }
-  return rows;
-}
-
 void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
   if (!top_k || *top_k <= classes) return;
   throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
-}
-
-std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
-                                        Communicator& ranks) {
-  constexpr std::uint64_t kLabelsAtOnce = std::uint64_t{1} << 20;
-  std::vector<std::uint64_t> counts(classes, 0);
-  std::vector<std::int32_t> chunk;
-  const std::uint64_t slots = labels.columns() > 1 ? classes : 1;
-  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kLabelsAtOnce / slots);
-  for (std::uint64_t row = range.first; row < range.end(); row += chunk.size() / slots) {
-    ranks.check_peers();
-    const std::uint64_t rows = std::min(rows_at_once, range.end() - row);
-    chunk.resize(rows * slots);
-    labels.read_labels(row, rows, classes, chunk);
-    for (const std::int32_t label : chunk) {
-      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
-    }
-  }
-  return counts;
 }
 
 nlohmann::json to_json(const TestFigures& figures) {

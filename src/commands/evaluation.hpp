@@ -22,26 +22,14 @@ namespace dpreduce {
 /// Row buffers of one rank while it predicts.
 inline constexpr std::size_t kPredictionMemory = std::size_t{64} << 20;
 
-/// Threads of this rank where the user names none: every core alone, one under a launcher.
-unsigned default_threads();
-
 /// Calls `visit` with each chunk of the worker's rows and its features, which are finite: rows with a NaN or an
 /// infinity stop the pass (BadRows::kFail, throws BadInput) or become zero rows. For use inside `together`: looks after
 /// peers between chunks.
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const std::function<void(const RowChunk&, std::span<const float> features)>& visit);
 
-/// Opens the rows of worker `worker` of `workers` and checks that they have the model's `input_dim` features. Throws
-/// BadInput.
-WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers);
-
 /// Throws UsageError where --top-k asks for more classes than there are.
 void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);
-
-/// How many of these labels every class has, whether they are class indices or zeros and ones. Throws BadInput where
-/// one is no class; PeerFailed where another rank fails.
-std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
-                                        Communicator& ranks);
 
 /// Of rows of one class each the confusion matrix; where labels are n x K zeros and ones, what may be said of sets.
 using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;

@@ -43,14 +43,46 @@ nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) 
   return json;
 }
 
+// What --choose chose.
+nlohmann::json choice_json(const FittedRun& run) {
+  nlohmann::json json{{"setting", run.chosen_setting}, {"candidates", run.fit->method().candidates()}};
+  if (!run.fit->options().data.validation.x.empty()) {
+    json["by"] = "validation rows";
+  } else {
+    json["by"] = run.fit->plan().choice ? "exponential mechanism on training rows" : "training rows, without noise";
+  }
+  return json;
+}
+
+// For each class the public rows that stand for it, counted from 0 over --public-x.
+nlohmann::json prototypes_json(const Selection& chosen) {
+  nlohmann::json of_classes = nlohmann::json::array();
+  for (std::size_t c = 0; c < chosen.groups(); ++c) {
+    const auto rows = chosen.of_group(c);
+    of_classes.push_back(std::vector<std::uint64_t>(rows.begin(), rows.end()));
+  }
+  return of_classes;
+}
+
+// Where the ledger stands, so that `ledger verify --report` can tell whether it is the same one, and lines were cut off
+// since.
+nlohmann::json ledger_json(const Releaser& releaser) {
+  const LedgerHead head = releaser.ledger_head();
+  return {{"run", releaser.run_id()},
+          {"public_key", head.public_key},
+          {"lines", head.lines},
+          {"last_line_sha256", head.last_line_sha256}};
+}
+
 }  // namespace
 
-nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const Classifier& classifier,
-                          const std::optional<TestFigures>& test, const Timings& timings, int ranks, unsigned threads) {
-  const Preprocessing& preprocessing = classifier.parts().preprocessing;
+nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads) {
+  const FitOptions& options = run.fit->options();
+  const FitPlan& plan = run.fit->plan();
+  const Preprocessing& preprocessing = run.classifier.parts().preprocessing;
   nlohmann::json report{
       {"version", version()},
-      {"method", classifier.parts().method},
+      {"method", run.classifier.parts().method},
       {"private", plan.is_private},
       {"privacy", privacy_json(plan, options.privacy.adjacency, options.privacy.budget.accountant)},
       {"classes", options.data.classes},
@@ -68,7 +100,7 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
   if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);
   if (options.rows.pca > 0) report["pca"] = options.rows.pca;
   if (options.rows.select > 0) report["select"] = options.rows.select;
-  report.update(make_method(options)->settings());
+  report.update(run.fit->method().settings());
   if (plan.noise && !plan.is_private)
     report["note"] = "seeded noise can be computed by anyone: this run is NOT private";
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
@@ -84,18 +116,13 @@ nlohmann::json fit_report(const FitOptions& options, const FitPlan& plan, const 
          "an experiment: trained on a part of the rows; order and shares of classes are public design, and which "
          "rows are kept is no part of the mechanism: the guarantee is about the rows that were kept"}};
   }
-  for (const auto& [phase, seconds] : timings.phases()) report["timings"][phase] = seconds;
+  if (run.prototypes) report["prototypes"] = prototypes_json(*run.prototypes);
+  if (options.method.choose) report["choice"] = choice_json(run);
+  if (plan.noise) report["ledger"] = ledger_json(*run.releaser);
+  if (run.log)
+    report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
+  for (const auto& [phase, seconds] : run.timings.phases()) report["timings"][phase] = seconds;
   return report;
-}
-
-nlohmann::json choice_json(const FitOptions& options, const FitPlan& plan, const std::string& setting) {
-  nlohmann::json json{{"setting", setting}, {"candidates", make_method(options)->candidates()}};
-  if (!options.data.validation.x.empty()) {
-    json["by"] = "validation rows";
-  } else {
-    json["by"] = plan.choice ? "exponential mechanism on training rows" : "training rows, without noise";
-  }
-  return json;
 }
 
 nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options) {
@@ -103,24 +130,9 @@ nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options
       {"method", stated.method.name}, {"chosen", options.method.name}, {"by", method_entry(stated.method).resolved_by}};
 }
 
-nlohmann::json prototypes_json(const Selection& chosen) {
-  nlohmann::json of_classes = nlohmann::json::array();
-  for (std::size_t c = 0; c < chosen.groups(); ++c) {
-    const auto rows = chosen.of_group(c);
-    of_classes.push_back(std::vector<std::uint64_t>(rows.begin(), rows.end()));
-  }
-  return of_classes;
-}
-
-nlohmann::json ledger_json(const Releaser& releaser) {
-  const LedgerHead head = releaser.ledger_head();
-  return {{"run", releaser.run_id()},
-          {"public_key", head.public_key},
-          {"lines", head.lines},
-          {"last_line_sha256", head.last_line_sha256}};
-}
-
-void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::json& report, const Timings& timings) {
+void print_fit(const FittedRun& run, const nlohmann::json& report) {
+  const FitOptions& options = run.fit->options();
+  const FitPlan& plan = run.fit->plan();
   if (options.output.format == OutputFormat::kJson) {
     fmt::print("{}\n", report.dump(2));
     return;
@@ -166,7 +178,7 @@ void print_fit(const FitOptions& options, const FitPlan& plan, const nlohmann::j
                has_minority ? fmt::format(", minority accuracy {:.4f}", test["minority_accuracy"].get<double>()) : "");
   }
   std::string phases;
-  for (const auto& [phase, seconds] : timings.phases()) {
+  for (const auto& [phase, seconds] : run.timings.phases()) {
     phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", phase, seconds);
   }
   fmt::print("seconds    {}\n", phases);

@@ -12,8 +12,8 @@
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/ranked_rows.hpp"
 #include "common/lattice/row_transform.hpp"
+#include "fit/ranked_rows.hpp"
 
 namespace dpreduce {
 namespace {

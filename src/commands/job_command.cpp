@@ -1,7 +1,7 @@
 #include "commands/job_command.hpp"
 
+#include "commands/command_archive.hpp"
 #include "commands/command_line/command_line.hpp"
-#include "commands/rank_archive.hpp"
 
 namespace dpreduce {
 
@@ -11,12 +11,12 @@ Command command_of_job(const std::vector<std::string>& words, Communicator& rank
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     command = parse_command_line(words);
-    if (ranks.size() > 1) archive = archived(command);
+    if (ranks.size() > 1) archive = archived_command(command);
   });
   if (ranks.size() == 1) return command;
   archive = ranks.broadcast_message(std::move(archive));
   ranks.together([&] {
-    if (!ranks.is_coordinator()) command = unarchived<Command>(archive);
+    if (!ranks.is_coordinator()) command = unarchived_command(archive);
   });
   return command;
 }

@@ -11,6 +11,8 @@
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/model/classifier_file.hpp"
+#include "fit/default_threads.hpp"
+#include "fit/ranked_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "audit/method_run.hpp"
-#include "audit/private_folder.hpp"
 #include "audit/public_fields.hpp"
+#include "common/data/private_folder.hpp"
 #include "methods/options/fit_options.hpp"
 
 namespace dpreduce {

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "commands/evaluation.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/randomness/noise_key.hpp"
+#include "fit/default_threads.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitised_rows.hpp"
 

@@ -25,11 +25,6 @@ void check_against_roster(const FitOptions& options, std::size_t dim) {
   }
 }
 
-std::uint32_t honest_shares(const Communicator& ranks) {
-  const SiloTerms& terms = ranks.silos()->terms();
-  return terms.threshold - terms.colluding;
-}
-
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
   const SiloJob& job = *ranks.silos();
   const CoordinatorSession& session = *job.coordinator();
@@ -40,7 +35,7 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
       {"lost", nlohmann::json::array()},    {"messages", nlohmann::json::object()}};
   json["noise"] = {{"source", to_string(noise)}};
   if (noise == NoiseSource::kDistributed) {
-    json["noise"]["shares_at_least"] = honest_shares(ranks);
+    json["noise"]["shares_at_least"] = job.terms().honest_shares();
     json["noise"]["shares_in_last_sum"] = session.last_summed().size();
   }
   for (const LostSilo& lost : session.lost()) {

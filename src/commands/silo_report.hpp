@@ -20,7 +20,4 @@ void check_against_roster(const FitOptions& options, std::size_t dim);
 /// Who took part, who was lost when and why, and what each kind of message took. At the coordinator of a run of silos.
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 
-/// How many shares the noise of a sum has at least, those of colluding silos left out.
-std::uint32_t honest_shares(const Communicator& ranks);
-
 }  // namespace dpreduce

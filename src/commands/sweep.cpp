@@ -18,22 +18,22 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "audit/private_folder.hpp"
 #include "commands/budget_warning.hpp"
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/fit_rows.hpp"
-#include "commands/fitted_classifier.hpp"
-#include "commands/ranked_rows.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
+#include "common/data/private_folder.hpp"
+#include "fit/default_threads.hpp"
+#include "fit/fit.hpp"
+#include "fit/fit_rows.hpp"
+#include "fit/label_counts.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/plan_fit.hpp"
-#include "fit/row_preparation.hpp"
+#include "fit/ranked_rows.hpp"
 #include "fit/run_cost.hpp"
 #include "fit/validated_options.hpp"
-#include "methods/class_balance.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -45,9 +45,9 @@ struct SweptRun {
   double epsilon;
   double ratio;
   std::uint64_t seed;
-  FitOptions options;
-  FitPlan plan;
-  std::optional<ConfusionMatrix> test;
+  FitOptions stated;
+  std::shared_ptr<const PlannedFit> fit{};
+  std::optional<ConfusionMatrix> test{};
   double seconds = 0.0;
 };
 
@@ -108,8 +108,8 @@ std::vector<SweptRun> runs_of(const SweepOptions& sweep) {
     for (std::uint64_t seed = 1; seed <= sweep.seeds; ++seed) {
       for (const std::string& method : sweep.methods) {
         for (const double epsilon : sweep.epsilons) {
-          runs.push_back({method, epsilon, ratio, seed, {}, {}, {}});
-          runs.back().options = options_of(sweep, runs.back());
+          runs.push_back({.method = method, .epsilon = epsilon, .ratio = ratio, .seed = seed, .stated = {}});
+          runs.back().stated = options_of(sweep, runs.back());
         }
       }
     }
@@ -133,9 +133,9 @@ class Sweep {
     });
     FitOptions any_public;
     for (const SweptRun& run : runs_) {
-      const bool chooses = may_choose_prototypes(run.options);
+      const bool chooses = may_choose_prototypes(run.stated);
       const bool is_first = any_public.data.public_x.empty();
-      if (chooses && (is_first || run.options.method.top_k > any_public.method.top_k)) any_public = run.options;
+      if (chooses && (is_first || run.stated.method.top_k > any_public.method.top_k)) any_public = run.stated;
     }
     if (!any_public.data.public_x.empty()) candidates_ = open_candidates(any_public, train_.dim(), ranks);
     if (!options.public_x.empty()) {
@@ -148,10 +148,9 @@ class Sweep {
     const MachineShare machine = machine_share(ranks);
     ranks.together([&] {
       for (SweptRun& run : runs_) {
-        if (options_.memory_mib) run.options.machine.memory_mib = options_.memory_mib;
-        run.options = resolved(run.options, train_.dim(), count, machine.bytes_for_rank());
-        run.plan = plan_fit(run.options, train_.dim(), count);
-        machine.require(memory_of_rank(run.options, run.plan, train_.range().count, ranks.size()));
+        if (options_.memory_mib) run.stated.machine.memory_mib = options_.memory_mib;
+        run.fit = std::make_shared<const PlannedFit>(run.stated, train_.dim(), count, machine.bytes_for_rank());
+        machine.require(memory_of_rank(run.fit->options(), run.fit->plan(), train_.range().count, ranks.size()));
       }
     });
   }
@@ -171,43 +170,27 @@ class Sweep {
   void take_rows(const SweptRun& run) {
     ranks_.together([&] {
       train_.keep_all();
-      if (const auto tail = long_tail_of(run.options.data)) keep_long_tail(train_, options_.classes, *tail);
+      if (const auto tail = long_tail_of(run.stated.data)) keep_long_tail(train_, options_.classes, *tail);
     });
   }
 
   void make_run(SweptRun& run) {
     const auto started = std::chrono::steady_clock::now();
-    const std::unique_ptr<TrainingMethod> method = make_method(run.options);
     const std::string ledger = folder_ / "ledger";
-    Releaser releaser(ranks_, *run.plan.noise, NoiseKey::from_seed(run.seed), {.ledger_path = ledger},
-                      {.method = std::string(method->name()),
-                       .accountant = run.options.privacy.budget.accountant,
-                       .epsilon = {},
-                       .delta = {},
-                       .config_digest = run.plan.config_digest,
-                       .version = version()});
-    Timings timings;
-    const StreamPlan stream{options_.classes, run.options.data.train.bad_rows,
-                            run.options.machine.memory_mib.value() << 20, threads_, 1};
-    TrainingRun training(ranks_, train_, releaser, run.plan, stream,
-                         [](std::string_view) -> OnChunk { return [](double) {}; }, timings,
-                         {.features = public_rows_ ? &*public_rows_ : nullptr,
-                          .validation = nullptr,
-                          .candidates = candidates_ ? &*candidates_ : nullptr});
-    prepare_rows(training, run.options);
-    LinearScores scores = trained_scores(*method, training, run.options);
-    std::optional<Classifier> classifier;
-    ranks_.together([&] {
-      classifier.emplace(
-          fitted_classifier(*method, std::move(scores), training.preprocessing(), run.options, run.plan));
-    });
-    const TestFigures figures =
-        evaluate_on_ranks(ranks_, *classifier, *test_, run.options.data.train.bad_rows, threads_);
-    run.test = std::get<ConfusionMatrix>(figures);
-    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    ranks_.together([&] {
-      if (ranks_.is_coordinator()) releaser.finish();
-    });
+    const PublicRows public_rows{.features = public_rows_ ? &*public_rows_ : nullptr,
+                                 .validation = nullptr,
+                                 .candidates = candidates_ ? &*candidates_ : nullptr};
+    {
+      FittedRun fitted =
+          train(run.fit, train_, public_rows, ranks_,
+                FitAccount{.charging = {.ledger_path = ledger}, .journal = NoiseKey::from_seed(run.seed)},
+                {.threads = threads_});
+      const TestFigures figures =
+          evaluate_on_ranks(ranks_, fitted.classifier, *test_, run.fit->options().data.train.bad_rows, threads_);
+      run.test = std::get<ConfusionMatrix>(figures);
+      run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+      ranks_.together([&] { fitted.finish(); });
+    }
     std::filesystem::remove(ledger);
   }
 
@@ -226,7 +209,7 @@ class Sweep {
 // which classes are small.
 std::vector<double> shares_of(const SweptRun& run) {
   if (run.ratio == 1.0) return {};
-  return long_tail_shares(run.options.data.classes, run.ratio);
+  return long_tail_shares(run.stated.data.classes, run.ratio);
 }
 
 std::optional<double> minority_of(const SweptRun& run) {
@@ -243,7 +226,7 @@ std::string csv_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs)
   std::string csv =
       "method,trained_by,epsilon,delta,imbalance_ratio,seed,accuracy,balanced_accuracy,minority_accuracy,seconds\n";
   for (const SweptRun& run : runs) {
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{:.3f}\n", run.method, make_method(run.options)->name(), run.epsilon,
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{:.3f}\n", run.method, run.fit->method().name(), run.epsilon,
                        sweep.delta, run.ratio, run.seed, figure(accuracy(*run.test)),
                        figure(balanced_accuracy(*run.test)), figure(minority_of(run)), run.seconds);
   }
@@ -269,8 +252,8 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
   if (const std::string weakness = weakness_of(largest, sweep.delta); !weakness.empty()) json["warning"] = weakness;
   for (const SweptRun& run : runs) {
     json["runs"].push_back({{"method", run.method},
-                            {"trained_by", make_method(run.options)->name()},
-                            {"settings", make_method(run.options)->settings()},
+                            {"trained_by", run.fit->method().name()},
+                            {"settings", make_method(run.stated)->settings()},
                             {"epsilon", run.epsilon},
                             {"imbalance_ratio", run.ratio},
                             {"seed", run.seed},

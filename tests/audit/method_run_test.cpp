@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "audit/neighbour_rows.hpp"
-#include "audit/private_folder.hpp"
 #include "common/base/error.hpp"
+#include "common/data/private_folder.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "audit/private_folder.hpp"
 #include "common/base/error.hpp"
+#include "common/data/private_folder.hpp"
 #include "common/model/safetensors.hpp"
 
 namespace dpreduce {

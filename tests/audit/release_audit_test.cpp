@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "audit/neighbour_rows.hpp"
-#include "audit/private_folder.hpp"
+#include "common/data/private_folder.hpp"
 #include "common/data/worker_rows.hpp"
 
 namespace dpreduce {

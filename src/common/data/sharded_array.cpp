@@ -32,6 +32,14 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
   refuse_doubles();
 }
 
+ShardedArray::ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role) : role_(role), columns_(array->columns()) {
+  DPREDUCE_ASSERT(array->is_cheap_to_keep_open());
+  role == ArrayRole::kFeatures ? array->check_holds_features() : array->check_holds_labels();
+  Shard shard{array->name(), 0, array->rows(), array->dtype(), array->identity(), nullptr};
+  shard.file = std::move(array);
+  shards_.push_back(std::move(shard));
+}
+
 // Names that differ may lead to one array: links in an HDF5 file, or two mounts.
 void ShardedArray::refuse_doubles() const {
   std::multimap<std::uint64_t, const Shard*> by_inode;

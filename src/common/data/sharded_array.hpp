@@ -21,7 +21,8 @@ struct RowLocation {
   std::uint64_t row;  ///< in that file, from 0
 };
 
-/// Not thread-safe. .npy files stay mapped once touched; of HDF5 files one is open at a time.
+/// Not thread-safe. .npy files stay mapped once touched; of HDF5 files one is open at a time. An array in memory counts
+/// as one file.
 class ShardedArray {
  public:
   /// Opens each file once to check it, in the order given. Throws BadInput where one cannot be read, does not fit the
@@ -29,6 +30,9 @@ class ShardedArray {
   /// stands in the list already under another name.
   /// `paths` must not be empty (asserted).
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
+
+  /// One array that is open already, and stays so. Throws BadInput where it does not fit the role.
+  ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role);
 
   /// No rows, of that many columns.
   static ShardedArray none(std::size_t columns, ArrayRole role) { return ShardedArray(role, columns); }

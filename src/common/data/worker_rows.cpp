@@ -8,6 +8,16 @@
 #include "common/data/paths.hpp"
 
 namespace dpreduce {
+namespace {
+
+void check_one_label_a_row(const ShardedArray& features, const std::string& x, const ShardedArray& labels,
+                           const std::string& y) {
+  if (labels.rows() == features.rows()) return;
+  throw BadInput(fmt::format("features ({}) have {} rows but labels ({}) have {}; give one label a row{}", x,
+                             features.rows(), y, labels.rows(), kForOwnerOnly));
+}
+
+}  // namespace
 
 RowRange even_share(std::uint64_t rows, std::size_t worker, std::size_t workers) {
   DPREDUCE_ASSERT(worker < workers && workers <= 0xffffffffu);
@@ -30,11 +40,7 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   std::optional<ShardedArray> labels;
   if (!y_patterns.empty()) {
     labels.emplace(expand_paths(y_patterns, worker), ArrayRole::kLabels);
-    if (labels->rows() != features.rows()) {
-      throw BadInput(fmt::format("features ({}) have {} rows but labels ({}) have {}; give one label a row{}",
-                                 x_patterns.front(), features.rows(), y_patterns.front(), labels->rows(),
-                                 kForOwnerOnly));
-    }
+    check_one_label_a_row(features, x_patterns.front(), *labels, y_patterns.front());
   }
   if (!per_worker && features.rows() == 0) {
     throw BadInput(fmt::format("{}: no rows; give files that hold some", x_patterns.front()));
@@ -45,6 +51,18 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   }
   const RowRange range = per_worker ? RowRange{0, features.rows()} : even_share(features.rows(), worker, workers);
   return WorkerRows(std::move(features), std::move(labels), range);
+}
+
+WorkerRows WorkerRows::in_memory(const ArrayView& features, const std::optional<ArrayView>& labels,
+                                 const std::string& features_name, const std::string& labels_name) {
+  ShardedArray x(std::make_unique<MemoryArray>(features, features_name), ArrayRole::kFeatures);
+  std::optional<ShardedArray> y;
+  if (labels) {
+    y.emplace(std::make_unique<MemoryArray>(*labels, labels_name), ArrayRole::kLabels);
+    check_one_label_a_row(x, features_name, *y, labels_name);
+  }
+  const RowRange all{0, x.rows()};
+  return WorkerRows(std::move(x), std::move(y), all);
 }
 
 WorkerRows WorkerRows::none(std::size_t dim) {

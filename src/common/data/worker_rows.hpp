@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/data/memory_array.hpp"
 #include "common/data/sharded_array.hpp"
 
 namespace dpreduce {
@@ -33,6 +34,12 @@ class WorkerRows {
   /// Preconditions (asserted): x_patterns is not empty; worker < workers.
   static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
                          std::size_t worker, std::size_t workers);
+
+  /// Rows that lie in memory, all of them this worker's, and none is allowed; the names are for messages. The views
+  /// stay valid as long as this object and those that it is moved to. Throws BadInput where one does not fit its role
+  /// (ArrayFile), or features and labels differ in number of rows.
+  static WorkerRows in_memory(const ArrayView& features, const std::optional<ArrayView>& labels,
+                              const std::string& features_name, const std::string& labels_name = {});
 
   /// No rows, with labels, for a party that has none: a worker to which nothing is due.
   static WorkerRows none(std::size_t dim);

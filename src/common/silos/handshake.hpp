@@ -26,6 +26,9 @@ struct SiloTerms {
   std::uint32_t colluding = 0;  ///< c
   PublicKey options{};          ///< digest of all other options that are not a party's own
 
+  /// t - c: how many shares the noise of a sum has at least, those of colluding silos left out.
+  std::uint32_t honest_shares() const { return threshold - colluding; }
+
   bool operator==(const SiloTerms&) const = default;
 };
 

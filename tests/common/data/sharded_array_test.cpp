@@ -134,7 +134,7 @@ TEST(ShardedArray, RowsAndFilesMustExist) {
   ShardedArray array({folder / "y.npy"}, ArrayRole::kLabels);
   std::vector<std::int32_t> labels(3);
   EXPECT_THROW(array.read_labels(1, 3, 5, labels), std::logic_error);
-  EXPECT_THROW(ShardedArray({}, ArrayRole::kLabels), std::logic_error);
+  EXPECT_THROW(ShardedArray(std::vector<std::string>{}, ArrayRole::kLabels), std::logic_error);
 }
 
 }  // namespace

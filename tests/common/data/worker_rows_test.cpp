@@ -25,9 +25,9 @@ TEST(EvenShare, SharesPartitionTheRowsAndDifferByAtMostOne) {
 }
 
 TEST(EvenShare, HugeNumbersDoNotOverflow) {
-  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
-  EXPECT_EQ(even_share(kHuge, 999, 1000).end(), kHuge);
-  EXPECT_EQ(even_share(kHuge, 1, 3).first, kHuge / 3);
+  constexpr std::uint64_t kMostRows = ~std::uint64_t{0};
+  EXPECT_EQ(even_share(kMostRows, 999, 1000).end(), kMostRows);
+  EXPECT_EQ(even_share(kMostRows, 1, 3).first, kMostRows / 3);
 }
 
 TEST(EvenShare, AWorkerBeyondTheLastIsOurOwnMistake) {

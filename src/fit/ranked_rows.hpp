@@ -1,6 +1,8 @@
 // Training rows that are spread over the ranks.
 #pragma once
 
+#include <string>
+
 #include "common/data/rows_options.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
@@ -13,6 +15,13 @@ enum class RowsOfSilos {
   kCoordinator  ///< public, validation and test rows
 };
 
+/// Opens the rows of worker `worker` of `workers` and checks that they have the model's `input_dim` features. Throws
+/// BadInput.
+WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers);
+
+/// Throws BadInput naming the rows where they have not `input_dim` features.
+void check_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
+
 /// This rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput where their number of
 /// features is another.
 WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const Communicator& ranks);
@@ -22,5 +31,10 @@ WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const 
 /// count for two ranks, and where one beside those of {rank} would count for none (files_once.hpp).
 WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks,
                             RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
+
+/// The same of this rank's own rows in memory; none is allowed. Collective. Throws BadInput as WorkerRows::in_memory,
+/// and where ranks' rows differ in their number of features.
+WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const std::string& x_name,
+                                 const std::string& y_name, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -5,30 +5,14 @@
 //     silos                              compared on each machine by the silos themselves (silos/file_claims.hpp)
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "common/data/file_identity.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/file_claims.hpp"
 
 namespace dpreduce {
-
-/// A file of rows as a rank sees it.
-struct SeenFile {
-  std::string path;
-  std::uint64_t rows = 0;   ///< where ranks share a list
-  FileIdentity identity{};  ///< where each rank has files of its own
-
-  bool operator==(const SeenFile&) const = default;
-};
-/// Those of its features, and of its labels where it has any.
-using SeenFiles = std::vector<std::vector<SeenFile>>;
 
 /// Throws BadInput on every rank, one of them telling both names, where two ranks have one file (or one data set of it)
 /// as features, or as labels; and where ranks that share a list do not see the same. Collective. Not among silos.

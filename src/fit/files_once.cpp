@@ -1,20 +1,45 @@
-#include "commands/files_once.hpp"
+#include "fit/files_once.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "commands/rank_archive.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
+#include "common/data/file_identity.hpp"
 #include "common/data/paths.hpp"
+#include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 
 namespace dpreduce {
+
+// A file of rows as a rank sees it.
+struct SeenFile {
+  std::string path;
+  std::uint64_t rows = 0;   // where ranks share a list
+  FileIdentity identity{};  // where each rank has files of its own
+};
+// Those of its features, and of its labels where it has any.
+using SeenFiles = std::vector<std::vector<SeenFile>>;
+
+template <typename Archive>
+void serialize(Archive& archive, FileIdentity& identity, unsigned) {
+  auto& [machine, device, inode, bytes, modified_ns, place] = identity;
+  archive_all(archive, machine, device, inode, bytes, modified_ns, place);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SeenFile& file, unsigned) {
+  auto& [path, rows, identity] = file;
+  archive_all(archive, path, rows, identity);
+}
+
 namespace {
 
 // The arrays of rows: features, and labels where there are any.

@@ -1,4 +1,4 @@
-#include "commands/fitted_classifier.hpp"
+#include "fit/fitted_classifier.hpp"
 
 #include <optional>
 #include <string>

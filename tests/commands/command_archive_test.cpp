@@ -1,4 +1,4 @@
-#include "commands/rank_archive.hpp"
+#include "commands/command_archive.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -17,6 +17,7 @@
 #include "commands/command_line/command_line.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
+#include "common/ranks/rank_archive.hpp"
 
 namespace dpreduce {
 namespace {
@@ -159,7 +160,7 @@ void remove_given(const std::vector<std::string>& words, std::set<std::string>& 
   }
 }
 
-TEST(RankArchive, TheLinesBelowGiveEveryOption) {
+TEST(CommandArchive, TheLinesBelowGiveEveryOption) {
   std::set<std::string> missing;
   add_all_options(dpreduce_command(), "", missing);
   EXPECT_GT(missing.size(), 200U);
@@ -168,25 +169,25 @@ TEST(RankArchive, TheLinesBelowGiveEveryOption) {
   EXPECT_THAT(missing, IsEmpty());
 }
 
-TEST(RankArchive, EveryOptionOfEveryCommandComesBack) {
+TEST(CommandArchive, EveryOptionOfEveryCommandComesBack) {
   std::set<std::size_t> commands;
   for (const std::string& line : lines_of_all_options()) {
     SCOPED_TRACE(line);
     Command command;
     EXPECT_NO_THROW(command = parse_command_line(split(line)));
     commands.insert(command.index());
-    const std::string archive = archived(command);
-    const auto read = unarchived<Command>(archive);
+    const std::string archive = archived_command(command);
+    const Command read = unarchived_command(archive);
     EXPECT_TRUE(read == command);
-    EXPECT_EQ(archived(read), archive);
+    EXPECT_EQ(archived_command(read), archive);
   }
   const Command help = parse_command_line({"--help"});
-  EXPECT_TRUE(unarchived<Command>(archived(help)) == help);
+  EXPECT_TRUE(unarchived_command(archived_command(help)) == help);
   EXPECT_EQ(commands.size() + 1, std::variant_size_v<Command>);
 }
 
 // What a command line of ranks that trust each other does not set.
-TEST(RankArchive, MembersBesideTheOptionsComeBack) {
+TEST(CommandArchive, MembersBesideTheOptionsComeBack) {
   FitOptions fit;
   fit.silos.own_options = "own.toml";
   fit.silos.rows_are_own = true;
@@ -194,43 +195,38 @@ TEST(RankArchive, MembersBesideTheOptionsComeBack) {
   fit.silos.agreed = "mu 1\n";
   fit.data.validation.bad_rows = BadRows::kZero;
   const Command command = fit;
-  EXPECT_TRUE(unarchived<Command>(archived(command)) == command);
-  EXPECT_FALSE(unarchived<Command>(archived(Command(FitOptions{}))) == command);
+  EXPECT_TRUE(unarchived_command(archived_command(command)) == command);
+  EXPECT_FALSE(unarchived_command(archived_command(Command(FitOptions{}))) == command);
 }
 
-TEST(RankArchive, FilesComeBack) {
-  const SeenFiles files{{{"a\xff.npy", 7, {"machine", 1, 2, 3, -4, 5}}, {}}, {}};
-  EXPECT_EQ(unarchived<SeenFiles>(archived(files)), files);
-  EXPECT_EQ(unarchived<SeenFiles>(archived(SeenFiles{})), SeenFiles{});
-}
-
-TEST(RankArchive, DamageIsRefusedBeforeAnythingIsParsed) {
-  const std::string archive = archived(parse_command_line(split(lines_of_all_options().front())));
+TEST(CommandArchive, DamageIsRefusedBeforeAnythingIsParsed) {
+  const std::string archive = archived_command(parse_command_line(split(lines_of_all_options().front())));
   for (std::size_t length = 0; length < archive.size(); ++length) {
-    EXPECT_THROW(unarchived<Command>(archive.substr(0, length)), AggregationAborted) << length;
+    EXPECT_THROW(unarchived_command(archive.substr(0, length)), AggregationAborted) << length;
   }
-  EXPECT_THROW(unarchived<Command>(archive + '\0'), AggregationAborted);
+  EXPECT_THROW(unarchived_command(archive + '\0'), AggregationAborted);
   for (std::size_t at = archive.find('\n') + 1; at < archive.size(); ++at) {
     std::string damaged = archive;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
-    EXPECT_THROW(unarchived<Command>(damaged), AggregationAborted) << at;
+    EXPECT_THROW(unarchived_command(damaged), AggregationAborted) << at;
   }
-  EXPECT_THROW(unarchived<Command>("something else\n"), AggregationAborted);
+  EXPECT_THROW(unarchived_command("something else\n"), AggregationAborted);
 }
 
-TEST(RankArchive, AnotherKindOfValueIsRefused) {
-  EXPECT_THROW(unarchived<SeenFiles>(archived(Command(KeygenOptions{}))), AggregationAborted);
-  EXPECT_THROW(unarchived<Command>(archived(SeenFiles{})), AggregationAborted);
+TEST(CommandArchive, AnotherKindOfValueIsRefused) {
+  const std::string words = archived(std::vector<std::string>{"fit"});
+  EXPECT_THROW(unarchived_command(words), AggregationAborted);
+  EXPECT_EQ(unarchived<std::vector<std::string>>(words), std::vector<std::string>{"fit"});
 }
 
-TEST(RankArchive, AnotherVersionIsRefusedByName) {
-  const std::string archive = archived(Command(FitOptions{}));
+TEST(CommandArchive, AnotherVersionIsRefusedByName) {
+  const std::string archive = archived_command(Command(FitOptions{}));
   const std::string ours = fmt::format("dpreduce archive 1 {} ", version());
   ASSERT_EQ(archive.substr(0, ours.size()), ours);
   for (const std::string& theirs :
        {fmt::format("dpreduce archive 2 {} ", version()), std::string("dpreduce archive 1 9.9 ")}) {
     try {
-      unarchived<Command>(theirs + archive.substr(ours.size()));
+      unarchived_command(theirs + archive.substr(ours.size()));
       ADD_FAILURE() << "no error";
     } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), HasSubstr("this rank runs dpreduce " + version()));

@@ -1,14 +1,13 @@
-#include "commands/ranked_rows.hpp"
+#include "fit/ranked_rows.hpp"
 
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "commands/evaluation.hpp"
-#include "commands/files_once.hpp"
 #include "common/base/error.hpp"
 #include "common/data/paths.hpp"
+#include "fit/files_once.hpp"
 
 namespace dpreduce {
 namespace {
@@ -17,12 +16,41 @@ bool has_rows(const Communicator& ranks, RowsOfSilos whose) {
   return ranks.silos() == nullptr || ranks.is_coordinator() == (whose == RowsOfSilos::kCoordinator);
 }
 
+void check_largest_dim(double dim, double largest, const std::string& name) {
+  if (dim == largest) return;
+  throw BadInput(fmt::format("{}: rows have {} features, but those of another rank have {}; all files must agree", name,
+                             dim, largest));
+}
+
 }  // namespace
+
+WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers) {
+  WorkerRows rows =
+      WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers));
+  check_features_of(rows, input_dim, options.x.front());
+  return rows;
+}
+
+void check_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name) {
+  if (rows.dim() == input_dim) return;
+  throw BadInput(
+      fmt::format("{}: rows have {} features, but the model was trained on {}", name, rows.dim(), input_dim));
+}
 
 WorkerRows open_rows_of_rank(const RowsOptions& options, std::size_t dim, const Communicator& ranks) {
   if (!has_rows(ranks, RowsOfSilos::kCoordinator)) return WorkerRows::none(dim);
   return ranks.silos() != nullptr ? open_rows_for(dim, options, 0, 1)
                                   : open_rows_for(dim, options, ranks.rank(), ranks.size());
+}
+
+WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const std::string& x_name,
+                                 const std::string& y_name, Communicator& ranks) {
+  std::optional<WorkerRows> rows;
+  ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, y_name)); });
+  const double dim = static_cast<double>(rows->dim());
+  const double largest = ranks.max_everywhere(dim);
+  ranks.together([&] { check_largest_dim(dim, largest, x_name); });
+  return std::move(*rows);
 }
 
 WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, RowsOfSilos whose) {
@@ -45,9 +73,7 @@ WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, Row
   const double largest = ranks.max_everywhere(dim);
   ranks.together([&] {
     if (claims) require_no_earlier_claim(*rows, *claims);
-    if (!has_some || dim == largest) return;
-    throw BadInput(fmt::format("{}: rows have {} features, but those of another rank have {}; all files must agree",
-                               options.x.front(), dim, largest));
+    if (has_some) check_largest_dim(dim, largest, options.x.front());
   });
   return rows ? std::move(*rows) : WorkerRows::none(static_cast<std::size_t>(largest));
 }

@@ -1,4 +1,4 @@
-#include "audit/private_folder.hpp"
+#include "common/data/private_folder.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -21,9 +21,9 @@ std::filesystem::path best_parent() {
 }  // namespace
 
 PrivateFolder::PrivateFolder() {
-  std::string name = best_parent() / "dpreduce-audit.XXXXXX";
+  std::string name = best_parent() / "dpreduce.XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
-    throw BadInput(name + ": cannot make a folder for the audit: " + std::generic_category().message(errno));
+    throw BadInput(name + ": cannot make a private folder: " + std::generic_category().message(errno));
   }
   path_ = name;
 }

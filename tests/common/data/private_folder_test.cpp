@@ -1,4 +1,4 @@
-#include "audit/private_folder.hpp"
+#include "common/data/private_folder.hpp"
 
 #include <fstream>
 

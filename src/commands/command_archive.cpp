@@ -1,0 +1,220 @@
+#include "commands/command_archive.hpp"
+
+#include <boost/serialization/base_object.hpp>
+
+#include "common/ranks/rank_archive.hpp"
+
+namespace dpreduce {
+
+// Of each struct all members: a structured binding that misses one does not compile. (BudgetOptions has a base, which
+// structured bindings do not take.)
+
+template <typename Archive>
+void serialize(Archive& archive, RowsOptions& options, unsigned) {
+  auto& [x, y, bad_rows] = options;
+  archive_all(archive, x, y, bad_rows);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, StatedBudget& options, unsigned) {
+  auto& [epsilon, delta, rho, mu] = options;
+  archive_all(archive, epsilon, delta, rho, mu);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, BudgetOptions& options, unsigned) {
+  archive& boost::serialization::base_object<StatedBudget>(options);
+  archive_all(archive, options.accountant, options.non_private);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, DataOptions& options, unsigned) {
+  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, max_labels] = options;
+  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, max_labels);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, RowOptions& options, unsigned) {
+  auto& [normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by, select_share] = options;
+  archive_all(archive, normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by, select_share);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, MethodOptions& options, unsigned) {
+  auto& [name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max, gram_share, shared_gram,
+         alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate, warm_start, warm_start_share,
+         choose, choose_share] = options;
+  archive_all(archive, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max, gram_share,
+      shared_gram, alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate, warm_start,
+      warm_start_share, choose, choose_share);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, PrivacyOptions& options, unsigned) {
+  auto& [budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume] = options;
+  archive_all(archive, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, OutputOptions& options, unsigned) {
+  auto& [out, report, checkpoint, checkpoint_every, format, dry_run] = options;
+  archive_all(archive, out, report, checkpoint, checkpoint_every, format, dry_run);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, MachineOptions& options, unsigned) {
+  auto& [threads, memory_mib] = options;
+  archive_all(archive, threads, memory_mib);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SiloOptions& options, unsigned) {
+  auto& [secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own, ledger_is_own,
+         log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent] = options;
+  archive_all(archive, secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own,
+      ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, FitOptions& options, unsigned) {
+  auto& [data, rows, method, privacy, output, machine, silos] = options;
+  archive_all(archive, data, rows, method, privacy, output, machine, silos);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, PrintText& options, unsigned) {
+  auto& [text] = options;
+  archive_all(archive, text);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SweepOptions& options, unsigned) {
+  auto& [train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, threads, memory_mib] =
+      options;
+  archive_all(archive, train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, threads,
+      memory_mib);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, PredictOptions& options, unsigned) {
+  auto& [model, x, out, scores, top_k, sets, threshold, bad_rows] = options;
+  archive_all(archive, model, x, out, scores, top_k, sets, threshold, bad_rows);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, EvaluateOptions& options, unsigned) {
+  auto& [model, test, train_y, top_k, threshold, report, format] = options;
+  archive_all(archive, model, test, train_y, top_k, threshold, report, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, CalibrateOptions& options, unsigned) {
+  auto& [budget, sensitivity, steps, sampling_rate, format] = options;
+  archive_all(archive, budget, sensitivity, steps, sampling_rate, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, ConvertOptions& options, unsigned) {
+  auto& [budget, sigma, sensitivity, format] = options;
+  archive_all(archive, budget, sigma, sensitivity, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, MechanismSpec& spec, unsigned) {
+  auto& [kind, parameter, sampling_rate, count] = spec;
+  archive_all(archive, kind, parameter, sampling_rate, count);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, ComposeOptions& options, unsigned) {
+  auto& [run, delta, adjacency, group, format] = options;
+  archive_all(archive, run, delta, adjacency, group, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, BlockSpec& spec, unsigned) {
+  auto& [name, sensitivity, loss_weight] = spec;
+  archive_all(archive, name, sensitivity, loss_weight);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SplitOptions& options, unsigned) {
+  auto& [budget, blocks, format] = options;
+  archive_all(archive, budget, blocks, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, ExplainOptions& options, unsigned) {
+  auto& [report, format] = options;
+  archive_all(archive, report, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, LedgerShowOptions& options, unsigned) {
+  auto& [ledger, format] = options;
+  archive_all(archive, ledger, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, LedgerVerifyOptions& options, unsigned) {
+  auto& [ledger, report] = options;
+  archive_all(archive, ledger, report);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, LedgerReleaseOptions& options, unsigned) {
+  auto& [run, ledger] = options;
+  archive_all(archive, run, ledger);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SynthOptions& options, unsigned) {
+  auto& [kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic, adversarial, spread,
+         separation, imbalance_ratio, max_labels, majority_share, seed] = options;
+  archive_all(archive, kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic, adversarial,
+      spread, separation, imbalance_ratio, max_labels, majority_share, seed);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SanitizeOptions& options, unsigned) {
+  auto& [x, y, out_dir, normalize, clip_norm, bad_rows, budget, seed, format] = options;
+  archive_all(archive, x, y, out_dir, normalize, clip_norm, bad_rows, budget, seed, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, PartitionOptions& options, unsigned) {
+  auto& [x, y, out_dir, classes, silos, first_silo, scheme, alpha, classes_per_silo, rotation, offset, seed, format] =
+      options;
+  archive_all(archive, x, y, out_dir, classes, silos, first_silo, scheme, alpha, classes_per_silo, rotation, offset, seed,
+      format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, InspectOptions& options, unsigned) {
+  auto& [rows, classes, normalize, clip_norm, format] = options;
+  archive_all(archive, rows, classes, normalize, clip_norm, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, AuditOptions& options, unsigned) {
+  auto& [kind, fit, confidence, trials, canaries] = options;
+  archive_all(archive, kind, fit, confidence, trials, canaries);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, BenchOptions& options, unsigned) {
+  auto& [kind, rows, dim, classes, count, elements, sigma, threads, repeats, kernel, format] = options;
+  archive_all(archive, kind, rows, dim, classes, count, elements, sigma, threads, repeats, kernel, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, KeygenOptions& options, unsigned) {
+  auto& [out, name, format] = options;
+  archive_all(archive, out, name, format);
+}
+
+std::string archived_command(const Command& command) { return archived(command); }
+
+Command unarchived_command(const std::string& archive) { return unarchived<Command>(archive); }
+
+}  // namespace dpreduce

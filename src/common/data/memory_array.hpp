@@ -1,0 +1,80 @@
+// An array that the caller holds in memory, read where it lies.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "common/data/array_file.hpp"
+
+namespace dpreduce {
+
+/// n rows of `columns` elements in C order, of this machine's byte order. Valid as long as what it looks at.
+struct ArrayView {
+  std::span<const std::byte> elements;
+  DType dtype = DType::kFloat32;
+  std::size_t columns = 1;
+
+  /// n. Precondition (asserted): columns >= 1; the elements are whole rows.
+  std::uint64_t rows() const;
+};
+
+/// The type of elements that files and memory hold alike: bool, integers of 8 to 64 bits, float and double.
+template <typename T>
+requires std::is_arithmetic_v<T>
+constexpr DType dtype_of() {
+  if constexpr (std::same_as<T, bool>) {
+    return DType::kBool;
+  } else if constexpr (std::floating_point<T>) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "float or double");
+    return sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
+  } else {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    switch (sizeof(T)) {
+      case 1:
+        return is_signed ? DType::kInt8 : DType::kUint8;
+      case 2:
+        return is_signed ? DType::kInt16 : DType::kUint16;
+      case 4:
+        return is_signed ? DType::kInt32 : DType::kUint32;
+      default:
+        return is_signed ? DType::kInt64 : DType::kUint64;
+    }
+  }
+}
+
+/// Throws UsageError unless columns >= 1 and so many elements are whole rows of them.
+void check_whole_rows(std::size_t elements, std::size_t columns);
+
+/// `elements`, row-major, as n rows of `columns`: features, class indices (one column) or zeros and ones for each
+/// class. Throws as check_whole_rows.
+template <std::ranges::contiguous_range Elements>
+ArrayView array_view(const Elements& elements, std::size_t columns = 1) {
+  using Element = std::remove_cvref_t<std::ranges::range_reference_t<const Elements>>;
+  const std::span<const Element> view(std::ranges::data(elements), std::ranges::size(elements));
+  check_whole_rows(view.size(), columns);
+  return {std::as_bytes(view), dtype_of<Element>(), columns};
+}
+
+class MemoryArray final : public ArrayFile {
+ public:
+  /// `view` stays valid as long as this object. `name` is for messages.
+  MemoryArray(const ArrayView& view, std::string name);
+
+  StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
+  /// The memory's address stands for the file: it is no other array's of this process.
+  FileIdentity identity() const override;
+  bool is_cheap_to_keep_open() const override { return true; }
+
+ private:
+  std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
+                                         std::vector<std::byte>& scratch) override;
+
+  std::span<const std::byte> elements_;
+};
+
+}  // namespace dpreduce

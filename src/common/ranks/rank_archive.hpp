@@ -1,0 +1,118 @@
+// What ranks that trust each other tell each other in structured form: one archive of Boost.Serialization.
+//
+//     "dpreduce archive 1 0.1.0 LENGTH CRC\n"   format, version of the program; of the rest: bytes, CRC-32 (hex)
+//     Boost's binary archive of the value       in the machine's own byte order
+//
+// For the time of one job and among equal programs only: no archive is written to a file, and none goes to or comes
+// from a silo. Boost's headers are slow: include this in few files.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <boost/archive/binary_iarchive.hpp>
+#include <boost/archive/binary_oarchive.hpp>
+#include <boost/serialization/split_free.hpp>
+#include <boost/serialization/string.hpp>
+#include <boost/serialization/vector.hpp>
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+
+namespace boost::serialization {
+
+// Whether there is a value, and that.
+template <typename Archive, typename T>
+void save(Archive& archive, const std::optional<T>& value, unsigned) {
+  const bool is_there = value.has_value();
+  archive << is_there;
+  if (is_there) archive << *value;
+}
+template <typename Archive, typename T>
+void load(Archive& archive, std::optional<T>& value, unsigned) {
+  bool is_there = false;
+  archive >> is_there;
+  value.reset();
+  if (is_there) archive >> value.emplace();
+}
+template <typename Archive, typename T>
+void serialize(Archive& archive, std::optional<T>& value, unsigned version) {
+  split_free(archive, value, version);
+}
+
+// Which alternative it is, and that.
+template <typename Archive, typename... T>
+void save(Archive& archive, const std::variant<T...>& value, unsigned) {
+  const std::size_t index = value.index();
+  archive << index;
+  std::visit([&](const auto& alternative) { archive << alternative; }, value);
+}
+template <typename Archive, typename... T>
+void load(Archive& archive, std::variant<T...>& value, unsigned) {
+  std::size_t index = 0;
+  archive >> index;
+  std::size_t candidate = 0;
+  const auto load_if_chosen = [&](auto alternative) {
+    if (candidate++ != index) return;
+    archive >> alternative;
+    value = std::move(alternative);
+  };
+  (load_if_chosen(T{}), ...);
+  if (index >= sizeof...(T)) throw dpreduce::AggregationAborted(fmt::format("no alternative {}", index));
+}
+template <typename Archive, typename... T>
+void serialize(Archive& archive, std::variant<T...>& value, unsigned version) {
+  split_free(archive, value, version);
+}
+
+}  // namespace boost::serialization
+
+namespace dpreduce {
+
+/// `payload` behind the first line of an archive.
+std::string framed_payload(const std::string& payload);
+
+/// What follows an archive's first line, once it is known to be whole. Throws as unarchived().
+std::string payload_of(const std::string& archive);
+
+[[noreturn]] void refuse_damaged_archive();
+
+/// For serialize(archive, T&, unsigned) of a struct: archives `members`. Bind them by `auto& [a, b] = value`, which does
+/// not compile where one is left out.
+template <typename Archive, typename... Member>
+void archive_all(Archive& archive, Member&... members) {
+  (void)(archive & ... & members);
+}
+
+/// The archive of `value`. Equal values have equal archives.
+template <typename Value>
+std::string archived(const Value& value) {
+  std::ostringstream stream;
+  {
+    boost::archive::binary_oarchive archive(stream);
+    archive << value;
+  }
+  return framed_payload(std::move(stream).str());
+}
+
+/// The value of archived(value). Throws UsageError naming both versions where another version of the program made the
+/// archive, AggregationAborted where it is damaged.
+template <typename Value>
+Value unarchived(const std::string& archive) {
+  std::istringstream stream(payload_of(archive));
+  Value value;
+  try {
+    boost::archive::binary_iarchive reader(stream);
+    reader >> value;
+  } catch (const std::exception&) {  // of another Boost, or of another kind of value
+    refuse_damaged_archive();
+  }
+  return value;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,141 @@
+#include "fit/fit.hpp"
+
+#include <array>
+#include <utility>
+
+#include "common/base/error.hpp"
+#include "common/ranks/silo_job.hpp"
+#include "fit/fitted_classifier.hpp"
+#include "fit/row_preparation.hpp"
+#include "fit/run_binding.hpp"
+#include "fit/validated_options.hpp"
+#include "methods/class_balance.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::unique_ptr<Releaser> make_releaser(const PlannedFit& fit, Communicator& ranks,
+                                        std::optional<FitAccount>& account) {
+  if (!account) return std::make_unique<Releaser>(ranks);
+  std::optional<NoiseShares> shares;
+  if (ranks.silos() != nullptr && fit.options().silos.is_distributed()) {
+    shares = NoiseShares{ranks.silos()->terms().honest_shares()};
+  }
+  return std::make_unique<Releaser>(ranks, *fit.plan().noise, std::move(account->journal), account->charging,
+                                    fit.terms(), shares);
+}
+
+// From here on the run's releases are kept, those that are kept already are taken. Collective.
+void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, const PlannedFit& fit) {
+  std::array<std::byte, 1> has_ended{std::byte{releaser.has_ended()}};
+  run.ranks().broadcast(has_ended);
+  // Where the run has ended no row is read again, and nothing is left to tell whether they are the same.
+  if (has_ended[0] == std::byte{0}) run.require_same_rows();
+  run.ranks().together([&] {
+    if (log == nullptr) return;
+    log->bind(releaser.run_id(), run_binding(fit.options(), fit.plan()));
+    releaser.require_charged(log->release_labels());
+  });
+  run.record_in(log);
+  run.end_phase("checkpoint");
+}
+
+ProgressOf or_silent(ProgressOf progress) {
+  if (progress) return progress;
+  return [](std::string_view) -> OnChunk { return [](double) {}; };
+}
+
+void check_call(const FitOptions& options, const Communicator& ranks, Accounts accounts) {
+  if (options.silos.secure_aggregation || ranks.silos() != nullptr) {
+    throw UsageError("--secure-aggregation: a run among silos is started by the command `dpreduce fit`");
+  }
+  if (options.data.train.x.empty()) throw UsageError("--train-x: name the training features");
+  if (options.data.train.y.empty()) throw UsageError("--train-y: name the training labels");
+  if (options.output.dry_run) throw UsageError("--dry-run: make a PlannedFit, which says what a fit would release");
+  if (accounts == Accounts::kLedger) return;
+  if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
+    throw UsageError("--budget-epsilon: a limit is kept on a ledger; with accounts kept elsewhere check it there");
+  }
+  if (options.privacy.resume || !options.output.checkpoint.empty()) {
+    throw UsageError("--checkpoint, --resume: a run is resumed by its ledger; accounts are kept elsewhere here");
+  }
+}
+
+FitOptions checked(FitOptions options, const Communicator& ranks, Accounts accounts) {
+  check_call(options, ranks, accounts);
+  const bool needs_ledger = accounts == Accounts::kLedger && !options.privacy.budget.non_private;
+  if (!needs_ledger && options.privacy.ledger.empty()) options.privacy.ledger = PrivacyOptions{}.ledger;  // not used
+  return validated(std::move(options));
+}
+
+FittedRun train_on(OpenFit open, Communicator& ranks, Accounts accounts, Timings timings) {
+  std::optional<FitAccount> account =
+      accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
+  return train(open.fit, open.training, open.public_rows(), ranks, std::move(account),
+               {.threads = open.threads, .timings = std::move(timings)});
+}
+
+}  // namespace
+
+void FittedRun::finish() {
+  if (is_coordinator) releaser->finish();
+}
+
+FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
+                Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms) {
+  DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
+  std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
+  std::unique_ptr<ReleaseLog> log = account ? std::move(account->log) : nullptr;
+  std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
+  terms.timings.end_phase("open");
+
+  std::optional<FittedRun> fitted;
+  with_way_to_resume(*releaser, terms.warn, [&] {
+    TrainingRun run(ranks, training, *releaser, fit->plan(),
+                    fit->stream_over(training, terms.threads, terms.memory_bytes), or_silent(std::move(terms.progress)),
+                    terms.timings, public_rows);
+    if (terms.watcher) run.watch(std::move(terms.watcher));
+    if (account && account->is_recorded) record_releases(run, log.get(), *releaser, *fit);
+    const std::size_t resumed = log ? log->release_labels().size() : 0;
+    prepare_rows(run, fit->options());
+    LinearScores scores = trained_scores(fit->method(), run, fit->options());
+    if (ranks.silos() != nullptr && !ranks.is_coordinator()) {
+      releaser->finish();  // nothing more of its rows is asked for
+    }
+    ranks.together([&] {
+      if (log) log->flush();
+    });
+    run.end_phase("solve");
+    ranks.together([&] {
+      Classifier classifier =
+          fitted_classifier(fit->method(), std::move(scores), run.preprocessing(), fit->options(), fit->plan());
+      fitted.emplace(
+          FittedRun{.fit = fit,
+                    .classifier = std::move(classifier),
+                    .preprocessing = run.preprocessing(),
+                    .prototypes = run.prototypes() != nullptr ? std::optional(*run.prototypes()) : std::nullopt,
+                    .chosen_setting = run.chosen_setting(),
+                    .timings = Timings(),
+                    .resumed_releases = resumed,
+                    .folder = std::move(folder),
+                    .log = std::move(log),
+                    .releaser = std::move(releaser),
+                    .is_coordinator = ranks.is_coordinator()});
+    });
+  });
+  fitted->timings = std::move(terms.timings);
+  return std::move(*fitted);
+}
+
+FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts) {
+  Timings timings;
+  return train_on(open_fit(checked(stated, ranks, accounts), ranks), ranks, accounts, std::move(timings));
+}
+
+FittedRun fit(const FitOptions& stated, const RowsInMemory& rows, Communicator& ranks, Accounts accounts) {
+  Timings timings;
+  const FitOptions options = checked(with_rows_in_memory(stated, rows), ranks, accounts);
+  return train_on(open_fit(options, ranks, &rows), ranks, accounts, std::move(timings));
+}
+
+}  // namespace dpreduce

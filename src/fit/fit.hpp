@@ -1,0 +1,78 @@
+// A fit as one call: from rows, in files or in memory, to a classifier whose releases are charged.
+//
+//     fit(options, ranks)           open_fit  ->  open_account  ->  train        rows in the files that the options
+//     name fit(options, rows, ranks)     the same                                     rows in memory
+//
+// Nothing is printed, and no model or report is written. The caller keeps what it wants of the result, and then calls
+// finish(): until that, a killed run can be resumed by its journal, which can take the noise off.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/model/classifier.hpp"
+#include "fit/fit_account.hpp"
+#include "fit/open_fit.hpp"
+#include "fit/planned_fit.hpp"
+#include "fit/way_to_resume.hpp"
+#include "run/training_run.hpp"
+
+namespace dpreduce {
+
+/// How a rank trains, and who looks on.
+struct TrainingTerms {
+  unsigned threads = 1;
+  std::optional<std::size_t> memory_bytes{};  ///< of row buffers; empty: --memory
+  Timings timings{};                          ///< begun by the caller: what it did before is in the phase "open"
+  ProgressOf progress{};                      ///< null: nobody looks
+  ReleaseWatcher watcher{};                   ///< shown each release; only where a rank is alone
+  Warn warn{};                                ///< told how to resume where another rank failed
+};
+
+/// What a fit made. On every rank, where classifier and preprocessing are the same.
+struct FittedRun {
+  std::shared_ptr<const PlannedFit> fit;
+  Classifier classifier;                ///< its parts are the linear scores, with the guarantee where there is one
+  Preprocessing preprocessing;          ///< of the rows as they were trained on, with centre and intercept
+  std::optional<Selection> prototypes;  ///< chosen public rows, where the method chooses
+  std::string chosen_setting;           ///< by --choose; at the coordinator
+  Timings timings;                      ///< so far
+  std::size_t resumed_releases = 0;     ///< taken from the checkpoint; at the coordinator
+  // What is charged: gone in the reverse order.
+  std::unique_ptr<PrivateFolder> folder;
+  std::unique_ptr<ReleaseLog> log;     ///< the checkpoint, locked; at the coordinator
+  std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
+  bool is_coordinator = true;
+
+  /// The result is kept: the run ends on the ledger, and its journal is destroyed. On the coordinator; nothing on other
+  /// ranks, and without noise. A run that goes without has stopped: what it did not charge is given back, and its
+  /// journal stays where it has charged. Throws as Releaser::finish, on the coordinator alone.
+  void finish();
+};
+
+/// Trains as `fit` says on rows that are open, `training` being this rank's. Collective. Preconditions: there is an
+/// account where the plan has noise (asserted); rows have the plan's number of features; the plan's public rows are
+/// there. Errors: as Releaser and for_each_lattice_chunk, and as with_way_to_resume says them.
+FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
+                Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
+
+/// Who keeps account of what a fit spends.
+enum class Accounts {
+  kLedger,    ///< the ledger that the options name, with its limit
+  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left
+};
+
+/// The whole fit on the files that `stated` names. Its outputs, test rows and format are the command's, and not looked
+/// at. Collective, the options being the same on all ranks. Throws UsageError where options contradict themselves or
+/// each other, name no ledger that a fit with noise could be charged on, want something of an account kept elsewhere,
+/// a dry run, or silos, which the command knows how to join; as open_fit, open_account and train.
+FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts = Accounts::kLedger);
+
+/// The same on rows in memory; the options name no files of rows. (`stated.data` still says classes and --max-labels.)
+FittedRun fit(const FitOptions& stated, const RowsInMemory& rows, Communicator& ranks,
+              Accounts accounts = Accounts::kLedger);
+
+}  // namespace dpreduce

@@ -1,0 +1,36 @@
+// Where a fit's releases are charged, and what repeats them: ledger, journal and checkpoint, opened before a row is
+// read.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "aggregator/release/release.hpp"
+#include "common/data/private_folder.hpp"
+#include "fit/planned_fit.hpp"
+#include "run/release_log.hpp"
+
+namespace dpreduce {
+
+/// Exists on every rank; it serves on the coordinator, and at silos that keep ledgers of their own.
+struct FitAccount {
+  Charging charging;
+  RunJournal journal;                       ///< its secret decides all noise
+  bool is_recorded = false;                 ///< whether there is a checkpoint; the same on every rank
+  std::unique_ptr<ReleaseLog> log{};        ///< that checkpoint; at the coordinator
+  std::unique_ptr<PrivateFolder> folder{};  ///< of a ledger that nobody keeps
+};
+
+/// The secret that the options ask for: from their seed, else new.
+NoiseKey new_secret(const FitOptions& options);
+
+/// The ledger of --ledger, a journal beside it, and with --checkpoint the folder of what is released; with --resume
+/// those of the killed run, where there is one. None where nothing is charged. Collective. Throws BadInput where one
+/// cannot be read or written; LedgerCorrupt; ResumeMismatch where the folder holds another run; what RunJournal throws.
+std::optional<FitAccount> open_account(const PlannedFit& fit, Communicator& ranks);
+
+/// A ledger that is gone with the account, and a journal in memory: for those who keep accounts elsewhere. None where
+/// nothing is charged. Collective. Throws as PrivateFolder.
+std::optional<FitAccount> open_own_account(const PlannedFit& fit, Communicator& ranks);
+
+}  // namespace dpreduce

@@ -1,0 +1,151 @@
+#include "fit/fit_rows.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/data/paths.hpp"
+#include "fit/label_counts.hpp"
+#include "fit/ranked_rows.hpp"
+#include "fit/validated_options.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Of rows that all ranks have. Collective.
+void require_as_many_everywhere(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
+  const double count = static_cast<double>(rows.range().count);
+  const double most = ranks.max_everywhere(count);
+  ranks.together([&] {
+    if (count == most) return;
+    throw BadInput(
+        fmt::format("{}: {} rows on this rank, but {} on another; all need the same files", name, count, most));
+  });
+}
+
+void check_public_dim(const WorkerRows& rows, const FitOptions& options, std::size_t dim) {
+  if (rows.dim() == dim) return;
+  throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
+                             options.data.public_x.front(), rows.dim(), dim));
+}
+
+// Rows that every rank holds, of which it reads an even share.
+WorkerRows shared_rows(const ArrayView& x, const std::optional<ArrayView>& y, const std::string& x_name,
+                       const std::string& y_name, Communicator& ranks) {
+  std::optional<WorkerRows> rows;
+  ranks.together([&] { rows.emplace(WorkerRows::in_memory(x, y, x_name, y_name)); });
+  require_as_many_everywhere(*rows, x_name, ranks);
+  rows->keep_share(static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size()));
+  return std::move(*rows);
+}
+
+// One of two ways to give rows.
+void take_place(std::vector<std::string>& files, const char* option, const char* name) {
+  if (!files.empty()) {
+    throw UsageError(fmt::format("{} {}: rows are given in memory; leave their files out", option, files.front()));
+  }
+  files = {name};
+}
+
+}  // namespace
+
+FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
+  DataOptions& data = options.data;
+  take_place(data.train.x, "--train-x", "training features in memory");
+  take_place(data.train.y, "--train-y", "training labels in memory");
+  const auto take_where_given = [](const std::optional<ArrayView>& given, std::vector<std::string>& files,
+                                   const char* option, const char* name) {
+    if (given || !files.empty()) take_place(files, option, name);
+  };
+  take_where_given(rows.public_x, data.public_x, "--public-x", "public rows in memory");
+  take_where_given(rows.validation_x, data.validation.x, "--validation-x", "validation features in memory");
+  take_where_given(rows.validation_y, data.validation.y, "--validation-y", "validation labels in memory");
+  return options;
+}
+
+WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory) {
+  const RowsOptions& train = options.data.train;
+  if (memory == nullptr) return open_ranked_rows(train, ranks);
+  return ranked_rows_in_memory(memory->train_x, memory->train_y, train.x.front(), train.y.front(), ranks);
+}
+
+void check_labels(WorkerRows& rows, const DataOptions& data) {
+  if (rows.is_none()) return;
+  const std::string& files = data.train.y.front();
+  const std::size_t columns = rows.labels().columns();
+  if (columns == 1 && data.max_labels) {
+    throw UsageError(fmt::format(
+        "--max-labels {}: --train-y {} has one class index a row; leave the option out, or give zeros and ones, n x K",
+        *data.max_labels, files));
+  }
+  if (columns > 1 && columns != data.classes) {
+    throw BadInput(
+        fmt::format("--train-y {}: labels have {} columns of zeros and ones for --classes {}; give one column "
+                    "a class",
+                    files, columns, data.classes));
+  }
+  if (columns > 1 && !data.max_labels) {
+    throw UsageError(
+        fmt::format("--train-y {}: rows may have several labels; say with --max-labels how many at most (1 "
+                    "to {}): noise is made for so many",
+                    files, data.classes));
+  }
+}
+
+std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                           const RowsInMemory* memory) {
+  if (options.rows.center != Centering::kPublic && (options.rows.pca == 0 || options.data.public_x.empty()))
+    return std::nullopt;
+  const std::vector<std::string>& files = options.data.public_x;
+  WorkerRows rows = memory != nullptr
+                        ? shared_rows(*memory->public_x, {}, files.front(), {}, ranks)
+                        : open_ranked_rows({files, {}, options.data.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
+  ranks.together([&] { check_public_dim(rows, options, dim); });
+  return rows;
+}
+
+std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                          const RowsInMemory* memory) {
+  if (!may_choose_prototypes(options)) return std::nullopt;
+  std::optional<WorkerRows> rows;
+  ranks.together([&] {
+    if (paths_are_per_worker(options.data.public_x)) {
+      throw UsageError(
+          fmt::format("--public-x {}: with --method {} every rank opens all public rows; name the "
+                      "same files for all, without {{rank}}",
+                      options.data.public_x.front(), options.method.name));
+    }
+    rows.emplace(memory != nullptr
+                     ? WorkerRows::in_memory(*memory->public_x, std::nullopt, options.data.public_x.front())
+                     : WorkerRows::open(options.data.public_x, {}, 0, 1));
+    check_public_dim(*rows, options, dim);
+    const std::uint64_t count = rows->range().count;
+    const std::size_t wanted = options.method.top_k.value_or(1);
+    if (count >= wanted) return;
+    throw BadInput(fmt::format("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}",
+                               options.data.public_x.front(), count, wanted,
+                               options.method.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows"));
+  });
+  require_as_many_everywhere(*rows, "--public-x " + options.data.public_x.front(), ranks);
+  return rows;
+}
+
+std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                               const RowsInMemory* memory) {
+  const RowsOptions& validation = options.data.validation;
+  if (validation.x.empty()) return std::nullopt;
+  std::optional<WorkerRows> rows;
+  if (memory != nullptr) {
+    rows.emplace(
+        shared_rows(*memory->validation_x, memory->validation_y, validation.x.front(), validation.y.front(), ranks));
+  }
+  ranks.together([&] {
+    if (memory == nullptr) rows.emplace(open_rows_of_rank(validation, dim, ranks));
+    check_features_of(*rows, dim, validation.x.front());
+    label_counts(rows->labels(), rows->range(), options.data.classes, ranks);  // before it costs
+  });
+  return rows;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,51 @@
+// The rows of a fit, opened and checked before anything is spent.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "common/data/worker_rows.hpp"
+#include "common/ranks/communicator.hpp"
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+/// Rows that the caller holds, which stay as they are until the fit has returned. Training rows are this rank's own;
+/// of public and validation rows every rank has all, and reads its even share.
+struct RowsInMemory {
+  ArrayView train_x;  ///< features, n x d of float or double
+  ArrayView train_y;  ///< class indices, or n x K zeros and ones, of an integer type
+  std::optional<ArrayView> public_x{};
+  std::optional<ArrayView> validation_x{};
+  std::optional<ArrayView> validation_y{};
+};
+
+/// `options` with these rows in the place of files, named so in messages. Throws UsageError where they name files of
+/// rows as well.
+FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows);
+
+/// This rank's training rows. Collective. Throws as open_ranked_rows, and WorkerRows::in_memory.
+WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, const RowsInMemory* memory = nullptr);
+
+/// The bound on a row's labels is what their noise is made for: it is public, and the user's word. Throws UsageError
+/// where labels are zeros and ones without --max-labels, or class indices with it; BadInput where zeros and ones have
+/// not a column a class.
+void check_labels(WorkerRows& rows, const DataOptions& data);
+
+/// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
+/// rows have not `dim` features, and as open_ranked_rows.
+std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                           const RowsInMemory* memory = nullptr);
+
+/// All of --public-x, for every rank to choose prototypes from; none where no method chooses. Collective. Throws
+/// UsageError where ranks name files of their own; BadInput where rows have not `dim` features, or are fewer than
+/// --top-k, or not the same on every rank.
+std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                          const RowsInMemory* memory = nullptr);
+
+/// This rank's share of --validation-x, its labels checked; none where there are none. Collective. Throws as
+/// open_rows_of_rank and label_counts.
+std::optional<WorkerRows> open_validation_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
+                                               const RowsInMemory* memory = nullptr);
+
+}  // namespace dpreduce

@@ -1,0 +1,71 @@
+#include "fit/open_fit.hpp"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/data/paths.hpp"
+#include "common/simulation/long_tail.hpp"
+#include "fit/default_threads.hpp"
+#include "fit/machine_memory.hpp"
+#include "fit/plan_fit.hpp"
+#include "fit/run_cost.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Where rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
+// release: the noise is made for one.
+void check_own_rows(const FitOptions& options, const Communicator& ranks) {
+  const MethodEntry& method = method_entry(options.method);
+  if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(options.data.train.x)) return;
+  throw UsageError(
+      fmt::format("--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
+                  "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
+                  method.name, ranks.size()));
+}
+
+}  // namespace
+
+PublicRows OpenFit::public_rows() {
+  return {.features = public_sums ? &*public_sums : nullptr,
+          .validation = validation ? &*validation : nullptr,
+          .candidates = candidates ? &*candidates : nullptr};
+}
+
+OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemory* memory) {
+  ranks.together([&] {
+    if (memory == nullptr) check_own_rows(stated, ranks);
+  });
+  WorkerRows training = open_training_rows(stated, ranks, memory);
+  const std::size_t dim = training.dim();
+  ranks.together([&] { check_labels(training, stated.data); });
+  if (const auto tail = long_tail_of(stated.data); tail && !stated.output.dry_run) {
+    ranks.together([&] {
+      if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);
+    });
+  }
+  std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
+  const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
+  const MachineShare machine = machine_share(ranks);
+  std::shared_ptr<const PlannedFit> fit;
+  ranks.together([&] {
+    fit = std::make_shared<const PlannedFit>(stated, dim, to_choose_from, machine.bytes_for_rank());
+    machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()));
+  });
+  std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
+  std::optional<WorkerRows> validation;
+  if (!stated.output.dry_run) validation = open_validation_rows(stated, dim, ranks, memory);
+  const unsigned threads = stated.machine.threads;
+  return {.fit = std::move(fit),
+          .training = std::move(training),
+          .public_sums = std::move(public_sums),
+          .validation = std::move(validation),
+          .candidates = std::move(candidates),
+          .threads = threads == 0 ? default_threads() : threads};
+}
+
+}  // namespace dpreduce

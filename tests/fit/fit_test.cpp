@@ -1,0 +1,221 @@
+#include "fit/fit.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/ledger/ledger.hpp"
+#include "common/model/classifier_file.hpp"
+#include "tests/fit/fitted_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+class FitTest : public testing::Test {
+ protected:
+  FitOptions options_of(const std::string& method) const { return seeded_fit(method, folder_); }
+
+  FittedRun fit_in_memory(const FitOptions& options, const RowsInMemory& rows) { return fit(options, rows, alone_); }
+
+  // What a fit on these rows is refused with; empty where it is not.
+  template <typename Refusal>
+  std::string refusal(const FitOptions& options, const RowsInMemory& rows, Accounts accounts = Accounts::kLedger) {
+    try {
+      fit(options, rows, alone_, accounts);
+    } catch (const Refusal& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  bool has_journal() const {
+    const std::vector<std::string> names = folder_.names();
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".journal"); });
+  }
+
+  TemporaryFolder folder_;
+  Communicator alone_ = Communicator::alone();
+  FittedRows rows_{90, 1};
+  FittedRows other_rows_{30, 2};
+};
+
+class FitByMethod : public FitTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(FitByMethod, ArraysInMemoryGiveTheModelOfTheSameRowsInFiles) {
+  FitOptions options = options_of(GetParam());
+  options.method.shared_gram = GetParam() == "ls";
+  options.method.choose = GetParam() == "ls";
+  if (GetParam() == "gd" || GetParam() == "auto") options.method.rounds = 3;
+  RowsInMemory rows = rows_.all();
+  FitOptions on_files = options;
+  on_files.data.train = rows_.write(folder_, "train");
+  const RowsOptions other = other_rows_.write(folder_, "other");
+  if (GetParam() == "public") {
+    rows.public_x = other_rows_.features();
+    on_files.data.public_x = other.x;
+  }
+  if (GetParam() == "ls") {
+    rows.validation_x = other_rows_.features();
+    rows.validation_y = other_rows_.labels();
+    on_files.data.validation = other;
+  }
+
+  FittedRun in_memory = fit_in_memory(options, rows);
+  in_memory.finish();
+  FittedRun in_files = fit(on_files, alone_);
+  in_files.finish();
+  EXPECT_EQ(to_bytes(in_memory.classifier), to_bytes(in_files.classifier));
+  EXPECT_EQ(in_memory.chosen_setting, in_files.chosen_setting);
+  EXPECT_EQ(in_memory.prototypes.has_value(), GetParam() == "public");
+  EXPECT_EQ(in_memory.fit->plan().config_digest, in_files.fit->plan().config_digest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, FitByMethod, testing::Values("mean", "ls", "gd", "auto", "public"),
+                         [](const auto& of) { return of.param; });
+
+TEST_F(FitTest, DoublesThatAreFloatsGiveTheSameModel) {
+  const std::vector<double> doubles(rows_.x.begin(), rows_.x.end());
+  const std::vector<std::uint8_t> labels(rows_.y.begin(), rows_.y.end());
+  const FittedRun of_doubles =
+      fit_in_memory(options_of("mean"), {.train_x = array_view(doubles, 6), .train_y = array_view(labels)});
+  const FittedRun of_floats = fit_in_memory(options_of("mean"), rows_.all());
+  EXPECT_EQ(to_bytes(of_doubles.classifier), to_bytes(of_floats.classifier));
+}
+
+TEST_F(FitTest, ZerosAndOnesAreRowsOfSeveralClasses) {
+  std::vector<std::uint8_t> sets(rows_.y.size() * 3, 0);
+  for (std::size_t row = 0; row < rows_.y.size(); ++row) sets[3 * row + row % 3] = 1;
+  FitOptions options = options_of("mean");
+  const RowsInMemory rows{.train_x = rows_.features(), .train_y = array_view(sets, 3)};
+  EXPECT_THAT(refusal<UsageError>(options, rows), HasSubstr("say with --max-labels how many at most"));
+  options.data.max_labels = 2;
+  EXPECT_EQ(fit_in_memory(options, rows).classifier.classes(), 3U);
+}
+
+TEST_F(FitTest, APrivateFitChargesItsLedgerAndItsJournalGoesWhenItIsFinished) {
+  FitOptions options = options_of("mean");
+  options.privacy.seed.reset();
+  FittedRun run = fit_in_memory(options, rows_.all());
+  EXPECT_TRUE(has_journal());
+  ASSERT_TRUE(run.classifier.parts().privacy.has_value());
+  EXPECT_NEAR(run.classifier.parts().privacy->mu.value(), 2.0, 1e-12);
+  run.finish();
+  EXPECT_FALSE(has_journal());
+  const LedgerState ledger = Ledger::read(options.privacy.ledger);
+  ASSERT_EQ(ledger.charges().size(), run.fit->plan().noise->releases.size());
+  EXPECT_TRUE(ledger.charges().front().entry.terms.is_private);
+  EXPECT_TRUE(ledger.open_runs().empty());
+}
+
+TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsJournal) {
+  fit_in_memory(options_of("mean"), rows_.all());
+  EXPECT_TRUE(has_journal());
+}
+
+TEST_F(FitTest, ALimitOfTheDataSetIsKept) {
+  FitOptions options = options_of("mean");
+  options.privacy.seed.reset();
+  options.privacy.limit_epsilon = 0.1;
+  options.privacy.limit_delta = 1e-6;
+  EXPECT_NE(refusal<BudgetRefused>(options, rows_.all()), "");
+}
+
+TEST_F(FitTest, AnAccountThatIsKeptElsewhereLeavesNoFile) {
+  FitOptions options = options_of("mean");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  options.privacy.ledger.clear();
+  FittedRun run = fit(options, rows_.all(), alone_, Accounts::kElsewhere);
+  run.finish();
+  std::filesystem::current_path(before);
+  EXPECT_THAT(folder_.names(), testing::IsEmpty());
+  EXPECT_EQ(run.fit->plan().noise->releases.size(), 1U);
+}
+
+TEST_F(FitTest, WithoutNoiseNoLedgerIsNeeded) {
+  FitOptions options = options_of("mean");
+  options.privacy.budget = {};
+  options.privacy.budget.non_private = true;
+  options.privacy.seed.reset();
+  options.privacy.ledger.clear();
+  FittedRun run = fit_in_memory(options, rows_.all());
+  run.finish();
+  EXPECT_FALSE(run.classifier.parts().privacy.has_value());
+  EXPECT_THAT(folder_.names(), testing::IsEmpty());
+}
+
+TEST_F(FitTest, WithNoiseALedgerIsNeededUnlessAccountsAreKeptElsewhere) {
+  FitOptions options = options_of("mean");
+  options.privacy.ledger.clear();
+  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--ledger: a file name is needed"));
+}
+
+TEST_F(FitTest, WhatALedgerIsForGoesWithoutAccountsElsewhere) {
+  FitOptions limited = options_of("mean");
+  limited.privacy.limit_epsilon = 1.0;
+  limited.privacy.limit_delta = 1e-6;
+  EXPECT_THAT(refusal<UsageError>(limited, rows_.all(), Accounts::kElsewhere), HasSubstr("--budget-epsilon"));
+  FitOptions recorded = options_of("mean");
+  recorded.output.checkpoint = folder_ / "checkpoint";
+  EXPECT_THAT(refusal<UsageError>(recorded, rows_.all(), Accounts::kElsewhere), HasSubstr("--checkpoint"));
+}
+
+TEST_F(FitTest, WhatTheCommandAloneCanDoIsRefused) {
+  FitOptions dry = options_of("mean");
+  dry.output.dry_run = true;
+  EXPECT_THAT(refusal<UsageError>(dry, rows_.all()), HasSubstr("--dry-run: make a PlannedFit"));
+  FitOptions silos = options_of("mean");
+  silos.silos.secure_aggregation = true;
+  EXPECT_THAT(refusal<UsageError>(silos, rows_.all()), HasSubstr("--secure-aggregation"));
+}
+
+TEST_F(FitTest, RowsAreGivenOneWay) {
+  FitOptions options = options_of("mean");
+  options.data.train.x = {"x.npy"};
+  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--train-x x.npy: rows are given in memory"));
+  EXPECT_THROW(fit(options_of("mean"), alone_), UsageError);
+  options.data.train.x = rows_.write(folder_, "train").x;
+  EXPECT_THROW(fit(options, alone_), UsageError);
+}
+
+TEST_F(FitTest, OptionsThatContradictEachOtherAreRefused) {
+  FitOptions options = options_of("mean");
+  options.rows.center = Centering::kPublic;
+  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--center public: name the public rows"));
+}
+
+TEST_F(FitTest, RowsThatDoNotFitAreRefused) {
+  const FitOptions options = options_of("mean");
+  RowsInMemory rows = rows_.all();
+  rows.train_y = other_rows_.labels();
+  EXPECT_THAT(refusal<BadInput>(options, rows),
+              HasSubstr("have 90 rows but labels (training labels in memory) have 30"));
+  rows = rows_.all();
+  rows.train_y = array_view(std::span(rows_.x).first(90));
+  EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("training labels in memory: labels are float32"));
+  rows = rows_.all();
+  rows_.y[4] = 3;
+  EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("row 4 has label 3, outside 0 to 2"));
+  rows_.y[4] = 1;
+  rows_.x[12] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("training features in memory: row 2: not a finite number"));
+  rows_.x[12] = 0.0F;
+  rows.public_x = array_view(other_rows_.x, 5);
+  EXPECT_THAT(refusal<BadInput>(options_of("public"), rows),
+              HasSubstr("rows have 5 features, but training rows have 6"));
+}
+
+TEST_F(FitTest, ElementsThatAreNoWholeRowsAreRefused) {
+  EXPECT_THROW(array_view(rows_.x, 7), UsageError);
+  EXPECT_THROW(array_view(rows_.x, 0), UsageError);
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,63 @@
+// Small labelled rows that fits of tests are made of: in memory, and as files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fit/fit.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+
+struct FittedRows {
+  static constexpr std::size_t kDim = 6;
+  static constexpr std::size_t kClasses = 3;
+
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+
+  FittedRows(std::size_t rows, unsigned seed) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<float> normal;
+    for (std::size_t row = 0; row < rows; ++row) {
+      y.push_back(static_cast<std::int64_t>(row % kClasses));
+      for (std::size_t a = 0; a < kDim; ++a) x.push_back(normal(engine) + (a == row % kClasses ? 2.0F : 0.0F));
+    }
+  }
+
+  ArrayView features() const { return array_view(x, kDim); }
+  ArrayView labels() const { return array_view(y); }
+
+  /// Rows first .. end - 1.
+  RowsInMemory part(std::size_t first, std::size_t end) const {
+    return {.train_x = array_view(std::span(x).subspan(first * kDim, (end - first) * kDim), kDim),
+            .train_y = array_view(std::span(y).subspan(first, end - first))};
+  }
+  RowsInMemory all() const { return part(0, y.size()); }
+
+  /// NAME_x.npy and NAME_y.npy in the folder.
+  RowsOptions write(const TemporaryFolder& folder, const std::string& name) const {
+    const std::string rows = std::to_string(y.size());
+    const RowsOptions files{.x = {folder / (name + "_x.npy")}, .y = {folder / (name + "_y.npy")}};
+    write_bytes(files.x.front(), npy_header_bytes(npy_text("<f4", "(" + rows + ", 6)")) + element_bytes(x));
+    write_bytes(files.y.front(), npy_header_bytes(npy_text("<i8", "(" + rows + ",)")) + element_bytes(y));
+    return files;
+  }
+};
+
+/// Of that method, with seeded noise, on a ledger in the folder.
+inline FitOptions seeded_fit(const std::string& method, const TemporaryFolder& folder) {
+  FitOptions options;
+  options.data.classes = FittedRows::kClasses;
+  options.method.name = method;
+  options.privacy.budget.mu = 2.0;
+  options.privacy.seed = 7;
+  options.privacy.ledger = folder / "ledger.jsonl";
+  options.machine.threads = 1;
+  return options;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,76 @@
+// A fit on rows in memory: each rank has a part of them, and all get the model of one rank that has them all.
+#include <gtest/gtest.h>
+
+#include "common/model/classifier_file.hpp"
+#include "tests/fit/fitted_rows.hpp"
+#include "tests/mpi/mpi_test.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kRows = 61;
+
+// What each rank gives, and one rank that has all of it.
+struct Shares {
+  FitOptions options;
+  RowsInMemory part;
+  RowsInMemory whole;
+};
+
+Shares shares_of(const std::string& method, const FittedRows& rows, const FittedRows& other,
+                 const TemporaryFolder& folder) {
+  const auto rank = static_cast<std::size_t>(test_ranks().rank());
+  const auto size = static_cast<std::size_t>(test_ranks().size());
+  Shares shares{seeded_fit(method, folder), rows.part(kRows * rank / size, kRows * (rank + 1) / size), rows.all()};
+  if (method == "gd") shares.options.method.rounds = 2;
+  if (method == "mean") shares.options.rows.center = Centering::kPublic;
+  if (method == "mean" || method == "public") shares.part.public_x = shares.whole.public_x = other.features();
+  if (method == "ls") {
+    shares.options.method.shared_gram = shares.options.method.choose = true;
+    shares.part.validation_x = shares.whole.validation_x = other.features();
+    shares.part.validation_y = shares.whole.validation_y = other.labels();
+  }
+  return shares;
+}
+
+TEST(FitOverRanks, GivesTheModelOfOneRank) {
+  const FittedRows rows(kRows, 3);
+  const FittedRows other(20, 4);
+  for (const std::string method : {"mean", "ls", "gd", "public"}) {
+    SCOPED_TRACE(method);
+    const TemporaryFolder folder;
+    const Shares shares = shares_of(method, rows, other, folder);
+    FittedRun over_ranks = fit(shares.options, shares.part, test_ranks(), Accounts::kElsewhere);
+    over_ranks.finish();
+    Communicator alone = Communicator::alone();
+    FittedRun by_one = fit(shares.options, shares.whole, alone, Accounts::kElsewhere);
+    by_one.finish();
+    EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+  }
+}
+
+// From here on failures are agreed upon, and their announcements may still lie about: nothing else comes after.
+TEST(FitOverRanksFailure, RowsOfDifferentWidthsAreRefusedOnEveryRank) {
+  if (test_ranks().size() == 1) return;
+  const TemporaryFolder folder;
+  const FittedRows rows(60, 3);
+  RowsInMemory mine = rows.all();
+  const std::vector<std::int64_t> labels(72, 0);
+  if (test_ranks().rank() == 0) mine = {.train_x = array_view(rows.x, 5), .train_y = array_view(labels)};
+  EXPECT_THROW(fit(seeded_fit("mean", folder), mine, test_ranks(), Accounts::kElsewhere), Error);
+}
+
+TEST(FitOverRanksFailure, PublicRowsAreTheSameOnEveryRank) {
+  if (test_ranks().size() == 1) return;
+  const TemporaryFolder folder;
+  const FittedRows rows(60, 3);
+  const FittedRows other(test_ranks().rank() == 0 ? 20 : 21, 4);
+  RowsInMemory mine = rows.all();
+  mine.public_x = other.features();
+  FitOptions options = seeded_fit("mean", folder);
+  options.rows.center = Centering::kPublic;
+  EXPECT_THROW(fit(options, mine, test_ranks(), Accounts::kElsewhere), Error);
+}
+
+}  // namespace
+}  // namespace dpreduce
