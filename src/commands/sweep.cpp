@@ -253,7 +253,7 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
   for (const SweptRun& run : runs) {
     json["runs"].push_back({{"method", run.method},
                             {"trained_by", run.fit->method().name()},
-                            {"settings", make_method(run.stated)->settings()},
+                            {"settings", run.fit->method().settings()},
                             {"epsilon", run.epsilon},
                             {"imbalance_ratio", run.ratio},
                             {"seed", run.seed},
