@@ -18,7 +18,7 @@
 #include "common/data/atomic_file.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "common/ranks/postman.hpp"
+#include "common/ranks/relay.hpp"
 
 namespace {
 
@@ -37,9 +37,9 @@ int end_with(Communicator& ranks, const char* message, ExitCode code) {
 }
 
 // Ranks that trust each other: all run the command that rank 0 was asked for.
-int run_job(const std::vector<std::string>& words, Communicator ranks) {
+int run_job(const std::vector<std::string>& arguments, Communicator ranks) {
   try {
-    const Command command = command_of_job(words, ranks);
+    const Command command = command_of_job(arguments, ranks);
     std::visit([&](const auto& options) { run_command(options, ranks); }, command);
     return static_cast<int>(ExitCode::kDone);
   } catch (const PeerFailed& failure) {
@@ -53,9 +53,9 @@ int run_job(const std::vector<std::string>& words, Communicator ranks) {
   }
 }
 
-int join_and_run(const std::vector<std::string>& words) {
+int join_and_run(const std::vector<std::string>& arguments) {
   try {
-    return run_job(words, Communicator::join());
+    return run_job(arguments, Communicator::join());
   } catch (const PeerFailed& failure) {
     return static_cast<int>(failure.code());
   } catch (const Error& error) {
@@ -64,7 +64,7 @@ int join_and_run(const std::vector<std::string>& words) {
 }
 
 // A party of a run among silos: they do not share their failures, but for what the coordinator tells them.
-int run_party(const std::vector<std::string>& words, SocketWire& wire, int rank, int size) {
+int run_party(const std::vector<std::string>& arguments, SocketWire& wire, int rank, int size) {
   PartyLog log;
   bool has_entered = false;
   const auto end = [&](ExitCode code, const std::string& how) {
@@ -76,7 +76,7 @@ int run_party(const std::vector<std::string>& words, SocketWire& wire, int rank,
     return end(code, message);
   };
   try {
-    const FitOptions options = options_of_party(words, rank);
+    const FitOptions options = options_of_party(arguments, rank);
     log = PartyLog(with_rank(options.silos.log, static_cast<std::size_t>(rank)));
     SiloParty party(wire, rank, size, options, log);
     has_entered = true;
@@ -88,8 +88,9 @@ int run_party(const std::vector<std::string>& words, SocketWire& wire, int rank,
   } catch (const Error& error) {
     // A mistake in the options that all parties were given stops each of them. The coordinator has reported it by now;
     // a silo writes it into its own log and prints nothing.
-    const bool is_told = !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
-    return is_told ? end(error.code(), error.what()) : end_with_error(error.code(), error.what());
+    const bool is_reported =
+        !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
+    return is_reported ? end(error.code(), error.what()) : end_with_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     return end_with_error(ExitCode::kInternal, "out of memory; use a smaller --memory");
   } catch (const std::exception& error) {
@@ -97,12 +98,12 @@ int run_party(const std::vector<std::string>& words, SocketWire& wire, int rank,
   }
 }
 
-int main_of(const std::vector<std::string>& words) {
-  if (launched_by_mpi() && asks_for_silos(words)) {
-    return run_with_postman([&](SocketWire& wire, int rank, int size) { return run_party(words, wire, rank, size); },
-                            AtomicFile::remove_unfinished);
+int main_of(const std::vector<std::string>& arguments) {
+  if (launched_by_mpi() && asks_for_silos(arguments)) {
+    return run_with_relay([&](SocketWire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
+                          AtomicFile::remove_unfinished);
   }
-  return run_guarded([&] { return join_and_run(words); }, AtomicFile::remove_unfinished);
+  return run_guarded([&] { return join_and_run(arguments); }, AtomicFile::remove_unfinished);
 }
 
 }  // namespace

@@ -89,15 +89,15 @@ def write(path, sections):
     os.replace(path + ".new", path)
 
 
-def main(words):
-    if len(words) == 4 and words[0] == "split":
-        split(*words[1:])
-    elif len(words) == 2 and words[0] == "rows":
-        print(rows(words[1]))
-    elif len(words) == 2 and words[0] == "print":
-        print(tables(load(words[1])))
-    elif len(words) > 2 and words[0] == "write" and len(words) % 3 == 2:
-        write(words[1], [section(load(sweep), name, what) for sweep, name, what in zip(*[iter(words[2:])] * 3)])
+def main(arguments):
+    if len(arguments) == 4 and arguments[0] == "split":
+        split(*arguments[1:])
+    elif len(arguments) == 2 and arguments[0] == "rows":
+        print(rows(arguments[1]))
+    elif len(arguments) == 2 and arguments[0] == "print":
+        print(tables(load(arguments[1])))
+    elif len(arguments) > 2 and arguments[0] == "write" and len(arguments) % 3 == 2:
+        write(arguments[1], [section(load(sweep), name, what) for sweep, name, what in zip(*[iter(arguments[2:])] * 3)])
     else:
         sys.exit(__doc__)
 

@@ -71,9 +71,9 @@ class Federation:
     def __init__(self, arguments, name, folder):
         self.arguments, self.name, self.folder = arguments, name, folder
         self.program = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
-        words = ["--x", self.data("train_x"), "--y", self.data("train_y"), "--classes", str(arguments.classes), "--silos",
+        options = ["--x", self.data("train_x"), "--y", self.data("train_y"), "--classes", str(arguments.classes), "--silos",
                  str(arguments.silos), "--first-silo", str(int(arguments.secure)), "--seed", str(arguments.seed), "--out", folder]
-        run([self.program, "synth", "partition", *words, *partition_options(name, arguments.classes, arguments.silos)])
+        run([self.program, "synth", "partition", *options, *partition_options(name, arguments.classes, arguments.silos)])
 
     def data(self, stem):
         return os.path.join(self.arguments.data, stem + ".npy")
@@ -83,27 +83,27 @@ class Federation:
 
     def options(self, method, out):
         a = self.arguments
-        words = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta, "--seed", a.seed,
+        options = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta, "--seed", a.seed,
                                            "--ledger", self.path(out + ".jsonl"), "--out", self.path(out), "--format", "json"]
         if method == "fedavg":
-            words += ["--rounds", a.rounds, "--local-steps", a.local_steps]
-        return [str(word) for word in words]
+            options += ["--rounds", a.rounds, "--local-steps", a.local_steps]
+        return [str(option) for option in options]
 
     def secure_options(self):
         """Among silos that show nobody their sums, behind a coordinator: rank 0."""
         a = self.arguments
-        words = ["--secure-aggregation", "--silo-timeout", str(a.silo_timeout), "--noise", a.noise]
+        options = ["--secure-aggregation", "--silo-timeout", str(a.silo_timeout), "--noise", a.noise]
         if a.threshold:
-            words += ["--threshold", str(a.threshold)]
-        words += ["--round-trip", str(a.round_trip), "--bandwidth", str(a.bandwidth), "--packet-loss", str(a.packet_loss)]
+            options += ["--threshold", str(a.threshold)]
+        options += ["--round-trip", str(a.round_trip), "--bandwidth", str(a.bandwidth), "--packet-loss", str(a.packet_loss)]
         for fault in a.fault:
-            words += ["--fault", fault]
-        return words
+            options += ["--fault", fault]
+        return options
 
-    def over_silos(self, words):
+    def over_silos(self, options):
         """A silo a rank, each with files of its own."""
         ranks = self.arguments.silos + int(self.arguments.secure)
-        return json.loads(run([os.path.join(ROOT, "launch/local"), str(ranks), *words]))
+        return json.loads(run([os.path.join(ROOT, "launch/local"), str(ranks), *options]))
 
     def fit(self, method):
         """The report, and the bytes of a silo: counted among silos that mask, whose lines delay them, else planned."""
@@ -244,7 +244,7 @@ def parse():
     parser.add_argument("--fault", action="append", default=[])
     parser.add_argument("--silo-timeout", type=positive, default=60.0)
     parser.add_argument("--out", default=os.path.join(ROOT, "build/silos"))
-    parser.add_argument("--check", action="store_true", help="look at the words alone")
+    parser.add_argument("--check", action="store_true", help="check the arguments alone")
     arguments = parser.parse_args()
     if not arguments.secure and (arguments.threshold or arguments.fault or arguments.noise != "central"):
         parser.error("--threshold, --noise and --fault go with --secure")

@@ -89,7 +89,7 @@ std::size_t default_trials(const NoisePlan& plan) {
 }
 
 std::size_t rows_taken_for(const AuditedMethod& method) {
-  if (method.plan().prototypes) return kOtherRowsOfChoice;
+  if (method.plan().public_selection) return kOtherRowsOfChoice;
   const auto& releases = method.plan().noise->releases;
   return std::any_of(releases.begin(), releases.end(), [](const auto& r) { return r.rounds > 1; }) ? kRowsTakenFor
                                                                                                    : kOtherRows;
@@ -145,7 +145,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
   const auto pairs = worst_case_pairs({.classes = kSmallClasses,
                                        .dim = kSmallDim,
                                        .clip_norm = fit.rows.clip_norm,
-                                       .other_rows = method.plan().prototypes ? kOtherRowsOfChoice : kOtherRows,
+                                       .other_rows = method.plan().public_selection ? kOtherRowsOfChoice : kOtherRows,
                                        .rows_taken_for = rows_taken_for(method),
                                        .balancing_rows = is_centred ? kBalancingRows : 0,
                                        .adjacency = fit.privacy.adjacency});

@@ -7,17 +7,17 @@
 namespace dpreduce {
 
 std::string weakness_of(double epsilon, double delta) {
-  std::string words;
+  std::string warning;
   if (epsilon > kLargeEpsilon) {
-    words = fmt::format(
+    warning = fmt::format(
         "epsilon {0:g} promises little: with one record, an outcome may be e^{0:g} times as likely as without it",
         epsilon);
   }
   if (delta >= kLargeDelta) {
-    words += fmt::format("{}delta {:g} promises little: publishing each record with that probability keeps to it",
-                         words.empty() ? "" : "; ", delta);
+    warning += fmt::format("{}delta {:g} promises little: publishing each record with that probability keeps to it",
+                           warning.empty() ? "" : "; ", delta);
   }
-  return words;
+  return warning;
 }
 
 std::string weakness_of(const FitPlan& plan) {

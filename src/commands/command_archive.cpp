@@ -36,7 +36,8 @@ void serialize(Archive& archive, DataOptions& options, unsigned) {
 template <typename Archive>
 void serialize(Archive& archive, RowOptions& options, unsigned) {
   auto& [normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by, select_share] = options;
-  archive_all(archive, normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by, select_share);
+  archive_all(archive, normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by,
+              select_share);
 }
 
 template <typename Archive>
@@ -44,9 +45,9 @@ void serialize(Archive& archive, MethodOptions& options, unsigned) {
   auto& [name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max, gram_share, shared_gram,
          alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate, warm_start, warm_start_share,
          choose, choose_share] = options;
-  archive_all(archive, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max, gram_share,
-      shared_gram, alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate, warm_start,
-      warm_start_share, choose, choose_share);
+  archive_all(archive, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max,
+              gram_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate,
+              warm_start, warm_start_share, choose, choose_share);
 }
 
 template <typename Archive>
@@ -72,7 +73,7 @@ void serialize(Archive& archive, SiloOptions& options, unsigned) {
   auto& [secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own, ledger_is_own,
          log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent] = options;
   archive_all(archive, secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own,
-      ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent);
+              ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent);
 }
 
 template <typename Archive>
@@ -92,7 +93,7 @@ void serialize(Archive& archive, SweepOptions& options, unsigned) {
   auto& [train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, threads, memory_mib] =
       options;
   archive_all(archive, train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, threads,
-      memory_mib);
+              memory_mib);
 }
 
 template <typename Archive>
@@ -171,8 +172,8 @@ template <typename Archive>
 void serialize(Archive& archive, SynthOptions& options, unsigned) {
   auto& [kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic, adversarial, spread,
          separation, imbalance_ratio, max_labels, majority_share, seed] = options;
-  archive_all(archive, kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic, adversarial,
-      spread, separation, imbalance_ratio, max_labels, majority_share, seed);
+  archive_all(archive, kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic,
+              adversarial, spread, separation, imbalance_ratio, max_labels, majority_share, seed);
 }
 
 template <typename Archive>
@@ -185,8 +186,8 @@ template <typename Archive>
 void serialize(Archive& archive, PartitionOptions& options, unsigned) {
   auto& [x, y, out_dir, classes, silos, first_silo, scheme, alpha, classes_per_silo, rotation, offset, seed, format] =
       options;
-  archive_all(archive, x, y, out_dir, classes, silos, first_silo, scheme, alpha, classes_per_silo, rotation, offset, seed,
-      format);
+  archive_all(archive, x, y, out_dir, classes, silos, first_silo, scheme, alpha, classes_per_silo, rotation, offset,
+              seed, format);
 }
 
 template <typename Archive>
@@ -213,8 +214,12 @@ void serialize(Archive& archive, KeygenOptions& options, unsigned) {
   archive_all(archive, out, name, format);
 }
 
-std::string archived_command(const Command& command) { return archived(command); }
+std::string archived_command(const Command& command) {
+  return archived(command);
+}
 
-Command unarchived_command(const std::string& archive) { return unarchived<Command>(archive); }
+Command unarchived_command(const std::string& archive) {
+  return unarchived<Command>(archive);
+}
 
 }  // namespace dpreduce

@@ -10,8 +10,8 @@ namespace dpreduce {
 /// The archive of `command`. Equal commands have equal archives.
 std::string archived_command(const Command& command);
 
-/// The command of archived_command(command). Throws UsageError naming both versions where another version of the program
-/// made the archive, AggregationAborted where it is damaged.
+/// The command of archived_command(command). Throws UsageError naming both versions where another version of the
+/// program made the archive, AggregationAborted where it is damaged.
 Command unarchived_command(const std::string& archive);
 
 }  // namespace dpreduce

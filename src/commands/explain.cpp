@@ -65,7 +65,7 @@ std::string rounded_up(double value, int digits) {
 }
 
 // The definition of neighbouring data sets, which does not depend on the numbers of the guarantee.
-std::string neighbours_words(const ReportedGuarantee& guarantee) {
+std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
   const std::string pair =
       guarantee.adjacency == Adjacency::kAddRemove
           ? "add-remove: with any one record more or less, no set of outcomes becomes more likely than"
@@ -77,39 +77,41 @@ std::string neighbours_words(const ReportedGuarantee& guarantee) {
   return fmt::format("{} {} what it was{}", pair, factor, slack);
 }
 
-std::vector<std::string> guarantee_words(const ReportedRun& run) {
+std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   if (!run.guarantee) {
     return {run.has_noise ? "none: the noise has a seed, so that anyone can compute it and take it off"
                           : "none: there is no noise"};
   }
   const ReportedGuarantee& g = *run.guarantee;
-  std::vector<std::string> words;
+  std::vector<std::string> sentences;
   if (g.delta == 0.0) {
-    words.push_back(
+    sentences.push_back(
         fmt::format("epsilon {:g}, pure: delta is 0; it is mu {:g} (Gaussian DP) as well", g.epsilon, *g.mu));
   } else {
     const std::string mu = g.mu ? fmt::format("mu {:g} (Gaussian DP), that is ", *g.mu) : "";
-    words.push_back(fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
-                                to_string(g.accountant)));
+    sentences.push_back(fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
+                                    to_string(g.accountant)));
   }
-  words.push_back(neighbours_words(g));
-  if (std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty()) words.push_back(std::move(weakness));
-  return words;
+  sentences.push_back(neighbors_sentence(g));
+  if (std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty())
+    sentences.push_back(std::move(weakness));
+  return sentences;
 }
 
-std::vector<std::string> attacker_words(const ReportedGuarantee& guarantee, const Consequences& consequences) {
+std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, const Consequences& consequences) {
   const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
-  std::vector<std::string> words{fmt::format(
+  std::vector<std::string> sentences{fmt::format(
       "who knows all other records and asks {}: with {:g} % false alarms, at most {} % of those {} are found (blind "
       "guessing: {:g} %)",
       adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
       rounded_up(100 * consequences.true_positive_rate, 4), adds ? "who are in" : "of whom the other is in",
       100 * kFalsePositiveRate)};
   if (consequences.even_odds_accuracy) {
-    words.push_back(fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
-                                rounded_up(100 * *consequences.even_odds_accuracy, 4)));
+    sentences.push_back(
+        fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
+                    rounded_up(100 * *consequences.even_odds_accuracy, 4)));
   }
-  return words;
+  return sentences;
 }
 
 bool is_another_round(const ReportedBlock& block, const ReportedBlock& first) {
@@ -117,17 +119,17 @@ bool is_another_round(const ReportedBlock& block, const ReportedBlock& first) {
          block.coordinates == first.coordinates && block.sampling_rate == first.sampling_rate;
 }
 
-std::vector<std::string> released_words(const ReportedRun& run) {
+std::vector<std::string> released_sentences(const ReportedRun& run) {
   if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
   if (!run.has_noise) return {"a model of exact sums of the training rows"};
-  std::vector<std::string> words;
+  std::vector<std::string> sentences;
   for (std::size_t first = 0; first < run.blocks.size();) {
     const ReportedBlock& block = run.blocks[first];
     std::size_t last = first;
     while (last + 1 < run.blocks.size() && is_another_round(run.blocks[last + 1], block)) ++last;
     const std::string rounds = last == first ? "" : fmt::format(" to {}", run.blocks[last].release);
     const std::string times = last == first ? "" : fmt::format(", {} times", last - first + 1);
-    words.push_back(fmt::format(
+    sentences.push_back(fmt::format(
         "{} ({}{}): {} number{}{}, each with {} of standard deviation {:g} in the block's integer units, {:.4g} "
         "times the most that one change moves the block{}{}",
         block.name, block.release, rounds, block.coordinates, block.coordinates == 1 ? "" : "s", times,
@@ -142,28 +144,29 @@ std::vector<std::string> released_words(const ReportedRun& run) {
     const std::string which = selection.groups > 1
                                   ? fmt::format("for each of {} classes {} of", selection.groups, selection.chosen)
                                   : "which of";
-    words.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {:.4g}{}",
-                                selection.name, which, selection.candidates, selection.epsilon,
-                                run.is_private ? "" : ", seeded"));
+    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {:.4g}{}",
+                                    selection.name, which, selection.candidates, selection.epsilon,
+                                    run.is_private ? "" : ", seeded"));
   }
-  words.push_back(fmt::format(
+  sentences.push_back(fmt::format(
       "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
       run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : ""));
-  return words;
+  return sentences;
 }
 
-std::vector<std::string> group_words(const ReportedRun& run, const Consequences& consequences) {
-  std::vector<std::string> words;
+std::vector<std::string> group_sentences(const ReportedRun& run, const Consequences& consequences) {
+  std::vector<std::string> sentences;
   for (const GroupCost& group : consequences.groups) {
-    words.push_back(group.epsilon ? fmt::format("{} records: epsilon {} at delta {:g}", group.records,
-                                                rounded_up(*group.epsilon, 6), run.guarantee->delta)
-                                  : fmt::format("{} records: no useful bound follows from this report", group.records));
+    sentences.push_back(group.epsilon
+                            ? fmt::format("{} records: epsilon {} at delta {:g}", group.records,
+                                          rounded_up(*group.epsilon, 6), run.guarantee->delta)
+                            : fmt::format("{} records: no useful bound follows from this report", group.records));
   }
-  words.push_back("a person with several records, also over several files or sites, is such a group");
-  return words;
+  sentences.push_back("a person with several records, also over several files or sites, is such a group");
+  return sentences;
 }
 
-std::vector<std::string> delta_words(const ReportedGuarantee& guarantee) {
+std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
   if (guarantee.delta == 0.0) return {"0: the guarantee holds for every outcome, whatever the number of records"};
   const std::string rule = "rule: delta at most 1 / (10 n), n a public figure of about the number of records; ";
   const double records = std::floor(0.1 / guarantee.delta * (1.0 + std::numeric_limits<double>::epsilon()));
@@ -175,20 +178,21 @@ std::vector<std::string> delta_words(const ReportedGuarantee& guarantee) {
                              guarantee.delta, records)};
 }
 
-std::vector<std::string> holds_for_words(const ReportedRun& run) {
-  std::vector<std::string> words{"whoever reads the model, the report and the ledger"};
+std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{"whoever reads the model, the report and the ledger"};
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
-    words.push_back(run.silos->colluding == 0
-                        ? "the coordinator: each silo adds a share of the noise before its sums leave it"
-                        : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the "
-                                      "noise before its sums leave it, and the others' shares are enough",
-                                      run.silos->colluding, run.silos->colluding == 1 ? "" : "s"));
+    sentences.push_back(
+        run.silos->colluding == 0
+            ? "the coordinator: each silo adds a share of the noise before its sums leave it"
+            : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the "
+                          "noise before its sums leave it, and the others' shares are enough",
+                          run.silos->colluding, run.silos->colluding == 1 ? "" : "s"));
   }
-  return words;
+  return sentences;
 }
 
 // Who makes the noise can take it off.
-std::string not_for_words(const ReportedRun& run) {
+std::string not_for_sentence(const ReportedRun& run) {
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
     return run.silos->colluding == 0
                ? "a silo, which knows its own rows and can take its own share of the noise off"
@@ -206,8 +210,8 @@ std::string not_for_words(const ReportedRun& run) {
          "from";
 }
 
-std::vector<std::string> uncovered_words(const ReportedRun& run) {
-  std::vector<std::string> words{
+std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{
       "figures about test rows, which are exact",
       "running times, also those in the report, file sizes, and the memory, swap and disks of the machines that "
       "computed it",
@@ -221,30 +225,30 @@ std::vector<std::string> uncovered_words(const ReportedRun& run) {
           : "other releases about the same records: they add up (dpreduce ledger show)",
       "what is true of the population, which a model may reveal about a person who is not in the data"};
   if (run.is_chosen_by_validation)
-    words.push_back("validation rows: the setting was chosen by exact figures about them");
+    sentences.push_back("validation rows: the setting was chosen by exact figures about them");
   if (run.is_on_a_long_tail) {
-    words.push_back(
+    sentences.push_back(
         "which rows were kept for the long tail (--imbalance-ratio): it depends on all of them; the guarantee is about "
         "the rows that were kept");
   }
-  return words;
+  return sentences;
 }
 
 std::vector<Section> sections_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
-  std::vector<Section> sections{{"guarantee", guarantee_words(run)}};
-  if (consequences) sections.emplace_back("attacker", attacker_words(*run.guarantee, *consequences));
-  sections.emplace_back("released", released_words(run));
+  std::vector<Section> sections{{"guarantee", guarantee_sentences(run)}};
+  if (consequences) sections.emplace_back("attacker", attacker_sentences(*run.guarantee, *consequences));
+  sections.emplace_back("released", released_sentences(run));
   if (!run.guarantee) {
     sections.emplace_back("advice",
                           std::vector<std::string>{"keep model and report as you keep the data; fit without --seed and "
                                                    "--non-private for a release"});
     return sections;
   }
-  sections.emplace_back("holds_for", holds_for_words(run));
-  sections.emplace_back("not_for", std::vector<std::string>{not_for_words(run)});
-  sections.emplace_back("not_covered", uncovered_words(run));
-  sections.emplace_back("groups", group_words(run, *consequences));
-  sections.emplace_back("delta", delta_words(*run.guarantee));
+  sections.emplace_back("holds_for", holds_for_sentences(run));
+  sections.emplace_back("not_for", std::vector<std::string>{not_for_sentence(run)});
+  sections.emplace_back("not_covered", uncovered_sentences(run));
+  sections.emplace_back("groups", group_sentences(run, *consequences));
+  sections.emplace_back("delta", delta_sentences(*run.guarantee));
   return sections;
 }
 
@@ -283,7 +287,7 @@ nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>
   return json;
 }
 
-void print_words(const std::vector<Section>& sections) {
+void print_sentences(const std::vector<Section>& sections) {
   for (const auto& [heading, sentences] : sections) {
     std::string label = heading;
     for (char& c : label) c = c == '_' ? ' ' : c;
@@ -302,7 +306,7 @@ void run_command(const ExplainOptions& options, Communicator& ranks) {
     const ReportedRun run = read_report(options.report);
     std::optional<Consequences> consequences;
     if (run.guarantee) consequences = consequences_of(*run.guarantee);
-    if (options.format == OutputFormat::kText) return print_words(sections_of(run, consequences));
+    if (options.format == OutputFormat::kText) return print_sentences(sections_of(run, consequences));
     fmt::print("{}\n", json_of(run, consequences).dump(2));
   });
 }

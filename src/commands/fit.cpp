@@ -71,7 +71,7 @@ PartyLog* log_of(const Communicator& ranks) {
   return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
 }
 
-Timings::Told told_to_log(const Communicator& ranks) {
+Timings::OnPhase phases_to_log(const Communicator& ranks) {
   PartyLog* log = log_of(ranks);
   if (log == nullptr) return nullptr;
   return [log](const std::string& phase, double seconds) { log->end_phase(phase, seconds); };
@@ -80,7 +80,7 @@ Timings::Told told_to_log(const Communicator& ranks) {
 }  // namespace
 
 void run_command(const FitOptions& stated, Communicator& ranks) {
-  Timings timings(told_to_log(ranks));
+  Timings timings(phases_to_log(ranks));
 
   ranks.together([&] { require_silos(stated, ranks); });
   OpenFit open = open_fit(stated, ranks);

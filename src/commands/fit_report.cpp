@@ -55,7 +55,7 @@ nlohmann::json choice_json(const FittedRun& run) {
 }
 
 // For each class the public rows that stand for it, counted from 0 over --public-x.
-nlohmann::json prototypes_json(const Selection& chosen) {
+nlohmann::json chosen_rows_json(const Selection& chosen) {
   nlohmann::json of_classes = nlohmann::json::array();
   for (std::size_t c = 0; c < chosen.groups(); ++c) {
     const auto rows = chosen.of_group(c);
@@ -116,7 +116,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
          "an experiment: trained on a part of the rows; order and shares of classes are public design, and which "
          "rows are kept is no part of the mechanism: the guarantee is about the rows that were kept"}};
   }
-  if (run.prototypes) report["prototypes"] = prototypes_json(*run.prototypes);
+  if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
   if (options.method.choose) report["choice"] = choice_json(run);
   if (plan.noise) report["ledger"] = ledger_json(*run.releaser);
   if (run.log)
@@ -139,8 +139,8 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
   }
   if (plan.guarantee) {
     const Guarantee& g = *plan.guarantee;
-    fmt::print("privacy    {}, {}{}\n", guarantee_words(g, options.privacy.budget),
-               to_string(options.privacy.adjacency), plan.is_private ? "" : "; seeded, so NOT private");
+    fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
+               plan.is_private ? "" : "; seeded, so NOT private");
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}\n", options.privacy.ledger);
   } else {

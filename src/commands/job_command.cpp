@@ -5,12 +5,12 @@
 
 namespace dpreduce {
 
-Command command_of_job(const std::vector<std::string>& words, Communicator& ranks) {
+Command command_of_job(const std::vector<std::string>& arguments, Communicator& ranks) {
   Command command;
   std::string archive;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    command = parse_command_line(words);
+    command = parse_command_line(arguments);
     if (ranks.size() > 1) archive = archived_command(command);
   });
   if (ranks.size() == 1) return command;

@@ -33,7 +33,7 @@ std::string of_sample(double sampling_rate) {
 
 // The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
 // whom its charge holds.
-std::string silos_words(const LedgerSilos& silos) {
+std::string silos_text(const LedgerSilos& silos) {
   if (!silos.is_of_silo()) {
     return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
                        to_string(silos.noise), silos.left, silos.threshold, silos.colluding);
@@ -51,7 +51,7 @@ std::string silos_words(const LedgerSilos& silos) {
 }
 
 void print_silos(const LedgerEntry& entry) {
-  if (entry.terms.silos) fmt::print("    {}\n", silos_words(*entry.terms.silos));
+  if (entry.terms.silos) fmt::print("    {}\n", silos_text(*entry.terms.silos));
 }
 
 void print_selection(const LedgerCharge& charge, std::string_view seeded) {
@@ -146,7 +146,7 @@ nlohmann::json json_of(const LedgerState& state) {
 
 // A reader may have the ledger without its key. Where a key of his own lies beside it, the lines must be signed with
 // that key: somebody who replaced the whole ledger would have signed with another one.
-std::string key_words(const std::string& path, const LedgerHead& head) {
+std::string key_text(const std::string& path, const LedgerHead& head) {
   if (head.public_key.empty()) return "not signed yet: an edit of the last line cannot be found";
   struct stat status {};
   const std::filesystem::path key_path = signing_key_path(path);
@@ -189,7 +189,7 @@ void run_command(const LedgerVerifyOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     require_file(options.ledger);
     const LedgerState state = Ledger::read(options.ledger);
-    const std::string key = key_words(options.ledger, state.head());
+    const std::string key = key_text(options.ledger, state.head());
     if (!options.report.empty()) require_contains(state, reported_head(options.report), options.ledger);
     fmt::print("{}: {} lines, intact; {}; {}\n", options.ledger, state.head().lines, key,
                options.report.empty() ? "lines cut off at the end show with --report alone"

@@ -66,7 +66,7 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
   return json;
 }
 
-std::string guarantee_words(const Guarantee& guarantee, const BudgetOptions& budget) {
+std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget) {
   if (guarantee.is_pure()) {
     return fmt::format("epsilon {:g}, pure (delta 0); mu {:.6g}, rho {:.6g}; epsilon {:.6g} at delta {:g}",
                        guarantee.epsilon, *guarantee.mu, *guarantee.rho, guarantee.bounded_range->epsilon,
@@ -103,7 +103,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
     return;
   }
   const Guarantee& g = *plan.guarantee;
-  fmt::print("budget     {}, {}\n", guarantee_words(g, options.privacy.budget), to_string(options.privacy.adjacency));
+  fmt::print("budget     {}, {}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency));
   if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {
@@ -119,7 +119,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
     const SelectionTerms& terms = selection.terms;
     fmt::print("selection  {:<14} {}of {} candidates by {}, sensitivity {}, epsilon {:.6g}, mu {:.6g}\n",
                selection.name, terms.groups > 1 ? fmt::format("{} a class ", terms.chosen) : "", terms.candidates,
-               plan.prototypes ? "summed cosines" : "correct rows", terms.sensitivity, terms.epsilon,
+               plan.public_selection ? "summed cosines" : "correct rows", terms.sensitivity, terms.epsilon,
                selection_mu(terms.epsilon));
   }
   if (!has_class_means(plan)) return;

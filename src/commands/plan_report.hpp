@@ -22,7 +22,7 @@ nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant
 nlohmann::json expected_error_json(const FitPlan& plan);
 
 /// The guarantee in one line, without the adjacency.
-std::string guarantee_words(const Guarantee& guarantee, const BudgetOptions& budget);
+std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget);
 
 /// That a stated delta is not spent, where the guarantee is pure; empty where there is nothing to say.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);

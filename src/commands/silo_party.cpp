@@ -104,8 +104,8 @@ std::string role_of(const SiloEntry& entry, int rank) {
 
 }  // namespace
 
-FitOptions options_of_party(const std::vector<std::string>& words, int rank) {
-  const Command command = parse_command_line(words, static_cast<std::size_t>(rank));
+FitOptions options_of_party(const std::vector<std::string>& arguments, int rank) {
+  const Command command = parse_command_line(arguments, static_cast<std::size_t>(rank));
   const FitOptions* fit = std::get_if<FitOptions>(&command);
   if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
   if (!fit->silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
@@ -117,8 +117,8 @@ FitOptions options_of_party(const std::vector<std::string>& words, int rank) {
 }
 
 bool has_coordinator_ended(Wire& wire) {
-  const std::optional<Letter> letter = wire.receive(WireClock::now() + kWaitForCoordinator);
-  return letter && letter->is_farewell;
+  const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
+  return message && message->is_farewell;
 }
 
 SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& options, PartyLog& log)
@@ -137,14 +137,14 @@ SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& opt
   }
   entry.fault = fault;
   if (fault) faulty_ = std::make_unique<FaultyWire>(logged_, *fault, harm_of_this_process());
-  const auto tell_of_lost = [&log](const LostSilo& lost, std::size_t left) {
-    const std::string told =
+  const auto report_lost = [&log](const LostSilo& lost, std::size_t left) {
+    const std::string message =
         fmt::format("{} is lost, waiting for \"{}\": {}; {} left", lost.name, lost.phase, lost.reason, left);
-    fmt::print(stderr, "dpreduce: {}\n", told);
-    log.line(told);
+    fmt::print(stderr, "dpreduce: {}\n", message);
+    log.line(message);
   };
   ranks_.emplace(Communicator::among_silos(
-      std::make_unique<SiloJob>(faulty_ ? *faulty_ : logged_, rank, std::move(entry), tell_of_lost), rank, size));
+      std::make_unique<SiloJob>(faulty_ ? *faulty_ : logged_, rank, std::move(entry), report_lost), rank, size));
 }
 
 SiloParty::~SiloParty() = default;

@@ -14,12 +14,12 @@
 
 namespace dpreduce {
 
-/// The options of the party of that rank, its own file read. Throws UsageError where the words are wrong, or ask for
-/// something else than a fit among silos; BadInput where its own file is.
-FitOptions options_of_party(const std::vector<std::string>& words, int rank);
+/// The options of the party of that rank, its own file read. Throws UsageError where the arguments are wrong, or ask
+/// for something else than a fit among silos; BadInput where its own file is.
+FitOptions options_of_party(const std::vector<std::string>& arguments, int rank);
 
-/// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the words that both
-/// were given has been told already. Waits until the coordinator says something, a minute at most.
+/// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
+/// both were given has been told already. Waits until the coordinator says something, a minute at most.
 bool has_coordinator_ended(Wire& wire);
 
 /// Enters the run as rank `rank` of `size`, the coordinator being rank 0. Throws UsageError where ranks, threshold and

@@ -1,6 +1,6 @@
 // Many fits on the same rows, in one job: methods x budgets x imbalances x seeds.
 //
-//     words of a fit, each parsed and planned first  ->  rows opened once  ->  run, test, forget  ->  table
+//     arguments of a fit, each parsed and planned first  ->  rows opened once  ->  run, test, forget  ->  table
 //
 // An experiment: noise is seeded, so that none of its runs is private, and no ledger is kept.
 #include <algorithm>
@@ -51,46 +51,46 @@ struct SweptRun {
   double seconds = 0.0;
 };
 
-bool uses_public_rows(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+bool uses_public_rows(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
     const MethodEntry* method = find_method(word);
     return (method != nullptr && method->chooses_public_rows) || word == to_string(Centering::kPublic) ||
            word == to_string(Objective::kBalanced) || word == "--pca";
   });
 }
 
-// The words after `dpreduce` that would make the run.
-std::vector<std::string> words_of(const SweepOptions& sweep, const SweptRun& run) {
+// The arguments after `dpreduce` that would make the run.
+std::vector<std::string> arguments_of(const SweepOptions& sweep, const SweptRun& run) {
   std::istringstream entry(run.method);
   std::vector<std::string> method;
   for (std::string word; entry >> word;) method.push_back(word);
-  std::vector<std::string> words{"fit"};
+  std::vector<std::string> arguments{"fit"};
   const auto add_files = [&](const char* option, const std::vector<std::string>& files) {
-    words.emplace_back(option);
-    words.insert(words.end(), files.begin(), files.end());
+    arguments.emplace_back(option);
+    arguments.insert(arguments.end(), files.begin(), files.end());
   };
   add_files("--train-x", sweep.train.x);
   add_files("--train-y", sweep.train.y);
   if (!sweep.public_x.empty() && uses_public_rows(method)) add_files("--public-x", sweep.public_x);
-  words.insert(words.end(), {"--method"});
-  words.insert(words.end(), method.begin(), method.end());
+  arguments.insert(arguments.end(), {"--method"});
+  arguments.insert(arguments.end(), method.begin(), method.end());
   for (const auto& [option, value] :
        std::vector<std::pair<std::string, std::string>>{{"--classes", fmt::format("{}", sweep.classes)},
                                                         {"--epsilon", fmt::format("{}", run.epsilon)},
                                                         {"--delta", fmt::format("{}", sweep.delta)},
                                                         {"--adjacency", std::string(to_string(sweep.adjacency))},
                                                         {"--seed", fmt::format("{}", run.seed)}}) {
-    words.insert(words.end(), {option, value});
+    arguments.insert(arguments.end(), {option, value});
   }
   if (run.ratio > 1.0) {
-    words.insert(words.end(),
-                 {"--imbalance-ratio", fmt::format("{}", run.ratio), "--imbalance-seed", fmt::format("{}", run.seed)});
+    arguments.insert(arguments.end(), {"--imbalance-ratio", fmt::format("{}", run.ratio), "--imbalance-seed",
+                                       fmt::format("{}", run.seed)});
   }
-  return words;
+  return arguments;
 }
 
 FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
-  const Command command = parse_command_line(words_of(sweep, run));
+  const Command command = parse_command_line(arguments_of(sweep, run));
   const FitOptions* options = std::get_if<FitOptions>(&command);
   if (options == nullptr || options->output.dry_run || options->privacy.resume || !options->output.checkpoint.empty() ||
       options->privacy.budget.non_private || !options->data.validation.x.empty()) {
@@ -133,7 +133,7 @@ class Sweep {
     });
     FitOptions any_public;
     for (const SweptRun& run : runs_) {
-      const bool chooses = may_choose_prototypes(run.stated);
+      const bool chooses = may_choose_public_rows(run.stated);
       const bool is_first = any_public.data.public_x.empty();
       if (chooses && (is_first || run.stated.method.top_k > any_public.method.top_k)) any_public = run.stated;
     }

@@ -109,18 +109,19 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
     ranks.together([&] {
       Classifier classifier =
           fitted_classifier(fit->method(), std::move(scores), run.preprocessing(), fit->options(), fit->plan());
-      fitted.emplace(
-          FittedRun{.fit = fit,
-                    .classifier = std::move(classifier),
-                    .preprocessing = run.preprocessing(),
-                    .prototypes = run.prototypes() != nullptr ? std::optional(*run.prototypes()) : std::nullopt,
-                    .chosen_setting = run.chosen_setting(),
-                    .timings = Timings(),
-                    .resumed_releases = resumed,
-                    .folder = std::move(folder),
-                    .log = std::move(log),
-                    .releaser = std::move(releaser),
-                    .is_coordinator = ranks.is_coordinator()});
+      fitted.emplace(FittedRun{.fit = fit,
+                               .classifier = std::move(classifier),
+                               .preprocessing = run.preprocessing(),
+                               .chosen_public_rows = run.chosen_public_rows() != nullptr
+                                                         ? std::optional(*run.chosen_public_rows())
+                                                         : std::nullopt,
+                               .chosen_setting = run.chosen_setting(),
+                               .timings = Timings(),
+                               .resumed_releases = resumed,
+                               .folder = std::move(folder),
+                               .log = std::move(log),
+                               .releaser = std::move(releaser),
+                               .is_coordinator = ranks.is_coordinator()});
     });
   });
   fitted->timings = std::move(terms.timings);

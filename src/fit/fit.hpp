@@ -35,12 +35,12 @@ struct TrainingTerms {
 /// What a fit made. On every rank, where classifier and preprocessing are the same.
 struct FittedRun {
   std::shared_ptr<const PlannedFit> fit;
-  Classifier classifier;                ///< its parts are the linear scores, with the guarantee where there is one
-  Preprocessing preprocessing;          ///< of the rows as they were trained on, with centre and intercept
-  std::optional<Selection> prototypes;  ///< chosen public rows, where the method chooses
-  std::string chosen_setting;           ///< by --choose; at the coordinator
-  Timings timings;                      ///< so far
-  std::size_t resumed_releases = 0;     ///< taken from the checkpoint; at the coordinator
+  Classifier classifier;        ///< its parts are the linear scores, with the guarantee where there is one
+  Preprocessing preprocessing;  ///< of the rows as they were trained on, with centre and intercept
+  std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
+  std::string chosen_setting;                   ///< by --choose; at the coordinator
+  Timings timings;                              ///< so far
+  std::size_t resumed_releases = 0;             ///< taken from the checkpoint; at the coordinator
   // What is charged: gone in the reverse order.
   std::unique_ptr<PrivateFolder> folder;
   std::unique_ptr<ReleaseLog> log;     ///< the checkpoint, locked; at the coordinator

@@ -107,7 +107,7 @@ std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_
 
 std::optional<WorkerRows> open_candidates(const FitOptions& options, std::size_t dim, Communicator& ranks,
                                           const RowsInMemory* memory) {
-  if (!may_choose_prototypes(options)) return std::nullopt;
+  if (!may_choose_public_rows(options)) return std::nullopt;
   std::optional<WorkerRows> rows;
   ranks.together([&] {
     if (paths_are_per_worker(options.data.public_x)) {

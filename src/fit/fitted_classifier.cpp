@@ -15,7 +15,7 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
                         .classes = options.data.classes,
                         .weights = std::move(scores.weights),
                         .bias = std::move(scores.bias),
-                        .prototypes = std::move(scores.prototypes),
+                        .cosine_head = std::move(scores.cosine_head),
                         .threshold = std::nullopt};
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
   if (plan.is_private) {

@@ -17,10 +17,10 @@ namespace {
 std::optional<std::uint64_t> number_after(const std::filesystem::path& file, const std::string& key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
+    std::istringstream fields(line);
     std::string name;
     std::uint64_t number = 0;
-    if (words >> name >> number && name == key) return number;
+    if (fields >> name >> number && name == key) return number;
   }
   return std::nullopt;
 }

@@ -104,7 +104,7 @@ void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions&
     plan.noise = with_selections({.adjacency = options.privacy.adjacency}, {selection});
     plan.guarantee = selection_guarantee_of(options.privacy.budget, selection.terms.epsilon);
   }
-  plan.prototypes = std::move(selection);
+  plan.public_selection = std::move(selection);
 }
 
 // Plans the noise of all releases, and sets a share of mu^2 aside where training rows choose among candidates.
@@ -198,7 +198,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
 
   std::size_t largest_release = 0;
   for (const ReleaseRequest& request : plan.requests) largest_release = std::max(largest_release, bytes_of(request));
-  if (plan.prototypes) largest_release = bytes_of(*plan.prototypes);
+  if (plan.public_selection) largest_release = bytes_of(*plan.public_selection);
   const std::size_t pooled_dim = plan.preprocessing.dim();
   if (options.rows.pca > 0) {
     largest_release = std::max(largest_release, kCopies * triangle_elements(pooled_dim) * sizeof(std::int64_t));

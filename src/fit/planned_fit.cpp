@@ -13,7 +13,7 @@ PlannedFit::PlannedFit(const FitOptions& stated, std::size_t input_dim, std::uin
 
 RunTerms PlannedFit::terms() const {
   const BudgetOptions& budget = options_.privacy.budget;
-  const bool is_stated = budget.epsilon && !plan_.prototypes;
+  const bool is_stated = budget.epsilon && !plan_.public_selection;
   return {.method = std::string(method_->name()),
           .accountant = budget.accountant,
           .epsilon = is_stated ? budget.epsilon : std::nullopt,

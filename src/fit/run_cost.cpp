@@ -138,12 +138,12 @@ bool shares_public_rows(const FitOptions& options) {
   return !compares_all_pairs(options) && !options.silos.secure_aggregation;
 }
 
-PhaseWork prototypes_work(const FitOptions& options, const FitPlan& plan, const JobShape& job, double projection) {
-  const SelectionTerms& terms = plan.prototypes->terms;
+PhaseWork selection_work(const FitOptions& options, const FitPlan& plan, const JobShape& job, double projection) {
+  const SelectionTerms& terms = plan.public_selection->terms;
   const auto candidates = static_cast<double>(terms.candidates);
   const auto dim = static_cast<double>(plan.dim);
   const auto rows = static_cast<double>(job.rows);
-  PhaseWork work{.name = plan.prototypes->name};
+  PhaseWork work{.name = plan.public_selection->name};
   const auto classes = static_cast<double>(terms.groups);
   double passes = job.ranks;  // of all ranks
   if (compares_all_pairs(options)) {
@@ -178,8 +178,8 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
   const std::uint64_t allowed = std::uint64_t{options.machine.memory_mib.value()} << 20;
   std::uint64_t row = bytes_per_row(plan.preprocessing.input_dim, dim, labels);
   const std::uint64_t chunk = std::min<std::uint64_t>(rows_here, rows_of_chunk(allowed, row)) * row;
-  if (plan.prototypes) {
-    const std::uint64_t widest = std::max<std::uint64_t>(rows_here, plan.prototypes->terms.candidates);
+  if (plan.public_selection) {
+    const std::uint64_t widest = std::max<std::uint64_t>(rows_here, plan.public_selection->terms.candidates);
     if (!compares_all_pairs(options)) return std::min<std::uint64_t>(widest, rows_of_chunk(allowed, row)) * row;
     const std::uint64_t streams = 2 * std::min<std::uint64_t>(widest, rows_of_chunk(allowed / 4, row)) * row;
     return streams + std::min(rows_here, rows_paired_at_once(options, plan)) * bytes_of_paired_row(plan);
@@ -209,9 +209,9 @@ std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan,
     if (change == RowChange::kComponents) phases.back().words_down += components;
     if (whitens(cost, options)) projection = static_cast<double>(plan.projection_elements);
   }
-  if (plan.prototypes) {
+  if (plan.public_selection) {
     if (options.rows.pca > 0) projection = components;
-    phases.push_back(prototypes_work(options, plan, job, projection));
+    phases.push_back(selection_work(options, plan, job, projection));
   }
   if (!trains_in_rounds(plan)) {
     phases.back().words_down += static_cast<double>(options.data.classes * (plan.dim + 1));  // the model
@@ -223,7 +223,8 @@ std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan,
 
 std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here, int ranks) {
   std::uint64_t beside_rows = plan.memory_bytes - (std::uint64_t{options.machine.memory_mib.value()} << 20);
-  if (plan.prototypes && shares_public_rows(options)) beside_rows -= bytes_of_others(plan.prototypes->terms, ranks);
+  if (plan.public_selection && shares_public_rows(options))
+    beside_rows -= bytes_of_others(plan.public_selection->terms, ranks);
   std::uint64_t residuals = 0;
   if (trains_in_rounds(plan)) {
     const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.data.classes;
@@ -237,8 +238,8 @@ double seconds_of(const PhaseWork& phase, const MachineSpeed& speed, const JobSh
   const double shared = phase.rows_prepared / speed.rows_per_second +
                         phase.product_macs / speed.product_macs_per_second +
                         phase.round_macs / speed.round_macs_per_second + phase.solved_bytes / speed.bytes_per_second;
-  const double words = job.ranks > 1 ? (phase.words_up + phase.words_down) / speed.words_per_second : 0.0;
-  return shared / ranks + words + phase.noise_samples / speed.noise_per_second +
+  const double transfer = job.ranks > 1 ? (phase.words_up + phase.words_down) / speed.words_per_second : 0.0;
+  return shared / ranks + transfer + phase.noise_samples / speed.noise_per_second +
          phase.serial_flops / speed.flops_per_second;
 }
 

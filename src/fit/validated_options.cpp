@@ -118,7 +118,7 @@ void check_among_silos(const FitOptions& options) {
                      options.privacy.limit_delta.has_value());
   refuse(options.privacy.budget.non_private && options.privacy.limit_epsilon, "--non-private and --budget-epsilon",
          "sums without noise are within no budget");
-  refuse(silos.is_distributed() && may_choose_prototypes(options), "choosing public rows by --noise distributed",
+  refuse(silos.is_distributed() && may_choose_public_rows(options), "choosing public rows by --noise distributed",
          "the coordinator would see the utilities of all rows; use central noise, or a method that sums rows");
   refuse(options.method.batch.has_value(), "--batch", "the coins of a sample would have to be known to every party");
   refuse(options.privacy.resume, "--resume", "a run that has ended is begun anew, and charged anew");
@@ -164,7 +164,7 @@ void check_outputs(const FitOptions& options) {
 
 }  // namespace
 
-bool may_choose_prototypes(const FitOptions& options) {
+bool may_choose_public_rows(const FitOptions& options) {
   return method_entry(options.method).chooses_public_rows ||
          (options.method.objective == Objective::kBalanced && !options.data.public_x.empty());
 }

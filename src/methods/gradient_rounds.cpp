@@ -83,12 +83,12 @@ std::vector<double> released_directions(TrainingRun& run) {
 
 // K x features: without the intercept's column.
 std::vector<double> without_intercept(const std::vector<double>& directions, std::size_t dim, std::size_t features) {
-  std::vector<double> prototypes;
+  std::vector<double> directions_of_rows;
   for (std::size_t first = 0; first < directions.size(); first += dim) {
     const auto row = directions.begin() + static_cast<std::ptrdiff_t>(first);
-    prototypes.insert(prototypes.end(), row, row + static_cast<std::ptrdiff_t>(features));
+    directions_of_rows.insert(directions_of_rows.end(), row, row + static_cast<std::ptrdiff_t>(features));
   }
-  return prototypes;
+  return directions_of_rows;
 }
 
 }  // namespace
@@ -199,7 +199,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     run.ranks().broadcast(residual_norm);
   };
   LinearScores scores = iterate_rounds(run, settings, advance, second_head);
-  scores.prototypes = without_intercept(directions, lattice.dim, run.preprocessing().dim());
+  scores.cosine_head = without_intercept(directions, lattice.dim, run.preprocessing().dim());
   return scores;
 }
 

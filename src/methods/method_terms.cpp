@@ -245,11 +245,11 @@ void declare_method(OptionTable& table, MethodOptions& options) {
             .type = all_method_names(),
             .usual = options.name,
             .read =
-                [&options](const std::vector<std::string>& words) {
-                  if (find_method(words.back()) == nullptr) {
-                    refuse_choice("--method", words.back(), all_method_names());
+                [&options](const std::vector<std::string>& arguments) {
+                  if (find_method(arguments.back()) == nullptr) {
+                    refuse_choice("--method", arguments.back(), all_method_names());
                   }
-                  options.name = words.back();
+                  options.name = arguments.back();
                 }})
       .in_group(kGroup);
   for (const MethodOption& own : kMethodOptions) {

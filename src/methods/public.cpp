@@ -14,9 +14,9 @@
 namespace dpreduce {
 namespace {
 
-class PublicPrototypesMethod : public TrainingMethod {
+class PublicRowsMethod : public TrainingMethod {
  public:
-  explicit PublicPrototypesMethod(const FitOptions& options)
+  explicit PublicRowsMethod(const FitOptions& options)
       : per_class_(options.method.top_k.value_or(1)),
         d_min_(options.method.d_min.value_or(0.0)),
         d_max_(options.method.d_max.value_or(2.0)),
@@ -33,7 +33,7 @@ class PublicPrototypesMethod : public TrainingMethod {
   nlohmann::json settings() const override { return {{"top_k", per_class_}, {"d_min", d_min_}, {"d_max", d_max_}}; }
 
   LinearScores train(TrainingRun& run) const override {
-    const Selection& chosen = run.select_prototypes(clip_);
+    const Selection& chosen = run.select_public_rows(clip_);
     LinearScores scores;
     run.ranks().together([&] {
       if (run.ranks().is_coordinator()) scores = {mean_rows(chosen, run), std::vector<double>(run.classes(), 0.0)};
@@ -72,7 +72,7 @@ const MethodEntry& public_method() {
       .refuses = refused_by_public_choice(),
       .check = check_public_choice,
       .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-        return std::make_unique<PublicPrototypesMethod>(options);
+        return std::make_unique<PublicRowsMethod>(options);
       },
       .reads_rows_once = [](const MethodOptions& method) { return !method.d_min && !method.d_max; },
       .chooses_public_rows = true};

@@ -90,7 +90,7 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
                            std::exchange(recorded_, 0));
   const std::vector<std::size_t> order = solutions.left_of(strided_order(classes(), owners));
   if (order.empty()) {
-    releaser_.pass_over(name);
+    releaser_.skip_release(name);
     return solutions.take();
   }
   std::optional<WatchedParts> watched;

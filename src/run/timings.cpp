@@ -14,7 +14,7 @@ void Timings::end_phase(const std::string& phase) {
   } else {
     phases_.emplace_back(phase, seconds);
   }
-  if (told_) told_(phase, seconds);
+  if (on_phase_) on_phase_(phase, seconds);
 }
 
 }  // namespace dpreduce

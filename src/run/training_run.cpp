@@ -26,8 +26,9 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       transform_(plan.preprocessing),
       public_rows_(public_rows) {}
 
-void TrainingRun::pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point,
-                            std::optional<RowSample> sample, const std::function<void(const StatisticInputs&)>& visit) {
+void TrainingRun::visit_rows(std::string_view name, WorkerRows& rows, const PublicPoint& point,
+                             std::optional<RowSample> sample,
+                             const std::function<void(const StatisticInputs&)>& visit) {
   if (keeps_rows_ && &rows == &rows_) keep_rows_now();
   ranks_.together([&] {
     const OnChunk show = progress_(name);
@@ -46,8 +47,8 @@ Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, 
                                        std::optional<RowSample> sample,
                                        const std::function<Statistic(const StatisticInputs&)>& compute) {
   std::optional<Statistic> local;
-  pass_over(name, rows, point, std::move(sample),
-            [&](const StatisticInputs& inputs) { local.emplace(compute(inputs)); });
+  visit_rows(name, rows, point, std::move(sample),
+             [&](const StatisticInputs& inputs) { local.emplace(compute(inputs)); });
   return std::move(*local);
 }
 
@@ -68,7 +69,7 @@ Release TrainingRun::release_of_rows(const ReleaseRequest& request, const Public
 Release TrainingRun::release(std::string_view name, const PublicPoint& point) {
   std::optional<Release> release;
   if (takes_recorded()) {
-    releaser_.pass_over(name);
+    releaser_.skip_release(name);
     ranks_.together([&] { release = log_ ? log_->next(plan_.noise->release(name)) : Release({}); });
   } else {
     release = release_of_rows(plan_.request(name), point);
@@ -151,37 +152,37 @@ Candidate TrainingRun::choose(std::vector<Candidate> candidates, const Prior* pr
   return std::move(candidates[index]);
 }
 
-const Selection& TrainingRun::select_prototypes(const CosineClip& clip) {
-  DPREDUCE_ASSERT(plan_.prototypes && public_rows_.candidates != nullptr);
+const Selection& TrainingRun::select_public_rows(const CosineClip& clip) {
+  DPREDUCE_ASSERT(plan_.public_selection && public_rows_.candidates != nullptr);
   const bool sums_may_be_shared = ranks_.owners() == ranks_.size();
   if (!clip.is_active() && sums_may_be_shared) return select_by_class_sums();
-  const PlannedSelection& planned = *plan_.prototypes;
+  const PlannedSelection& planned = *plan_.public_selection;
   public_rows_.candidates->keep_all();
   Statistic utilities = local_statistic(planned.name, rows_, {}, {}, [&](const StatisticInputs& inputs) {
     const StatisticInputs candidates{*public_rows_.candidates, transform_, stream_, inputs.on_chunk};
     return prototype_utilities(planned, clip, inputs, candidates);
   });
   end_phase("utilities");
-  prototypes_.emplace(releaser_.select(planned, std::move(utilities)));
+  chosen_public_rows_.emplace(releaser_.select(planned, std::move(utilities)));
   end_phase("select");
-  return *prototypes_;
+  return *chosen_public_rows_;
 }
 
 // Class sums of all rows on every rank, then each rank's part of the public rows.
 const Selection& TrainingRun::select_by_class_sums() {
-  const PlannedSelection& planned = *plan_.prototypes;
+  const PlannedSelection& planned = *plan_.public_selection;
   WorkerRows& candidates = *public_rows_.candidates;
   SecretVector<std::int64_t> sums;
-  pass_over(planned.name, rows_, {}, {}, [&](const StatisticInputs& inputs) { sums = exact_class_sums(inputs); });
+  visit_rows(planned.name, rows_, {}, {}, [&](const StatisticInputs& inputs) { sums = exact_class_sums(inputs); });
   ranks_.sum_everywhere(std::span(reinterpret_cast<std::uint64_t*>(sums.data()), sums.size()));
   candidates.keep_share(static_cast<std::size_t>(ranks_.rank()), static_cast<std::size_t>(ranks_.size()));
   SecretVector<std::int64_t> utilities;
-  pass_over(planned.name, candidates, {}, {},
-            [&](const StatisticInputs& inputs) { utilities = utilities_by_class_sums(std::move(sums), inputs); });
+  visit_rows(planned.name, candidates, {}, {},
+             [&](const StatisticInputs& inputs) { utilities = utilities_by_class_sums(std::move(sums), inputs); });
   end_phase("utilities");
-  prototypes_.emplace(releaser_.select_from_parts(planned, candidates.range().first, std::move(utilities)));
+  chosen_public_rows_.emplace(releaser_.select_from_parts(planned, candidates.range().first, std::move(utilities)));
   end_phase("select");
-  return *prototypes_;
+  return *chosen_public_rows_;
 }
 
 std::vector<double> TrainingRun::candidate_row(std::uint64_t index) const {

@@ -3,7 +3,7 @@
 //     release(name)    = this rank's statistic of its rows  ->  noise, ledger, reduction over ranks
 //     (aggregator/release) sum_public(name) = this rank's statistic of its public rows  ->  reduction over ranks
 //     choose(candidates)   = correct rows of each  ->  the best on public rows, or a private choice
-//     select_prototypes()  = utilities of all public rows  ->  a private choice for each class
+//     select_public_rows()  = utilities of all public rows  ->  a private choice for each class
 //
 // The only way from rows to a method, so that a method cannot look at anything that has no noise; and the reason why a
 // log of the releases is all that a run needs to go on (release_log.hpp).
@@ -111,9 +111,9 @@ class TrainingRun {
   /// without noise, and share the public rows; else, and among silos, every rank goes through all public rows with its
   /// own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and
   /// there are candidates. Errors: as for_each_lattice_chunk and Releaser::select.
-  const Selection& select_prototypes(const CosineClip& clip);
+  const Selection& select_public_rows(const CosineClip& clip);
   /// What that chose; null before.
-  const Selection* prototypes() const { return prototypes_ ? &*prototypes_ : nullptr; }
+  const Selection* chosen_public_rows() const { return chosen_public_rows_ ? &*chosen_public_rows_ : nullptr; }
   /// A public row as rows are prepared now; zeros where it has a NaN or an infinity. Throws BadInput where it cannot be
   /// read.
   std::vector<double> candidate_row(std::uint64_t index) const;
@@ -158,8 +158,8 @@ class TrainingRun {
  private:
   void prepare(Preprocessing changed);
   /// Shows `visit` this rank's share of `rows`, as they are prepared now. Collective.
-  void pass_over(std::string_view name, WorkerRows& rows, const PublicPoint& point, std::optional<RowSample> sample,
-                 const std::function<void(const StatisticInputs&)>& visit);
+  void visit_rows(std::string_view name, WorkerRows& rows, const PublicPoint& point, std::optional<RowSample> sample,
+                  const std::function<void(const StatisticInputs&)>& visit);
   const Selection& select_by_class_sums();
   /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
   Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
@@ -186,7 +186,7 @@ class TrainingRun {
   std::optional<KeptChunks> kept_;  // of rows_, by transform_
   PublicRows public_rows_;
   std::string chosen_setting_;
-  std::optional<Selection> prototypes_;
+  std::optional<Selection> chosen_public_rows_;
   ReleaseWatcher watcher_;
   ReleaseLog* log_ = nullptr;               // at the coordinator
   std::uint64_t recorded_ = 0;              // releases that the log holds and that are still to be taken; on every rank

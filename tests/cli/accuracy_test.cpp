@@ -31,8 +31,8 @@ class AccuracyTest : public testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
     reference_ = data_sets().at(GetParam());
-    const ProgramRun synth =
-        run_program(words("synth --out . " + reference_.at("synth").get<std::string>()), {.folder = folder_.path()});
+    const ProgramRun synth = run_program(split_arguments("synth --out . " + reference_.at("synth").get<std::string>()),
+                                         {.folder = folder_.path()});
     ASSERT_EQ(synth.exit_code, 0) << synth.err;
     std::string bytes;
     for (const int shard : {0, 1, 2}) {
@@ -44,12 +44,12 @@ class AccuracyTest : public testing::TestWithParam<std::size_t> {
   }
 
   double accuracy(const std::string& options) const {
-    const ProgramRun run =
-        run_program(words(fmt::format("fit --non-private --threads 1 --format json --train-x train_x_0.npy --train-y "
-                                      "train_y_0.npy --test-x train_x_1.npy train_x_2.npy --test-y train_y_1.npy "
-                                      "train_y_2.npy --classes {} {}",
-                                      reference_.at("classes").get<int>(), options)),
-                    {.folder = folder_.path()});
+    const ProgramRun run = run_program(
+        split_arguments(fmt::format("fit --non-private --threads 1 --format json --train-x train_x_0.npy --train-y "
+                                    "train_y_0.npy --test-x train_x_1.npy train_x_2.npy --test-y train_y_1.npy "
+                                    "train_y_2.npy --classes {} {}",
+                                    reference_.at("classes").get<int>(), options)),
+        {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.json().at("test").at("accuracy").get<double>();
   }

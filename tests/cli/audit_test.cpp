@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class AuditCommandTest : public testing::Test {
  protected:
   ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(words("audit " + arguments), {.folder = folder_.path(), .ranks = ranks});
+    return run_program(split_arguments("audit " + arguments), {.folder = folder_.path(), .ranks = ranks});
   }
   const TemporaryFolder folder_;
 };

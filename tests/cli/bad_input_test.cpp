@@ -31,7 +31,7 @@ const std::map<std::string, std::string>& good_files() {
     const TemporaryFolder folder;
     write_npy(make_rows({4, 4, 4}, 4), folder / "x.npy", folder / "y.npy");
     for (int ledger_line = 1; ledger_line <= 2; ++ledger_line) {
-      const ProgramRun run = run_program(words(kGoodFit), {.folder = folder.path()});
+      const ProgramRun run = run_program(split_arguments(kGoodFit), {.folder = folder.path()});
       if (run.exit_code != 0) throw std::runtime_error("the good fit failed: " + run.err);
     }
     return content_of(folder.path());
@@ -60,7 +60,7 @@ class BadInputTest : public testing::TestWithParam<BadCase> {
     // Ranks that have joined end together, after the message. mpirun need not give the last of them its second of
     // grace.
     options.environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "0"}};
-    const ProgramRun run = run_program(words(bad.arguments), options);
+    const ProgramRun run = run_program(split_arguments(bad.arguments), options);
 
     EXPECT_EQ(run.exit_code, bad.exit_code) << run.err;
     const std::vector<std::string> lines = lines_of(run.err);
@@ -126,15 +126,16 @@ TEST(BadRowsTest, CountNowhereOnRequest) {
   const std::string budget = " --classes 3 --mu 1 --seed 1 --metric euclidean --out ";
   for (const int ranks : {0, 3}) {
     const RunOptions options{.folder = folder.path(), .ranks = ranks};
-    ASSERT_EQ(run_program(words("fit --method mean --train-x x.npy --train-y y.npy --bad-rows zero" + budget + "with"),
+    ASSERT_EQ(run_program(split_arguments("fit --method mean --train-x x.npy --train-y y.npy --bad-rows zero" + budget +
+                                          "with"),
                           options)
                   .exit_code,
               0);
-    ASSERT_EQ(
-        run_program(words("fit --method mean --train-x x_without.npy --train-y y_without.npy" + budget + "without"),
-                    options)
-            .exit_code,
-        0);
+    ASSERT_EQ(run_program(split_arguments("fit --method mean --train-x x_without.npy --train-y y_without.npy" + budget +
+                                          "without"),
+                          options)
+                  .exit_code,
+              0);
     EXPECT_EQ(read_bytes(folder / "with"), read_bytes(folder / "without"));
   }
 }
@@ -145,8 +146,9 @@ class FullDiskTest : public testing::Test {
   FullDiskTest() { write_npy(make_rows({40, 40, 40}, 512), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun fit(const std::string& further, std::optional<rlim_t> largest_file = std::nullopt, int ranks = 0) {
-    return run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 " + further),
-                       {.folder = folder_.path(), .ranks = ranks, .largest_file = largest_file});
+    return run_program(
+        split_arguments("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 " + further),
+        {.folder = folder_.path(), .ranks = ranks, .largest_file = largest_file});
   }
 
   static void expect_one_message(const ProgramRun& run, const std::string& message) {
@@ -197,15 +199,16 @@ TEST_F(FullDiskTest, LeavesTheLedgerIntactWhenItsNextLineDoesNotFit) {
 TEST_F(FullDiskTest, LeavesNoHalfOfPredictions) {
   ASSERT_EQ(fit("").exit_code, 0);
   for (const std::string scores : {"", " --scores"}) {
-    const ProgramRun run = run_program(words("predict --model model.safetensors --x x.npy --out labels.npy" + scores),
-                                       {.folder = folder_.path(), .largest_file = 200});
+    const ProgramRun run =
+        run_program(split_arguments("predict --model model.safetensors --x x.npy --out labels.npy" + scores),
+                    {.folder = folder_.path(), .largest_file = 200});
     expect_one_message(run, "labels.npy: ");
     EXPECT_FALSE(std::filesystem::exists(folder_ / "labels.npy"));
   }
 }
 
 TEST_F(FullDiskTest, LeavesNoHalfOfSyntheticData) {
-  const ProgramRun run = run_program(words("synth --out made --rows 1000 --dim 16 --shards 3"),
+  const ProgramRun run = run_program(split_arguments("synth --out made --rows 1000 --dim 16 --shards 3"),
                                      {.folder = folder_.path(), .largest_file = 4096});
   expect_one_message(run, "made/train_x_0.npy: ");
   for (const auto& [name, bytes] : content_of(folder_.path())) EXPECT_FALSE(name.starts_with("made/")) << name;

@@ -38,7 +38,7 @@ class CheckpointTest : public testing::Test {
   CheckpointTest() : rows_(make_rows({900, 700, 500}, 24)) { write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    return run_program(words(kFit + options), {.folder = folder_.path(), .ranks = ranks});
+    return run_program(split_arguments(kFit + options), {.folder = folder_.path(), .ranks = ranks});
   }
 
   // Makes all releases and its model; then its report cannot be written: it has ended by an error, may be resumed, and
@@ -151,8 +151,9 @@ TEST_P(CheckpointOfMethodsTest, GoesOnWithAnyNumberOfRanksToTheSameBytes) {
     ASSERT_EQ(release_files().size(), releases);
     if (!seed.empty()) {  // a checkpoint changes nothing
       const ProgramRun without = run_program(
-          words("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
-                seed + GetParam().options),
+          split_arguments(
+              "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
+              seed + GetParam().options),
           {.folder = folder_.path()});
       ASSERT_EQ(without.exit_code, 0) << without.err;
       EXPECT_TRUE(model() == whole);
@@ -214,8 +215,9 @@ TEST_F(CheckpointTest, ARidgeByClassGoesOnAfterAnyClass) {
     ASSERT_EQ(release_files().size(), 4u) << "the centre, and three classes";
     if (!seed.empty()) {  // a checkpoint changes nothing
       const ProgramRun without = run_program(
-          words("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
-                options),
+          split_arguments(
+              "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --ledger other.jsonl " +
+              options),
           {.folder = folder_.path(), .ranks = 2});
       ASSERT_EQ(without.exit_code, 0) << without.err;
       EXPECT_TRUE(model() == whole);
@@ -253,7 +255,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
     clear();
     for (int kill_number = 0; kill_number < kKillsOfARun; ++kill_number) {
       const int ranks = kill_number % 3 == 2 ? 2 : 0;
-      RunningProgram program(words(kFit + options + "--resume"), {.folder = folder_.path(), .ranks = ranks});
+      RunningProgram program(split_arguments(kFit + options + "--resume"), {.folder = folder_.path(), .ranks = ranks});
       // At a random moment, or a moment after so many releases are on disk.
       const std::size_t target = release_files().size() + engine() % 3;
       const bool by_time = engine() % 3 == 0;
@@ -291,7 +293,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
   EXPECT_GT(killed_on_the_way, kRunsToKill) << "the kills came too early or too late to test anything";
 }
 
-// Its binding is there, but no release: nothing is lost, and the same words begin.
+// Its binding is there, but no release: nothing is lost, and the same command begins.
 TEST_F(CheckpointTest, ARunThatEndedBeforeItsFirstReleaseBeginsAgain) {
   const std::string options = "--method gd --rounds 3 --resume ";
   TrainingRows bad = rows_;
@@ -335,12 +337,12 @@ TEST_F(CheckpointTest, WhereAndHowFastItRunsIsFree) {
   cut(2, 2);
   write_npy(rows_.part(0, 1000), folder_ / "part_0.npy", folder_ / "label_0.npy");
   write_npy(rows_.part(1000, 1100), folder_ / "part_1.npy", folder_ / "label_1.npy");
-  const ProgramRun run =
-      run_program(words("fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --epsilon 1.5 --delta "
-                        "1e-6 --checkpoint run --resume "
-                        "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
-                        options),
-                  {.folder = folder_.path(), .ranks = 2});
+  const ProgramRun run = run_program(
+      split_arguments("fit --train-x part_{rank}.npy --train-y label_{rank}.npy --classes 3 --epsilon 1.5 --delta "
+                      "1e-6 --checkpoint run --resume "
+                      "--out other.safetensors --threads 2 --memory 64 --budget-epsilon 9 --budget-delta 1e-5 " +
+                      options),
+      {.folder = folder_.path(), .ranks = 2});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(read_bytes(folder_ / "other.safetensors") == whole);
   expect_charged_once(3);
@@ -375,8 +377,8 @@ class CheckpointRefusalTest : public CheckpointTest {
                       Privileges privileges = Privileges::kOwn) const {
     SCOPED_TRACE(options);
     const auto before = content_of(folder_.path());
-    const ProgramRun run =
-        run_program(words(kFit + options), {.folder = folder_.path(), .ranks = ranks, .privileges = privileges});
+    const ProgramRun run = run_program(split_arguments(kFit + options),
+                                       {.folder = folder_.path(), .ranks = ranks, .privileges = privileges});
     EXPECT_EQ(run.exit_code, exit_code) << run.err;
     int messages = 0;
     for (const std::string& line : lines_of(run.err)) messages += line.starts_with("dpreduce: ") ? 1 : 0;
@@ -473,7 +475,7 @@ TEST_F(CheckpointRefusalTest, AFolderThatCannotBeWrittenIsBadInput) {
   fs::permissions(folder_.path(), fs::perms::all);
   clear_ledger();
   const ProgramRun run =
-      run_program(words(kFit + kOptions), {.folder = folder_.path(), .privileges = Privileges::kNone});
+      run_program(split_arguments(kFit + kOptions), {.folder = folder_.path(), .privileges = Privileges::kNone});
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err, HasSubstr("run/checkpoint.json"));
   EXPECT_TRUE(journals().empty());
@@ -483,7 +485,7 @@ TEST_F(CheckpointRefusalTest, AFolderThatCannotBeWrittenIsBadInput) {
 TEST_F(CheckpointRefusalTest, OptionsThatDoNotFitAreUsage) {
   const std::string plain = "fit --train-x x.npy --train-y y.npy --classes 3 ";
   const auto refused = [&](const std::string& options, const std::string& message) {
-    const ProgramRun run = run_program(words(plain + options), {.folder = folder_.path()});
+    const ProgramRun run = run_program(split_arguments(plain + options), {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 2) << options;
     EXPECT_THAT(run.err, HasSubstr(message));
   };

@@ -24,14 +24,15 @@ class ChoiceTest : public testing::Test {
 
   json report(const std::string& options, int ranks = 0) const {
     const ProgramRun run = run_program(
-        words("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json --ledger ledger " + options),
+        split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json --ledger ledger " +
+                        options),
         {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return json::parse(read_bytes(folder_ / "report.json"));
   }
 
   std::string text(const std::string& command) const {
-    const ProgramRun run = run_program(words(command), {.folder = folder_.path()});
+    const ProgramRun run = run_program(split_arguments(command), {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.out;
   }
@@ -108,12 +109,12 @@ TEST_F(ChoiceTest, WithoutNoiseTrainingRowsDecideInTheOpen) {
 TEST_F(ChoiceTest, ValidationRowsOfAnotherKindAreRefused) {
   write_npy(make_rows({30, 30, 30}, 15), folder_ / "narrow_x.npy", folder_ / "narrow_y.npy");
   const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose ";
-  const ProgramRun narrow =
-      run_program(words(fit + "--validation-x narrow_x.npy --validation-y narrow_y.npy"), {.folder = folder_.path()});
+  const ProgramRun narrow = run_program(
+      split_arguments(fit + "--validation-x narrow_x.npy --validation-y narrow_y.npy"), {.folder = folder_.path()});
   EXPECT_EQ(narrow.exit_code, 3);
   EXPECT_THAT(narrow.err, HasSubstr("narrow_x.npy"));
   write_label_file(folder_ / "high_y.npy", std::vector<std::int64_t>(900, 3));
-  const ProgramRun high = run_program(words(fit + "--validation-x other_x.npy --validation-y high_y.npy"),
+  const ProgramRun high = run_program(split_arguments(fit + "--validation-x other_x.npy --validation-y high_y.npy"),
                                       {.folder = folder_.path(), .ranks = 2});
   EXPECT_EQ(high.exit_code, 3);
   EXPECT_THAT(high.err, HasSubstr("high_y.npy"));

@@ -40,7 +40,7 @@ std::vector<std::uint64_t> counts_of(const std::vector<std::int32_t>& labels, st
 class CommandsTest : public testing::Test {
  protected:
   ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(words(arguments), {.folder = folder_.path(), .ranks = ranks});
+    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
   }
   ProgramRun succeed(const std::string& arguments, int ranks = 0) {
     ProgramRun done = run(arguments, ranks);
@@ -249,10 +249,10 @@ TEST_F(CommandsTest, BenchesTellTheirFigures) {
 TEST_F(CommandsTest, SanitizedRowsAreTheRowsWithNoiseAndTheLabelsThemselves) {
   succeed("synth --out . --rows 500 --test-rows 0 --dim 16 --classes 4");
   const std::string sanitize = "synth sanitize --x train_x.npy --y train_y.npy --clip 2 --mu 4000 --out ";
-  const json told = json::parse(succeed(sanitize + "noised --format json").out);
-  EXPECT_TRUE(told.at("private").get<bool>());
-  EXPECT_NEAR(told.at("sigma").get<double>(), 2.0 * 2.0 / 4000.0, 1e-6) << "2 C / mu, and the lattice's rounding";
-  EXPECT_THAT(told.at("does_not_protect").get<std::string>(), HasSubstr("labels"));
+  const json report = json::parse(succeed(sanitize + "noised --format json").out);
+  EXPECT_TRUE(report.at("private").get<bool>());
+  EXPECT_NEAR(report.at("sigma").get<double>(), 2.0 * 2.0 / 4000.0, 1e-6) << "2 C / mu, and the lattice's rounding";
+  EXPECT_THAT(report.at("does_not_protect").get<std::string>(), HasSubstr("labels"));
   EXPECT_EQ(labels_in(folder_ / "noised/y.npy", 4), labels_in(folder_ / "train_y.npy", 4));
 
   std::vector<float> rows(500 * 16);

@@ -31,7 +31,7 @@ class CostTest : public testing::Test {
   CostTest() { write_npy(make_rows({300, 200, 100}, 16), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(words(arguments), {.folder = folder_.path(), .ranks = ranks});
+    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
   }
   ProgramRun plan(const std::string& options, int ranks = 0) {
     ProgramRun done = run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run " + options, ranks);
@@ -148,9 +148,10 @@ struct ScriptRun {
 
 class LauncherTest : public CostTest {
  protected:
-  ScriptRun script(const std::string& words) {
+  ScriptRun script(const std::string& arguments) {
     ScriptRun done;
-    const std::string command = std::string(DPREDUCE_SCRIPT_ENVIRONMENT) + " '" DPREDUCE_SOURCE "/'" + words + " 2>&1";
+    const std::string command =
+        std::string(DPREDUCE_SCRIPT_ENVIRONMENT) + " '" DPREDUCE_SOURCE "/'" + arguments + " 2>&1";
     FILE* pipe = popen(("cd " + folder_.path() + " && " + command).c_str(), "r");
     if (pipe == nullptr) return done;
     std::array<char, 4096> part{};
@@ -161,35 +162,35 @@ class LauncherTest : public CostTest {
   }
 };
 
-TEST_F(LauncherTest, WrongWordsAreUsageErrors) {
-  for (const std::string words : {"launch/scaling",
-                                  "launch/scaling out 0",
-                                  "launch/scaling out two",
-                                  "launch/scale-imagenet",
-                                  "launch/simulate-silos",
-                                  "launch/simulate-silos data",
-                                  "launch/simulate-silos absent 3",
-                                  "launch/simulate-silos . 3 --silos 0",
-                                  "launch/simulate-silos . 3 --partition fair",
-                                  "launch/simulate-silos . 3 --loss 100",
-                                  "launch/simulate-silos . 3 --threshold 2",
-                                  "launch/simulate-silos . 3 --secure --method fedavg",
-                                  "launch/scale-imagenet --rows 10",
-                                  "launch/scale-imagenet out --rows ten",
-                                  "launch/scale-imagenet out --rows 1x",
-                                  "launch/scale-imagenet out --cats 3",
-                                  "bench/compare --rows",
-                                  "bench/compare --rows 0",
-                                  "bench/compare --dogs 3",
-                                  "bench/predict --rows ten",
-                                  "bench/predict --dogs 3",
-                                  "launch/slurm/ranks",
-                                  "launch/slurm/ranks 2",
-                                  "launch/slurm/preflight 2",
-                                  "launch/slurm/preflight 2 predict",
-                                  "launch/slurm/preflight two fit"}) {
-    SCOPED_TRACE(words);
-    const ScriptRun done = script(words);
+TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
+  for (const std::string arguments : {"launch/scaling",
+                                      "launch/scaling out 0",
+                                      "launch/scaling out two",
+                                      "launch/scale-imagenet",
+                                      "launch/simulate-silos",
+                                      "launch/simulate-silos data",
+                                      "launch/simulate-silos absent 3",
+                                      "launch/simulate-silos . 3 --silos 0",
+                                      "launch/simulate-silos . 3 --partition fair",
+                                      "launch/simulate-silos . 3 --loss 100",
+                                      "launch/simulate-silos . 3 --threshold 2",
+                                      "launch/simulate-silos . 3 --secure --method fedavg",
+                                      "launch/scale-imagenet --rows 10",
+                                      "launch/scale-imagenet out --rows ten",
+                                      "launch/scale-imagenet out --rows 1x",
+                                      "launch/scale-imagenet out --cats 3",
+                                      "bench/compare --rows",
+                                      "bench/compare --rows 0",
+                                      "bench/compare --dogs 3",
+                                      "bench/predict --rows ten",
+                                      "bench/predict --dogs 3",
+                                      "launch/slurm/ranks",
+                                      "launch/slurm/ranks 2",
+                                      "launch/slurm/preflight 2",
+                                      "launch/slurm/preflight 2 predict",
+                                      "launch/slurm/preflight two fit"}) {
+    SCOPED_TRACE(arguments);
+    const ScriptRun done = script(arguments);
     EXPECT_EQ(done.exit_code, 2) << done.out;
     EXPECT_NE(done.out, "");
   }
@@ -208,11 +209,11 @@ TEST_F(LauncherTest, ScalingWritesATableAndAPicture) {
 // OpenBLAS' kernels round differently, and its own choice of them depends on its version.
 TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
   unsetenv("OPENBLAS_CORETYPE");
-  const std::string words =
+  const std::string arguments =
       "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method ls --shared-gram --seed 7 --out ";
-  const ScriptRun launched = script("launch/local 1 " + words + "launched");
+  const ScriptRun launched = script("launch/local 1 " + arguments + "launched");
   ASSERT_EQ(launched.exit_code, 0) << launched.out;
-  ASSERT_EQ(run(words + "bare").exit_code, 0);
+  ASSERT_EQ(run(arguments + "bare").exit_code, 0);
   EXPECT_EQ(read_bytes(folder_ / "launched"), read_bytes(folder_ / "bare"));
 }
 
@@ -244,17 +245,17 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*"));
   EXPECT_THAT(rows[6],
               testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| other steps \\| 7 \\|.*"));
-  const json told = json::parse(read_bytes(folder_ / "table/silos.json"));
-  ASSERT_EQ(told.size(), 3u);
+  const json summary = json::parse(read_bytes(folder_ / "table/silos.json"));
+  ASSERT_EQ(summary.size(), 3u);
   // The centre: d + 1 words up, d down. A round: K (d + 1) words up and down.
-  EXPECT_EQ(told[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
+  EXPECT_EQ(summary[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "table"), {}), 2);  // no silo's files
 }
 
 TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   ASSERT_EQ(run("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3").exit_code, 0);
-  const std::string words = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
-  const ScriptRun whole = script(words + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
+  const std::string arguments = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
+  const ScriptRun whole = script(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.out;
   const auto rows = lines_of(read_bytes(folder_ / "whole/silos.md"));
   EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 2 \\|.*\\| - \\|"));
@@ -270,11 +271,11 @@ TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   EXPECT_GT(counted["seconds"], on_the_way - line.round_trip);
 
   const ScriptRun lost =
-      script(words + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
+      script(arguments + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
   ASSERT_EQ(lost.exit_code, 0) << lost.out;
-  const json told = json::parse(read_bytes(folder_ / "lost/silos.json"));
-  EXPECT_EQ(told[0]["lost"], json::array({2}));
-  const ScriptRun refused = script(words + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
+  const json summary = json::parse(read_bytes(folder_ / "lost/silos.json"));
+  EXPECT_EQ(summary[0]["lost"], json::array({2}));
+  const ScriptRun refused = script(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
   ASSERT_EQ(refused.exit_code, 0) << refused.out;
   EXPECT_THAT(read_bytes(folder_ / "refused/silos.md"), HasSubstr("refused: too few silos left"));
 }
@@ -295,8 +296,8 @@ TEST_F(LauncherTest, ThePredictionGoesFromOneRankToThousands) {
 }
 
 TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
-  const std::string words = " 2 fit --train-x x.npy --train-y y.npy --classes 3 --mu 1";
-  const ScriptRun ready = script("launch/slurm/preflight" + words);
+  const std::string arguments = " 2 fit --train-x x.npy --train-y y.npy --classes 3 --mu 1";
+  const ScriptRun ready = script("launch/slurm/preflight" + arguments);
   EXPECT_EQ(ready.exit_code, 0) << ready.out;
   EXPECT_THAT(ready.out, HasSubstr("2 ranks, ready"));
   EXPECT_EQ(folder_.names().size(), 2u) << "x.npy and y.npy";

@@ -37,7 +37,8 @@ class Site {
   }
 
   std::vector<std::string> fit() const {
-    return words("fit --train-x x.npy --train-y y.npy --classes 3 --center dp --resume --memory 1 " + method_);
+    return split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --center dp --resume --memory 1 " +
+                           method_);
   }
 
   std::string model() const {
@@ -177,7 +178,7 @@ TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {
   Site site;
   const auto stopped_run = [&] {
     const ProgramRun run =
-        run_program(joined(site.fit(), words("--report /dev/full")), {.folder = site.folder().path()});
+        run_program(joined(site.fit(), split_arguments("--report /dev/full")), {.folder = site.folder().path()});
     EXPECT_EQ(run.exit_code, 3) << run.err;
     return site.model();
   };
@@ -235,10 +236,11 @@ TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   ledger.append(entry);
   ledger.end("by-hand", RunOutcome::kFinished);
   const auto run = [&](const std::string& mu) {
-    return run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 "
-                             "--budget-delta 1e-5 --mu " +
-                             mu),
-                       {.folder = site.folder().path()});
+    return run_program(
+        split_arguments("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 "
+                        "--budget-delta 1e-5 --mu " +
+                        mu),
+        {.folder = site.folder().path()});
   };
   const ProgramRun refused = run("0.25");  // alone it would pass: the limit is mu = 0.268
   EXPECT_EQ(refused.exit_code, 4);
@@ -246,7 +248,7 @@ TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   EXPECT_EQ(site.charges(), 1U);
   EXPECT_EQ(run("0.1").exit_code, 0);
 
-  const ProgramRun shown = run_program(words("ledger show"), {.folder = site.folder().path()});
+  const ProgramRun shown = run_program(split_arguments("ledger show"), {.folder = site.folder().path()});
   EXPECT_NE(
       shown.out.find("public  epsilon 0.5\n    selection by exponential: 1 of 100 candidates in each of 3 groups, "
                      "sensitivity 1\n"),
@@ -254,7 +256,8 @@ TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
       << shown.out;
   EXPECT_NE(shown.out.find("mu 0.1 together (without selections), rho 0.03625 (with them)\n"), std::string::npos)
       << shown.out;
-  const nlohmann::json json = run_program(words("ledger show --format json"), {.folder = site.folder().path()}).json();
+  const nlohmann::json json =
+      run_program(split_arguments("ledger show --format json"), {.folder = site.folder().path()}).json();
   EXPECT_TRUE(json["releases"][0]["mu"].is_null());
   EXPECT_EQ(json["releases"][0]["selection"]["mechanism"], "exponential");
   EXPECT_NEAR(json["mu"].get<double>(), 0.1, 1e-9);
@@ -264,10 +267,11 @@ TEST(CrashReplay, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
 TEST(CrashReplay, TheBudgetOfTheDataSetIsRefusedWithExitFour) {
   Site site;
   const auto run = [&](const std::string& mu) {
-    return run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 "
-                             "--budget-delta 1e-5 --mu " +
-                             mu),
-                       {.folder = site.folder().path()});
+    return run_program(
+        split_arguments("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 "
+                        "--budget-delta 1e-5 --mu " +
+                        mu),
+        {.folder = site.folder().path()});
   };
   EXPECT_EQ(run("0.2").exit_code, 0);  // the limit is mu = 0.268
   const ProgramRun refused = run("0.2");

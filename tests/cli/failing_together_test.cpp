@@ -50,22 +50,24 @@ class FailingTogetherTest : public testing::Test {
   static void SetUpTestSuite() {
     data_ = std::make_unique<TemporaryFolder>();
     const ProgramRun run = run_program(
-        words("synth --kind gaussian-mixture --rows 90000 --dim 256 --classes 10 --test-rows 0 --out " + data_->path()),
+        split_arguments("synth --kind gaussian-mixture --rows 90000 --dim 256 --classes 10 --test-rows 0 --out " +
+                        data_->path()),
         {.folder = data_->path()});
     ASSERT_EQ(run.exit_code, 0) << run.err;
   }
   static void TearDownTestSuite() { data_.reset(); }
 
   std::vector<std::string> fit() const {
-    return words("fit --classes 10 --mu 1 --center dp --memory 1 --threads 1 --report report.json --train-x " +
-                 (*data_ / "train_x.npy") + " --train-y " + (*data_ / "train_y.npy"));
+    return split_arguments(
+        "fit --classes 10 --mu 1 --center dp --memory 1 --threads 1 --report report.json --train-x " +
+        (*data_ / "train_x.npy") + " --train-y " + (*data_ / "train_y.npy"));
   }
 
   // Starts a fit and stops a process of it that is reading its rows: the worker of a rank, or the program itself.
   CaughtRun start_and_catch(int ranks, int rank, const std::string& further = {}) const {
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       CaughtRun caught;
-      caught.program = std::make_unique<RunningProgram>(joined(fit(), words(further)),
+      caught.program = std::make_unique<RunningProgram>(joined(fit(), split_arguments(further)),
                                                         RunOptions{.folder = run_folder_.path(), .ranks = ranks});
       const pid_t launched = caught.program->pid();
       const std::string& mark = caught.program->mark();
@@ -207,8 +209,8 @@ TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
   }
   for (const std::string metric : {"cosine", "euclidean"}) {
     const ProgramRun run =
-        run_program(words("fit --method mean --classes 3 --mu 1 --memory 1 --metric " + metric + " --train-x " +
-                          (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
+        run_program(split_arguments("fit --method mean --classes 3 --mu 1 --memory 1 --metric " + metric +
+                                    " --train-x " + (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
                     {.folder = run_folder_.path(), .ranks = kRanks});
     EXPECT_EQ(run.exit_code, 3);
     EXPECT_LT(run.seconds, kSecondsToEnd);
@@ -220,7 +222,7 @@ TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
 }
 
 TEST_F(FailingTogetherTest, AUsageErrorIsToldHoweverLateTheFirstRankStarts) {
-  const ProgramRun run = run_program(words("fit --classes 10 --mu"),
+  const ProgramRun run = run_program(split_arguments("fit --classes 10 --mu"),
                                      {.folder = run_folder_.path(), .ranks = kRanks, .first_rank_late_seconds = 0.5});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
@@ -234,9 +236,9 @@ TEST_F(FailingTogetherTest, BadRowsOfAllRanksMakeOneMessage) {
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
     write_npy(rows, silos / numbered_npy("x", rank), silos / numbered_npy("y", rank));
   }
-  const ProgramRun run = run_program(
-      words("fit --classes 3 --mu 1 --train-x " + (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
-      {.folder = run_folder_.path(), .ranks = kRanks});
+  const ProgramRun run = run_program(split_arguments("fit --classes 3 --mu 1 --train-x " + (silos / "x{rank}.npy") +
+                                                     " --train-y " + (silos / "y{rank}.npy")),
+                                     {.folder = run_folder_.path(), .ranks = kRanks});
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
   expect_nothing_charged();

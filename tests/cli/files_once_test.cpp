@@ -30,9 +30,9 @@ class FilesOnceTest : public testing::Test {
   }
 
   ProgramRun fit(const std::string& x, const std::string& y, int ranks, const std::string& options = "") const {
-    return run_program(
-        words("fit --classes 3 --mu 1 --out model --ledger ledger --train-x " + x + " --train-y " + y + " " + options),
-        {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = kSecondsToEnd});
+    return run_program(split_arguments("fit --classes 3 --mu 1 --out model --ledger ledger --train-x " + x +
+                                       " --train-y " + y + " " + options),
+                       {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = kSecondsToEnd});
   }
   // Of the command under test, without what launchers say.
   static std::vector<std::string> messages(const ProgramRun& run) {
@@ -115,7 +115,7 @@ TEST_F(FilesOnceTest, RanksThatShareAListCutIt) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "model"));
 }
 
-// Two machines on which the same words name other files.
+// Two machines on which the same arguments name other files.
 TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
   const TemporaryFolder elsewhere;
   for (const std::string axis : {"x", "y"}) {
@@ -128,7 +128,7 @@ TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
       std::filesystem::remove(elsewhere / "x1.npy");
       std::filesystem::remove(elsewhere / "y1.npy");
     }
-    const std::vector<std::string> line = words(fmt::format(
+    const std::vector<std::string> line = split_arguments(fmt::format(
         "fit --classes 3 --mu 1 --out model --ledger ledger --train-x x{0}.npy --train-y y{0}.npy : -n 1 -wdir {1} {2} "
         "fit",
         number, elsewhere.path(), program_path()));
@@ -153,8 +153,9 @@ TEST_F(FilesOnceTest, RunsAtTheSameTimeDoNotDisturbEachOther) {
   std::filesystem::remove(folder_ / "y0.npy");
   const auto start = [&](const std::string& name) {
     return std::make_unique<RunningProgram>(
-        words("fit --classes 3 --mu 1 --secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy --out " + name +
-              " --ledger " + name + ".jsonl"),
+        split_arguments(
+            "fit --classes 3 --mu 1 --secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy --out " + name +
+            " --ledger " + name + ".jsonl"),
         RunOptions{.folder = folder_.path(), .ranks = 4, .timeout_seconds = 2 * kSecondsToEnd});
   };
   const auto one = start("one");

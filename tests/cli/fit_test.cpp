@@ -57,7 +57,7 @@ class FitTest : public testing::Test {
 
   /// The bytes of the model.
   static std::string fit(const std::string& options, int ranks = 0) {
-    const ProgramRun run = run_program(words("fit --classes 3 --out model --ledger ledger " + options),
+    const ProgramRun run = run_program(split_arguments("fit --classes 3 --out model --ledger ledger " + options),
                                        {.folder = folder_->path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(run.err, "");
@@ -239,8 +239,9 @@ TEST_F(FitTest, PublicRowsMayBeStoredInAnyWay) {
 
 TEST_F(FitTest, APublicCentreCostsNothing) {
   const auto plan = [](const std::string& options) {
-    const ProgramRun run = run_program(words("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + options),
-                                       {.folder = folder_->path()});
+    const ProgramRun run =
+        run_program(split_arguments("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + options),
+                    {.folder = folder_->path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.out.substr(0, run.out.find("cost "));  // in seconds it is measured, and another every time
   };

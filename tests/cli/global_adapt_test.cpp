@@ -30,9 +30,9 @@ class GlobalAdaptTest : public testing::Test {
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
     return run_program(
-        words("fit --method global-adapt --train-x x.npy --train-y y.npy --classes 3 --report report.json "
-              "--out model --ledger ledger " +
-              options),
+        split_arguments("fit --method global-adapt --train-x x.npy --train-y y.npy --classes 3 --report report.json "
+                        "--out model --ledger ledger " +
+                        options),
         {.folder = folder_.path(), .ranks = ranks});
   }
 
@@ -81,7 +81,7 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
   EXPECT_NEAR(gradients, 0.98, 1e-6);
   EXPECT_NEAR(counts, 0.02, 1e-6);
 
-  const ProgramRun shown = run_program(words("ledger show --ledger ledger"), {.folder = folder_.path()});
+  const ProgramRun shown = run_program(split_arguments("ledger show --ledger ledger"), {.folder = folder_.path()});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger")).size(), kRounds);
   EXPECT_THAT(shown.out, HasSubstr("5 releases; if all were about the same records: mu 1 together"));
@@ -89,11 +89,11 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
 
 TEST_F(GlobalAdaptTest, LearnsWhatDescentLearns) {
   const auto accuracy = [&](const std::string& method) {
-    const ProgramRun run =
-        run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
-                          "--non-private --rounds 40 --format json --method " +
-                          method),
-                    {.folder = folder_.path()});
+    const ProgramRun run = run_program(
+        split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy "
+                        "--non-private --rounds 40 --format json --method " +
+                        method),
+        {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.json()["test"]["accuracy"].get<double>();
   };

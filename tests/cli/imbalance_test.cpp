@@ -32,8 +32,9 @@ class ImbalanceTest : public testing::Test {
   json report(const std::string& options, int ranks = 0,
               const std::string& rows = "--train-x x.npy --train-y y.npy ") const {
     const ProgramRun run = run_program(
-        words("fit --method mean --mu 1 --classes 5 --test-x test_x.npy --test-y test_y.npy --report report.json " +
-              rows + options),
+        split_arguments(
+            "fit --method mean --mu 1 --classes 5 --test-x test_x.npy --test-y test_y.npy --report report.json " +
+            rows + options),
         {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return json::parse(read_bytes(folder_ / "report.json"));
@@ -43,12 +44,13 @@ class ImbalanceTest : public testing::Test {
   // 128 features; the other half is public.
   json sweep_of_mixture(const std::string& rows, const std::string& spread, const std::string& methods,
                         const std::string& settings) const {
-    const ProgramRun made = run_program(words("synth --out syn --kind gaussian-mixture --test-rows 4000 --dim 128 "
-                                              "--classes 10 --separation 1 --seed 3 --shards 2 --rows " +
-                                              rows + " --spread " + spread),
-                                        {.folder = folder_.path()});
+    const ProgramRun made =
+        run_program(split_arguments("synth --out syn --kind gaussian-mixture --test-rows 4000 --dim 128 "
+                                    "--classes 10 --separation 1 --seed 3 --shards 2 --rows " +
+                                    rows + " --spread " + spread),
+                    {.folder = folder_.path()});
     EXPECT_EQ(made.exit_code, 0) << made.err;
-    std::vector<std::string> line = words(
+    std::vector<std::string> line = split_arguments(
         "sweep --train-x syn/train_x_0.npy --train-y syn/train_y_0.npy --public-x syn/train_x_1.npy --test-x "
         "syn/test_x.npy --test-y syn/test_y.npy --classes 10 --methods " +
         methods + " " + settings);
@@ -117,7 +119,7 @@ TEST_F(ImbalanceTest, SampledRoundsAreTheSameForAnyNumberOfRanks) {
   const std::string options =
       "--method gd --batch 0.25 --rounds 4 --epsilon 1 --delta 1e-5 --imbalance-ratio 16 --seed 5 --out model ";
   const auto model = [&](int ranks) {
-    const ProgramRun run = run_program(words("fit --train-x x.npy --train-y y.npy --classes 5 " + options),
+    const ProgramRun run = run_program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 5 " + options),
                                        {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return read_bytes(folder_ / "model");
@@ -131,10 +133,11 @@ TEST_F(ImbalanceTest, SampledRoundsAreTheSameForAnyNumberOfRanks) {
 TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItReleased) {
   const auto trained = [&](const std::string& options, int ranks = 0) {
     const ProgramRun run = run_program(
-        words("fit --method auto --classes 5 --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y "
-              "test_y.npy --epsilon 0.3 --delta 1e-5 --imbalance-ratio 64 --seed 1 --report report.json --out "
-              "model " +
-              options),
+        split_arguments(
+            "fit --method auto --classes 5 --train-x x.npy --train-y y.npy --test-x test_x.npy --test-y "
+            "test_y.npy --epsilon 0.3 --delta 1e-5 --imbalance-ratio 64 --seed 1 --report report.json --out "
+            "model " +
+            options),
         {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return json::parse(read_bytes(folder_ / "report.json"));
@@ -161,7 +164,7 @@ TEST_F(ImbalanceTest, ABalancedObjectiveServesSmallClassesBetterAndSaysWhatItRel
 TEST_F(ImbalanceTest, ScoresThatPublicRowsRefineAreTheSameForAnyNumberOfRanks) {
   const auto model = [&](int ranks, const std::string& more) {
     const ProgramRun run = run_program(
-        words(
+        split_arguments(
             "fit --method auto --objective balanced --classes 5 --train-x x.npy --train-y y.npy --public-x test_x.npy "
             "--epsilon 1 --delta 1e-5 --expected-rows 6000 --imbalance-ratio 16 --seed 1 --report report.json --out "
             "model " +

@@ -1,4 +1,4 @@
-// Ranks that trust each other run what rank 0 was asked for, in words and in a file that only it can read.
+// Ranks that trust each other run what rank 0 was asked for, on the command line and in a file that only it can read.
 #include <fstream>
 #include <string>
 
@@ -30,11 +30,11 @@ class JobCommandTest : public testing::Test {
         folder_.path());
   }
 
-  // Rank 0 with words of its own, in the folder of run.toml; ranks 1 and 2 with others, in a folder without it.
+  // Rank 0 with arguments of its own, in the folder of run.toml; ranks 1 and 2 with others, in a folder without it.
   ProgramRun run(const std::string& of_rank_0, const std::string& of_others) const {
-    return run_program(
-        words(fmt::format("{} : -n 2 -wdir {} {} {}", of_rank_0, elsewhere_.path(), program_path(), of_others)),
-        {.folder = folder_.path(), .ranks = 1});
+    return run_program(split_arguments(fmt::format("{} : -n 2 -wdir {} {} {}", of_rank_0, elsewhere_.path(),
+                                                   program_path(), of_others)),
+                       {.folder = folder_.path(), .ranks = 1});
   }
 
   std::string model_of(const std::string& of_rank_0, const std::string& of_others) const {
@@ -50,13 +50,13 @@ class JobCommandTest : public testing::Test {
     const ProgramRun ended = run(of_rank_0, of_others);
     EXPECT_EQ(ended.exit_code, 2) << ended.err;
     EXPECT_LT(ended.seconds, kSecondsToEnd);
-    int told = 0;
+    int reports = 0;
     for (const std::string& line : lines_of(ended.err)) {
       if (!line.starts_with("dpreduce: ")) continue;
-      ++told;
+      ++reports;
       EXPECT_THAT(line, HasSubstr(message));
     }
-    EXPECT_EQ(told, 1) << ended.err;
+    EXPECT_EQ(reports, 1) << ended.err;
     EXPECT_EQ(ended.out, "");
   }
 
@@ -66,14 +66,14 @@ class JobCommandTest : public testing::Test {
 
 TEST_F(JobCommandTest, OnlyRank0NeedsTheConfigurationFile) {
   const ProgramRun alone =
-      run_program(words("fit --config run.toml --out alone --ledger other"), {.folder = folder_.path()});
+      run_program(split_arguments("fit --config run.toml --out alone --ledger other"), {.folder = folder_.path()});
   ASSERT_EQ(alone.exit_code, 0) << alone.err;
   const std::string expected = read_bytes(folder_ / "alone");
   EXPECT_TRUE(model_of("fit --config run.toml", "fit --config run.toml") == expected);
   EXPECT_TRUE(model_of("fit --config run.toml", "fit") == expected);
 }
 
-TEST_F(JobCommandTest, WordsOfOtherRanksDoNotCount) {
+TEST_F(JobCommandTest, ArgumentsOfOtherRanksDoNotCount) {
   const std::string expected = model_of("fit --config run.toml", "fit --config run.toml");
   EXPECT_TRUE(model_of("fit --config run.toml", "fit --mu 100 --seed 8 --classes 0 --nonsense") == expected);
   EXPECT_TRUE(model_of("fit --config run.toml", "predict --help") == expected);
@@ -82,8 +82,9 @@ TEST_F(JobCommandTest, WordsOfOtherRanksDoNotCount) {
 TEST_F(JobCommandTest, EachRankPutsItsOwnNumberIntoPaths) {
   const std::string own = fmt::format(" --train-x {0}/x{{rank}}.npy --train-y {0}/y{{rank}}.npy", folder_.path());
   const ProgramRun whole = run_program(
-      words("fit --config run.toml --out alone --ledger other --train-x x0.npy x1.npy x2.npy --train-y y0.npy "
-            "y1.npy y2.npy"),
+      split_arguments(
+          "fit --config run.toml --out alone --ledger other --train-x x0.npy x1.npy x2.npy --train-y y0.npy "
+          "y1.npy y2.npy"),
       {.folder = folder_.path()});
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_TRUE(model_of("fit --config run.toml" + own, "fit") == read_bytes(folder_ / "alone"));

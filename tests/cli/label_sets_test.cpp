@@ -43,9 +43,9 @@ class LabelSets : public testing::Test {
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    ProgramRun run =
-        run_program(words("fit --classes 4 --train-x x.npy --format json --out model --ledger ledger " + options),
-                    {.folder = folder_.path(), .ranks = ranks});
+    ProgramRun run = run_program(
+        split_arguments("fit --classes 4 --train-x x.npy --format json --out model --ledger ledger " + options),
+        {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << options << " " << run.err;
     std::filesystem::remove(folder_ / "ledger");
     return run;
@@ -174,14 +174,14 @@ TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
   EXPECT_EQ(fit(options, 3).json()["test"], test) << "the same figures from three ranks";
 
   for (const int ranks : {0, 2}) {
-    const ProgramRun run = run_program(words("evaluate --model model --x x.npy --y sets.npy --format json"),
+    const ProgramRun run = run_program(split_arguments("evaluate --model model --x x.npy --y sets.npy --format json"),
                                        {.folder = folder_.path(), .ranks = ranks});
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(run.json()["mean_average_precision"], test["mean_average_precision"]);
     EXPECT_EQ(run.json()["per_class_support"], test["per_class_support"]);
   }
-  const ProgramRun refused = run_program(words("evaluate --model model --x x.npy --y sets.npy --train-y sets.npy"),
-                                         {.folder = folder_.path()});
+  const ProgramRun refused = run_program(
+      split_arguments("evaluate --model model --x x.npy --y sets.npy --train-y sets.npy"), {.folder = folder_.path()});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("minority accuracy is about rows of one class"), std::string::npos) << refused.err;
 }
@@ -216,8 +216,9 @@ TEST_F(LabelSets, ValidationRowsAreCheckedBeforeAnythingIsSpent) {
   sets_[7] = 2;
   write_sets("twos.npy", sets_);
   const ProgramRun run = run_program(
-      words("fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
-            "ledger --validation-x x.npy --validation-y twos.npy"),
+      split_arguments(
+          "fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
+          "ledger --validation-x x.npy --validation-y twos.npy"),
       {.folder = folder_.path()});
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_NE(run.err.find("twos.npy: row 1 has entry 2"), std::string::npos) << run.err;
@@ -239,7 +240,7 @@ TEST_F(LabelSets, SensitivitiesOfThePlanGrowWithTheBound) {
 }
 
 TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
-  const ProgramRun run = run_program(words("inspect --x x.npy --y sets.npy --classes 4 --format json"),
+  const ProgramRun run = run_program(split_arguments("inspect --x x.npy --y sets.npy --classes 4 --format json"),
                                      {.folder = folder_.path(), .ranks = 2});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const nlohmann::json json = run.json();
@@ -259,7 +260,7 @@ TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
 // From made files to figures. What is predicted as sets is right in each pair of row and class when it is the truth.
 TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
   const auto run = [&](const std::string& command, int ranks = 0) {
-    ProgramRun done = run_program(words(command), {.folder = folder_.path(), .ranks = ranks});
+    ProgramRun done = run_program(split_arguments(command), {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(done.exit_code, 0) << command << "\n" << done.err;
     return done;
   };
@@ -304,7 +305,7 @@ TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
 TEST_F(LabelSets, WhatAModelHasNotIsRefused) {
   fit("--train-y sets.npy --max-labels 2 --mu 5 --method mean");
   const auto refused = [&](const std::string& command, const std::string& message) {
-    const ProgramRun run = run_program(words(command), {.folder = folder_.path()});
+    const ProgramRun run = run_program(split_arguments(command), {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 2) << command;
     EXPECT_NE(run.err.find(message), std::string::npos) << run.err;
   };
@@ -313,16 +314,17 @@ TEST_F(LabelSets, WhatAModelHasNotIsRefused) {
   refused("evaluate --model model --x x.npy --y sets.npy --top-k 5", "--top-k 5: must be at most 4");
   refused("evaluate --model model --x x.npy --y y.npy --top-k 2", "--top-k: --y has one class index a row");
   refused("evaluate --model model --x x.npy --y y.npy --threshold 2", "--threshold: --y has one class index a row");
-  const ProgramRun run = run_program(words("evaluate --model model --x x.npy --y sets.npy --threshold 0.2 --top-k 2"),
-                                     {.folder = folder_.path()});
+  const ProgramRun run =
+      run_program(split_arguments("evaluate --model model --x x.npy --y sets.npy --threshold 0.2 --top-k 2"),
+                  {.folder = folder_.path()});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_NE(run.out.find("precision at 2"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("micro F1"), std::string::npos) << "at the threshold that was given\n" << run.out;
 }
 
 TEST_F(LabelSets, SanitizeLeavesThemToTheirOwner) {
-  const ProgramRun run =
-      run_program(words("synth sanitize --x x.npy --y sets.npy --mu 1 --out made"), {.folder = folder_.path()});
+  const ProgramRun run = run_program(split_arguments("synth sanitize --x x.npy --y sets.npy --mu 1 --out made"),
+                                     {.folder = folder_.path()});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_NE(run.err.find("leave n x K labels out"), std::string::npos) << run.err;
 }

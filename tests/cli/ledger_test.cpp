@@ -30,7 +30,7 @@ class LedgerCommands : public testing::Test {
   LedgerCommands() { write_npy(make_rows({20, 20}, 4), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun run(const std::string& command, int ranks = 0) const {
-    return run_program(words(command), {.folder = folder_.path(), .ranks = ranks});
+    return run_program(split_arguments(command), {.folder = folder_.path(), .ranks = ranks});
   }
   ProgramRun succeed(const std::string& command, int ranks = 0) const {
     ProgramRun result = run(command, ranks);

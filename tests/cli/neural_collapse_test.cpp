@@ -40,14 +40,14 @@ std::vector<std::vector<double>> after_one_step(int rows, const std::string& per
   std::vector<std::vector<double>> accuracies(options.size());
   for (const int dim : dimensions()) {
     const TemporaryFolder folder;
-    const ProgramRun synth =
-        run_program(words(fmt::format("synth --out . --rows {} --test-rows 1000 --dim {} --classes 10 --seed 1 {}",
-                                      rows, dim, perturbations)),
-                    {.folder = folder.path()});
+    const ProgramRun synth = run_program(
+        split_arguments(fmt::format("synth --out . --rows {} --test-rows 1000 --dim {} --classes 10 --seed 1 {}", rows,
+                                    dim, perturbations)),
+        {.folder = folder.path()});
     EXPECT_EQ(synth.exit_code, 0) << synth.err;
     for (std::size_t column = 0; column < options.size(); ++column) {
       const ProgramRun fit =
-          run_program(words(fmt::format(
+          run_program(split_arguments(fmt::format(
                           "fit --method gd --rounds 1 --threads 1 --train-x train_x.npy --train-y train_y.npy --test-x "
                           "test_x.npy --test-y test_y.npy --classes 10 --format json --out {0} --ledger {0}.jsonl {1}",
                           column, options[column])),

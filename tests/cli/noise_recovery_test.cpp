@@ -150,7 +150,7 @@ TEST(NoiseRecovery, FailsWithAllFilesOnceTheRunHasFinished) {
       "fit --train-x x.npy --train-y y.npy --classes 2 --method mean --mu 0.5 --checkpoint run --report ";
 
   // Its report cannot be written: the journal stays, so that the run can be resumed.
-  const ProgramRun failed = run_program(words(fit + "/dev/full"), {.folder = folder.path()});
+  const ProgramRun failed = run_program(split_arguments(fit + "/dev/full"), {.folder = folder.path()});
   ASSERT_EQ(failed.exit_code, 3) << failed.err;
   const Published before = published(folder);
   ASSERT_GE(before.values.size(), kEntries);
@@ -159,7 +159,7 @@ TEST(NoiseRecovery, FailsWithAllFilesOnceTheRunHasFinished) {
   ASSERT_EQ(telling.size(), 1U) << "the attack is no attack";
   EXPECT_TRUE(telling.begin()->ends_with(".journal")) << *telling.begin();
 
-  const ProgramRun done = run_program(words(fit + "report.json --resume"), {.folder = folder.path()});
+  const ProgramRun done = run_program(split_arguments(fit + "report.json --resume"), {.folder = folder.path()});
   ASSERT_EQ(done.exit_code, 0) << done.err;
   EXPECT_EQ(published(folder).values, before.values);
   EXPECT_EQ(files_that_tell(folder), std::set<std::string>{});

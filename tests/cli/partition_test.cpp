@@ -22,7 +22,7 @@ class SilosTest : public testing::Test {
   SilosTest() { write_npy(make_rows({90, 60, 30}, 6), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(words(arguments), {.folder = folder_.path(), .ranks = ranks});
+    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
   }
   ProgramRun succeed(const std::string& arguments, int ranks = 0) {
     ProgramRun done = run(arguments, ranks);
@@ -49,10 +49,10 @@ class SilosTest : public testing::Test {
 TEST_F(SilosTest, APartitionTellsTheClassesOfEachSilo) {
   for (const std::string scheme : {"iid", "dirichlet --alpha 0.3", "classes --classes-per-silo 1", "quantity --alpha 1",
                                    "feature-shift --rotation 20 --offset 0.1"}) {
-    const json told = partition(scheme.substr(0, 3), scheme);
-    ASSERT_EQ(told["silos"].size(), 3u);
+    const json summary = partition(scheme.substr(0, 3), scheme);
+    ASSERT_EQ(summary["silos"].size(), 3u);
     std::vector<std::uint64_t> sums(3, 0);
-    for (const json& silo : told["silos"]) {
+    for (const json& silo : summary["silos"]) {
       const auto counts = silo["class_counts"].get<std::vector<std::uint64_t>>();
       EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), silo["rows"].get<std::uint64_t>());
       for (std::size_t c = 0; c < 3; ++c) sums[c] += counts[c];

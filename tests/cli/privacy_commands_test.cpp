@@ -26,7 +26,7 @@ constexpr double kSecondsOfOthers = 3.0;
 class PrivacyCommandsTest : public testing::Test {
  protected:
   ProgramRun succeed(const std::string& arguments, int ranks = 0) {
-    ProgramRun done = run_program(words("privacy " + arguments), {.folder = folder_.path(), .ranks = ranks});
+    ProgramRun done = run_program(split_arguments("privacy " + arguments), {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
     EXPECT_EQ(done.err, "") << arguments;
     return done;
@@ -37,7 +37,7 @@ class PrivacyCommandsTest : public testing::Test {
   json report_of(const std::string& options) {
     write_npy(make_rows({4, 4, 4}, 4), folder_ / "x.npy", folder_ / "y.npy");
     const ProgramRun fit =
-        run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
+        run_program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
                     {.folder = folder_.path()});
     EXPECT_EQ(fit.exit_code, 0) << fit.err;
     return json::parse(read_bytes(folder_ / "report.json"));
@@ -358,7 +358,7 @@ TEST_F(PrivacyCommandsTest, ABudgetThatPromisesLittleIsSaidOnce) {
   write_npy(make_rows({4, 4, 4}, 4), folder_ / "x.npy", folder_ / "y.npy");
   const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --method mean --out model --ledger weak ";
   const auto warnings = [&](const std::string& options, int ranks) {
-    const ProgramRun run = run_program(words(fit + options), {.folder = folder_.path(), .ranks = ranks});
+    const ProgramRun run = run_program(split_arguments(fit + options), {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     const std::vector<std::string> lines = lines_of(run.err);
     return std::count_if(lines.begin(), lines.end(),
@@ -372,10 +372,11 @@ TEST_F(PrivacyCommandsTest, ABudgetThatPromisesLittleIsSaidOnce) {
     EXPECT_EQ(warnings("--mu 4", ranks), 1);                                // epsilon 24 at 1e-5
     EXPECT_EQ(warnings("--epsilon 1000 --delta 1e-6 --seed 1", ranks), 0);  // says that it is not private
   }
-  const ProgramRun sweep = run_program(words("sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy "
-                                             "--classes 3 --methods mean --epsilons 1,50 "
-                                             "--delta 1e-6 --seeds 1 --out swept"),
-                                       {.folder = folder_.path()});
+  const ProgramRun sweep =
+      run_program(split_arguments("sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy "
+                                  "--classes 3 --methods mean --epsilons 1,50 "
+                                  "--delta 1e-6 --seeds 1 --out swept"),
+                  {.folder = folder_.path()});
   EXPECT_EQ(sweep.exit_code, 0) << sweep.err;
   EXPECT_THAT(sweep.err, HasSubstr("dpreduce: warning: epsilon 50 promises little"));
 }
@@ -402,7 +403,7 @@ TEST_F(PrivacyCommandsTest, ExplainReadsEveryKindOfFit) {
     EXPECT_EQ(f["accountant"], report["privacy"]["accountant"]) << options;
   }
   const ProgramRun plan =
-      run_program(words("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run --format json"),
+      run_program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run --format json"),
                   {.folder = folder_.path()});
   write_bytes(folder_ / "plan.json", plan.out);
   EXPECT_THAT(succeed("explain plan.json").out, HasSubstr("nothing: this is the plan of a dry run"));

@@ -69,7 +69,7 @@ std::vector<std::string> command_line(const std::vector<std::string>& arguments,
 void become_program(const std::vector<std::string>& line, const RunOptions& options) {
   if (::chdir(options.folder.c_str()) != 0) return;
   ::setpgid(0, 0);
-  for (const std::string& entry : words(DPREDUCE_MPI_ENVIRONMENT)) {
+  for (const std::string& entry : split_arguments(DPREDUCE_MPI_ENVIRONMENT)) {
     const std::size_t sign = entry.find('=');
     ::setenv(entry.substr(0, sign).c_str(), entry.substr(sign + 1).c_str(), 1);
   }
@@ -185,7 +185,7 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::vector<std::string> words(const std::string& text) {
+std::vector<std::string> split_arguments(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> found;
   for (std::string word; stream >> word;) found.push_back(word);

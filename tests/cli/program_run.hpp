@@ -19,7 +19,7 @@ struct RunOptions {
   std::string folder = {};                                            ///< working directory
   int ranks = 0;                                                      ///< under mpirun; 0: alone, without it
   std::string input = {};                                             ///< what standard input holds
-  std::vector<std::string> launcher_options = {};                     ///< further words for mpirun
+  std::vector<std::string> launcher_options = {};                     ///< further arguments for mpirun
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< beside what this process has
   std::optional<rlim_t> largest_file = {};                            ///< bytes; stands in for a full disk
   double first_rank_late_seconds = 0.0;                               ///< rank 0 starts that long after the others
@@ -71,8 +71,8 @@ ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptio
 /// Seconds of a clock that never goes back.
 double seconds_now();
 
-/// "--mu 0.5" -> {"--mu", "0.5"}; words cannot hold spaces.
-std::vector<std::string> words(const std::string& text);
+/// "--mu 0.5" -> {"--mu", "0.5"}; an argument cannot hold spaces.
+std::vector<std::string> split_arguments(const std::string& text);
 
 /// `first`, then `second`.
 std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second);

@@ -31,10 +31,11 @@ class PrototypesTest : public testing::Test {
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    return run_program(words("fit --method public --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy "
-                             "--report report.json --ledger ledger " +
-                             options),
-                       {.folder = folder_.path(), .ranks = ranks});
+    return run_program(
+        split_arguments("fit --method public --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy "
+                        "--report report.json --ledger ledger " +
+                        options),
+        {.folder = folder_.path(), .ranks = ranks});
   }
 
   json report(const std::string& options, int ranks = 0) const {
@@ -44,7 +45,7 @@ class PrototypesTest : public testing::Test {
   }
 
   std::string text(const std::string& command) const {
-    const ProgramRun run = run_program(words(command), {.folder = folder_.path()});
+    const ProgramRun run = run_program(split_arguments(command), {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.out;
   }
@@ -120,9 +121,10 @@ TEST_F(PrototypesTest, ADryRunTellsThePlanAndReadsNoRow) {
 
 TEST_F(PrototypesTest, AreGoodWherePublicRowsAreOfTheSameMixture) {
   const double exact_means = [&] {
-    const ProgramRun run = run_program(words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --test-x "
-                                             "test_x.npy --test-y test_y.npy --non-private --format json"),
-                                       {.folder = folder_.path()});
+    const ProgramRun run =
+        run_program(split_arguments("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --test-x "
+                                    "test_x.npy --test-y test_y.npy --non-private --format json"),
+                    {.folder = folder_.path()});
     return run.json()["test"]["accuracy"].get<double>();
   }();
   EXPECT_GT(exact_means, 0.95);
@@ -213,9 +215,9 @@ TEST_F(PrototypesTest, PublicRowsThatCannotServeAreRefused) {
   const auto only = [&](const std::string& file, const std::string& options, int code) {
     for (const int ranks : {0, 2}) {
       const ProgramRun run =
-          run_program(words("fit --method public --train-x x.npy --train-y y.npy --classes 3 --epsilon "
-                            "1 --public-x " +
-                            file + " " + options),
+          run_program(split_arguments("fit --method public --train-x x.npy --train-y y.npy --classes 3 --epsilon "
+                                      "1 --public-x " +
+                                      file + " " + options),
                       {.folder = folder_.path(), .ranks = ranks});
       EXPECT_EQ(run.exit_code, code) << run.err;
       EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
@@ -235,9 +237,9 @@ TEST_F(PrototypesTest, PublicRowsThatCannotServeAreRefused) {
 TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
   const auto adaptive = [&](const std::string& options, int ranks = 0) {
     const ProgramRun run =
-        run_program(words("fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 "
-                          "--public-x public.npy --report report.json --out model " +
-                          options),
+        run_program(split_arguments("fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 "
+                                    "--public-x public.npy --report report.json --out model " +
+                                    options),
                     {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return json::parse(read_bytes(folder_ / "report.json"));
@@ -262,11 +264,12 @@ TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
 
 TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
   const auto coinpress = [&](const std::string& options, int ranks) {
-    const ProgramRun run = run_program(words("fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 "
-                                             "--test-x test_x.npy --test-y test_y.npy "
-                                             "--report report.json --out model " +
-                                             options),
-                                       {.folder = folder_.path(), .ranks = ranks});
+    const ProgramRun run =
+        run_program(split_arguments("fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 "
+                                    "--test-x test_x.npy --test-y test_y.npy "
+                                    "--report report.json --out model " +
+                                    options),
+                    {.folder = folder_.path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return json::parse(read_bytes(folder_ / "report.json"));
   };

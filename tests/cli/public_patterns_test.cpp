@@ -157,9 +157,9 @@ PublicRecord published(const Scenario& scenario, World world) {
   std::size_t number = 0;
   for (const Step& step : scenario.steps) {
     const std::string run = "run " + std::to_string(++number);
-    const ProgramRun done = run_program(
-        words("fit --train-x x.npy --train-y " + scenario.labels + " --classes 2 --threads 1 " + step.options),
-        {.folder = folder.path()});
+    const ProgramRun done = run_program(split_arguments("fit --train-x x.npy --train-y " + scenario.labels +
+                                                        " --classes 2 --threads 1 " + step.options),
+                                        {.folder = folder.path()});
     EXPECT_EQ(done.exit_code, step.exit_code) << step.options << "\n" << done.err;
     record.add(run + " exit code", done.exit_code);
     for (const std::string& line : lines_of(done.out)) {

@@ -24,7 +24,7 @@ class RealData : public testing::Test {
     const ProgramRun run = run_program(
         joined({"fit", "--train-x", data + "/train_x_*.npy", "--train-y", data + "/train_y_*.npy", "--test-x",
                 data + "/test_x.npy", "--test-y", data + "/test_y.npy", "--classes", "10", "--format", "json"},
-               words(options)),
+               split_arguments(options)),
         {.folder = folder_.path(), .ranks = 4});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.json().at("test").at("accuracy").get<double>();

@@ -15,8 +15,9 @@ namespace dpreduce {
 namespace {
 
 double accuracy(const TemporaryFolder& folder, const std::string& options) {
-  const ProgramRun run = run_program(words("fit --format json --test-x test_x.npy --test-y test_y.npy " + options),
-                                     {.folder = folder.path()});
+  const ProgramRun run =
+      run_program(split_arguments("fit --format json --test-x test_x.npy --test-y test_y.npy " + options),
+                  {.folder = folder.path()});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   return run.json().at("test").at("accuracy").get<double>();
 }
@@ -110,11 +111,11 @@ TEST(NeuralCollapse, ComponentsRepairWhatNoiseOnManyFeaturesDoes) {
     if (dim > DPREDUCE_MOST_FEATURES) continue;  // eigenvectors of 2,000 features take ten seconds
     const TemporaryFolder folder;
     // 1,000 training rows, 2,000 public ones.
-    const ProgramRun synth =
-        run_program(words(fmt::format("synth --out . --rows 3000 --shards 3 --test-rows 1000 --dim {} --classes 10 "
-                                      "--stochastic 0.1 --test-stochastic 0.1 --seed 1",
-                                      dim)),
-                    {.folder = folder.path()});
+    const ProgramRun synth = run_program(
+        split_arguments(fmt::format("synth --out . --rows 3000 --shards 3 --test-rows 1000 --dim {} --classes 10 "
+                                    "--stochastic 0.1 --test-stochastic 0.1 --seed 1",
+                                    dim)),
+        {.folder = folder.path()});
     ASSERT_EQ(synth.exit_code, 0) << synth.err;
     const std::string fit =
         "--method ls --shared-gram --train-x train_x_0.npy --train-y train_y_0.npy --classes 10 --epsilon 1 --delta "

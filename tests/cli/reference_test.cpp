@@ -101,9 +101,9 @@ class ReferenceTest : public testing::TestWithParam<json> {
     }
     write_label_file(folder_ / "y.npy", labels(classes));
     const ProgramRun run = run_program(
-        joined(words("fit --non-private --threads 1 --train-x x.npy --train-y y.npy --out model --classes " +
-                     std::to_string(classes)),
-               words(GetParam().at("options").get<std::string>())),
+        joined(split_arguments("fit --non-private --threads 1 --train-x x.npy --train-y y.npy --out model --classes " +
+                               std::to_string(classes)),
+               split_arguments(GetParam().at("options").get<std::string>())),
         {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return load_classifier(folder_ / "model").parts();
@@ -134,9 +134,9 @@ TEST_P(ReferenceTest, AnIndependentComputationGivesTheSameWeights) {
   }
   expect_close(weights, flat(expected.at("weights")), tolerance);
   expect_close(bias, expected.at("bias").get<std::vector<double>>(), tolerance);
-  ASSERT_EQ(model.prototypes.empty(), !expected.contains("prototypes"));
-  if (model.prototypes.empty()) return;
-  expect_close(directions(model.prototypes, model.classes), flat(expected.at("prototypes")), tolerance);
+  ASSERT_EQ(model.cosine_head.empty(), !expected.contains("prototypes"));
+  if (model.cosine_head.empty()) return;
+  expect_close(directions(model.cosine_head, model.classes), flat(expected.at("prototypes")), tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Solvers, ReferenceTest, testing::ValuesIn(reference_cases()),

@@ -30,7 +30,8 @@ class ReportTest : public testing::Test {
 
   ProgramRun fit(const std::string& options, int ranks = 0, const std::vector<std::string>& launcher_options = {}) {
     return run_program(
-        words("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --report report.json " + options),
+        split_arguments("fit --method mean --train-x x.npy --train-y y.npy --classes 3 --report report.json " +
+                        options),
         {.folder = folder_.path(), .ranks = ranks, .launcher_options = launcher_options});
   }
   json report() const { return json::parse(read_bytes(folder_ / "report.json")); }
@@ -124,7 +125,7 @@ bool is_word(char c) {
 }
 
 // Whether the number stands in the text by itself: not in a longer number, a fraction or a digest.
-bool tells(const std::string& text, std::size_t number) {
+bool holds(const std::string& text, std::size_t number) {
   const std::string digits = std::to_string(number);
   for (std::size_t at = 0; (at = text.find(digits, at)) != std::string::npos; ++at) {
     const char before = at == 0 ? ' ' : text[at - 1];
@@ -143,8 +144,8 @@ bool holds(const std::string& bytes, std::size_t number) {
 TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
   std::vector<std::size_t> counts = kClassRows;
   counts.push_back(kRows);
-  ASSERT_TRUE(tells("rows 10007\n", kRows) && tells("{\"n\":5003,", kClassRows[0]));
-  ASSERT_FALSE(tells("0.10007 a10007 100071", kRows));
+  ASSERT_TRUE(holds("rows 10007\n", kRows) && holds("{\"n\":5003,", kClassRows[0]));
+  ASSERT_FALSE(holds("0.10007 a10007 100071", kRows));
   for (const std::string options :
        {"--epsilon 1 --delta 1e-5 --metric euclidean --center dp --test-x tx.npy --test-y ty.npy",
         "--mu 1 --seed 1 --metric euclidean --format json", "--non-private --test-x tx.npy --test-y ty.npy",
@@ -154,11 +155,11 @@ TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
       const ProgramRun run = fit(options, ranks);
       ASSERT_EQ(run.exit_code, 0) << run.err;
       for (const std::size_t count : counts) {
-        EXPECT_FALSE(tells(run.out, count)) << count << " on standard output:\n" << run.out;
-        EXPECT_FALSE(tells(run.err, count)) << count << " on standard error:\n" << run.err;
+        EXPECT_FALSE(holds(run.out, count)) << count << " on standard output:\n" << run.out;
+        EXPECT_FALSE(holds(run.err, count)) << count << " on standard error:\n" << run.err;
         for (const std::string name : {"model.safetensors", "report.json", "ledger.jsonl"}) {
           const std::string bytes = read_bytes(folder_ / name);
-          EXPECT_FALSE(tells(bytes, count)) << count << " in " << name;
+          EXPECT_FALSE(holds(bytes, count)) << count << " in " << name;
           EXPECT_FALSE(holds(bytes, count)) << count << " in " << name;
         }
       }
@@ -175,7 +176,7 @@ TEST_F(ReportTest, ADryRunTellsThePlanOfTheRunAndMakesNothing) {
   json plan = dry.json();
   EXPECT_EQ(plan["dry_run"], true);
   json of_three_ranks = fit(options + "--dry-run", 3).json();
-  for (json* told : {&plan, &of_three_ranks}) EXPECT_EQ(told->erase("cost"), 1u);  // what differs on purpose
+  for (json* changed : {&plan, &of_three_ranks}) EXPECT_EQ(changed->erase("cost"), 1u);  // what differs on purpose
   EXPECT_EQ(of_three_ranks, plan);
   EXPECT_EQ(folder_.names(), before);
 
@@ -285,7 +286,8 @@ TEST_F(ReportTest, OnlyTheCoordinatorSpeaks) {
 TEST_F(ReportTest, ALargeBudgetIsAsAccurateAsNone) {
   const std::string test = " --test-x test_x.npy --test-y test_y.npy";
   const ProgramRun synth = run_program(
-      words("synth --out . --kind gaussian-mixture --rows 4000 --test-rows 2000 --dim 16 --classes 3 --separation 2"),
+      split_arguments(
+          "synth --out . --kind gaussian-mixture --rows 4000 --test-rows 2000 --dim 16 --classes 3 --separation 2"),
       {.folder = folder_.path()});
   ASSERT_EQ(synth.exit_code, 0) << synth.err;
   const std::string files = "--train-x train_x.npy --train-y train_y.npy --classes 3 --report report.json ";
@@ -293,8 +295,9 @@ TEST_F(ReportTest, ALargeBudgetIsAsAccurateAsNone) {
     std::vector<double> accuracies;
     for (const std::string budget :
          {" --non-private", " --epsilon 1000 --delta 1e-6", " --epsilon 1e-4 --delta 1e-9 --seed 1"}) {
-      const ProgramRun run = run_program(words("fit --method mean " + files + "--metric " + metric + budget + test),
-                                         {.folder = folder_.path()});
+      const ProgramRun run =
+          run_program(split_arguments("fit --method mean " + files + "--metric " + metric + budget + test),
+                      {.folder = folder_.path()});
       ASSERT_EQ(run.exit_code, 0) << run.err;
       accuracies.push_back(report()["test"]["accuracy"]);
     }
@@ -321,11 +324,11 @@ TEST_F(ReportTest, RoundsOnSamplesTellTheirRateAndNoMu) {
   EXPECT_EQ(json::parse(charges().back())["sampling_rate"], 0.25);
   EXPECT_EQ(fit(options).exit_code, 4) << "the data set's budget is spent";
 
-  const ProgramRun explained = run_program(words("privacy explain report.json"), {.folder = folder_.path()});
+  const ProgramRun explained = run_program(split_arguments("privacy explain report.json"), {.folder = folder_.path()});
   EXPECT_EQ(explained.exit_code, 0) << explained.err;
   EXPECT_THAT(explained.out, HasSubstr("a row counts with probability 0.25"));
   EXPECT_THAT(explained.out, HasSubstr("no useful bound follows"));
-  const ProgramRun shown = run_program(words("ledger show --format json"), {.folder = folder_.path()});
+  const ProgramRun shown = run_program(split_arguments("ledger show --format json"), {.folder = folder_.path()});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_GT(shown.json()["epsilon"], 0.5);
   EXPECT_LT(shown.json()["epsilon"], 2.0);  // at a larger delta than the budget's

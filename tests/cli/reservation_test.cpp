@@ -29,12 +29,12 @@ class ReservationTest : public testing::Test {
  protected:
   ReservationTest() { write_npy(make_rows({300, 200, 100}, 8), folder_ / "x.npy", folder_ / "y.npy"); }
 
-  static std::vector<std::string> fit_words(const std::string& options) {
-    return words("fit --train-x x.npy --train-y y.npy --classes 3 --threads 1 " + options);
+  static std::vector<std::string> fit_arguments(const std::string& options) {
+    return split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --threads 1 " + options);
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    return run_program(fit_words(options), {.folder = folder_.path(), .ranks = ranks});
+    return run_program(fit_arguments(options), {.folder = folder_.path(), .ranks = ranks});
   }
 
   LedgerState ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
@@ -49,7 +49,7 @@ class ReservationTest : public testing::Test {
 
   // kill -9 when so many releases are charged. Returns the run's name in the ledger.
   std::string killed_after(const std::string& options, std::size_t charges) const {
-    RunningProgram run(fit_words(options), {.folder = folder_.path()});
+    RunningProgram run(fit_arguments(options), {.folder = folder_.path()});
     const double end = seconds_now() + 30;
     while (seconds_now() < end && ledger().charges().size() < charges) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -72,8 +72,8 @@ TEST_F(ReservationTest, OfSixRunsAtOnceAsManyAsHaveRoomFinishAndTheOthersChargeN
   std::vector<std::unique_ptr<RunningProgram>> runs;
   for (int number = 0; number < 6; ++number) {
     runs.push_back(
-        std::make_unique<RunningProgram>(fit_words("--method gd --rounds 30 --epsilon 0.5 --delta 1e-6 " + kLimit +
-                                                   "--out " + std::to_string(number) + ".safetensors"),
+        std::make_unique<RunningProgram>(fit_arguments("--method gd --rounds 30 --epsilon 0.5 --delta 1e-6 " + kLimit +
+                                                       "--out " + std::to_string(number) + ".safetensors"),
                                          RunOptions{.folder = folder_.path()}));
   }
   int finished = 0;
@@ -110,13 +110,13 @@ TEST_F(ReservationTest, OfAKilledRunIsShownAndCountsUntilItIsReleased) {
   const std::string run = killed_after(kManyRounds + kLimit, 3);
   const std::size_t charged = ledger().charges().size();
   ASSERT_EQ(journals().size(), 1U);
-  const ProgramRun shown = run_program(words("ledger show"), {.folder = folder_.path()});
+  const ProgramRun shown = run_program(split_arguments("ledger show"), {.folder = folder_.path()});
   EXPECT_EQ(shown.exit_code, 0);
   EXPECT_THAT(shown.out, HasSubstr(run));
 
   const std::string large = "--method mean --epsilon 1 --delta 1e-6 " + kLimit;
   EXPECT_EQ(fit(large).exit_code, 4) << "what the killed run may still charge counts";
-  const ProgramRun released = run_program(words("ledger release " + run), {.folder = folder_.path()});
+  const ProgramRun released = run_program(split_arguments("ledger release " + run), {.folder = folder_.path()});
   EXPECT_EQ(released.exit_code, 0) << released.err;
   EXPECT_TRUE(ledger().open_runs().empty());
   EXPECT_EQ(ledger().charges().size(), charged) << "what was charged stays";
@@ -132,16 +132,16 @@ TEST_F(ReservationTest, AReleasedRunIsNotResumed) {
   const std::string options = "--method gd --rounds 300 --epsilon 0.5 --delta 1e-6 ";
   const std::string run = killed_after(options, 3);
   const std::size_t charged = ledger().charges().size();
-  ASSERT_EQ(run_program(words("ledger release " + run), {.folder = folder_.path()}).exit_code, 0);
+  ASSERT_EQ(run_program(split_arguments("ledger release " + run), {.folder = folder_.path()}).exit_code, 0);
   ASSERT_EQ(fit(options + "--resume").exit_code, 0);
   EXPECT_EQ(ledger().charges().size(), charged + 300);
 }
 
 TEST_F(ReservationTest, OfALivingRunIsNotReleased) {
-  RunningProgram living(fit_words(kManyRounds), {.folder = folder_.path()});
+  RunningProgram living(fit_arguments(kManyRounds), {.folder = folder_.path()});
   while (ledger().charges().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const std::string run = ledger().open_runs().begin()->first;
-  const ProgramRun refused = run_program(words("ledger release " + run), {.folder = folder_.path()});
+  const ProgramRun refused = run_program(split_arguments("ledger release " + run), {.folder = folder_.path()});
   EXPECT_EQ(refused.exit_code, 3);
   EXPECT_THAT(refused.err, HasSubstr("alive"));
   EXPECT_EQ(ledger().open_runs().size(), 1U);
@@ -161,7 +161,7 @@ TEST_F(ReservationTest, AKilledRunGoesOnAndPaysOnce) {
   EXPECT_EQ(nlohmann::json::parse(read_bytes(folder_ / "report.json"))["ledger"]["run"], run);
 }
 
-// Batch systems start a job again with the very same words.
+// Batch systems start a job again with the very same arguments.
 TEST_F(ReservationTest, ResumingARunThatNeverBeganBegins) {
   EXPECT_EQ(fit("--method mean --mu 0.5 --resume").exit_code, 0);
   EXPECT_EQ(fit("--method gd --rounds 2 --mu 0.5 --checkpoint run --resume").exit_code, 0);
@@ -193,7 +193,7 @@ TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
 TEST_F(ReservationTest, AStoppedRunIsGivenUpByItsJournal) {
   ASSERT_EQ(fit("--method mean --mu 0.2 --report /dev/full").exit_code, 3);
   const std::string run = run_of(ledger().charges().front().entry.release_id);
-  const ProgramRun released = run_program(words("ledger release " + run), {.folder = folder_.path()});
+  const ProgramRun released = run_program(split_arguments("ledger release " + run), {.folder = folder_.path()});
   EXPECT_EQ(released.exit_code, 0) << released.err;
   EXPECT_TRUE(journals().empty());
 }

@@ -44,13 +44,16 @@ class SiloAccountsTest : public testing::Test {
   }
 
   ProgramRun run_silos(std::size_t silos, const std::string& options) const {
-    return run_program(words("fit --secure-aggregation --classes 3 --silo-timeout 20 --report report.json --threads 1 "
-                             "--silo-config own{rank}.toml --train-x " +
-                             (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy") + " " + options),
-                       {.folder = folder_.path(), .ranks = static_cast<int>(silos) + 1, .timeout_seconds = 120.0});
+    return run_program(
+        split_arguments("fit --secure-aggregation --classes 3 --silo-timeout 20 --report report.json --threads 1 "
+                        "--silo-config own{rank}.toml --train-x " +
+                        (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy") + " " + options),
+        {.folder = folder_.path(), .ranks = static_cast<int>(silos) + 1, .timeout_seconds = 120.0});
   }
 
-  ProgramRun alone(const std::string& command) const { return run_program(words(command), {.folder = folder_.path()}); }
+  ProgramRun alone(const std::string& command) const {
+    return run_program(split_arguments(command), {.folder = folder_.path()});
+  }
   LedgerState ledger(const std::string& name) const { return Ledger::read(folder_ / name); }
   LedgerState of_silo(std::size_t silo) const { return ledger(fmt::format("ledger-silo{}.jsonl", silo)); }
   std::string log(std::size_t party) const { return read_bytes(folder_ / fmt::format("{}.log", party)); }

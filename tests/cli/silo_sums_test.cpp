@@ -98,9 +98,9 @@ class SiloSumsTest : public testing::Test {
     std::string& model = plain_models_[method];
     if (!model.empty()) return model;
     const TemporaryFolder folder;
-    const ProgramRun run =
-        run_program(words(options_of(method) + " --train-x " + (*data_ / "x.npy") + " --train-y " + (*data_ / "y.npy")),
-                    {.folder = folder.path()});
+    const ProgramRun run = run_program(
+        split_arguments(options_of(method) + " --train-x " + (*data_ / "x.npy") + " --train-y " + (*data_ / "y.npy")),
+        {.folder = folder.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     model = read_bytes(folder / "model.safetensors");
     return model;
@@ -111,8 +111,8 @@ class SiloSumsTest : public testing::Test {
     const TemporaryFolder folder;
     const std::string files = *data_ / fmt::format("{}/{{}}{{{{rank}}}}.npy", silos);
     const ProgramRun run = run_program(
-        words(options_of(method) + " --secure-aggregation --silo-timeout 120 --train-x " +
-              fmt::format(fmt::runtime(files), "x") + " --train-y " + fmt::format(fmt::runtime(files), "y")),
+        split_arguments(options_of(method) + " --secure-aggregation --silo-timeout 120 --train-x " +
+                        fmt::format(fmt::runtime(files), "x") + " --train-y " + fmt::format(fmt::runtime(files), "y")),
         {.folder = folder.path(), .ranks = static_cast<int>(silos) + 1, .timeout_seconds = 300.0});
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_TRUE(read_bytes(folder / "model.safetensors") == plain_model(method)) << "other bytes";

@@ -45,8 +45,8 @@ class SilosTest : public testing::Test {
   static std::string numbered(const std::string& name, std::size_t silo) { return fmt::format("{}{}.npy", name, silo); }
 
   static std::vector<std::string> among_silos(const std::string& options) {
-    return words("fit --secure-aggregation --classes 3 --silo-timeout 20 --report report.json --train-x " +
-                 (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy") + " " + options);
+    return split_arguments("fit --secure-aggregation --classes 3 --silo-timeout 20 --report report.json --train-x " +
+                           (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy") + " " + options);
   }
   ProgramRun run_silos(std::size_t silos, const std::string& options) const {
     return run_program(among_silos(options),
@@ -62,7 +62,7 @@ class SilosTest : public testing::Test {
       y += fmt::format(" {}", *data_ / numbered("y", silo));
     }
     const ProgramRun run =
-        run_program(words("fit --classes 3 --out plain.safetensors --ledger plain.jsonl " + options + x + y),
+        run_program(split_arguments("fit --classes 3 --out plain.safetensors --ledger plain.jsonl " + options + x + y),
                     {.folder = folder_.path(), .timeout_seconds = 120.0});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return read_bytes(folder_ / "plain.safetensors");
@@ -167,12 +167,12 @@ TEST_F(SilosTest, ALineTakesItsTimeAndChangesNothingElse) {
   const ProgramRun run = run_silos(3, options + " --round-trip 100 --bandwidth 10 --packet-loss 1");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(model(), plain_model({1, 2, 3}, options));
-  const json told = report();
-  EXPECT_TRUE(told["silos"]["lost"].empty());
+  const json reported = report();
+  EXPECT_TRUE(reported["silos"]["lost"].empty());
   int waits = 0;
-  for (const json& kind : told["silos"]["messages"]) waits += kind["waits"].get<int>();
-  double seconds = told["silos"]["messages"]["hello"]["seconds"];
-  for (const json& phase : told["timings"]) seconds += phase.get<double>();
+  for (const json& kind : reported["silos"]["messages"]) waits += kind["waits"].get<int>();
+  double seconds = reported["silos"]["messages"]["hello"]["seconds"];
+  for (const json& phase : reported["timings"]) seconds += phase.get<double>();
   EXPECT_GE(waits, 10);
   EXPECT_GE(seconds, 0.1 * (waits - 1));
 }
@@ -243,7 +243,7 @@ TEST_F(SilosTest, ALostCoordinatorEndsTheRun) {
   EXPECT_EQ(half_written(), "");
 }
 
-// Its silos wait for it four times --silo-timeout, say so, and end; then its postman ends it.
+// Its silos wait for it four times --silo-timeout, say so, and end; then its relay ends it.
 TEST_F(SilosTest, ACoordinatorThatHangsEndsTheRun) {
   RunningProgram program(among_silos("--mu 1 --method mean --silo-timeout 1 --log {rank}.log --fault 0:hang@unmask"),
                          {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
@@ -265,8 +265,8 @@ TEST_F(SilosTest, ABadRowOfOneSiloEndsTheRunAndIsToldByItsOwner) {
   bad.features[30 * 12 + 5] = std::numeric_limits<float>::quiet_NaN();
   write_npy(bad, folder_ / "own/x2.npy", folder_ / "own/y2.npy");
   const ProgramRun run =
-      run_program(words("fit --secure-aggregation --method mean --classes 3 --mu 1 --train-x own/x{rank}.npy "
-                        "--train-y own/y{rank}.npy"),
+      run_program(split_arguments("fit --secure-aggregation --method mean --classes 3 --mu 1 --train-x own/x{rank}.npy "
+                                  "--train-y own/y{rank}.npy"),
                   {.folder = folder_.path(), .ranks = 4});
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err, HasSubstr("own/x2.npy: row 30"));
@@ -287,7 +287,8 @@ class SiloConfigTest : public SilosTest {
     }
   }
   ProgramRun run(const std::string& options = "--config common.toml --silo-config silo{rank}.toml") const {
-    return run_program(words("fit " + options), {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
+    return run_program(split_arguments("fit " + options),
+                       {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
   }
   std::string log(const std::string& name) const { return read_bytes(folder_ / (name + ".log")); }
 };
@@ -317,15 +318,15 @@ TEST_F(SiloConfigTest, EachSiloReadsItsOwnAndKeepsALogOfItsOwn) {
   }
 }
 
-// mpirun -n 1 dpreduce ... : -n 1 dpreduce ...: every party is started with words of its own.
-TEST_F(SiloConfigTest, PartiesMayBeStartedWithWordsOfTheirOwn) {
+// mpirun -n 1 dpreduce ... : -n 1 dpreduce ...: every party is started with arguments of its own.
+TEST_F(SiloConfigTest, PartiesMayBeStartedWithArgumentsOfTheirOwn) {
   const auto started = [&](const std::string& third) {
     std::string line = "fit --config common.toml --report report.json";
     for (const std::string own : {"silo1.toml", "silo2.toml"}) {
       line += fmt::format(" : -n 1 {} fit --config common.toml --silo-config {}", program_path(), own);
     }
     line += fmt::format(" : -n 1 {} fit --config common.toml {}", program_path(), third);
-    return run_program(words(line), {.folder = folder_.path(), .ranks = 1, .timeout_seconds = 120.0});
+    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = 1, .timeout_seconds = 120.0});
   };
   const ProgramRun well = started("--silo-config silo3.toml");
   ASSERT_EQ(well.exit_code, 0) << well.err;
@@ -348,8 +349,9 @@ TEST_F(SiloConfigTest, PartiesMayBeStartedWithWordsOfTheirOwn) {
 TEST_F(SiloConfigTest, ASiloWhoseLineIsSlowerThanTheTimeoutIsLost) {
   std::ofstream(folder_ / "silo3.toml", std::ios::app) << "round-trip = 20000\n";
   std::ofstream(folder_ / "common.toml", std::ios::app) << "round-trip = 1\n";
-  RunningProgram program(words("fit --config common.toml --silo-config silo{rank}.toml --threshold 2 --silo-timeout 3"),
-                         {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
+  RunningProgram program(
+      split_arguments("fit --config common.toml --silo-config silo{rank}.toml --threshold 2 --silo-timeout 3"),
+      {.folder = folder_.path(), .ranks = 4, .timeout_seconds = 120.0});
   const ProgramRun ended = program.finish();
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("silo 3 is lost, waiting for \"hello\": nothing came within --silo-timeout 3 s"));
@@ -403,7 +405,7 @@ class RosterRunTest : public SilosTest {
     roster << "dim = 12\nclasses = 3\n";
     for (int rank = 0; rank <= 3; ++rank) {
       const ProgramRun run =
-          run_program(words(fmt::format("keygen --out {}.key --name party{} --format json", rank, rank)),
+          run_program(split_arguments(fmt::format("keygen --out {}.key --name party{} --format json", rank, rank)),
                       {.folder = folder_.path()});
       EXPECT_EQ(run.exit_code, 0) << run.err;
       roster << (rank == 0 ? std::string("[coordinator]\n") : fmt::format("[silo.{}]\n", rank));
@@ -481,25 +483,28 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
       {"--noise distributed", "--noise distributed goes with --secure-aggregation"}};
   for (const auto& [options, message] : alone) {
     SCOPED_TRACE(options);
-    std::vector<std::string> fit = words("fit --classes 3 --mu 1 --train-x x{rank}.npy --train-y y{rank}.npy");
-    const ProgramRun run = run_program(joined(fit, words(options)), {.folder = folder_.path()});
+    std::vector<std::string> fit =
+        split_arguments("fit --classes 3 --mu 1 --train-x x{rank}.npy --train-y y{rank}.npy");
+    const ProgramRun run = run_program(joined(fit, split_arguments(options)), {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 2) << run.err;
     EXPECT_THAT(run.err, HasSubstr(message));
   }
-  const ProgramRun shared = run_program(
-      words("fit --classes 3 --mu 1 --secure-aggregation --train-x x.npy --train-y y.npy"), {.folder = folder_.path()});
+  const ProgramRun shared =
+      run_program(split_arguments("fit --classes 3 --mu 1 --secure-aggregation --train-x x.npy --train-y y.npy"),
+                  {.folder = folder_.path()});
   EXPECT_THAT(shared.err, HasSubstr("write {rank}"));
-  const ProgramRun batch = run_program(words("fit --classes 3 --epsilon 1 --delta 1e-5 --method gd --batch 0.5 "
-                                             "--secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy"),
-                                       {.folder = folder_.path()});
+  const ProgramRun batch =
+      run_program(split_arguments("fit --classes 3 --epsilon 1 --delta 1e-5 --method gd --batch 0.5 "
+                                  "--secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy"),
+                  {.folder = folder_.path()});
   EXPECT_THAT(batch.err, HasSubstr("--batch with --secure-aggregation"));
 }
 
 TEST_F(SilosTest, AnIdentityIsMadeOnce) {
-  const ProgramRun made = run_program(words("keygen --out a.key --name a"), {.folder = folder_.path()});
+  const ProgramRun made = run_program(split_arguments("keygen --out a.key --name a"), {.folder = folder_.path()});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("name = \"a\"\nkey = \""));
-  const ProgramRun again = run_program(words("keygen --out a.key"), {.folder = folder_.path()});
+  const ProgramRun again = run_program(split_arguments("keygen --out a.key"), {.folder = folder_.path()});
   EXPECT_EQ(again.exit_code, 3);
   EXPECT_THAT(again.err, HasSubstr("never overwritten"));
 }
@@ -516,7 +521,8 @@ TEST_F(SilosTest, DistributedNoiseIsReleasedAndToldWithItsShares) {
   const std::vector<std::string> ledger = charges_in(read_bytes(folder_ / "ledger.jsonl"));
   ASSERT_EQ(ledger.size(), 1u);
   EXPECT_THAT(ledger[0], HasSubstr(R"("silos":{"noise":"distributed","left":4,"threshold":3,"colluding":1})"));
-  const ProgramRun shown = run_program(words("ledger show --ledger ledger.jsonl"), {.folder = folder_.path()});
+  const ProgramRun shown =
+      run_program(split_arguments("ledger show --ledger ledger.jsonl"), {.folder = folder_.path()});
   EXPECT_THAT(shown.out, HasSubstr("among silos: noise distributed, 4 left when charged, at least 3"));
 }
 

@@ -1,4 +1,4 @@
-// dpreduce sweep: every run is the fit of the same words, for any number of ranks, and nothing is half written.
+// dpreduce sweep: every run is the fit of the same arguments, for any number of ranks, and nothing is half written.
 #include <algorithm>
 #include <filesystem>
 
@@ -27,7 +27,7 @@ class SweepTest : public testing::Test {
   }
 
   ProgramRun run(const std::string& options, int ranks = 0) const {
-    std::vector<std::string> line = words("sweep " + (kRows + options));
+    std::vector<std::string> line = split_arguments("sweep " + (kRows + options));
     for (std::string& word : line) std::replace(word.begin(), word.end(), '~', ' ');  // within a word
     return run_program(line, {.folder = folder_.path(), .ranks = ranks});
   }
@@ -72,16 +72,17 @@ TEST_F(SweepTest, AnyNumberOfRanksWritesTheSameTable) {
   }
 }
 
-TEST_F(SweepTest, ARunIsTheFitOfItsWords) {
+TEST_F(SweepTest, ARunIsTheFitOfItsArguments) {
   ASSERT_EQ(run("--methods gd~--rounds~3 --epsilons 1 --imbalance 1,10 --seeds 2").exit_code, 0);
   const json swept = json::parse(read_bytes(folder_ / "sweep.json"));
   for (const json& one : swept["runs"]) {
     const int seed = one["seed"].get<int>();
     const bool is_tail = one["imbalance_ratio"] == 10.0;
     const ProgramRun fit = run_program(
-        words("fit " + (kRows + ("--method gd --rounds 3 --epsilon 1 --delta 1e-5 --report report.json --seed " +
-                                 std::to_string(seed) +
-                                 (is_tail ? " --imbalance-ratio 10 --imbalance-seed " + std::to_string(seed) : "")))),
+        split_arguments("fit " +
+                        (kRows + ("--method gd --rounds 3 --epsilon 1 --delta 1e-5 --report report.json --seed " +
+                                  std::to_string(seed) +
+                                  (is_tail ? " --imbalance-ratio 10 --imbalance-seed " + std::to_string(seed) : "")))),
         {.folder = folder_.path()});
     ASSERT_EQ(fit.exit_code, 0) << fit.err;
     const json test = json::parse(read_bytes(folder_ / "report.json"))["test"];

@@ -27,9 +27,9 @@ using testing::IsEmpty;
 
 std::vector<std::string> split(const std::string& line) {
   std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+  std::vector<std::string> arguments;
+  for (std::string word; stream >> word;) arguments.push_back(word);
+  return arguments;
 }
 
 // Command lines that between them give every option of every command (the first test sees to that), none its default.
@@ -146,11 +146,11 @@ void add_all_options(const CommandEntry& command, const std::string& name, std::
   }
 }
 
-void remove_given(const std::vector<std::string>& words, std::set<std::string>& all) {
+void remove_given(const std::vector<std::string>& arguments, std::set<std::string>& all) {
   const CommandEntry root = dpreduce_command();
   const CommandEntry* command = &root;
   std::string name;
-  for (const std::string& word : words) {
+  for (const std::string& word : arguments) {
     if (const CommandEntry* named = word.starts_with("--") ? nullptr : command->command(word)) {
       command = named;
       name += (name.empty() ? "" : " ") + word;
@@ -214,9 +214,9 @@ TEST(CommandArchive, DamageIsRefusedBeforeAnythingIsParsed) {
 }
 
 TEST(CommandArchive, AnotherKindOfValueIsRefused) {
-  const std::string words = archived(std::vector<std::string>{"fit"});
-  EXPECT_THROW(unarchived_command(words), AggregationAborted);
-  EXPECT_EQ(unarchived<std::vector<std::string>>(words), std::vector<std::string>{"fit"});
+  const std::string arguments = archived(std::vector<std::string>{"fit"});
+  EXPECT_THROW(unarchived_command(arguments), AggregationAborted);
+  EXPECT_EQ(unarchived<std::vector<std::string>>(arguments), std::vector<std::string>{"fit"});
 }
 
 TEST(CommandArchive, AnotherVersionIsRefusedByName) {

@@ -73,7 +73,7 @@ TEST_P(FitByMethod, ArraysInMemoryGiveTheModelOfTheSameRowsInFiles) {
   in_files.finish();
   EXPECT_EQ(to_bytes(in_memory.classifier), to_bytes(in_files.classifier));
   EXPECT_EQ(in_memory.chosen_setting, in_files.chosen_setting);
-  EXPECT_EQ(in_memory.prototypes.has_value(), GetParam() == "public");
+  EXPECT_EQ(in_memory.chosen_public_rows.has_value(), GetParam() == "public");
   EXPECT_EQ(in_memory.fit->plan().config_digest, in_files.fit->plan().config_digest);
 }
 

@@ -1,5 +1,5 @@
-// The option parsers on arbitrary bytes: lines are words of a command line up to an empty line; what follows is a TOML
-// file. Any input is either parsed or refused by UsageError.
+// The option parsers on arbitrary bytes: lines are arguments of a command line up to an empty line; what follows is a
+// TOML file. Any input is either parsed or refused by UsageError.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,22 +12,22 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
   const std::size_t blank = input.find("\n\n");
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   std::string word;
   for (const char c : input.substr(0, blank)) {
     if (c == '\n') {
-      words.push_back(std::move(word));
+      arguments.push_back(std::move(word));
       word.clear();
     } else {
       word += c;
     }
   }
-  words.push_back(std::move(word));
-  for (const std::string& candidate : words) {
+  arguments.push_back(std::move(word));
+  for (const std::string& candidate : arguments) {
     if (candidate.rfind("--config", 0) == 0) return 0;  // would read files of this machine
   }
   try {
-    dpreduce::parse_command_line(words);
+    dpreduce::parse_command_line(arguments);
   } catch (const dpreduce::UsageError&) {
   }
   if (blank == std::string::npos) return 0;

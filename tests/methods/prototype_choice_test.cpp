@@ -96,7 +96,7 @@ TEST(PrototypeChoice, ResolvesToOneOfTheTwoCentredByPublicRows) {
   EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kNone);
 }
 
-TEST(PrototypeChoice, ABalancedObjectiveTakesPrototypesWhereTheSmallestClassesDrown) {
+TEST(PrototypeChoice, ABalancedObjectiveTakesPrototypesWhereNoiseHidesTheSmallestClasses) {
   FitOptions options = options_of(0.2, 100, 40'000);
   options.method.name = "auto";
   options.method.adaptive = false;
@@ -124,7 +124,7 @@ TEST(PrototypeChoice, ABalancedObjectiveTakesPrototypesWhereTheSmallestClassesDr
 
 // Between 2 sqrt(log 10) = 3.03 standard deviations and fewer: mu = 0.1, 30 and 31 rows of 300,000 in the smallest
 // class; d plays no part.
-TEST(PrototypeChoice, AClassDrownsWhereItsRowsAreFewerThanNoiseOfTheOtherClassesReaches) {
+TEST(PrototypeChoice, NoiseHidesAClassWhoseRowsAreFewerThanNoiseOfTheOtherClassesReaches) {
   FitOptions options = options_of(1, 1, 300'000);
   options.privacy.budget = {};
   options.privacy.budget.mu = 0.1;

@@ -115,9 +115,9 @@ TEST(Registry, APublicChoiceNeedsPublicRows) {
     FitOptions fit = good_fit(name);
     fit.data.public_x.clear();
     EXPECT_THAT(refusal(fit), HasSubstr("name them with --public-x")) << name;
-    EXPECT_TRUE(may_choose_prototypes(fit));
+    EXPECT_TRUE(may_choose_public_rows(fit));
   }
-  EXPECT_FALSE(may_choose_prototypes(good_fit("mean")));
+  EXPECT_FALSE(may_choose_public_rows(good_fit("mean")));
 }
 
 TEST(Registry, ContradictionsWithinAMethodAreRefused) {

@@ -153,7 +153,7 @@ class RoundsTest : public testing::Test {
                        .classes = kClasses,
                        .weights = scores.weights,
                        .bias = scores.bias,
-                       .prototypes = scores.prototypes});
+                       .cosine_head = scores.cosine_head});
   }
 
   // Mean of -log((p_y + u_y) / 2), whose argument such scores are.
@@ -309,7 +309,7 @@ TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
     FitOptions options = options_of(method);
     options.method.rounds = 4;
     const LinearScores cold = fit(options);
-    EXPECT_TRUE(cold.prototypes.empty());
+    EXPECT_TRUE(cold.cosine_head.empty());
     options.method.warm_start = true;
     const LinearScores scores = fit(options);
     const ReferenceRows rows = lattice_rows();
@@ -322,9 +322,9 @@ TEST_F(RoundsTest, AWarmStartLearnsWhatClassMeansLeaveOpen) {
       change = std::max(change, std::abs(scores.weights[e] - cold.weights[e]));
     }
     EXPECT_GT(change, 1e-3 * size);
-    ASSERT_EQ(scores.prototypes.size(), prototypes.size());
+    ASSERT_EQ(scores.cosine_head.size(), prototypes.size());
     for (std::size_t c = 0; c < kClasses; ++c) {
-      const auto of_class = std::span(scores.prototypes).subspan(c * kInputDim, kInputDim);
+      const auto of_class = std::span(scores.cosine_head).subspan(c * kInputDim, kInputDim);
       const double length = std::sqrt(squared_norm(of_class));
       for (std::size_t a = 0; a < kInputDim; ++a) {
         EXPECT_NEAR(of_class[a] / length, prototypes[c * kInputDim + a], 1e-12);
@@ -363,7 +363,7 @@ TEST_F(RoundsTest, EveryStepOfNewtonFromAWarmStartLowersTheLoss) {
   options.method.rounds = 1;
   LinearScores scores = fit(options);
   const LinearScores start{std::vector<double>(scores.weights.size(), 0.0), std::vector<double>(kClasses, 0.0),
-                           scores.prototypes};
+                           scores.cosine_head};
   const double accuracy_of_means = training_accuracy(start);
   double loss = residual_loss(start);
   for (const std::uint64_t rounds : {1, 2, 4, 8, 16}) {

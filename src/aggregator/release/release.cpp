@@ -224,7 +224,7 @@ Release Releaser::release_of_each_rank(std::string_view name, Statistic local) {
   return Release(std::move(blocks));
 }
 
-void Releaser::pass_over(std::string_view name) {
+void Releaser::skip_release(std::string_view name) {
   if (run_) run_->begin(run_->plan().release(name));
 }
 

@@ -108,7 +108,7 @@ class Releaser {
 
   /// Counts the next round of a release that an earlier part of this run has made, and was charged for: nothing is
   /// charged, nothing drawn. On every rank. Precondition, errors: as release.
-  void pass_over(std::string_view name);
+  void skip_release(std::string_view name);
 
   /// As ChargedRun::require_charged. On the coordinator.  @pre releases have noise.
   void require_charged(std::span<const std::string> labels) const;

@@ -10,12 +10,12 @@
 namespace dpreduce {
 namespace {
 
-std::string noise_words(const LedgerSilos& silos) {
+std::string noise_text(const LedgerSilos& silos) {
   if (silos.noise == NoiseSource::kCentral) return "central noise, not against the coordinator";
   return fmt::format("distributed noise, {} honest shares at least", silos.threshold - silos.colluding);
 }
 
-std::string cost_words(const LedgerEntry& entry) {
+std::string cost_text(const LedgerEntry& entry) {
   return entry.selection ? fmt::format("a choice of epsilon {:.6g}", entry.selection->epsilon)
                          : fmt::format("mu {:.6g}", entry.mu);
 }
@@ -25,7 +25,7 @@ std::string cost_words(const LedgerEntry& entry) {
 SiloAccount::SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit)
     : job_(job), run_(run), limit_(limit) {
   run_.reserve();
-  tell("has reserved what it may charge");
+  log_balance("has reserved what it may charge");
   job_.set_before_masking([this](std::span<const std::uint64_t> values) { charge(values); });
 }
 
@@ -33,7 +33,7 @@ SiloAccount::~SiloAccount() {
   job_.set_before_masking(nullptr);
   if (has_finished_) return;
   try {
-    tell("ends early; what it did not charge is given back");
+    log_balance("ends early; what it did not charge is given back");
   } catch (const std::exception&) {  // the ledger itself tells
   }
 }
@@ -42,7 +42,7 @@ void SiloAccount::finish() {
   close_release();
   run_.finish();
   has_finished_ = true;
-  tell("has ended");
+  log_balance("has ended");
 }
 
 // Sums over rows that a silo has none of, public or the coordinator's, are of zeros and belong to no release.
@@ -55,15 +55,15 @@ void SiloAccount::charge(std::span<const std::uint64_t> values) {
   const std::optional<LedgerEntry> charged = run_.charge_begun();
   PartyLog* const log = job_.log();
   if (!charged || log == nullptr) return;
-  log->line(fmt::format("account: charges {}: {}, {}", charged->release_id, cost_words(*charged),
-                        noise_words(*charged->terms.silos)));
+  log->line(fmt::format("account: charges {}: {}, {}", charged->release_id, cost_text(*charged),
+                        noise_text(*charged->terms.silos)));
 }
 
-void SiloAccount::tell(const std::string& what) const {
+void SiloAccount::log_balance(const std::string& what) const {
   PartyLog* const log = job_.log();
   if (log == nullptr) return;
   log->line(fmt::format("account: run {} {}; on the ledger {}", run_.run_id(), what,
-                        balance_words(run_.ledger(), run_.plan().adjacency, limit_)));
+                        balance_text(run_.ledger(), run_.plan().adjacency, limit_)));
 }
 
 }  // namespace dpreduce

@@ -43,7 +43,7 @@ class SiloAccount {
 
  private:
   void charge(std::span<const std::uint64_t> values);
-  void tell(const std::string& what) const;
+  void log_balance(const std::string& what) const;
 
   SiloJob& job_;
   ChargedRun& run_;

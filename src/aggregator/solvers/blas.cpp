@@ -31,8 +31,8 @@ void use_one_blas_thread() {
 }
 
 void choose_blas_kernels(char** arguments) {
-  const char* told = std::getenv(kVariable);
-  if (told != nullptr && *told != '\0') return;
+  const char* chosen = std::getenv(kVariable);
+  if (chosen != nullptr && *chosen != '\0') return;
   const char* kernels = kernels_of_processor();
   if (kernels == nullptr || std::strcmp(kernels, openblas_get_corename()) == 0) return;
   if (setenv(kVariable, kernels, 1) != 0) return;

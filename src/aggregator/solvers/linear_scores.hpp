@@ -13,7 +13,7 @@ namespace dpreduce {
 struct LinearScores {
   std::vector<double> weights;
   std::vector<double> bias;
-  std::vector<double> prototypes{};   ///< classes x dim, or empty
+  std::vector<double> cosine_head{};  ///< the prototypes, classes x dim, or empty
   std::optional<double> threshold{};  ///< from which on a class is more likely a row's than not, where data decided it
 };
 

@@ -13,9 +13,9 @@ namespace dpreduce {
 namespace {
 
 CLI::Option* declared(CLI::App& app, const Option& option) {
-  const auto read = [read = option.read](const std::vector<std::string>& words) {
+  const auto read = [read = option.read](const std::vector<std::string>& arguments) {
     try {
-      read(words);
+      read(arguments);
     } catch (const UsageError& error) {
       throw CLI::ValidationError(error.what());
     }
@@ -93,14 +93,14 @@ std::string full_name(const CLI::App& app) {
 
 }  // namespace
 
-std::variant<const CommandEntry*, PrintText> read_words(CommandEntry& root, std::vector<std::string> words) {
+std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments) {
   CLI::App app{root.help, root.name};
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", version());
   declare(app, root);
   try {
-    std::reverse(words.begin(), words.end());  // CLI11 takes words from the back
-    app.parse(words);
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes arguments from the back
+    app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     const CLI::App* command = innermost(&app);
     std::string parents = full_name(app);

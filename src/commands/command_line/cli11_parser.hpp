@@ -1,4 +1,4 @@
-// What CLI11 does for the program: words into options, help, and TOML into items. No other file knows of it.
+// What CLI11 does for the program: arguments into options, help, and TOML into items. No other file knows of it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace dpreduce {
 
-/// Reads `words` (without the program's name) into the options of the command that they name, one of `root`'s, and
-/// records what each was given. Lists add up; of any other option the last word wins. Returns that command, or the text
-/// that --help or --version ask for. Throws UsageError in one line that names the command's --help.
-std::variant<const CommandEntry*, PrintText> read_words(CommandEntry& root, std::vector<std::string> words);
+/// Reads `arguments` (without the program's name) into the options of the command that they name, one of `root`'s, and
+/// records what each was given. Lists add up; of any other option the last argument wins. Returns that command, or the
+/// text that --help or --version ask for. Throws UsageError in one line that names the command's --help.
+std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments);
 
 /// One `key = value` of a configuration file.
 struct ConfigItem {

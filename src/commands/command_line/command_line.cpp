@@ -23,22 +23,22 @@ void let_rows_be_own(CommandEntry& root) {
   }
 }
 
-bool names_own_file(const std::string& word) {
-  return word == "--silo-config" || word.starts_with("--silo-config=");
+bool names_own_file(const std::string& argument) {
+  return argument == "--silo-config" || argument.starts_with("--silo-config=");
 }
 
 }  // namespace
 
 bool asks_for_silos(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "fit") return false;
-  std::vector<std::string> words = arguments;
+  std::vector<std::string> all = arguments;
   try {
-    words = with_config_files(dpreduce_command(), std::move(words)).words;
+    all = with_config_files(dpreduce_command(), std::move(all)).arguments;
   } catch (const Error&) {
-    words = arguments;  // the mistake is reported where the options are read in earnest
+    all = arguments;  // the mistake is reported where the options are read in earnest
   }
-  return std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return word == "--secure-aggregation" || names_own_file(word); });
+  return std::any_of(all.begin(), all.end(),
+                     [](const std::string& each) { return each == "--secure-aggregation" || names_own_file(each); });
 }
 
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party) {
@@ -46,14 +46,14 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
   if (!arguments.empty() && !arguments.front().starts_with("-") && root.command(arguments.front()) == nullptr) {
     throw UsageError(fmt::format("'{}' is not a command (see dpreduce --help)", arguments.front()));
   }
-  const ConfiguredWords configured = with_config_files(root, std::move(arguments), party);
-  if (!party && std::any_of(configured.words.begin(), configured.words.end(), names_own_file)) {
+  const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
+  if (!party && std::any_of(configured.arguments.begin(), configured.arguments.end(), names_own_file)) {
     throw UsageError(
         "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
   }
   if (configured.rows_are_own) let_rows_be_own(root);
   try {
-    const auto read = read_words(root, configured.words);
+    const auto read = read_arguments(root, configured.arguments);
     if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
     const CommandEntry& command = *std::get<const CommandEntry*>(read);
     return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own});

@@ -1,4 +1,4 @@
-// Words on the command line to one validated struct.
+// The arguments on the command line to one validated struct.
 #pragma once
 
 #include <cstddef>

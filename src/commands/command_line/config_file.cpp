@@ -18,10 +18,10 @@ constexpr const char* kOwn = "--silo-config";
 constexpr const char* kLedger = "--ledger";
 constexpr std::array<const char*, 2> kRows{"--train-x", "--train-y"};
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 // Takes `--config FILE` or `--config=FILE` out of the arguments; empty where there is none.
-std::string take_path(Words& arguments, const std::string& flag) {
+std::string take_path(Arguments& arguments, const std::string& flag) {
   std::string path;
   for (auto word = arguments.begin(); word != arguments.end();) {
     const bool has_value = word->starts_with(flag + "=");
@@ -60,47 +60,47 @@ bool names_a_command(const CommandEntry& root, const std::vector<std::string>& s
 }
 
 bool is_given(const std::vector<std::string>& arguments, const Option& option) {
-  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& word) {
-    const std::string name = word.substr(0, word.find('='));
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    const std::string name = argument.substr(0, argument.find('='));
     return name.starts_with("--") && option.is_named(name);
   });
 }
 
 // The command that an argument list names, and the words that name it.
-struct CommandWords {
+struct NamedCommand {
   const CommandEntry* command;
   std::vector<std::string> names;
 };
 
 // The command is the words in front of the first option.
-CommandWords command_of(const CommandEntry& root, const Words& arguments) {
-  CommandWords found{&root, {}};
-  for (const std::string& word : arguments) {
-    if (word.starts_with("-")) break;
-    const CommandEntry* named = found.command->command(word);
+NamedCommand command_of(const CommandEntry& root, const Arguments& arguments) {
+  NamedCommand found{&root, {}};
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with("-")) break;
+    const CommandEntry* named = found.command->command(argument);
     if (named == nullptr) break;
     found.command = named;
-    found.names.push_back(word);
+    found.names.push_back(argument);
   }
   return found;
 }
 
 // The arguments, with the items of a file put in front of their options. An option that is given on the command line
 // as well keeps the value that it has there.
-Words with_items(const CommandEntry& root, Words arguments, const std::vector<ConfigItem>& items,
-                 const std::string& file) {
-  const CommandWords words = command_of(root, arguments);
-  Words from_file;
+Arguments with_items(const CommandEntry& root, Arguments arguments, const std::vector<ConfigItem>& items,
+                     const std::string& file) {
+  const NamedCommand named = command_of(root, arguments);
+  Arguments from_file;
   for (const ConfigItem& item : items) {
     if (!item.section.empty() && !names_a_command(root, item.section)) {
       throw UsageError(fmt::format("{}: [{}] is not a command", file, fmt::join(item.section, ".")));
     }
-    if (!item.section.empty() && item.section != words.names) continue;
+    if (!item.section.empty() && item.section != named.names) continue;
     std::string key = item.key;
     std::replace(key.begin(), key.end(), '_', '-');
-    const Option* option = words.command->options.find(key);
+    const Option* option = named.command->options.find(key);
     if (option == nullptr) {
-      throw UsageError(fmt::format("{}: '{}' is not an option of {}", file, item.key, words.command->name));
+      throw UsageError(fmt::format("{}: '{}' is not an option of {}", file, item.key, named.command->name));
     }
     if (is_given(arguments, *option)) continue;
     const bool is_flag = option->values == OptionValues::kNone;
@@ -112,7 +112,7 @@ Words with_items(const CommandEntry& root, Words arguments, const std::vector<Co
     from_file.push_back("--" + key);
     if (!is_flag) from_file.insert(from_file.end(), item.values.begin(), item.values.end());
   }
-  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(words.names.size()), from_file.begin(),
+  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(named.names.size()), from_file.begin(),
                    from_file.end());
   return arguments;
 }
@@ -168,17 +168,17 @@ std::vector<ConfigItem> read_own_items(const CommandEntry& root, const std::stri
     throw BadInput(error.what());
   }
   for (const ConfigItem& item : items) {
-    if (item.section.empty() || item.section == Words{"fit"}) check_own_item(item, file, rank);
+    if (item.section.empty() || item.section == Arguments{"fit"}) check_own_item(item, file, rank);
   }
   return items;
 }
 
-bool is_given(const CommandEntry& root, const Words& arguments, const char* option) {
+bool is_given(const CommandEntry& root, const Arguments& arguments, const char* option) {
   return is_given(arguments, *root.command("fit")->options.find(option));
 }
 
 // How many of the two options that name training rows are given.
-std::ptrdiff_t rows_given(const CommandEntry& root, const Words& arguments) {
+std::ptrdiff_t rows_given(const CommandEntry& root, const Arguments& arguments) {
   return std::count_if(kRows.begin(), kRows.end(), [&](const char* name) { return is_given(root, arguments, name); });
 }
 
@@ -192,8 +192,8 @@ std::vector<ConfigItem> parse_config(const std::string& text, const std::string&
   }
 }
 
-ConfiguredWords with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
-                                  std::optional<std::size_t> party) {
+ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
+                                      std::optional<std::size_t> party) {
   const std::string path = take_path(arguments, kCommon);
   if (has_rank(path)) {
     throw UsageError(
@@ -202,9 +202,9 @@ ConfiguredWords with_config_files(const CommandEntry& root, std::vector<std::str
   std::vector<ConfigItem> common;
   if (!path.empty()) common = read_items(path, kCommon);
   const std::string file = fmt::format("{} {}", kCommon, path);
-  if (!party) return {.words = with_items(root, std::move(arguments), common, file), .own_file = {}};
+  if (!party) return {.arguments = with_items(root, std::move(arguments), common, file), .own_file = {}};
 
-  Words all = with_items(root, arguments, common, file);
+  Arguments all = with_items(root, arguments, common, file);
   const std::string own_path = take_path(all, kOwn);
   const bool are_given_to_all = rows_given(root, arguments) > 0;
   const std::string own = with_rank(own_path, *party);

@@ -10,8 +10,8 @@
 
 namespace dpreduce {
 
-struct ConfiguredWords {
-  std::vector<std::string> words;
+struct ConfiguredArguments {
+  std::vector<std::string> arguments;
   bool rows_are_own = false;   ///< training rows are those that the party's own file names, or none at the coordinator
   bool ledger_is_own = false;  ///< its ledger is the one that the party's own file names
   std::string own_file;        ///< of the party; empty: none
@@ -23,13 +23,13 @@ struct ConfiguredWords {
 /// option of the command, where the file cannot be read or parsed, and where its name holds {rank}.
 ///
 /// For a party of a run among silos, of that rank, what `--silo-config OWN` says is added; it wins over FILE, not over
-/// the command line. {rank} in OWN is replaced; `--silo-config` stays among the words. OWN holds what stays with a
+/// the command line. {rank} in OWN is replaced; `--silo-config` stays among the arguments. OWN holds what stays with a
 /// party: paths of its rows, identity, log, its ledger and what may be spent on it, its machine; at the coordinator
 /// also test rows and outputs; and `silo = 3`, whose it is, which it must where its name has no {rank}. Throws BadInput
 /// naming OWN and the key where it holds anything else, is another party's, or cannot be read or parsed: every party
 /// tells that of its own.
-ConfiguredWords with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
-                                  std::optional<std::size_t> party = std::nullopt);
+ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
+                                      std::optional<std::size_t> party = std::nullopt);
 
 /// The items of a configuration text; `path` and `flag` are for messages. Throws UsageError where it is not TOML.
 std::vector<ConfigItem> parse_config(const std::string& text, const std::string& path, const char* flag = "--config");

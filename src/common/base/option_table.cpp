@@ -74,7 +74,7 @@ Option& OptionTable::text(const std::string& names, std::string& value, std::str
               .help = std::move(help),
               .type = "TEXT",
               .usual = value,
-              .read = [&value](const std::vector<std::string>& words) { value = words.back(); }});
+              .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }});
 }
 
 Option& OptionTable::files(const std::string& names, std::vector<std::string>& values, std::string help) {
@@ -82,26 +82,26 @@ Option& OptionTable::files(const std::string& names, std::vector<std::string>& v
               .help = std::move(help),
               .type = "FILE",
               .values = OptionValues::kMany,
-              .read = [&values](const std::vector<std::string>& words) { values = words; }});
+              .read = [&values](const std::vector<std::string>& arguments) { values = arguments; }});
 }
 
 Option& OptionTable::number_or_auto(const std::string& names, std::optional<double>& value, std::string help) {
-  const auto read = [&value, names](const std::vector<std::string>& words) {
+  const auto read = [&value, names](const std::vector<std::string>& arguments) {
     value.reset();
-    if (words.back() == "auto") return;
+    if (arguments.back() == "auto") return;
     try {
-      value = read_number(names, words.back());
+      value = read_number(names, arguments.back());
     } catch (const UsageError&) {
-      throw UsageError(fmt::format("{} {}: must be a number or auto", names, words.back()));
+      throw UsageError(fmt::format("{} {}: must be a number or auto", names, arguments.back()));
     }
   };
   return add({.names = names, .help = std::move(help), .type = "NUMBER|auto", .usual = "auto", .read = read});
 }
 
 Option& OptionTable::numbers(const std::string& names, std::vector<double>& values, std::string help) {
-  const auto read = [&values, names](const std::vector<std::string>& words) {
+  const auto read = [&values, names](const std::vector<std::string>& arguments) {
     values.clear();
-    for (const std::string& word : words) values.push_back(read_number(names, word));
+    for (const std::string& argument : arguments) values.push_back(read_number(names, argument));
   };
   return add({.names = names,
               .help = std::move(help),

@@ -1,7 +1,7 @@
-// The options of a command as data: what they are named, what help says of them, and how their words are read.
+// The options of a command as data: what they are named, what help says of them, and how their arguments are read.
 //
-// Nothing here knows how words are told apart; the command line, configuration files and documents are made from the
-// same table.
+// Nothing here knows how arguments are told apart; the command line, configuration files and documents are made from
+// the same table.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace dpreduce {
 
-/// How many words follow the name of an option.
+/// How many arguments follow the name of an option.
 enum class OptionValues { kNone, kOne, kMany };
 
 struct Option {
@@ -33,10 +33,10 @@ struct Option {
   bool is_required = false;
   char delimiter = '\0';  ///< splits a word into values; 0: none does
 
-  /// Called with the words that follow, those of its last occurrence (of many values: of all). Throws UsageError.
+  /// Called with the arguments that follow, those of its last occurrence (of many values: of all). Throws UsageError.
   std::function<void(const std::vector<std::string>&)> read = {};
 
-  /// The words that were given, once a command line is read; of a flag "true".
+  /// The arguments that were given, once a command line is read; of a flag "true".
   std::vector<std::string> given = {};
   bool is_given() const { return !given.empty(); }
 
@@ -91,7 +91,9 @@ class OptionTable {
   Option& number(const std::string& names, Number& value, std::string help) {
     Option option{.names = names, .help = std::move(help), .type = "NUMBER"};
     if constexpr (std::is_same_v<Number, double>) option.usual = fmt::format("{}", value);
-    option.read = [&value, names](const std::vector<std::string>& words) { value = read_number(names, words.back()); };
+    option.read = [&value, names](const std::vector<std::string>& arguments) {
+      value = read_number(names, arguments.back());
+    };
     return add(std::move(option));
   }
 
@@ -107,8 +109,8 @@ class OptionTable {
     Option option{.names = names, .help = std::move(help), .type = "COUNT"};
     using Plain = std::remove_reference_t<decltype(plain(value))>;
     if constexpr (std::is_same_v<Plain, Count>) option.usual = fmt::format("{}", value);
-    option.read = [&value, names](const std::vector<std::string>& words) {
-      value = static_cast<Plain>(read_count(names, words.back(), std::numeric_limits<Plain>::max()));
+    option.read = [&value, names](const std::vector<std::string>& arguments) {
+      value = static_cast<Plain>(read_count(names, arguments.back(), std::numeric_limits<Plain>::max()));
     };
     return add(std::move(option));
   }
@@ -141,8 +143,8 @@ class OptionTable {
   template <typename E, typename Value>
   Option& choice_into(const std::string& names, Value& value, std::string help) {
     Option option{.names = names, .help = std::move(help), .type = all_spellings<E>()};
-    option.read = [&value, names](const std::vector<std::string>& words) {
-      value = read_choice<E>(names, words.back());
+    option.read = [&value, names](const std::vector<std::string>& arguments) {
+      value = read_choice<E>(names, arguments.back());
     };
     return add(std::move(option));
   }

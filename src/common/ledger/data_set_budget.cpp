@@ -132,7 +132,7 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
       print_number(most), is_gaussian ? "" : " at delta " + print_number(limit.delta)));
 }
 
-std::string balance_words(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit) {
+std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit) {
   const Spending spent = spending_of(state.charges(), adjacency);
   if (!limit) {
     return spent.is_gaussian() ? fmt::format("mu {:.6g} is charged, no budget is set", spent.mu)

@@ -44,6 +44,6 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 /// What the private charges on file cost together, and what the budget, if there is one, leaves of that: for the
 /// ledger's owner. "mu 0.6 is charged; the budget (epsilon 1, delta 1e-06) is mu 0.25, and mu 0.2 of it is left".
 /// @throws UsageError as require_room.
-std::string balance_words(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit);
+std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit);
 
 }  // namespace dpreduce

@@ -72,7 +72,7 @@ ClassifierParts checked(ClassifierParts parts) {
   if (!parts.preprocessing.center.empty()) {
     check_entries("center", parts.preprocessing.center, parts.preprocessing.pooled_dim());
   }
-  if (!parts.prototypes.empty()) check_entries("prototypes", parts.prototypes, parts.classes * dim);
+  if (!parts.cosine_head.empty()) check_entries("prototypes", parts.cosine_head, parts.classes * dim);
   check_method(parts.method);
   if (parts.privacy) check_privacy(*parts.privacy);
   return parts;
@@ -101,8 +101,8 @@ void lower_to(std::atomic<std::size_t>& minimum, std::size_t value) {
 }
 
 std::optional<ClassScores> unit_directions(const ClassifierParts& parts, std::size_t dim) {
-  if (parts.prototypes.empty()) return std::nullopt;
-  std::vector<double> directions = parts.prototypes;
+  if (parts.cosine_head.empty()) return std::nullopt;
+  std::vector<double> directions = parts.cosine_head;
   for (std::size_t label = 0; label < parts.classes; ++label) {
     scale_to_unit_length(std::span(directions).subspan(label * dim, dim));
   }

@@ -41,10 +41,10 @@ struct ClassifierParts {
   std::string method;                       ///< name of the training method: a-z, 0-9 and '-', 1 to 40 characters
   std::optional<PrivacyStatement> privacy;  ///< empty where nothing is promised
   Preprocessing preprocessing;
-  std::size_t classes = 0;         ///< K
-  std::vector<double> weights;     ///< W, K x d, row-major
-  std::vector<double> bias;        ///< b, K
-  std::vector<double> prototypes;  ///< c, K x d, row-major; empty without the second head
+  std::size_t classes = 0;          ///< K
+  std::vector<double> weights;      ///< W, K x d, row-major
+  std::vector<double> bias;         ///< b, K
+  std::vector<double> cosine_head;  ///< c, the prototypes, K x d, row-major; empty without the second head
   /// The score from which on a row is said to be of a class, where rows may be of several; finite.
   std::optional<double> threshold = std::nullopt;
 };

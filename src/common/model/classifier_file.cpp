@@ -55,7 +55,7 @@ class ClassifierReader {
     parts.bias = doubles("bias", take("bias"), per_class);
     read_row_constants(parts.preprocessing);
     if (file_.tensors.contains("prototypes")) {
-      parts.prototypes = doubles("prototypes", take("prototypes"), per_entry);
+      parts.cosine_head = doubles("prototypes", take("prototypes"), per_entry);
     }
     if (!file_.tensors.empty()) fail(fmt::format("unknown tensor {}", printable_name(file_.tensors.begin()->first)));
     return parts;
@@ -202,7 +202,7 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
     const std::vector<std::int64_t> indices(preprocessing.selected.begin(), preprocessing.selected.end());
     file.tensors.emplace("selected", make_integer_tensor(indices, {indices.size()}));
   }
-  if (!parts.prototypes.empty()) file.tensors.emplace("prototypes", make_tensor(parts.prototypes, {classes, dim}));
+  if (!parts.cosine_head.empty()) file.tensors.emplace("prototypes", make_tensor(parts.cosine_head, {classes, dim}));
   return serialize(file);
 }
 

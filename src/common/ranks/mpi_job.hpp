@@ -13,7 +13,7 @@ struct JoinedJob {
   int size = 1;
 };
 
-/// What a process is started as: whether it is the one that works, or the postman of a party, must be known before MPI
+/// What a process is started as: whether it is the one that works, or the relay of a party, must be known before MPI
 /// is started.
 enum class JobKind { kTrustedRanks, kSilos };
 

@@ -40,7 +40,8 @@ std::string payload_of(const std::string& archive) {
         version(), kFormat, made_by, format));
   }
   std::string payload = archive.substr(end + 1);
-  if (!(line >> length >> std::hex >> crc) || payload.size() != length || crc_of(payload) != crc) refuse_damaged_archive();
+  if (!(line >> length >> std::hex >> crc) || payload.size() != length || crc_of(payload) != crc)
+    refuse_damaged_archive();
   return payload;
 }
 

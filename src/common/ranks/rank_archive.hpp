@@ -82,8 +82,8 @@ std::string payload_of(const std::string& archive);
 
 [[noreturn]] void refuse_damaged_archive();
 
-/// For serialize(archive, T&, unsigned) of a struct: archives `members`. Bind them by `auto& [a, b] = value`, which does
-/// not compile where one is left out.
+/// For serialize(archive, T&, unsigned) of a struct: archives `members`. Bind them by `auto& [a, b] = value`, which
+/// does not compile where one is left out.
 template <typename Archive, typename... Member>
 void archive_all(Archive& archive, Member&... members) {
   (void)(archive & ... & members);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kFrameBytesAtOnce = std::size_t{1} << 18;
 
-// The postman is gone, and with it the run.
+// The relay is gone, and with it the run.
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);
 }
@@ -49,15 +49,15 @@ void SocketWire::set_line(const LineTerms& terms) {
   send_all(socket_, &terms, sizeof(terms));
 }
 
-std::optional<Letter> SocketWire::whole_letter() {
+std::optional<Message> SocketWire::whole_message() {
   EnvelopeHeader header;
   if (come_.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, come_.data(), sizeof(header));
   if (come_.size() - sizeof(header) < header.length) return std::nullopt;
   const auto begin = come_.begin() + sizeof(header);
-  Letter letter{header.party, {begin, begin + header.length}, (header.flags & kFarewellFlag) != 0};
+  Message message{header.party, {begin, begin + header.length}, (header.flags & kFarewellFlag) != 0};
   come_.erase(come_.begin(), begin + header.length);
-  return letter;
+  return message;
 }
 
 bool SocketWire::read_some(WireClock::time_point until) {
@@ -78,9 +78,9 @@ bool SocketWire::read_some(WireClock::time_point until) {
   }
 }
 
-std::optional<Letter> SocketWire::receive(WireClock::time_point until) {
+std::optional<Message> SocketWire::receive(WireClock::time_point until) {
   for (;;) {
-    if (std::optional<Letter> letter = whole_letter()) return letter;
+    if (std::optional<Message> message = whole_message()) return message;
     if (!read_some(until)) return std::nullopt;
   }
 }

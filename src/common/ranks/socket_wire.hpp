@@ -1,9 +1,9 @@
-// The wire of a process that has a postman (postman.hpp): a socket between the two.
+// The wire of a process that has a relay (relay.hpp): a socket between the two.
 //
 //     party (4 bytes), length (4), flags (4: 1 for a farewell, 2 for the terms of a line), then the message; in the
 //     machine's own byte order
 //
-// The postman is this process's own parent, and trusted with what goes through it: sealed frames.
+// The relay is this process's own parent, and trusted with what goes through it: sealed frames.
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@
 namespace dpreduce {
 
 struct EnvelopeHeader {
-  std::uint32_t party = 0;  ///< to the postman: whom it goes to; from it: who sent it
+  std::uint32_t party = 0;  ///< to the relay: whom it goes to; from it: who sent it
   std::uint32_t length = 0;
   std::uint32_t flags = 0;
 };
 inline constexpr std::uint32_t kFarewellFlag = 1;
-inline constexpr std::uint32_t kLineFlag = 2;  ///< to the postman, for itself: LineTerms
+inline constexpr std::uint32_t kLineFlag = 2;  ///< to the relay, for itself: LineTerms
 
 class SocketWire final : public Wire {
  public:
@@ -32,18 +32,18 @@ class SocketWire final : public Wire {
   ~SocketWire() override;
 
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
-  std::optional<Letter> receive(WireClock::time_point until) override;
+  std::optional<Message> receive(WireClock::time_point until) override;
 
-  /// From here on all that is sent and received goes over such a line, in either direction, beginning at the postman:
+  /// From here on all that is sent and received goes over such a line, in either direction, beginning at the relay:
   /// nobody waits for it but who waits for the message.
   void set_line(const LineTerms& terms);
 
  private:
   bool read_some(WireClock::time_point until);
-  std::optional<Letter> whole_letter();
+  std::optional<Message> whole_message();
 
   int socket_;
-  std::vector<std::byte> come_;  // of which a letter may still lack its end
+  std::vector<std::byte> come_;  // of which a message may still lack its end
 };
 
 }  // namespace dpreduce

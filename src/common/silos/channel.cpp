@@ -20,7 +20,7 @@ std::vector<std::byte> Channel::seal(FrameKind kind, std::uint64_t round, std::s
   return seal_frame(sending_, run_, {kind, own_, peer_, round, sent_++}, payload);
 }
 
-Message Channel::open(std::uint64_t round, std::span<const std::byte> frame) {
+OpenedMessage Channel::open(std::uint64_t round, std::span<const std::byte> frame) {
   FrameHeader expected{FrameKind::kOffer, peer_, own_, round, received_};
   std::vector<std::byte> payload = open_frame(receiving_, run_, expected, frame);
   ++received_;

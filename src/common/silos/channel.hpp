@@ -9,7 +9,7 @@
 
 namespace dpreduce {
 
-struct Message {
+struct OpenedMessage {
   FrameKind kind = FrameKind::kOffer;
   std::vector<std::byte> payload;
 };
@@ -23,7 +23,7 @@ class Channel {
 
   /// The next message of the peer. @throws AggregationAborted naming the fault: a replay, a reflection, another order
   /// or length, a foreign key, another round. The channel is then of no more use.
-  Message open(std::uint64_t round, std::span<const std::byte> frame);
+  OpenedMessage open(std::uint64_t round, std::span<const std::byte> frame);
 
  private:
   RunId run_;

@@ -64,31 +64,31 @@ std::vector<std::uint32_t> CoordinatorSession::left_of(const std::vector<std::ui
   return both;
 }
 
-void CoordinatorSession::take_letter(FrameKind kind, const Letter& letter, std::vector<std::uint32_t>& awaited,
-                                     const Take& take) {
-  const std::uint32_t silo = letter.from;
+void CoordinatorSession::take_message(FrameKind kind, const Message& message, std::vector<std::uint32_t>& awaited,
+                                      const Take& take) {
+  const std::uint32_t silo = message.from;
   if (!std::binary_search(left_.begin(), left_.end(), silo)) return;  // dropped, or nobody
   const auto not_awaited = [&] { awaited.erase(std::remove(awaited.begin(), awaited.end(), silo), awaited.end()); };
   try {
-    if (letter.is_farewell) throw AggregationAborted("its process has ended");
+    if (message.is_farewell) throw AggregationAborted("its process has ended");
     const bool is_awaited = std::binary_search(awaited.begin(), awaited.end(), silo);
     PhaseCost& cost = costs_[std::string(to_string(kind))];
     ++cost.messages;
-    cost.bytes += letter.bytes.size();
+    cost.bytes += message.bytes.size();
     if (kind == FrameKind::kHello) {
       if (!is_awaited) throw AggregationAborted("it says hello twice");
-      PayloadReader whole(letter.bytes);
+      PayloadReader whole(message.bytes);
       if (take(silo, whole)) not_awaited();
       return;
     }
-    const Message message = channels_.at(silo).open(round_, letter.bytes);
-    if (message.kind != kind || !is_awaited) {
+    const OpenedMessage opened = channels_.at(silo).open(round_, message.bytes);
+    if (opened.kind != kind || !is_awaited) {
       // Pieces of an attempt that was given up may still be on their way.
-      if (message.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return;
-      throw AggregationAborted(fmt::format("it sends \"{}\" where \"{}\" is due", to_string(message.kind),
+      if (opened.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return;
+      throw AggregationAborted(fmt::format("it sends \"{}\" where \"{}\" is due", to_string(opened.kind),
                                            is_awaited ? to_string(kind) : "nothing"));
     }
-    PayloadReader payload(message.payload);
+    PayloadReader payload(opened.payload);
     if (take(silo, payload)) not_awaited();
   } catch (const AggregationAborted& refusal) {
     not_awaited();
@@ -101,9 +101,9 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
   const auto until = began + entry_.timeout;
   std::vector<std::uint32_t> awaited = left_of(from);
   while (!awaited.empty()) {
-    const std::optional<Letter> letter = wire_.receive(until);
-    if (!letter) break;
-    take_letter(kind, *letter, awaited, take);
+    const std::optional<Message> message = wire_.receive(until);
+    if (!message) break;
+    take_message(kind, *message, awaited, take);
   }
   for (const std::uint32_t silo : std::vector<std::uint32_t>(awaited)) {
     drop(silo, kind, fmt::format("nothing came within --silo-timeout {} s", seconds_of(entry_.timeout)));
@@ -156,9 +156,9 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
     };
     // A failure ends the run: nobody else is waited for.
     while (!awaited.empty() && verdict == kNobodyFailed) {
-      const std::optional<Letter> letter = wire_.receive(began + entry_.timeout);
-      if (!letter) break;
-      take_letter(FrameKind::kStatus, *letter, awaited, take);
+      const std::optional<Message> message = wire_.receive(began + entry_.timeout);
+      if (!message) break;
+      take_message(FrameKind::kStatus, *message, awaited, take);
     }
     if (verdict == kNobodyFailed) {
       for (const std::uint32_t silo : std::vector<std::uint32_t>(awaited)) {
@@ -179,12 +179,12 @@ bool CoordinatorSession::equivocates(FrameKind at, std::uint32_t number) const {
 }
 
 bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values) {
-  Equivocation equivocation{std::nullopt, misled_, told_to_misled_.digest()};
+  Equivocation equivocation{std::nullopt, misled_, transcript_of_misled_.digest()};
   if (equivocates(FrameKind::kDelivery, sums_)) equivocation.stage = ListStage::kSharing;
   if (equivocates(FrameKind::kUnmask, sums_)) equivocation.stage = ListStage::kSummed;
   MaskingCoordinator masking(roster_, attempt, equivocation);
   const auto is_of_attempt = [&](PayloadReader& payload) { return payload.u32() == attempt.attempt; };
-  const auto tell = [&](const std::vector<std::uint32_t>& silos, FrameKind kind, const auto& body_for) {
+  const auto send_each = [&](const std::vector<std::uint32_t>& silos, FrameKind kind, const auto& body_for) {
     for (const std::uint32_t silo : left_of(silos)) {
       send(silo, kind, PayloadWriter().u32(attempt.attempt).bytes(body_for(silo)).take());
     }
@@ -198,8 +198,8 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
     });
   };
   // Of those that were told a list, those that have signed it and are left; they are shown that they are enough.
-  const auto agree_on_list = [&](ListStage stage, const std::vector<std::uint32_t>& told) {
-    gather(FrameKind::kConsent, told, [&](std::uint32_t silo, PayloadReader& payload) {
+  const auto agree_on_list = [&](ListStage stage, const std::vector<std::uint32_t>& silos) {
+    gather(FrameKind::kConsent, silos, [&](std::uint32_t silo, PayloadReader& payload) {
       if (!is_of_attempt(payload)) throw AggregationAborted("it mixes up attempts at a sum");
       masking.take_consent(silo, stage, payload);
       return true;
@@ -208,23 +208,23 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
     require_enough(consenting.size());
     require_enough(left_.size());
     const std::vector<std::byte> quorum = masking.quorum(stage);
-    tell(consenting, FrameKind::kQuorum, [&](std::uint32_t) -> const std::vector<std::byte>& { return quorum; });
+    send_each(consenting, FrameKind::kQuorum, [&](std::uint32_t) -> const std::vector<std::byte>& { return quorum; });
     return consenting;
   };
 
-  tell(left_, FrameKind::kBegin, [&](std::uint32_t) { return PayloadWriter().u64(attempt.words).take(); });
+  send_each(left_, FrameKind::kBegin, [&](std::uint32_t) { return PayloadWriter().u64(attempt.words).take(); });
   gather_all(FrameKind::kAdvertise, left_, &MaskingCoordinator::take_advertisement);
   const std::vector<std::uint32_t> advertised = masking.close_advertising();
   require_enough(advertised.size());
   require_enough(left_.size());
 
-  tell(advertised, FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
+  send_each(advertised, FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
   gather_all(FrameKind::kShares, advertised, &MaskingCoordinator::take_shares);
   const std::vector<std::uint32_t> sharing = masking.close_sharing();
   require_enough(sharing.size());
   require_enough(left_.size());
 
-  tell(sharing, FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+  send_each(sharing, FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
   const std::vector<std::uint32_t> masking_silos = agree_on_list(ListStage::kSharing, sharing);
   gather(FrameKind::kMasked, masking_silos, [&](std::uint32_t silo, PayloadReader& payload) {
     if (!is_of_attempt(payload)) return false;
@@ -238,7 +238,7 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
   const std::vector<std::uint32_t> summed = masking.close_masking();
   require_enough(summed.size());
 
-  tell(summed, FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
+  send_each(summed, FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
   const std::vector<std::uint32_t> revealing = agree_on_list(ListStage::kSummed, summed);
   gather_all(FrameKind::kReveal, revealing, &MaskingCoordinator::take_reveal);
   require_enough(left_.size());
@@ -247,7 +247,7 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
   }
   masking.add_sum_to(values);
   last_summed_ = summed;
-  tell(left_, FrameKind::kDone, [](std::uint32_t) { return std::vector<std::byte>(); });
+  send_each(left_, FrameKind::kDone, [](std::uint32_t) { return std::vector<std::byte>(); });
   return true;
 }
 
@@ -255,7 +255,8 @@ void CoordinatorSession::sum(std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(!values.empty() && values.size() <= kMostWords);
   ++round_;
   ++sums_;
-  SumAttempt attempt{run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, told_.digest()};
+  SumAttempt attempt{
+      run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()};
   do {
     ++attempt.attempt;
   } while (!try_sum(attempt, values));
@@ -267,7 +268,7 @@ void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
   std::span<const std::byte> for_misled = bytes;
   if (!bytes.empty() && equivocates(FrameKind::kBroadcast, ++broadcasts_)) {
     misled_ = left_.front();
-    told_to_misled_ = told_;
+    transcript_of_misled_ = transcript_;
     lie.assign(bytes.begin(), bytes.end());
     lie.front() ^= std::byte{1};
     for_misled = lie;
@@ -278,8 +279,8 @@ void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
       send(silo, FrameKind::kBroadcast, (silo == misled_ ? for_misled : bytes).subspan(first, length));
     }
   }
-  told_.add(FrameKind::kBroadcast, round_, bytes);
-  if (misled_ != 0) told_to_misled_.add(FrameKind::kBroadcast, round_, for_misled);
+  transcript_.add(FrameKind::kBroadcast, round_, bytes);
+  if (misled_ != 0) transcript_of_misled_.add(FrameKind::kBroadcast, round_, for_misled);
 }
 
 double CoordinatorSession::largest(double value) {
@@ -292,8 +293,8 @@ double CoordinatorSession::largest(double value) {
   require_enough(left_.size());
   const std::vector<std::byte> payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take();
   for (const std::uint32_t silo : left_) send(silo, FrameKind::kNumber, payload);
-  told_.add(FrameKind::kNumber, round_, payload);
-  if (misled_ != 0) told_to_misled_.add(FrameKind::kNumber, round_, payload);
+  transcript_.add(FrameKind::kNumber, round_, payload);
+  if (misled_ != 0) transcript_of_misled_.add(FrameKind::kNumber, round_, payload);
   return value;
 }
 

@@ -67,7 +67,7 @@ class CoordinatorSession {
 
   void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take);
   void end_wait(FrameKind kind, WireClock::time_point began);
-  void take_letter(FrameKind kind, const Letter& letter, std::vector<std::uint32_t>& awaited, const Take& take);
+  void take_message(FrameKind kind, const Message& message, std::vector<std::uint32_t>& awaited, const Take& take);
   void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
   void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
   void require_enough(std::size_t silos) const;
@@ -81,11 +81,11 @@ class CoordinatorSession {
   Roster roster_;  // of the run
   RunId run_{};
   std::uint64_t round_ = 0;
-  Transcript told_;
+  Transcript transcript_;
   std::uint32_t sums_ = 0;
   std::uint32_t broadcasts_ = 0;
-  std::uint32_t misled_ = 0;   // a silo that was told another value, on purpose; 0: none
-  Transcript told_to_misled_;  // what it was told
+  std::uint32_t misled_ = 0;         // a silo that was told another value, on purpose; 0: none
+  Transcript transcript_of_misled_;  // of what it was told
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::uint32_t> left_;
   std::vector<LostSilo> lost_;

@@ -129,10 +129,10 @@ void FaultyWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   wire_.send(to, std::move(bytes));
 }
 
-std::optional<Letter> FaultyWire::receive(WireClock::time_point until) {
-  std::optional<Letter> letter = wire_.receive(until);
-  if (letter && !letter->is_farewell) last_received_ = letter->bytes;
-  return letter;
+std::optional<Message> FaultyWire::receive(WireClock::time_point until) {
+  std::optional<Message> message = wire_.receive(until);
+  if (message && !message->is_farewell) last_received_ = message->bytes;
+  return message;
 }
 
 }  // namespace dpreduce

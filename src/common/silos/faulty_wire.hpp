@@ -60,7 +60,7 @@ class FaultyWire final : public Wire {
  public:
   FaultyWire(Wire& wire, Fault fault, SelfHarm harm) : wire_(wire), fault_(fault), harm_(std::move(harm)) {}
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
-  std::optional<Letter> receive(WireClock::time_point until) override;
+  std::optional<Message> receive(WireClock::time_point until) override;
 
  private:
   Wire& wire_;

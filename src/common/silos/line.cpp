@@ -30,26 +30,26 @@ void Line::set(const LineTerms& terms) {
   one_way_ = duration_of(terms.round_trip / 2);
 }
 
-void Line::put(Letter letter, WireClock::time_point now) {
-  const std::size_t length = letter.bytes.size();
+void Line::put(Message message, WireClock::time_point now) {
+  const std::size_t length = message.bytes.size();
   free_at_ = std::max(free_at_, now) + duration_of(static_cast<double>(length) / rate_);
   bytes_ += length;
-  letters_.push_back({std::move(letter), free_at_ + one_way_});
+  messages_.push_back({std::move(message), free_at_ + one_way_});
 }
 
-std::optional<Letter> Line::take(WireClock::time_point now) {
-  if (letters_.empty() || letters_.front().arrives > now) return std::nullopt;
-  Letter letter = std::move(letters_.front().letter);
-  letters_.pop_front();
-  bytes_ -= letter.bytes.size();
-  return letter;
+std::optional<Message> Line::take(WireClock::time_point now) {
+  if (messages_.empty() || messages_.front().arrives > now) return std::nullopt;
+  Message message = std::move(messages_.front().message);
+  messages_.pop_front();
+  bytes_ -= message.bytes.size();
+  return message;
 }
 
 void Line::cut_short() {
   rate_ = std::numeric_limits<double>::infinity();
   one_way_ = WireClock::duration(0);
   free_at_ = WireClock::time_point::min();
-  for (OnItsWay& letter : letters_) letter.arrives = WireClock::time_point::min();
+  for (OnItsWay& message : messages_) message.arrives = WireClock::time_point::min();
 }
 
 }  // namespace dpreduce

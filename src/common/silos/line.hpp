@@ -1,11 +1,11 @@
 // The line between a silo and the coordinator, in simulations: how long what goes over it takes.
 //
 //     rate      = min(bandwidth, sqrt(3/2) MSS / (T sqrt(p)))                  bytes a second
-//     leaves_i  = max(comes_i, leaves_{i-1}) + length_i / rate                 one letter after the other
+//     leaves_i  = max(comes_i, leaves_{i-1}) + length_i / rate                 one message after the other
 //     arrives_i = leaves_i + T / 2
 //
 // T is the round trip, p the share of packets that get lost, MSS = 1460 bytes what a packet holds. The second term is
-// what TCP makes of a line that loses packets ([mathis1997], equation 3): no letter is lost or
+// what TCP makes of a line that loses packets ([mathis1997], equation 3): no message is lost or
 // comes out of order, all take longer.
 #pragma once
 
@@ -27,7 +27,7 @@ struct LineTerms {
 /// The rate above; the bandwidth where p or T is 0.
 double bytes_per_second(const LineTerms& terms);
 
-/// One direction of a line: letters leave it in the order in which they were put in, none before it has arrived.
+/// One direction of a line: messages leave it in the order in which they were put in, none before it has arrived.
 class Line {
  public:
   /// No line: what is put in has arrived.
@@ -35,26 +35,26 @@ class Line {
 
   /// Of what is put in from here on. @pre (asserted) T >= 0, rate > 0.
   void set(const LineTerms& terms);
-  void put(Letter letter, WireClock::time_point now);
-  /// The first letter, where it has arrived by then.
-  std::optional<Letter> take(WireClock::time_point now);
+  void put(Message message, WireClock::time_point now);
+  /// The first message, where it has arrived by then.
+  std::optional<Message> take(WireClock::time_point now);
 
   /// All that is on it has arrived, and so has whatever is put in from here on.
   void cut_short();
 
-  bool empty() const { return letters_.empty(); }
+  bool empty() const { return messages_.empty(); }
   std::size_t bytes() const { return bytes_; }
 
  private:
   struct OnItsWay {
-    Letter letter;
+    Message message;
     WireClock::time_point arrives;
   };
 
   double rate_ = std::numeric_limits<double>::infinity();
   WireClock::duration one_way_{0};
-  WireClock::time_point free_at_ = WireClock::time_point::min();  // when the last letter has left
-  std::deque<OnItsWay> letters_;
+  WireClock::time_point free_at_ = WireClock::time_point::min();  // when the last message has left
+  std::deque<OnItsWay> messages_;
   std::size_t bytes_ = 0;
 };
 

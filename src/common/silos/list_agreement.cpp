@@ -39,7 +39,7 @@ std::vector<std::byte> signed_part(const SumAttempt& attempt, ListStage stage, c
   constexpr std::string_view kListsDomain = "dpreduce silo lists v1";
   PayloadWriter writer;
   writer.bytes(std::as_bytes(std::span(kListsDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
-  writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).bytes(attempt.told);
+  writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).bytes(attempt.broadcast_digest);
   writer.u32(static_cast<std::uint32_t>(stage));
   writer.numbers(lists.participants).numbers(lists.sharing);
   if (stage == ListStage::kSummed) writer.numbers(lists.summed);

@@ -45,10 +45,10 @@ struct SumAttempt {
   RunId run{};  ///< run_of (handshake.hpp): everybody's keys of the run are in it
   std::uint64_t round = 0;
   std::uint32_t attempt = 0;
-  std::uint64_t words = 0;      ///< N
-  std::uint32_t threshold = 0;  ///< t: with fewer there is no sum
-  std::uint32_t colluding = 0;  ///< c
-  PublicKey told{};             ///< digest of all public values before this sum (transcript.hpp)
+  std::uint64_t words = 0;       ///< N
+  std::uint32_t threshold = 0;   ///< t: with fewer there is no sum
+  std::uint32_t colluding = 0;   ///< c
+  PublicKey broadcast_digest{};  ///< digest of all public values before this sum (transcript.hpp)
 
   KeyContext context(std::string_view purpose, std::uint32_t from = 0, std::uint32_t to = 0) const {
     return {run, round, attempt, purpose, from, to};

@@ -50,8 +50,8 @@ MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& a
 SumLists MaskingCoordinator::lists_for(std::uint32_t silo, ListStage stage) const {
   SumLists lists{graph_->participants(), sharing_, summed_};
   if (equivocation_.stage != stage) return lists;
-  std::vector<std::uint32_t>& told = stage == ListStage::kSharing ? lists.sharing : lists.summed;
-  told = story_for(silo, told, *graph_, attempt_.threshold);
+  std::vector<std::uint32_t>& list = stage == ListStage::kSharing ? lists.sharing : lists.summed;
+  list = story_for(silo, list, *graph_, attempt_.threshold);
   return lists;
 }
 
@@ -59,7 +59,7 @@ void MaskingCoordinator::take_consent(std::uint32_t silo, ListStage stage, Paylo
   const SumLists lists = lists_for(silo, stage);
   check_turn(has(lists.of(stage), silo) && !consents_[stage].contains(silo));
   SumAttempt attempt = attempt_;
-  if (silo == equivocation_.misled) attempt.told = equivocation_.told;
+  if (silo == equivocation_.misled) attempt.broadcast_digest = equivocation_.broadcast_digest;
   consents_[stage].emplace(silo, open_consent(consent, roster_, silo, attempt, stage, lists));
 }
 

@@ -24,7 +24,7 @@ namespace dpreduce {
 struct Equivocation {
   std::optional<ListStage> stage = std::nullopt;  ///< there every silo is told another list
   std::uint32_t misled = 0;                       ///< a silo that was told other public values before; 0: none
-  PublicKey told{};                               ///< the digest of those
+  PublicKey broadcast_digest{};                   ///< the digest of those
 };
 
 class MaskingCoordinator {

@@ -58,10 +58,10 @@ void LoggedWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   wire_.send(to, std::move(bytes));
 }
 
-std::optional<Letter> LoggedWire::receive(WireClock::time_point until) {
-  std::optional<Letter> letter = wire_.receive(until);
-  if (letter) log_.received_ += letter->bytes.size();
-  return letter;
+std::optional<Message> LoggedWire::receive(WireClock::time_point until) {
+  std::optional<Message> message = wire_.receive(until);
+  if (message) log_.received_ += message->bytes.size();
+  return message;
 }
 
 }  // namespace dpreduce

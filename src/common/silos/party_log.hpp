@@ -43,7 +43,7 @@ class LoggedWire final : public Wire {
   /// Both outlive it.
   LoggedWire(Wire& wire, PartyLog& log) : wire_(wire), log_(log) {}
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
-  std::optional<Letter> receive(WireClock::time_point until) override;
+  std::optional<Message> receive(WireClock::time_point until) override;
 
  private:
   Wire& wire_;

@@ -33,19 +33,19 @@ SiloSession::SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry) : wi
 
 void SiloSession::connect() {
   const auto until = WireClock::now() + kPatience * entry_.timeout;
-  const std::optional<Letter> letter = wire_.receive(until);
-  if (!letter) throw AggregationAborted("the coordinator does not begin the run");
-  if (letter->is_farewell) throw_gone();
-  const Offer offer = open_offer(letter->bytes, self_.number, entry_.terms, entry_.roster);
+  const std::optional<Message> message = wire_.receive(until);
+  if (!message) throw AggregationAborted("the coordinator does not begin the run");
+  if (message->is_farewell) throw_gone();
+  const Offer offer = open_offer(message->bytes, self_.number, entry_.terms, entry_.roster);
   const AgreementKey key = AgreementKey::generate();
   Hello hello{entry_.identity.public_key(), key.public_key(), {}};
   channel_.emplace(key.agree(offer.key), offer.run, self_.number, 0);
   wire_.send(0, make_hello(hello, entry_.identity, offer, self_.number));
 
-  const Message message = wait();
-  PayloadReader reader(message.payload);
+  const OpenedMessage opened = wait();
+  PayloadReader reader(opened.payload);
   const std::vector<std::uint32_t> present = reader.numbers();
-  if (message.kind != FrameKind::kMembers || !is_rising(present) || present.empty() ||
+  if (opened.kind != FrameKind::kMembers || !is_rising(present) || present.empty() ||
       present.back() > entry_.terms.silos || present.size() < entry_.terms.threshold) {
     throw AggregationAborted("the coordinator names members that this run cannot have");
   }
@@ -66,7 +66,7 @@ void SiloSession::connect() {
   }
   reader.end();
   if (!is_own_there) throw AggregationAborted("the coordinator names members of another run than this silo's");
-  run_ = run_of(offer, message.payload);
+  run_ = run_of(offer, opened.payload);
   present_ = present;
   if (entry_.log != nullptr) {
     entry_.log->line(fmt::format("run {} of coordinator {}, silos {}", to_hex(run_).substr(0, kShownOfKeys),
@@ -92,9 +92,9 @@ void SiloSession::send(FrameKind kind, std::span<const std::byte> payload) {
   wire_.send(0, channel_->seal(kind, round_, payload));
 }
 
-void SiloSession::refuse_run_end(const Message& message) {
-  PayloadReader reader(message.payload);
-  if (message.kind == FrameKind::kDropped) {
+void SiloSession::refuse_run_end(const OpenedMessage& opened) {
+  PayloadReader reader(opened.payload);
+  if (opened.kind == FrameKind::kDropped) {
     failed_ = self_.number * kExitCodes + static_cast<std::int64_t>(ExitCode::kAggregationAborted);
     const auto reason = reader.rest();
     std::string text;
@@ -104,27 +104,27 @@ void SiloSession::refuse_run_end(const Message& message) {
     }
     throw AggregationAborted(fmt::format("the run goes on without silo {}: {}", self_.number, text));
   }
-  if (message.kind != FrameKind::kVerdict) return;
+  if (opened.kind != FrameKind::kVerdict) return;
   const auto verdict = static_cast<std::int64_t>(reader.u64());
   if (verdict == std::numeric_limits<std::int64_t>::max()) return;
   failed_ = verdict;
   throw PeerFailed(static_cast<ExitCode>(verdict % kExitCodes), static_cast<int>(verdict / kExitCodes));
 }
 
-Message SiloSession::wait() {
-  const std::optional<Letter> letter = wire_.receive(WireClock::now() + kPatience * entry_.timeout);
-  if (!letter) throw AggregationAborted(fmt::format("silo {}: the coordinator is silent", self_.number));
-  if (letter->is_farewell) throw_gone();
-  Message message = channel_->open(round_, letter->bytes);
-  refuse_run_end(message);
-  return message;
+OpenedMessage SiloSession::wait() {
+  const std::optional<Message> message = wire_.receive(WireClock::now() + kPatience * entry_.timeout);
+  if (!message) throw AggregationAborted(fmt::format("silo {}: the coordinator is silent", self_.number));
+  if (message->is_farewell) throw_gone();
+  OpenedMessage opened = channel_->open(round_, message->bytes);
+  refuse_run_end(opened);
+  return opened;
 }
 
 void SiloSession::check() {
-  const std::optional<Letter> letter = wire_.receive(WireClock::now());
-  if (!letter) return;
-  if (letter->is_farewell) throw_gone();
-  refuse_run_end(channel_->open(round_ + 1, letter->bytes));  // the round that `agree` will be
+  const std::optional<Message> message = wire_.receive(WireClock::now());
+  if (!message) return;
+  if (message->is_farewell) throw_gone();
+  refuse_run_end(channel_->open(round_ + 1, message->bytes));  // the round that `agree` will be
   throw AggregationAborted("the coordinator goes ahead of this silo");
 }
 
@@ -133,8 +133,8 @@ std::int64_t SiloSession::agree(std::int64_t verdict) {
   ++round_;
   send(FrameKind::kStatus, PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take());
   try {
-    const Message message = wait();
-    if (message.kind != FrameKind::kVerdict) throw AggregationAborted("the coordinator sends no verdict");
+    const OpenedMessage opened = wait();
+    if (opened.kind != FrameKind::kVerdict) throw AggregationAborted("the coordinator sends no verdict");
   } catch (const PeerFailed& failure) {
     return failure.rank * kExitCodes + static_cast<int>(failure.code());
   }
@@ -158,13 +158,14 @@ void SiloSession::send_pieces(SiloSum& sum, std::span<const std::uint64_t> value
 
 void SiloSession::sum(std::span<const std::uint64_t> values) {
   ++round_;
-  SiloSum sum(self_, {run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, told_.digest()},
+  SiloSum sum(self_,
+              {run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()},
               present_);
   for (;;) {
-    const Message message = wait();
-    PayloadReader reader(message.payload);
+    const OpenedMessage opened = wait();
+    PayloadReader reader(opened.payload);
     const std::uint32_t attempt = reader.u32();
-    SiloSum::Due due = sum.take(message.kind, attempt, reader);
+    SiloSum::Due due = sum.take(opened.kind, attempt, reader);
     switch (due.step) {
       case SiloSum::Step::kAnswer:
         if (due.kind == FrameKind::kReveal && is_due(entry_.fault, FaultKind::kLie, ++reveals_)) {
@@ -188,25 +189,25 @@ void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
   ++round_;
   const std::span<const std::byte> whole = bytes;
   while (!bytes.empty()) {
-    const Message message = wait();
-    if (message.kind != FrameKind::kBroadcast || message.payload.empty() || message.payload.size() > bytes.size()) {
+    const OpenedMessage opened = wait();
+    if (opened.kind != FrameKind::kBroadcast || opened.payload.empty() || opened.payload.size() > bytes.size()) {
       throw AggregationAborted("the coordinator broadcasts something else than this silo waits for");
     }
-    std::copy(message.payload.begin(), message.payload.end(), bytes.begin());
-    bytes = bytes.subspan(message.payload.size());
+    std::copy(opened.payload.begin(), opened.payload.end(), bytes.begin());
+    bytes = bytes.subspan(opened.payload.size());
   }
-  told_.add(FrameKind::kBroadcast, round_, whole);
+  transcript_.add(FrameKind::kBroadcast, round_, whole);
 }
 
 double SiloSession::largest(double value) {
   ++round_;
   send(FrameKind::kNumber, PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take());
-  const Message message = wait();
-  PayloadReader reader(message.payload);
+  const OpenedMessage opened = wait();
+  PayloadReader reader(opened.payload);
   const std::uint64_t bits = reader.u64();
   reader.end();
-  if (message.kind != FrameKind::kNumber) throw AggregationAborted("the coordinator sends no number");
-  told_.add(FrameKind::kNumber, round_, message.payload);
+  if (opened.kind != FrameKind::kNumber) throw AggregationAborted("the coordinator sends no number");
+  transcript_.add(FrameKind::kNumber, round_, opened.payload);
   return std::bit_cast<double>(bits);
 }
 

@@ -60,8 +60,8 @@ class SiloSession {
   const RunId& run() const { return run_; }
 
  private:
-  Message wait();
-  void refuse_run_end(const Message& message);
+  OpenedMessage wait();
+  void refuse_run_end(const OpenedMessage& opened);
   void send(FrameKind kind, std::span<const std::byte> payload);
   void note_present(const std::vector<std::uint32_t>& silos);
   void send_pieces(SiloSum& sum, std::span<const std::uint64_t> values);
@@ -72,7 +72,7 @@ class SiloSession {
   Roster roster_;  // of the run
   RunId run_{};
   std::uint64_t round_ = 0;
-  Transcript told_;
+  Transcript transcript_;
   std::optional<Channel> channel_;
   std::optional<std::int64_t> failed_;  // the verdict that the run has ended with
   std::vector<std::uint32_t> present_;  // silos of the run, as far as this one has been told

@@ -13,7 +13,7 @@ namespace dpreduce {
 
 using WireClock = std::chrono::steady_clock;
 
-struct Letter {
+struct Message {
   std::uint32_t from = 0;
   std::vector<std::byte> bytes;
   bool is_farewell = false;  ///< the party's process is gone; nothing more will come
@@ -26,7 +26,7 @@ class Wire {
   /// the wire is broken.
   virtual void send(std::uint32_t to, std::vector<std::byte> bytes) = 0;
   /// The next message of anybody; nothing where none has come by then. Throws as send.
-  virtual std::optional<Letter> receive(WireClock::time_point until) = 0;
+  virtual std::optional<Message> receive(WireClock::time_point until) = 0;
 };
 
 }  // namespace dpreduce

@@ -5,7 +5,8 @@
 
 #include "common/base/error.hpp"
 
-// One line a statistic, defined in statistics/ in the file of its name.
+// One line for each statistic: the entry of that name is defined in the file of that name. The release that the entry
+// declares may have another name, which ledgers, reports and noise depend on: "fisher" is class_variances.
 #define DPREDUCE_STATISTICS(STATISTIC) \
   STATISTIC(center)                    \
   STATISTIC(class_means)               \
@@ -15,8 +16,8 @@
   STATISTIC(gradient)                  \
   STATISTIC(pca)                       \
   STATISTIC(feature_sums)              \
-  STATISTIC(fisher)                    \
-  STATISTIC(newton)                    \
+  STATISTIC(class_variances)           \
+  STATISTIC(hessians)                  \
   STATISTIC(centred_sums)              \
   STATISTIC(adaptive_gradient)         \
   STATISTIC(class_sizes)

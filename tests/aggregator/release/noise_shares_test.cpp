@@ -103,11 +103,11 @@ struct Released {
 // Rounds of a release of zeros over 5 silos, of which `lost` are killed at their first masked message.
 Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
   const auto ledger = std::filesystem::temp_directory_path() / ("dpreduce_noise_shares." + std::to_string(getpid()));
-  PostOffice office(terms.silos + 1);
+  MessageQueues queues(terms.silos + 1);
   const SiloRunPlan plan{.terms = terms, .timeout = std::chrono::milliseconds(20000)};
   Released released;
   const auto party = [&](std::uint32_t rank) {
-    MemoryWire plain(office, rank);
+    MemoryWire plain(queues, rank);
     std::unique_ptr<Wire> faulty;
     if (fault && fault->party == rank) {
       faulty = std::make_unique<FaultyWire>(plain, *fault, SelfHarm{[] { throw Killed(); }, [] { throw Killed(); }});
@@ -139,7 +139,7 @@ Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
       }
     } catch (const Killed&) {
     }
-    if (rank != 0) office.post(0, {rank, {}, true});
+    if (rank != 0) queues.post(0, {rank, {}, true});
     std::filesystem::remove(ledger.string() + "." + std::to_string(rank));
     std::filesystem::remove(signing_key_path(ledger.string() + "." + std::to_string(rank)));
   };

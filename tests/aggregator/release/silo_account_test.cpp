@@ -71,10 +71,10 @@ class SiloAccountTest : public testing::Test {
   std::string release_all(const SiloTerms& terms, const NoisePlan& plan, std::optional<Fault> fault = std::nullopt) {
     ended_.clear();
     std::mutex endings;
-    PostOffice office(terms.silos + 1);
+    MessageQueues queues(terms.silos + 1);
     const SiloRunPlan run{.terms = terms, .timeout = std::chrono::milliseconds(20000)};
     const auto party = [&](std::uint32_t rank) {
-      MemoryWire plain(office, rank);
+      MemoryWire plain(queues, rank);
       std::unique_ptr<Wire> faulty;
       if (fault && fault->party == rank) {
         faulty = std::make_unique<FaultyWire>(plain, *fault, SelfHarm{[] { throw Killed(); }, [] { throw Killed(); }});
@@ -111,9 +111,9 @@ class SiloAccountTest : public testing::Test {
         ended = {error.what(), ExitCode::kInternal};
       }
       if (rank == 0) {
-        for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) office.post(silo, {0, {}, true});
+        for (std::uint32_t silo = 1; silo <= terms.silos; ++silo) queues.post(silo, {0, {}, true});
       } else {
-        office.post(0, {rank, {}, true});
+        queues.post(0, {rank, {}, true});
       }
       const std::lock_guard lock(endings);
       ended_[rank] = ended;

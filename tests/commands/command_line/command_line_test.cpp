@@ -16,14 +16,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<std::string> fit_words(std::vector<std::string> more = {}) {
-  std::vector<std::string> words{"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "10"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+std::vector<std::string> fit_arguments(std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "10"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
 }
 
 FitOptions parse_fit(std::vector<std::string> more = {}) {
-  return std::get<FitOptions>(parse_command_line(fit_words(std::move(more))));
+  return std::get<FitOptions>(parse_command_line(fit_arguments(std::move(more))));
 }
 
 TEST(CommandLine, FitHasTheContractsDefaults) {
@@ -70,9 +70,9 @@ TEST(CommandLine, NegativeNumbersAreValuesNotOptions) {
 }
 
 CalibrateOptions parse_calibrate(const std::vector<std::string>& more) {
-  std::vector<std::string> words{"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5"};
-  words.insert(words.end(), more.begin(), more.end());
-  return std::get<CalibrateOptions>(parse_command_line(words));
+  std::vector<std::string> arguments{"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return std::get<CalibrateOptions>(parse_command_line(arguments));
 }
 
 TEST(CommandLine, CalibrateAccountsByPldWhereStepsAreSampled) {
@@ -113,25 +113,26 @@ TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
 }
 
 TEST(CommandLine, HelpOfEveryCommandHasExamples) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"fit", "--help"},
-                                                                                     {"predict", "-h"},
-                                                                                     {"evaluate", "--help"},
-                                                                                     {"privacy", "calibrate", "--help"},
-                                                                                     {"privacy", "convert", "--help"},
-                                                                                     {"privacy", "compose", "--help"},
-                                                                                     {"privacy", "split", "--help"},
-                                                                                     {"privacy", "explain", "--help"},
-                                                                                     {"ledger", "show", "--help"},
-                                                                                     {"ledger", "verify", "--help"},
-                                                                                     {"synth", "--help"},
-                                                                                     {"inspect", "--help"},
-                                                                                     {"bench", "gram", "--help"},
-                                                                                     {"bench", "noise", "--help"},
-                                                                                     {"bench", "reduce", "--help"},
-                                                                                     {"bench", "round", "--help"}}) {
-    const std::string text = std::get<PrintText>(parse_command_line(words)).text;
-    EXPECT_THAT(text, HasSubstr("Examples:")) << words.front();
-    EXPECT_THAT(text, HasSubstr("dpreduce " + words.front()));
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"fit", "--help"},
+                                             {"predict", "-h"},
+                                             {"evaluate", "--help"},
+                                             {"privacy", "calibrate", "--help"},
+                                             {"privacy", "convert", "--help"},
+                                             {"privacy", "compose", "--help"},
+                                             {"privacy", "split", "--help"},
+                                             {"privacy", "explain", "--help"},
+                                             {"ledger", "show", "--help"},
+                                             {"ledger", "verify", "--help"},
+                                             {"synth", "--help"},
+                                             {"inspect", "--help"},
+                                             {"bench", "gram", "--help"},
+                                             {"bench", "noise", "--help"},
+                                             {"bench", "reduce", "--help"},
+                                             {"bench", "round", "--help"}}) {
+    const std::string text = std::get<PrintText>(parse_command_line(arguments)).text;
+    EXPECT_THAT(text, HasSubstr("Examples:")) << arguments.front();
+    EXPECT_THAT(text, HasSubstr("dpreduce " + arguments.front()));
   }
   EXPECT_THAT(std::get<PrintText>(parse_command_line({"--help"})).text, HasSubstr("fit"));
 }
@@ -142,7 +143,7 @@ TEST(CommandLine, VersionIsPrinted) {
 
 struct BadCommand {
   const char* name;
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   const char* message;
 };
 
@@ -150,7 +151,7 @@ class BadCommandLine : public testing::TestWithParam<BadCommand> {};
 
 TEST_P(BadCommandLine, IsRefusedInOneLine) {
   try {
-    parse_command_line(GetParam().words);
+    parse_command_line(GetParam().arguments);
     FAIL() << "accepted";
   } catch (const UsageError& error) {
     EXPECT_EQ(error.code(), ExitCode::kUsage);
@@ -163,22 +164,22 @@ INSTANTIATE_TEST_SUITE_P(
     Table, BadCommandLine,
     testing::Values(
         BadCommand{"nothing", {}, "subcommand"}, BadCommand{"unknown_command", {"train"}, "train"},
-        BadCommand{"unknown_option", fit_words({"--epsilonn", "1"}), "epsilonn"},
+        BadCommand{"unknown_option", fit_arguments({"--epsilonn", "1"}), "epsilonn"},
         BadCommand{"no_data", {"fit", "--classes", "3"}, "--train-x"},
         BadCommand{"no_classes", {"fit", "--train-x", "x", "--train-y", "y"}, "--classes"},
         BadCommand{"one_class", {"fit", "--train-x", "x", "--train-y", "y", "--classes", "1"}, "--classes 1"},
         BadCommand{"negative_classes", {"fit", "--train-x", "x", "--train-y", "y", "--classes", "-3"}, "-3"},
-        BadCommand{"method", fit_words({"--method", "magic"}), "magic"},
-        BadCommand{"normalize", fit_words({"--normalize", "l1"}), "l1"},
-        BadCommand{"adjacency", fit_words({"--adjacency", "both"}), "both"},
-        BadCommand{"clip_zero", fit_words({"--clip", "0"}), "--clip 0"},
-        BadCommand{"clip_nan", fit_words({"--clip", "nan"}), "--clip nan"},
-        BadCommand{"clip_word", fit_words({"--clip", "much"}), "much"},
-        BadCommand{"center_share", fit_words({"--center-share", "1"}), "--center-share 1"},
-        BadCommand{"pool_zero", fit_words({"--pool", "0"}), "--pool 0"},
-        BadCommand{"test_x_alone", fit_words({"--test-x", "t.npy"}), "--test-y is missing"},
-        BadCommand{"same_outputs", fit_words({"--out", "f", "--report", "f"}), "different files"},
-        BadCommand{"seed_word", fit_words({"--seed", "soon"}), "soon"},
+        BadCommand{"method", fit_arguments({"--method", "magic"}), "magic"},
+        BadCommand{"normalize", fit_arguments({"--normalize", "l1"}), "l1"},
+        BadCommand{"adjacency", fit_arguments({"--adjacency", "both"}), "both"},
+        BadCommand{"clip_zero", fit_arguments({"--clip", "0"}), "--clip 0"},
+        BadCommand{"clip_nan", fit_arguments({"--clip", "nan"}), "--clip nan"},
+        BadCommand{"clip_word", fit_arguments({"--clip", "much"}), "much"},
+        BadCommand{"center_share", fit_arguments({"--center-share", "1"}), "--center-share 1"},
+        BadCommand{"pool_zero", fit_arguments({"--pool", "0"}), "--pool 0"},
+        BadCommand{"test_x_alone", fit_arguments({"--test-x", "t.npy"}), "--test-y is missing"},
+        BadCommand{"same_outputs", fit_arguments({"--out", "f", "--report", "f"}), "different files"},
+        BadCommand{"seed_word", fit_arguments({"--seed", "soon"}), "soon"},
         BadCommand{"scores_without_out", {"predict", "--model", "m", "--x", "x", "--scores"}, "--scores needs --out"},
         BadCommand{"sensitivity", {"privacy", "calibrate", "--sensitivity", "-1"}, "--sensitivity -1"},
         BadCommand{"no_steps", {"privacy", "calibrate", "--mu", "1", "--steps", "0"}, "--steps 0"},

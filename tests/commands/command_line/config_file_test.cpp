@@ -121,7 +121,7 @@ class OwnConfigFile : public ConfigFile {
     std::filesystem::remove(own_);
     std::filesystem::remove(coordinators_);
   }
-  std::vector<std::string> words(const std::vector<std::string>& further = {}) const {
+  std::vector<std::string> arguments(const std::vector<std::string>& further = {}) const {
     std::vector<std::string> all{"fit",           "--secure-aggregation",    "--classes", "3", "--mu", "1",
                                  "--silo-config", path_.string() + ".{rank}"};
     all.insert(all.end(), further.begin(), further.end());
@@ -129,12 +129,12 @@ class OwnConfigFile : public ConfigFile {
   }
   FitOptions parsed(const std::string& own, const std::vector<std::string>& further = {}) {
     std::ofstream(own_) << own;
-    return std::get<FitOptions>(parse_command_line(words(further), 3));
+    return std::get<FitOptions>(parse_command_line(arguments(further), 3));
   }
   std::string refusal(const std::string& own, std::size_t rank = 3) {
     std::ofstream(rank == 0 ? coordinators_ : own_) << own;
     try {
-      parse_command_line(words(), rank);
+      parse_command_line(arguments(), rank);
     } catch (const BadInput& error) {
       EXPECT_THAT(error.what(), HasSubstr("--silo-config " + (rank == 0 ? coordinators_ : own_) + ":"));
       return error.what();
@@ -186,7 +186,7 @@ TEST_F(OwnConfigFile, MayBeNamedInTheCommonFile) {
 
 TEST_F(OwnConfigFile, ACoordinatorNeedsNoRowsAndHasOutputs) {
   std::ofstream(coordinators_) << "test-x = \"t.npy\"\ntest-y = \"u.npy\"\nreport = \"r.json\"\n";
-  const auto fit = std::get<FitOptions>(parse_command_line(words(), 0));
+  const auto fit = std::get<FitOptions>(parse_command_line(arguments(), 0));
   EXPECT_TRUE(fit.data.train.x.empty());
   EXPECT_EQ(fit.output.report, "r.json");
   EXPECT_THAT(fit.data.test.x, ElementsAre("t.npy"));
@@ -232,7 +232,7 @@ TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {
   EXPECT_THAT(refusal(std::string((1 << 20) + 1, '#')), HasSubstr("1 MiB"));
   EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("[fti] is not a command"));
   std::filesystem::remove(own_);
-  EXPECT_THROW(parse_command_line(words(), 3), BadInput);
+  EXPECT_THROW(parse_command_line(arguments(), 3), BadInput);
 }
 
 // Rows that all silos share would count once for each of them.
@@ -255,7 +255,7 @@ TEST_F(OwnConfigFile, IsNamedWhereItsValuesAreWrong) {
 
 // One file for several silos would count its rows several times.
 TEST_F(OwnConfigFile, SaysWhoseItIs) {
-  std::vector<std::string> without_rank = words();
+  std::vector<std::string> without_rank = arguments();
   without_rank.back() = own_;
   const auto taken = [&](const std::string& text, std::size_t rank) {
     std::ofstream(own_) << text;
@@ -270,7 +270,7 @@ TEST_F(OwnConfigFile, SaysWhoseItIs) {
 
 TEST_F(OwnConfigFile, NeedsSilos) {
   std::ofstream(own_) << kOwnRows;
-  EXPECT_THROW(parse_command_line(words()), UsageError);
+  EXPECT_THROW(parse_command_line(arguments()), UsageError);
   const std::vector<std::string> plain{
       "fit", "--classes", "3", "--mu", "1", "--silo-config", path_.string() + ".{rank}"};
   EXPECT_THROW(parse_command_line(plain, 3), UsageError);

@@ -56,13 +56,13 @@ TEST(VectorWidth, AscendsFromWhatEveryProcessorHas) {
 
 TEST(VectorWidth, WorkIsToldItsWidth) {
   for (const std::size_t width : vector_widths()) {
-    std::size_t told = 0;
-    run_at_width(width, [&](auto doubles) { told = doubles; });
-    EXPECT_EQ(told, width);
+    std::size_t given = 0;
+    run_at_width(width, [&](auto doubles) { given = doubles; });
+    EXPECT_EQ(given, width);
   }
-  std::size_t told = 0;
-  run_at_full_width([&](auto doubles) { told = doubles; });
-  EXPECT_EQ(told, vector_widths().back());
+  std::size_t given = 0;
+  run_at_full_width([&](auto doubles) { given = doubles; });
+  EXPECT_EQ(given, vector_widths().back());
 }
 
 }  // namespace

@@ -169,16 +169,16 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
 
 TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
-  EXPECT_EQ(balance_words({}, Adjacency::kAddRemove, std::nullopt), "mu 0 is charged, no budget is set");
+  EXPECT_EQ(balance_text({}, Adjacency::kAddRemove, std::nullopt), "mu 0 is charged, no budget is set");
   const LedgerState state = charged({gaussian("run-1/a", 0.3)});
-  EXPECT_EQ(balance_words(state, Adjacency::kAddRemove, std::nullopt), "mu 0.3 is charged, no budget is set");
-  EXPECT_THAT(balance_words(state, Adjacency::kAddRemove, limit),
+  EXPECT_EQ(balance_text(state, Adjacency::kAddRemove, std::nullopt), "mu 0.3 is charged, no budget is set");
+  EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, limit),
               testing::AllOf(HasSubstr("mu 0.3 is charged; the budget (epsilon "),
                              HasSubstr("delta 1e-06) is mu 0.5, and mu 0.4 of it is left")));
-  EXPECT_THAT(balance_words(state, Adjacency::kReplaceOne, limit), HasSubstr("and mu 0 of it is left"));
+  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("and mu 0 of it is left"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
-  EXPECT_EQ(balance_words(choice, Adjacency::kAddRemove, std::nullopt), "rho 0.03125 is charged, no budget is set");
-  EXPECT_THAT(balance_words(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
+  EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt), "rho 0.03125 is charged, no budget is set");
+  EXPECT_THAT(balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
               testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("the budget (epsilon 2, delta 1e-06) leaves 1.")));
 }
 

@@ -30,7 +30,7 @@ ClassifierParts full_parts() {
   parts.classes = 2;
   parts.weights = {1.0 / 3.0, -0.0, std::numeric_limits<double>::max(), 5e-324, 1e-310, -1.0};
   parts.bias = {0.1, -1e300};
-  parts.prototypes = {1, 2, 3, 4, 5, 6};
+  parts.cosine_head = {1, 2, 3, 4, 5, 6};
   return parts;
 }
 
@@ -38,7 +38,7 @@ ClassifierParts plain_parts() {
   ClassifierParts parts = full_parts();
   parts.privacy.reset();
   parts.preprocessing.center.clear();
-  parts.prototypes.clear();
+  parts.cosine_head.clear();
   return parts;
 }
 
@@ -58,7 +58,7 @@ void expect_same(const ClassifierParts& left, const ClassifierParts& right) {
   EXPECT_EQ(left.classes, right.classes);
   EXPECT_TRUE(same_bits(left.weights, right.weights));
   EXPECT_TRUE(same_bits(left.bias, right.bias));
-  EXPECT_TRUE(same_bits(left.prototypes, right.prototypes));
+  EXPECT_TRUE(same_bits(left.cosine_head, right.cosine_head));
 }
 
 TEST(ClassifierFile, AFullModelReturnsBitForBit) {
@@ -77,7 +77,7 @@ ClassifierParts reduced_parts() {
   parts.preprocessing.projection = {1.0 / 3.0, 0.0, -0.25, 5e-324, 1.0, 2.0};
   parts.preprocessing.selected = {1};
   parts.weights = {0.1, -0.2};
-  parts.prototypes = {1, 2};
+  parts.cosine_head = {1, 2};
   return parts;
 }
 

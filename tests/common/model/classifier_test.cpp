@@ -46,7 +46,7 @@ ClassifierParts random_parts(std::size_t classes, std::size_t input_dim, std::si
   parts.classes = classes;
   parts.weights = draw(classes * dim);
   parts.bias = draw(classes);
-  if (second_head) parts.prototypes = draw(classes * dim);
+  if (second_head) parts.cosine_head = draw(classes * dim);
   return parts;
 }
 
@@ -80,8 +80,8 @@ std::vector<double> naive_scores(const ClassifierParts& parts, std::span<const f
     double uc = 0.0;
     for (std::size_t a = 0; a < dim; ++a) {
       product += u[a] * parts.weights[label * dim + a];
-      if (parts.prototypes.empty()) continue;
-      const double c = parts.prototypes[label * dim + a];
+      if (parts.cosine_head.empty()) continue;
+      const double c = parts.cosine_head[label * dim + a];
       uu += u[a] * u[a];
       cc += c * c;
       uc += u[a] * c;
@@ -89,7 +89,7 @@ std::vector<double> naive_scores(const ClassifierParts& parts, std::span<const f
     g[label] = product + parts.bias[label];
     h[label] = uu * cc > 0.0 ? uc / std::sqrt(uu * cc) : 0.0;
   }
-  if (parts.prototypes.empty()) return g;
+  if (parts.cosine_head.empty()) return g;
   g = naive_softmax(g);
   h = naive_softmax(h);
   for (std::size_t label = 0; label < parts.classes; ++label) g[label] += h[label];
@@ -163,7 +163,7 @@ TEST(Classifier, AZeroRowAndAZeroPrototypeHaveCosineZero) {
   ClassifierParts parts = small_parts();
   parts.weights.assign(4, 0.0);
   parts.bias = {0.0, 0.0};
-  parts.prototypes = {0.0, 0.0, 0.0, 3.0};
+  parts.cosine_head = {0.0, 0.0, 0.0, 3.0};
   const std::vector<double> scores = Classifier(parts).predict_scores(std::vector<float>{0.0F, 0.0F, 0.0F, -2.0F});
   EXPECT_EQ(scores[0], 1.0);
   EXPECT_EQ(scores[1], 1.0);
@@ -174,7 +174,7 @@ TEST(Classifier, AZeroRowAndAZeroPrototypeHaveCosineZero) {
 TEST(Classifier, LargeLogitsDoNotOverflowTheSoftmax) {
   ClassifierParts parts = small_parts();
   parts.bias = {1e300, 0.0};
-  parts.prototypes = {1.0, 0.0, 0.0, 1.0};
+  parts.cosine_head = {1.0, 0.0, 0.0, 1.0};
   const std::vector<double> scores = Classifier(parts).predict_scores(std::vector<float>{1.0F, 1.0F});
   EXPECT_DOUBLE_EQ(scores[0], 1.5);
   EXPECT_DOUBLE_EQ(scores[1], 0.5);
@@ -250,8 +250,8 @@ const Mistake kMistakes[] = {
     {"WeightsNan", [](ClassifierParts& p) { p.weights[3] = kNan; }, "weights has nan at entry 3"},
     {"BiasTooLong", [](ClassifierParts& p) { p.bias.push_back(0); }, "bias has 3"},
     {"BiasInfinite", [](ClassifierParts& p) { p.bias[1] = kInfinity; }, "bias has inf"},
-    {"PrototypesTooShort", [](ClassifierParts& p) { p.prototypes = {1.0}; }, "prototypes has 1"},
-    {"PrototypesNan", [](ClassifierParts& p) { p.prototypes.assign(4, kNan); }, "prototypes has nan"},
+    {"PrototypesTooShort", [](ClassifierParts& p) { p.cosine_head = {1.0}; }, "prototypes has 1"},
+    {"PrototypesNan", [](ClassifierParts& p) { p.cosine_head.assign(4, kNan); }, "prototypes has nan"},
     {"NoMethod", [](ClassifierParts& p) { p.method.clear(); }, "method"},
     {"MethodTooLong", [](ClassifierParts& p) { p.method.assign(41, 'a'); }, "method"},
     {"MethodWithNewline", [](ClassifierParts& p) { p.method = "l\ns"; }, "method"},

@@ -36,9 +36,9 @@ TEST_F(ChannelTest, MessagesArriveInBothDirections) {
   Channel there = silo();
   Channel here = coordinator();
   for (std::uint64_t round = 0; round < 3; ++round) {
-    const Message message = here.open(round, there.seal(FrameKind::kShares, round, text_));
-    EXPECT_EQ(message.kind, FrameKind::kShares);
-    EXPECT_EQ(message.payload, text_);
+    const OpenedMessage opened = here.open(round, there.seal(FrameKind::kShares, round, text_));
+    EXPECT_EQ(opened.kind, FrameKind::kShares);
+    EXPECT_EQ(opened.payload, text_);
     EXPECT_EQ(there.open(round, here.seal(FrameKind::kDone, round, {})).payload, Bytes());
   }
 }

@@ -33,13 +33,13 @@ inline ContradictorySurvivors contradictory_survivors(std::uint32_t silos, std::
                                                       std::uint32_t colluding) {
   const SiloList all = all_silos(silos);
   const NeighbourGraph graph(all, threshold, colluding);
-  const SiloList told_first = list_for_the_victim(graph, threshold);
+  const SiloList shown_first = list_for_the_victim(graph, threshold);
   std::map<std::uint32_t, std::uint32_t> wanted;  // of each of T, how often it must still be left out
-  for (const std::uint32_t silo : told_first) {
+  for (const std::uint32_t silo : shown_first) {
     if (graph.are_neighbours(1, silo)) wanted.emplace(silo, graph.share_threshold());
   }
   std::vector<Story> stories(silos + 1);
-  stories[1] = {all, told_first, told_first};
+  stories[1] = {all, shown_first, shown_first};
   std::set<std::uint32_t> needed;  // beside those that hold shares, the neighbours whose shares they are shown
   for (std::uint32_t silo = 2; silo <= silos; ++silo) {
     SiloList left_out;

@@ -100,7 +100,7 @@ class OneOfManySilos {
   std::string refusal(std::uint32_t threshold, std::size_t signatures) const {
     const SumAttempt attempt{{}, 1, 1, 1, threshold, 0};
     const NeighbourGraph graph(all_, threshold, 0);
-    const SiloList told = list_for_the_victim(graph, threshold);
+    const SiloList shown = list_for_the_victim(graph, threshold);
     MaskingSilo silo(self_, attempt);
     silo.advertise();
     PayloadWriter keys;
@@ -112,15 +112,15 @@ class OneOfManySilos {
     }
     give(keys, [&](PayloadReader& reader) { silo.take_keys(reader); });
     PayloadWriter delivery;
-    delivery.numbers(told);
-    for (const std::uint32_t from : told) {
+    delivery.numbers(shown);
+    for (const std::uint32_t from : shown) {
       if (graph.are_neighbours(1, from)) deal(delivery, attempt, from);
     }
     give(delivery, [&](PayloadReader& reader) { silo.take_delivery(reader); });
-    const auto text = signed_part(attempt, ListStage::kSharing, {all_, told, {}});
+    const auto text = signed_part(attempt, ListStage::kSharing, {all_, shown, {}});
     std::map<std::uint32_t, Signature> quorum;
     for (std::size_t place = 0; place < signatures; ++place) {
-      quorum.emplace(told[place], identities_[told[place]].sign(text));
+      quorum.emplace(shown[place], identities_[shown[place]].sign(text));
     }
     try {
       PayloadWriter writer;

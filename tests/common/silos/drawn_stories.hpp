@@ -73,11 +73,11 @@ class DrawnStories {
 
   // Values: the same for all, or zero for some, or for all but a few.
   std::vector<std::uint32_t> values() {
-    std::vector<std::uint32_t> told(terms_.silos + 1, 1);
-    if (happens(0.5)) return told;
+    std::vector<std::uint32_t> public_values(terms_.silos + 1, 1);
+    if (happens(0.5)) return public_values;
     const double share = happens(0.5) ? 0.5 : happens(0.5) ? 0.9 : 0.1;
-    for (std::uint32_t& value : told) value = happens(share) ? 0 : 1 + below(2);
-    return told;
+    for (std::uint32_t& value : public_values) value = happens(share) ? 0 : 1 + below(2);
+    return public_values;
   }
 
   std::vector<Story> attempt(const std::set<std::uint32_t>& colluding) {

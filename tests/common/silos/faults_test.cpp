@@ -136,8 +136,8 @@ TEST(Faults, ACoordinatorThatTellsContradictoryStoriesIsRefusedByEverySilo) {
       std::map<FrameKind, std::size_t> seen;
       SiloRunPlan plan{.terms = terms, .rounds = 2};
       plan.fault = Fault{0, FaultKind::kEquivocate, at, at == FrameKind::kBroadcast ? 1U : 2U};
-      plan.watcher = [&](std::uint32_t, const Letter& letter) {
-        if (const auto header = claimed_header(letter.bytes)) ++seen[header->kind];
+      plan.watcher = [&](std::uint32_t, const Message& message) {
+        if (const auto header = claimed_header(message.bytes)) ++seen[header->kind];
       };
       const SiloRunResult result = run_silos(plan);
       EXPECT_THAT(result.refusal, HasSubstr(std::to_string(terms.silos) + " silos are left, --threshold"));

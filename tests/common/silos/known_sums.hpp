@@ -32,7 +32,7 @@ using Values = std::vector<std::uint32_t>;
 struct StatisticName {
   std::uint32_t sum = 0;
   std::uint32_t silo = 0;
-  Values told;
+  Values public_values;
 
   auto operator<=>(const StatisticName&) const = default;
 };
@@ -137,7 +137,7 @@ inline std::string leak_in(const std::vector<Combination>& sums, std::size_t lea
     bool is_at_same_values = true;
     for (const auto& term : sum) {
       is_plain = is_plain && term.second == factor && term.first.sum == first.sum;
-      is_at_same_values = is_at_same_values && term.first.told == first.told;
+      is_at_same_values = is_at_same_values && term.first.public_values == first.public_values;
     }
     std::vector<std::string> reasons;
     if (silos.size() < least_silos) reasons.push_back(fmt::format("over {} silos", silos.size()));

@@ -28,7 +28,7 @@ namespace dpreduce {
 struct SumOfSilos {
   std::map<std::uint32_t, SiloSum> silos;
   std::map<std::uint32_t, SumAttempt> terms;  ///< as that silo has them, attempt 0
-  std::map<std::uint32_t, Values> told;
+  std::map<std::uint32_t, Values> public_values;
 };
 
 class LiedToAttempt {
@@ -43,10 +43,10 @@ class LiedToAttempt {
     std::set<std::uint32_t> needed;
     for (const Story& story : stories) needed.insert(story.participants.begin(), story.participants.end());
     for (const std::uint32_t silo : needed) attempt_to([&] { begin(silo); }, silo);
-    each(&LiedToAttempt::tell_keys);
-    each(&LiedToAttempt::tell_sharing);
+    each(&LiedToAttempt::send_keys);
+    each(&LiedToAttempt::send_sharing);
     each([](LiedToAttempt& of, std::uint32_t silo) { of.show_quorum(silo, ListStage::kSharing); });
-    each(&LiedToAttempt::tell_summed);
+    each(&LiedToAttempt::send_summed);
     each([](LiedToAttempt& of, std::uint32_t silo) { of.show_quorum(silo, ListStage::kSummed); });
   }
 
@@ -60,8 +60,8 @@ class LiedToAttempt {
       if (cast_.colluding.contains(silo)) continue;
       SeenWord& seen = words.emplace_back();
       const auto round = static_cast<std::uint32_t>(sum_.terms.at(silo).round);
-      const Values& told = sum_.told.at(silo);
-      if (told.back() != 0) seen.statistic = StatisticName{round, silo, told};
+      const Values& public_values = sum_.public_values.at(silo);
+      if (public_values.back() != 0) seen.statistic = StatisticName{round, silo, public_values};
       if (cast_.protocol != Protocol::kNoSelfMasks && !knows(silo, SecretKind::kSelfMask)) {
         seen.unknown_masks.emplace(MaskName{round, number_, silo, silo}, 1);
       }
@@ -133,7 +133,7 @@ class LiedToAttempt {
     advertisements_.emplace(silo, read_advertisement(reader));
   }
 
-  void tell_keys(std::uint32_t silo) {
+  void send_keys(std::uint32_t silo) {
     const SiloList& participants = stories_[silo].participants;
     PayloadWriter writer;
     writer.numbers(participants);
@@ -160,7 +160,7 @@ class LiedToAttempt {
     }
   }
 
-  void tell_sharing(std::uint32_t silo) {
+  void send_sharing(std::uint32_t silo) {
     const Story& story = stories_[silo];
     if (story.sharing.empty() || !shares_.contains(silo)) return;
     PayloadWriter writer;
@@ -175,7 +175,7 @@ class LiedToAttempt {
     take_consent(silo, ListStage::kSharing, answer(silo, FrameKind::kDelivery, writer.take()));
   }
 
-  void tell_summed(std::uint32_t silo) {
+  void send_summed(std::uint32_t silo) {
     if (!sent_.contains(silo) || stories_[silo].summed.empty()) return;
     take_consent(silo, ListStage::kSummed,
                  answer(silo, FrameKind::kUnmask, PayloadWriter().numbers(stories_[silo].summed).take()));

@@ -12,9 +12,9 @@
 
 namespace dpreduce {
 
-/// One sum: silo i is told the value told[i] before it, and stories[i] in each attempt; [0] is of no meaning.
+/// One sum: silo i is told the value public_values[i] before it, and stories[i] in each attempt; [0] is of no meaning.
 struct SumStory {
-  std::vector<std::uint32_t> told;
+  std::vector<std::uint32_t> public_values;
   std::vector<std::vector<Story>> attempts;
 };
 
@@ -30,14 +30,14 @@ class LiedToRun {
     round_ += 2;  // a broadcast, and a sum
     SumOfSilos& sum = sums_.emplace_back();
     for (std::uint32_t silo = 1; silo <= silos; ++silo) {
-      const std::uint32_t value = story.told[silo];
+      const std::uint32_t value = story.public_values[silo];
       transcripts_[silo].add(FrameKind::kBroadcast, round_ - 1, std::as_bytes(std::span(&value, 1)));
-      told_[silo].push_back(value);
+      public_values_[silo].push_back(value);
       if (refusals_.contains(silo)) continue;
       SumAttempt terms{{}, round_, 0, 1, threshold_, static_cast<std::uint32_t>(cast_.colluding.size()), {}};
-      if (cast_.protocol != Protocol::kNoTranscript) terms.told = transcripts_[silo].digest();
+      if (cast_.protocol != Protocol::kNoTranscript) terms.broadcast_digest = transcripts_[silo].digest();
       sum.terms.emplace(silo, terms);
-      sum.told.emplace(silo, told_[silo]);
+      sum.public_values.emplace(silo, public_values_[silo]);
       begin(sum, silo);
     }
     std::uint32_t number = 0;
@@ -76,7 +76,7 @@ class LiedToRun {
   std::uint32_t threshold_;
   std::uint64_t round_ = 0;
   std::vector<Transcript> transcripts_;
-  std::map<std::uint32_t, Values> told_;
+  std::map<std::uint32_t, Values> public_values_;
   std::map<std::uint32_t, std::string> refusals_;
   std::list<SumOfSilos> sums_;
   std::list<LiedToAttempt> attempts_;

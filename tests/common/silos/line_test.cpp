@@ -17,7 +17,7 @@ WireClock::time_point at(double seconds) {
   return WireClock::time_point() + std::chrono::round<WireClock::duration>(std::chrono::duration<double>(seconds));
 }
 
-Letter letter_of(std::size_t length, std::uint32_t from = 1) {
+Message message_of(std::size_t length, std::uint32_t from = 1) {
   return {from, std::vector<std::byte>(length), false};
 }
 
@@ -27,12 +27,12 @@ Line line_of(const LineTerms& terms) {
   return line;
 }
 
-// When the first letter arrives, to a microsecond; it is taken.
+// When the first message arrives, to a microsecond; it is taken.
 double arrival(Line& line, double after) {
   constexpr double kStep = 1e-6;
   double early = after;
   double late = after + 1e5;
-  while (late - early > kStep) {  // a letter that has not arrived stays
+  while (late - early > kStep) {  // a message that has not arrived stays
     Line copy = line;
     const double middle = (early + late) / 2;
     (copy.take(at(middle)) ? late : early) = middle;
@@ -41,9 +41,9 @@ double arrival(Line& line, double after) {
   return late;
 }
 
-TEST(Line, WithoutTermsALetterHasArrivedWhenItIsPutIn) {
+TEST(Line, WithoutTermsAMessageHasArrivedWhenItIsPutIn) {
   Line line;
-  line.put(letter_of(1 << 20), at(5));
+  line.put(message_of(1 << 20), at(5));
   EXPECT_EQ(line.bytes(), std::size_t{1} << 20);
   EXPECT_FALSE(line.take(at(5) - milliseconds(1)).has_value());
   EXPECT_TRUE(line.take(at(5)).has_value());
@@ -51,16 +51,16 @@ TEST(Line, WithoutTermsALetterHasArrivedWhenItIsPutIn) {
   EXPECT_EQ(line.bytes(), 0U);
 }
 
-TEST(Line, ALetterTakesHalfARoundTripAndItsLengthOverTheRate) {
+TEST(Line, AMessageTakesHalfARoundTripAndItsLengthOverTheRate) {
   Line line = line_of({.round_trip = 0.2, .bandwidth = 100 * kMegabit});
-  line.put(letter_of(1250000), at(3));  // a tenth of a second
+  line.put(message_of(1250000), at(3));  // a tenth of a second
   EXPECT_NEAR(arrival(line, 3), 3 + 0.1 + 0.1, 2e-6);
 }
 
-TEST(Line, LettersLeaveOneAfterTheOtherAndTheirLatenciesOverlap) {
+TEST(Line, MessagesLeaveOneAfterTheOtherAndTheirLatenciesOverlap) {
   Line line = line_of({.round_trip = 10, .bandwidth = 1000});
-  for (int letter = 0; letter < 3; ++letter) line.put(letter_of(2000), at(1));
-  line.put(letter_of(0), at(100));  // the line is free again
+  for (int message = 0; message < 3; ++message) line.put(message_of(2000), at(1));
+  line.put(message_of(0), at(100));  // the line is free again
   for (const double expected : {8.0, 10.0, 12.0, 105.0}) EXPECT_NEAR(arrival(line, 1), expected, 2e-6);
 }
 
@@ -68,25 +68,25 @@ TEST(Line, LossLowersTheRateToWhatTcpMakesOfIt) {
   const LineTerms lossy{.round_trip = 0.1, .bandwidth = 1000 * kMegabit, .loss = 0.01};
   EXPECT_NEAR(bytes_per_second(lossy), std::sqrt(150.0) * 14600, 1e-6);
   Line line = line_of(lossy);
-  line.put(letter_of(100000), at(0));
+  line.put(message_of(100000), at(0));
   EXPECT_NEAR(arrival(line, 0), 0.05 + 100000 / (std::sqrt(150.0) * 14600), 2e-6);
   EXPECT_EQ(bytes_per_second({.round_trip = 0.1, .bandwidth = kMegabit, .loss = 1e-6}), kMegabit);
   EXPECT_EQ(bytes_per_second({.round_trip = 0.0, .bandwidth = kMegabit, .loss = 0.5}), kMegabit);
   EXPECT_EQ(bytes_per_second({.round_trip = 0.1, .bandwidth = kMegabit, .loss = 0.0}), kMegabit);
 }
 
-TEST(Line, LettersKeepTheirOrderWhateverTheirLengths) {
+TEST(Line, MessagesKeepTheirOrderWhateverTheirLengths) {
   std::mt19937 lengths(1);
   Line line = line_of({.round_trip = 0.04, .bandwidth = 10 * kMegabit, .loss = 0.001});
   double now = 0.0;
   std::uint32_t next = 0;
   const auto take_all = [&] {
-    while (const auto letter = line.take(at(now))) EXPECT_EQ(letter->from, next++);
+    while (const auto message = line.take(at(now))) EXPECT_EQ(message->from, next++);
   };
   for (std::uint32_t number = 0; number < 1000; ++number, now += 0.001) {
     if (number == 300) line.set({.round_trip = 2.0, .bandwidth = kMegabit});
     if (number == 500) line.set({.round_trip = 0.0});  // those that are slower go first all the same
-    line.put(letter_of(lengths() % 5000, number), at(now));
+    line.put(message_of(lengths() % 5000, number), at(now));
     take_all();
   }
   now = 1e6;
@@ -96,20 +96,20 @@ TEST(Line, LettersKeepTheirOrderWhateverTheirLengths) {
 
 TEST(Line, CutShortAllHasArrivedInItsOrderAndNothingIsHeldAnyMore) {
   Line line = line_of({.round_trip = 1000, .bandwidth = 1});
-  line.put(letter_of(10, 1), at(0));
-  line.put(letter_of(10, 2), at(0));
+  line.put(message_of(10, 1), at(0));
+  line.put(message_of(10, 2), at(0));
   line.cut_short();
   line.put({3, {}, true}, at(1));
   for (const std::uint32_t expected : {1U, 2U, 3U}) {
-    const auto letter = line.take(at(1));
-    ASSERT_TRUE(letter.has_value());
-    EXPECT_EQ(letter->from, expected);
+    const auto message = line.take(at(1));
+    ASSERT_TRUE(message.has_value());
+    EXPECT_EQ(message->from, expected);
   }
 }
 
 TEST(Line, WhatTakesLongerThanClocksCountArrivesAfterAnyTimeout) {
   Line line = line_of({.round_trip = 1e6, .bandwidth = kMegabit, .loss = 0.99});  // some 0.002 bytes a second
-  line.put(letter_of(64 << 20, 1), at(0));
+  line.put(message_of(64 << 20, 1), at(0));
   EXPECT_FALSE(line.take(at(2e6)).has_value());
   EXPECT_TRUE(line.take(at(2e7)).has_value());
 }

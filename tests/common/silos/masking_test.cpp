@@ -376,7 +376,7 @@ TEST_F(MaskingTest, ASignatureFitsNothingElse) {
   for (const auto& change : std::vector<std::function<void(SumAttempt&)>>{
            [](SumAttempt& a) { a.run[31] = std::byte{1}; }, [](SumAttempt& a) { ++a.round; },
            [](SumAttempt& a) { ++a.attempt; }, [](SumAttempt& a) { ++a.words; }, [](SumAttempt& a) { --a.threshold; },
-           [](SumAttempt& a) { ++a.colluding; }, [](SumAttempt& a) { a.told[0] = std::byte{1}; }}) {
+           [](SumAttempt& a) { ++a.colluding; }, [](SumAttempt& a) { a.broadcast_digest[0] = std::byte{1}; }}) {
     SumAttempt other = attempt_;
     change(other);
     EXPECT_NE(text, signed_part(other, ListStage::kSharing, lists));

@@ -18,43 +18,43 @@
 
 namespace dpreduce {
 
-class PostOffice {
+class MessageQueues {
  public:
-  explicit PostOffice(std::size_t parties) : boxes_(parties) {}
+  explicit MessageQueues(std::size_t parties) : queues_(parties) {}
 
-  void post(std::uint32_t to, Letter letter) {
+  void post(std::uint32_t to, Message message) {
     const std::lock_guard lock(mutex_);
-    if (seen_) seen_(to, letter);
-    boxes_.at(to).push_back(std::move(letter));
+    if (seen_) seen_(to, message);
+    queues_.at(to).push_back(std::move(message));
     arrived_.notify_all();
   }
-  std::optional<Letter> take(std::uint32_t of, WireClock::time_point until) {
+  std::optional<Message> take(std::uint32_t of, WireClock::time_point until) {
     std::unique_lock lock(mutex_);
-    if (!arrived_.wait_until(lock, until, [&] { return !boxes_[of].empty(); })) return std::nullopt;
-    Letter letter = std::move(boxes_[of].front());
-    boxes_[of].pop_front();
-    return letter;
+    if (!arrived_.wait_until(lock, until, [&] { return !queues_[of].empty(); })) return std::nullopt;
+    Message message = std::move(queues_[of].front());
+    queues_[of].pop_front();
+    return message;
   }
-  /// Shown every letter, with the party that it goes to.
-  void watch(std::function<void(std::uint32_t, const Letter&)> seen) { seen_ = std::move(seen); }
+  /// Shown every message, with the party that it goes to.
+  void watch(std::function<void(std::uint32_t, const Message&)> seen) { seen_ = std::move(seen); }
 
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<std::deque<Letter>> boxes_;
-  std::function<void(std::uint32_t, const Letter&)> seen_;
+  std::vector<std::deque<Message>> queues_;
+  std::function<void(std::uint32_t, const Message&)> seen_;
 };
 
 class MemoryWire final : public Wire {
  public:
-  MemoryWire(PostOffice& office, std::uint32_t own) : office_(office), own_(own) {}
+  MemoryWire(MessageQueues& queues, std::uint32_t own) : queues_(queues), own_(own) {}
   void send(std::uint32_t to, std::vector<std::byte> bytes) override {
-    office_.post(to, {own_, std::move(bytes), false});
+    queues_.post(to, {own_, std::move(bytes), false});
   }
-  std::optional<Letter> receive(WireClock::time_point until) override { return office_.take(own_, until); }
+  std::optional<Message> receive(WireClock::time_point until) override { return queues_.take(own_, until); }
 
  private:
-  PostOffice& office_;
+  MessageQueues& queues_;
   std::uint32_t own_;
 };
 
@@ -75,7 +75,7 @@ struct SiloRunPlan {
   std::size_t rounds = 1;
   std::size_t words = 100;
   std::optional<Fault> fault = std::nullopt;
-  std::function<void(std::uint32_t, const Letter&)> watcher = nullptr;
+  std::function<void(std::uint32_t, const Message&)> watcher = nullptr;
 };
 
 /// The word that silo `silo` adds at that place of that round.
@@ -93,8 +93,8 @@ inline SiloEntry simulated_entry(const SiloRunPlan& plan) {
 
 /// One thread a party. Each round is an agreement, a sum and a broadcast.
 inline SiloRunResult run_silos(const SiloRunPlan& plan) {
-  PostOffice office(plan.terms.silos + 1);
-  if (plan.watcher) office.watch(plan.watcher);
+  MessageQueues queues(plan.terms.silos + 1);
+  if (plan.watcher) queues.watch(plan.watcher);
   SiloRunResult result;
   std::mutex results;
   std::mutex hang_mutex;
@@ -117,7 +117,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
   std::vector<std::thread> silos;
   for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) {
     silos.emplace_back([&, silo] {
-      MemoryWire plain(office, silo);
+      MemoryWire plain(queues, silo);
       const std::unique_ptr<Wire> faulty = wire_of(plain, silo);
       try {
         SiloEntry entry = simulated_entry(plan);
@@ -138,14 +138,14 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
         const std::lock_guard lock(results);
         result.silo_refusals[silo] = error.what();
       }
-      office.post(0, {silo, {}, true});
+      queues.post(0, {silo, {}, true});
       const std::lock_guard lock(hang_mutex);
       ++silos_ended;
       run_ends.notify_all();
     });
   }
   {
-    MemoryWire plain(office, 0);
+    MemoryWire plain(queues, 0);
     const std::unique_ptr<Wire> faulty = wire_of(plain, 0);
     SiloEntry entry = simulated_entry(plan);
     if (faulty) entry.fault = plan.fault;
@@ -175,7 +175,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
     has_ended = true;
     run_ends.notify_all();
   }
-  for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) office.post(silo, {0, {}, true});
+  for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) queues.post(silo, {0, {}, true});
   for (std::thread& silo : silos) silo.join();
   return result;
 }

@@ -48,12 +48,12 @@ TEST_F(PartyLogTest, IsItsOwnersAlone) {
 
 TEST_F(PartyLogTest, PhasesTellTheBytesSinceTheOneBefore) {
   PartyLog log(path_);
-  PostOffice office(2);
-  MemoryWire plain(office, 0);
+  MessageQueues queues(2);
+  MemoryWire plain(queues, 0);
   LoggedWire wire(plain, log);
   wire.send(1, std::vector<std::byte>(7));
   wire.send(1, std::vector<std::byte>(5));
-  office.post(0, {1, std::vector<std::byte>(3), false});
+  queues.post(0, {1, std::vector<std::byte>(3), false});
   EXPECT_EQ(wire.receive(WireClock::now())->bytes.size(), 3U);
   EXPECT_FALSE(wire.receive(WireClock::now()).has_value());
   log.end_phase("open", 1.5);

@@ -23,17 +23,17 @@ constexpr std::size_t kWords = 10;
 // Two honest silos that want to sum once, and a coordinator in the test's hands.
 class SiloSessionTest : public testing::Test {
  protected:
-  SiloSessionTest() : office_(3), wire_(office_, 0) {
+  SiloSessionTest() : queues_(3), wire_(queues_, 0) {
     for (std::uint32_t silo = 1; silo <= 2; ++silo) {
       refusals_.push_back(std::async(std::launch::async, [this, silo] { return sum_once(silo); }));
     }
   }
   ~SiloSessionTest() override {
-    for (std::uint32_t silo = 1; silo <= 2; ++silo) office_.post(silo, {0, {}, true});
+    for (std::uint32_t silo = 1; silo <= 2; ++silo) queues_.post(silo, {0, {}, true});
   }
 
   std::string sum_once(std::uint32_t silo) {
-    MemoryWire wire(office_, silo);
+    MemoryWire wire(queues_, silo);
     try {
       SiloSession session(wire, silo,
                           {.terms = terms_,
@@ -62,7 +62,7 @@ class SiloSessionTest : public testing::Test {
     return "";
   }
 
-  Letter next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value(); }
+  Message next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value(); }
 
   void connect() {
     const AgreementKey key = AgreementKey::generate();
@@ -70,8 +70,8 @@ class SiloSessionTest : public testing::Test {
     for (std::uint32_t silo = 1; silo <= 2; ++silo) wire_.send(silo, make_offer(offer, identity_, silo));
     std::map<std::uint32_t, Hello> hellos;
     while (hellos.size() < 2) {
-      const Letter letter = next();
-      hellos[letter.from] = open_hello(letter.bytes, offer, letter.from, std::nullopt);
+      const Message message = next();
+      hellos[message.from] = open_hello(message.bytes, offer, message.from, std::nullopt);
     }
     PayloadWriter members;
     members.numbers(std::vector<std::uint32_t>{1, 2});
@@ -86,43 +86,43 @@ class SiloSessionTest : public testing::Test {
       wire_.send(silo, channels_.at(silo).seal(FrameKind::kMembers, 0, payload));
   }
 
-  void tell(std::uint32_t silo, FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body = {}) {
+  void send(std::uint32_t silo, FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body = {}) {
     wire_.send(silo, channels_.at(silo).seal(kind, round_, PayloadWriter().u32(attempt).bytes(body).take()));
   }
-  void tell_both(FrameKind kind, const std::function<std::vector<std::byte>(std::uint32_t)>& body) {
-    for (std::uint32_t silo = 1; silo <= 2; ++silo) tell(silo, kind, 1, body(silo));
+  void send_both(FrameKind kind, const std::function<std::vector<std::byte>(std::uint32_t)>& body) {
+    for (std::uint32_t silo = 1; silo <= 2; ++silo) send(silo, kind, 1, body(silo));
   }
   void take_both(const std::function<void(std::uint32_t, PayloadReader&)>& take) {
     for (int silo = 0; silo < 2; ++silo) {
-      const Letter letter = next();
-      const Message message = channels_.at(letter.from).open(round_, letter.bytes);
-      PayloadReader reader(message.payload);
+      const Message message = next();
+      const OpenedMessage opened = channels_.at(message.from).open(round_, message.bytes);
+      PayloadReader reader(opened.payload);
       EXPECT_EQ(reader.u32(), 1U);
-      take(letter.from, reader);
+      take(message.from, reader);
     }
   }
   // A broadcast before the sum: these eight bytes to all, or others to silo 2.
   void broadcast(std::uint64_t to_first, std::uint64_t to_second) {
     wire_.send(1, channels_.at(1).seal(FrameKind::kBroadcast, round_, PayloadWriter().u64(to_first).take()));
     wire_.send(2, channels_.at(2).seal(FrameKind::kBroadcast, round_, PayloadWriter().u64(to_second).take()));
-    told_.add(FrameKind::kBroadcast, round_, PayloadWriter().u64(to_first).take());
+    transcript_.add(FrameKind::kBroadcast, round_, PayloadWriter().u64(to_first).take());
     ++round_;
   }
   static std::vector<std::byte> words(std::uint64_t count) { return PayloadWriter().u64(count).take(); }
 
   void agree_on_list(MaskingCoordinator& masking, ListStage stage) {
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, stage, reader); });
-    tell_both(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(stage); });
+    send_both(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(stage); });
   }
 
   void up_to_masked(MaskingCoordinator& masking) {
-    tell_both(FrameKind::kBegin, [](std::uint32_t) { return words(kWords); });
+    send_both(FrameKind::kBegin, [](std::uint32_t) { return words(kWords); });
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_advertisement(silo, reader); });
     masking.close_advertising();
-    tell_both(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
+    send_both(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_shares(silo, reader); });
     masking.close_sharing();
-    tell_both(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+    send_both(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
     agree_on_list(masking, ListStage::kSharing);
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.add_piece(silo, reader); });
     masking.close_masking();
@@ -130,9 +130,9 @@ class SiloSessionTest : public testing::Test {
 
   // Up to where both have revealed.
   void open_a_sum() {
-    MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, told_.digest()});
+    MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, transcript_.digest()});
     up_to_masked(masking);
-    tell_both(FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
+    send_both(FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
     agree_on_list(masking, ListStage::kSummed);
     take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_reveal(silo, reader); });
     std::vector<std::uint64_t> sum(kWords, 0);
@@ -144,14 +144,14 @@ class SiloSessionTest : public testing::Test {
   std::array<std::atomic<int>, 2> steps_before_masking_{};
   std::atomic<std::uint32_t> refuses_to_mask_ = 0;
   SiloTerms terms_{2, 2, 0};
-  PostOffice office_;
+  MessageQueues queues_;
   MemoryWire wire_;
   Identity identity_ = Identity::generate();
   Roster roster_{0, 0, std::vector<Member>(3)};
   RunId run_{};
   std::atomic<bool> hears_first_ = false;
   std::uint64_t round_ = 1;
-  Transcript told_;
+  Transcript transcript_;
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::future<std::string>> refusals_;
 };
@@ -160,8 +160,8 @@ class SiloSessionTest : public testing::Test {
 TEST_F(SiloSessionTest, NoStatisticIsSummedTwice) {
   connect();
   open_a_sum();
-  tell(1, FrameKind::kBegin, 2, words(kWords));
-  tell(2, FrameKind::kDone, 1);
+  send(1, FrameKind::kBegin, 2, words(kWords));
+  send(2, FrameKind::kDone, 1);
   EXPECT_THAT(refusal(1), HasSubstr("asks for a sum again that this silo has helped to open"));
   EXPECT_EQ(refusal(2), "");
 }
@@ -172,9 +172,9 @@ TEST_F(SiloSessionTest, WhoHasSignedWhoIsSummedTakesPartInNoOtherAttempt) {
   connect();
   MaskingCoordinator masking(roster_, {run_, 1, 1, kWords, 2, 0});
   up_to_masked(masking);
-  tell_both(FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
+  send_both(FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
   take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, ListStage::kSummed, reader); });
-  tell(1, FrameKind::kBegin, 2, words(kWords));
+  send(1, FrameKind::kBegin, 2, words(kWords));
   EXPECT_THAT(refusal(1), HasSubstr("asks for a sum again that this silo has helped to open"));
 }
 
@@ -183,36 +183,36 @@ TEST_F(SiloSessionTest, WhatComesBeforeMaskingIsDoneForEachAttempt) {
   connect();
   for (const std::uint32_t attempt : {1U, 2U}) {
     MaskingCoordinator masking(roster_, {run_, 1, attempt, kWords, 2, 0});
-    for (std::uint32_t silo = 1; silo <= 2; ++silo) tell(silo, FrameKind::kBegin, attempt, words(kWords));
+    for (std::uint32_t silo = 1; silo <= 2; ++silo) send(silo, FrameKind::kBegin, attempt, words(kWords));
     const auto take = [&](const std::function<void(std::uint32_t, PayloadReader&)>& taken) {
       for (int silo = 0; silo < 2; ++silo) {
-        const Letter letter = next();
-        const Message message = channels_.at(letter.from).open(round_, letter.bytes);
-        PayloadReader reader(message.payload);
+        const Message message = next();
+        const OpenedMessage opened = channels_.at(message.from).open(round_, message.bytes);
+        PayloadReader reader(opened.payload);
         EXPECT_EQ(reader.u32(), attempt);
-        taken(letter.from, reader);
+        taken(message.from, reader);
       }
     };
-    const auto tell_each = [&](FrameKind kind, const std::function<std::vector<std::byte>(std::uint32_t)>& body) {
-      for (std::uint32_t silo = 1; silo <= 2; ++silo) tell(silo, kind, attempt, body(silo));
+    const auto send_each = [&](FrameKind kind, const std::function<std::vector<std::byte>(std::uint32_t)>& body) {
+      for (std::uint32_t silo = 1; silo <= 2; ++silo) send(silo, kind, attempt, body(silo));
     };
     take([&](std::uint32_t silo, PayloadReader& reader) { masking.take_advertisement(silo, reader); });
     masking.close_advertising();
-    tell_each(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
+    send_each(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
     take([&](std::uint32_t silo, PayloadReader& reader) { masking.take_shares(silo, reader); });
     masking.close_sharing();
-    tell_each(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+    send_each(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
     take([&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, ListStage::kSharing, reader); });
     for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, static_cast<int>(attempt) - 1);
     if (attempt == 2) refuses_to_mask_ = 1;
-    tell_each(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(ListStage::kSharing); });
+    send_each(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(ListStage::kSharing); });
     if (attempt == 2) break;
     take([&](std::uint32_t silo, PayloadReader& reader) { masking.add_piece(silo, reader); });
   }
   EXPECT_EQ(refusal(1), "no room");
-  const Letter letter = next();
-  EXPECT_EQ(letter.from, 2U) << "silo 1 has masked nothing";
-  EXPECT_EQ(channels_.at(2).open(1, letter.bytes).kind, FrameKind::kMasked);
+  const Message message = next();
+  EXPECT_EQ(message.from, 2U) << "silo 1 has masked nothing";
+  EXPECT_EQ(channels_.at(2).open(1, message.bytes).kind, FrameKind::kMasked);
   for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, 2);
 }
 
@@ -221,7 +221,7 @@ TEST_F(SiloSessionTest, ASumAfterOneBroadcastToAllIsOpened) {
   connect();
   broadcast(7, 7);
   open_a_sum();
-  for (const std::uint32_t silo : {1U, 2U}) tell(silo, FrameKind::kDone, 1);
+  for (const std::uint32_t silo : {1U, 2U}) send(silo, FrameKind::kDone, 1);
   EXPECT_EQ(refusal(1), "");
   EXPECT_EQ(refusal(2), "");
 }
@@ -231,20 +231,20 @@ TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
   hears_first_ = true;
   connect();
   broadcast(7, 8);
-  MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, told_.digest()});
-  tell_both(FrameKind::kBegin, [](std::uint32_t) { return words(kWords); });
+  MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, transcript_.digest()});
+  send_both(FrameKind::kBegin, [](std::uint32_t) { return words(kWords); });
   take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_advertisement(silo, reader); });
   masking.close_advertising();
-  tell_both(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
+  send_both(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
   take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_shares(silo, reader); });
   masking.close_sharing();
-  tell_both(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
+  send_both(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
   std::map<std::uint32_t, Signature> signatures;
   take_both([&](std::uint32_t silo, PayloadReader& reader) {
     EXPECT_EQ(reader.u32(), static_cast<std::uint32_t>(ListStage::kSharing));
     signatures[silo] = reader.array<64>();
   });
-  tell_both(FrameKind::kQuorum, [&](std::uint32_t) { return make_quorum(ListStage::kSharing, signatures); });
+  send_both(FrameKind::kQuorum, [&](std::uint32_t) { return make_quorum(ListStage::kSharing, signatures); });
   EXPECT_THAT(refusal(1), HasSubstr("the signature of silo 2 does not fit the list that this silo was told"));
   EXPECT_THAT(refusal(2), HasSubstr("tells silos different lists or values"));
   for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, 0);
@@ -253,7 +253,7 @@ TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
 // Silo 1 of three with a roster; coordinator and the other silos are in the test's hands.
 class OneHonestSilo {
  public:
-  explicit OneHonestSilo(const std::filesystem::path& folder) : office_(4), wire_(office_, 0) {
+  explicit OneHonestSilo(const std::filesystem::path& folder) : queues_(4), wire_(queues_, 0) {
     for (std::uint32_t party = 0; party < 4; ++party) {
       identities_.push_back(Identity::generate());
       roster_.members[party] = {fmt::format("party {}", party), identities_[party].public_key()};
@@ -266,7 +266,7 @@ class OneHonestSilo {
   // Begins a run with the one offer that there is; returns silo 1's hello.
   Hello begin() {
     refusal_ = std::async(std::launch::async, [this] {
-      MemoryWire wire(office_, 1);
+      MemoryWire wire(queues_, 1);
       try {
         SiloSession session(wire, 1,
                             {.terms = terms_,
@@ -303,12 +303,12 @@ class OneHonestSilo {
     run_ = run_of(offer_, payload);
     wire_.send(1, channel_->seal(FrameKind::kMembers, 0, payload));
   }
-  void tell(FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body) {
+  void send(FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body) {
     wire_.send(1, channel_->seal(kind, 1, PayloadWriter().u32(attempt).bytes(body).take()));
   }
   // "begin", and "keys" of these silos and silo 1.
   void sum_with(std::uint32_t attempt, const std::vector<std::uint32_t>& others) {
-    tell(FrameKind::kBegin, attempt, PayloadWriter().u64(kWords).take());
+    send(FrameKind::kBegin, attempt, PayloadWriter().u64(kWords).take());
     channel_->open(1, next());
     std::vector<std::uint32_t> all{1};
     all.insert(all.end(), others.begin(), others.end());
@@ -320,12 +320,12 @@ class OneHonestSilo {
       advertisement.signature = identities_[silo].sign(signed_part(sum, silo, advertisement));
       write(keys, advertisement);
     }
-    tell(FrameKind::kKeys, attempt, keys.take());
+    send(FrameKind::kKeys, attempt, keys.take());
   }
   FrameKind answer() { return channel_->open(1, next()).kind; }
   // Of a silo that was told nothing wrong: that the coordinator is gone.
   std::string refusal() {
-    office_.post(1, {0, {}, true});
+    queues_.post(1, {0, {}, true});
     return refusal_.get();
   }
 
@@ -333,7 +333,7 @@ class OneHonestSilo {
   std::vector<std::byte> next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value().bytes; }
 
   SiloTerms terms_{3, 2, 0};
-  PostOffice office_;
+  MessageQueues queues_;
   MemoryWire wire_;
   std::vector<Identity> identities_;
   std::vector<std::filesystem::path> paths_;
@@ -386,16 +386,16 @@ TEST_F(SiloSessionTest, AnOfferThatIsMadeAgainIsAnotherRun) {
 
 TEST_F(SiloSessionTest, ASumOfAnotherLengthIsRefused) {
   connect();
-  tell(1, FrameKind::kBegin, 1, words(kWords + 1));
+  send(1, FrameKind::kBegin, 1, words(kWords + 1));
   EXPECT_THAT(refusal(1), HasSubstr("another statistic"));
 }
 
 TEST_F(SiloSessionTest, PhasesOutOfTurnAreRefused) {
   connect();
-  tell(1, FrameKind::kKeys, 1);
+  send(1, FrameKind::kKeys, 1);
   EXPECT_THAT(refusal(1), HasSubstr("mixes up attempts"));
-  tell(2, FrameKind::kBegin, 1, words(kWords));
-  tell(2, FrameKind::kDone, 1);
+  send(2, FrameKind::kBegin, 1, words(kWords));
+  send(2, FrameKind::kDone, 1);
   EXPECT_THAT(refusal(2), HasSubstr("ends a sum before it can be made"));
 }
 

@@ -50,7 +50,7 @@ enum class Part { kAbsent, kAdvertises, kShares, kSilentInSum, kMasks, kMasksInS
 
 /// Of a silo in a run: what it is told before each sum, and its part in each attempt at each.
 struct Role {
-  std::vector<std::uint32_t> told;
+  std::vector<std::uint32_t> public_values;
   std::vector<std::vector<Part>> parts;
 };
 
@@ -109,8 +109,8 @@ class Enumeration {
       if (terms_.is_colluding(silo)) {
         colluding += of.parts[sum][attempt] >= least_of_colluding ? 1 : 0;
       } else if (of.parts[sum][attempt] >= least) {
-        const auto told = of.told.begin() + static_cast<std::ptrdiff_t>(sum) + 1;
-        ++count[protocol_ == Protocol::kNoTranscript ? Values() : Values(of.told.begin(), told)];
+        const auto public_values = of.public_values.begin() + static_cast<std::ptrdiff_t>(sum) + 1;
+        ++count[protocol_ == Protocol::kNoTranscript ? Values() : Values(of.public_values.begin(), public_values)];
       }
     }
     std::size_t most = 0;
@@ -147,8 +147,9 @@ class Enumeration {
   void play() {
     std::vector<SumStory> story(role(1).parts.size());
     for (std::size_t sum = 0; sum < story.size(); ++sum) {
-      story[sum].told.assign(terms_.silos + 1, 1);
-      for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) story[sum].told[silo] = role(silo).told[sum];
+      story[sum].public_values.assign(terms_.silos + 1, 1);
+      for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo)
+        story[sum].public_values[silo] = role(silo).public_values[sum];
       for (std::size_t attempt = 0; attempt < role(1).parts[sum].size(); ++attempt) {
         story[sum].attempts.push_back(stories_of(sum, attempt));
         if (story[sum].attempts.back().empty()) return;

@@ -15,7 +15,7 @@ namespace {
 using Counts = std::vector<std::uint64_t>;
 
 // counts[stratum][silo] of a whole pass.
-std::vector<Counts> pass_over(SiloAssignment& assignment, const Counts& strata) {
+std::vector<Counts> assigned_counts(SiloAssignment& assignment, const Counts& strata) {
   std::vector<Counts> counts(strata.size(), Counts(assignment.silos(), 0));
   for (std::size_t stratum = 0; stratum < strata.size(); ++stratum) {
     for (std::uint64_t row = 0; row < strata[stratum]; ++row) ++counts[stratum].at(assignment.next(stratum));
@@ -32,7 +32,7 @@ TEST(SiloAssignment, EveryRowOfEverySchemeHasOneSiloAndEverySiloTheRowsItSays) {
       SiloAssignment assignment({.scheme = scheme, .silos = silos, .alpha = 0.5, .classes_per_silo = 4, .seed = 3},
                                 strata);
       Counts rows(silos, 0);
-      for (const Counts& of_stratum : pass_over(assignment, strata)) {
+      for (const Counts& of_stratum : assigned_counts(assignment, strata)) {
         for (std::size_t silo = 0; silo < silos; ++silo) rows[silo] += of_stratum[silo];
       }
       for (std::size_t silo = 0; silo < silos; ++silo) {
@@ -77,7 +77,7 @@ TEST(SiloAssignment, EachSiloHoldsAsManyClassesAsItWasDealt) {
   for (const std::size_t held : {1, 2, 3, 10}) {
     SiloAssignment assignment({.scheme = Partition::kClasses, .silos = 12, .classes_per_silo = held, .seed = 5},
                               classes);
-    const std::vector<Counts> counts = pass_over(assignment, classes);
+    const std::vector<Counts> counts = assigned_counts(assignment, classes);
     for (std::size_t silo = 0; silo < 12; ++silo) {
       std::size_t found = 0;
       for (const Counts& of_class : counts) found += of_class[silo] > 0 ? 1 : 0;
@@ -96,7 +96,7 @@ TEST(SiloAssignment, SmallAlphaSkewsClassesAndLargeAlphaDoesNot) {
   const auto largest_share = [&](double alpha) {
     SiloAssignment assignment({.scheme = Partition::kDirichlet, .silos = 5, .alpha = alpha, .seed = 2}, classes);
     double sum = 0.0;
-    for (const Counts& of_class : pass_over(assignment, classes)) {
+    for (const Counts& of_class : assigned_counts(assignment, classes)) {
       sum += static_cast<double>(*std::max_element(of_class.begin(), of_class.end())) / 1000.0;
     }
     return sum / 10.0;

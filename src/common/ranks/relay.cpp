@@ -1,4 +1,4 @@
-#include "common/ranks/postman.hpp"
+#include "common/ranks/relay.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -31,28 +31,28 @@ namespace {
 using Clock = WireClock;
 constexpr int kMessageTag = 1;
 constexpr int kEndTag = 2;    // the sender's party has ended: its exit code, a byte
-constexpr int kBeatTag = 3;   // the coordinator's postman is there
+constexpr int kBeatTag = 3;   // the coordinator's relay is there
 constexpr int kLeaveTag = 4;  // it leaves without those that do not come
 constexpr auto kBeat = std::chrono::seconds(5);
-constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's postman is taken for lost
+constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's relay is taken for lost
 constexpr auto kGrace = std::chrono::seconds(5);     // for a party to end when the coordinator has
 constexpr auto kFarewellTime = std::chrono::seconds(10);
-constexpr auto kLeaveTime = std::chrono::seconds(20);   // for postmen that are all there to leave together
+constexpr auto kLeaveTime = std::chrono::seconds(20);   // for relays that are all there to leave together
 constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up
-// What waits for a party, and for all other postmen: then nothing more is taken in, until a peer that takes nothing for
+// What waits for a party, and for all other relays: then nothing more is taken in, until a peer that takes nothing for
 // kSilence is taken for lost.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;
 constexpr std::size_t kMostForPeers = std::size_t{256} << 20;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 18;
-// Naps grow with the time in which nothing came or went, so that the postmen of many silos leave a machine to the
+// Backoffs grow with the time in which nothing came or went, so that the relays of many silos leave a machine to the
 // parties, and nobody waits much longer than it has waited anyway.
-constexpr auto kShortNap = std::chrono::microseconds(1000);
-constexpr auto kLongNap = std::chrono::microseconds(20000);
-constexpr int kIdleTimeToNap = 8;
+constexpr auto kShortestBackoff = std::chrono::microseconds(1000);
+constexpr auto kLongestBackoff = std::chrono::microseconds(20000);
+constexpr int kIdleTimeToBackoff = 8;
 
-class Postman {
+class Relay {
  public:
-  Postman(int socket, pid_t party) : socket_(socket), party_(party) {
+  Relay(int socket, pid_t party) : socket_(socket), party_(party) {
     int provided = MPI_THREAD_SINGLE;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init_thread");
     require_one_kind(JobKind::kSilos);
@@ -71,7 +71,7 @@ class Postman {
     auto next_beat = heard;
     std::optional<Clock::time_point> party_must_end;
     auto last_move = heard;
-    auto nap = std::chrono::microseconds(1);
+    auto backoff = std::chrono::microseconds(1);
     while (!is_over()) {
       bool moved = test_sends();
       give_up_on_the_stuck();
@@ -101,12 +101,13 @@ class Postman {
       }
       if (moved) {
         last_move = now;
-        nap = std::chrono::microseconds(1);
+        backoff = std::chrono::microseconds(1);
         continue;
       }
-      const auto share = std::chrono::duration_cast<std::chrono::microseconds>((now - last_move) / kIdleTimeToNap);
-      nap = std::min(2 * nap, is_line_empty() ? std::clamp(share, kShortNap, kLongNap) : kShortNap);
-      wait_a_moment(nap);
+      const auto share = std::chrono::duration_cast<std::chrono::microseconds>((now - last_move) / kIdleTimeToBackoff);
+      backoff = std::min(2 * backoff,
+                         is_line_empty() ? std::clamp(share, kShortestBackoff, kLongestBackoff) : kShortestBackoff);
+      wait_for(backoff);
     }
     leave();
     if (rank_ == 0) return exit_code_;
@@ -127,7 +128,7 @@ class Postman {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  // The coordinator's party has the last word; a silo's postman waits for it.
+  // The coordinator's party has the last word; a silo's relay waits for it.
   bool is_over() const {
     if (is_party_there_ || !come_.empty()) return false;
     if (!outgoing_.empty() && Clock::now() < ended_at_ + kFarewellTime) return false;
@@ -143,9 +144,9 @@ class Postman {
 
   bool is_line_empty() const { return to_party_.empty() && to_peers_.empty(); }
 
-  void wait_a_moment(std::chrono::microseconds nap) {
+  void wait_for(std::chrono::microseconds backoff) {
     pollfd ready{socket_, static_cast<short>(POLLIN | (for_party_.empty() ? 0 : POLLOUT)), 0};
-    const timespec time{0, std::chrono::nanoseconds(nap).count()};
+    const timespec time{0, std::chrono::nanoseconds(backoff).count()};
     const nfds_t watched = is_party_there_ && takes_from_party() ? 1 : 0;
     ::ppoll(&ready, watched, &time, nullptr);
   }
@@ -157,19 +158,19 @@ class Postman {
     for_party_bytes_ += length;
   }
 
-  void tell_farewell(int of) {
+  void announce_farewell(int of) {
     to_party_.put({static_cast<std::uint32_t>(of), {}, true}, Clock::now());
     if (of == 0) to_party_.cut_short();
   }
 
   void deliver_what_is_due() {
-    while (std::optional<Letter> letter = to_party_.take(Clock::now())) {
-      const EnvelopeHeader header{letter->from, static_cast<std::uint32_t>(letter->bytes.size()),
-                                  letter->is_farewell ? kFarewellFlag : 0};
+    while (std::optional<Message> message = to_party_.take(Clock::now())) {
+      const EnvelopeHeader header{message->from, static_cast<std::uint32_t>(message->bytes.size()),
+                                  message->is_farewell ? kFarewellFlag : 0};
       queue_bytes(&header, sizeof(header));
-      if (!is_party_there_ || letter->bytes.empty()) continue;
-      for_party_bytes_ += letter->bytes.size();
-      for_party_.push_back(std::move(letter->bytes));
+      if (!is_party_there_ || message->bytes.empty()) continue;
+      for_party_bytes_ += message->bytes.size();
+      for_party_.push_back(std::move(message->bytes));
     }
   }
 
@@ -229,13 +230,13 @@ class Postman {
 
   bool send_what_is_due() {
     bool moved = false;
-    while (std::optional<Letter> letter = to_peers_.take(Clock::now())) {
+    while (std::optional<Message> message = to_peers_.take(Clock::now())) {
       moved = true;
-      const int to = static_cast<int>(letter->from);
-      if (letter->is_farewell) {
+      const int to = static_cast<int>(message->from);
+      if (message->is_farewell) {
         send_mark(to, kEndTag);
       } else {
-        send_to_peer(to, std::move(letter->bytes));
+        send_to_peer(to, std::move(message->bytes));
       }
     }
     return moved;
@@ -279,7 +280,7 @@ class Postman {
     if (outgoing_bytes_ < kMostForPeers || Clock::now() - outgoing_.front().posted < kSilence) return;
     const int peer = outgoing_.front().to;
     has_ended_[static_cast<std::size_t>(peer)] = true;
-    tell_farewell(peer);
+    announce_farewell(peer);
     for (auto message = outgoing_.begin(); message != outgoing_.end();) {
       const auto next = std::next(message);
       if (message->to == peer) {
@@ -290,7 +291,7 @@ class Postman {
     }
   }
 
-  // Whether something came. `heard`: when the coordinator's postman was there last.
+  // Whether something came. `heard`: when the coordinator's relay was there last.
   bool receive_from_peers(Clock::time_point& heard) {
     bool moved = begin_receiving(heard);
     // Many at once: a peer that is slow to send the rest of a message does not keep the others waiting.
@@ -349,7 +350,7 @@ class Postman {
     if (message.tag == kEndTag) {
       has_ended_[from] = true;
       has_failed_[from] = message.bytes.size() != 1 || message.bytes.front() != std::byte{0};
-      tell_farewell(message.from);
+      announce_farewell(message.from);
       if (message.from == 0) coordinator_has_ended_ = true;
     } else if (message.tag == kLeaveTag) {
       if (message.from == 0) leaves_alone_ = true;
@@ -361,7 +362,7 @@ class Postman {
   void coordinator_is_gone() {
     is_coordinator_lost_ = true;
     coordinator_has_ended_ = true;
-    tell_farewell(0);
+    announce_farewell(0);
   }
 
   // Its last messages lie in the socket when it has ended.
@@ -385,15 +386,17 @@ class Postman {
     come_.clear();
     for_party_.clear();
     for_party_bytes_ = 0;
-    const auto say_so_to = [&](int peer) { to_peers_.put({static_cast<std::uint32_t>(peer), {}, true}, ended_at_); };
+    const auto announce_end_to = [&](int peer) {
+      to_peers_.put({static_cast<std::uint32_t>(peer), {}, true}, ended_at_);
+    };
     if (rank_ != 0) {
-      say_so_to(0);
+      announce_end_to(0);
       return;
     }
-    for (int peer = 1; peer < size_; ++peer) say_so_to(peer);
+    for (int peer = 1; peer < size_; ++peer) announce_end_to(peer);
   }
 
-  // Every other party has ended, which its postman has said.
+  // Every other party has ended, which its relay has said.
   bool all_have_ended() const { return std::find(has_ended_.begin() + 1, has_ended_.end(), false) == has_ended_.end(); }
 
   // Whether it is time to go without the others. A busy machine is no reason: a process that leaves MPI alone makes
@@ -414,7 +417,7 @@ class Postman {
       while ((is_done == 0 || !incoming_.empty()) && !is_left_alone(since)) {
         if (is_done == 0 && MPI_Test(&all, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
         receive_from_peers(heard);
-        ::usleep(static_cast<useconds_t>(kShortNap.count()));
+        ::usleep(static_cast<useconds_t>(kShortestBackoff.count()));
       }
     }
     if (is_done != 0 && incoming_.empty()) {
@@ -436,7 +439,7 @@ class Postman {
   std::size_t for_party_bytes_ = 0;
   std::size_t written_ = 0;       // of the first
   Line to_party_;                 // what has come for it
-  Line to_peers_;                 // what it has sent, each letter with whom it goes to
+  Line to_peers_;                 // what it has sent, each message with whom it goes to
   std::list<Incoming> incoming_;  // in the order in which they began to come
   std::size_t incoming_bytes_ = 0;
   std::list<Outgoing> outgoing_;
@@ -453,13 +456,13 @@ class Postman {
   int exit_code_ = 0;
   bool coordinator_has_ended_ = false;
   bool is_coordinator_lost_ = false;
-  bool leaves_alone_ = false;  // as the coordinator's postman does
+  bool leaves_alone_ = false;  // as the coordinator's relay does
 };
 
 }  // namespace
 
-int run_with_postman(const std::function<int(SocketWire& wire, int rank, int size)>& party,
-                     void (*before_the_end)() noexcept) {
+int run_with_relay(const std::function<int(SocketWire& wire, int rank, int size)>& party,
+                   void (*before_the_end)() noexcept) {
   int sockets[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
     std::perror("dpreduce: socketpair");
@@ -478,7 +481,7 @@ int run_with_postman(const std::function<int(SocketWire& wire, int rank, int siz
   }
   ::close(sockets[1]);
   try {
-    return Postman(sockets[0], *child).run();
+    return Relay(sockets[0], *child).run();
   } catch (const PeerFailed& failure) {
     ::kill(*child, SIGKILL);
     return static_cast<int>(failure.code());

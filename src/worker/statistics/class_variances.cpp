@@ -62,7 +62,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry fisher{"fisher", TakenAt::kRows, request_of, compute, cost_of_sums};
+extern constinit const StatisticEntry class_variances{"fisher", TakenAt::kRows, request_of, compute, cost_of_sums};
 }  // namespace statistics
 
 }  // namespace dpreduce

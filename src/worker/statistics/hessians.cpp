@@ -120,7 +120,7 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms& terms) {
 }  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry newton{"newton", TakenAt::kWeights, request_of, compute, cost_of};
+extern constinit const StatisticEntry hessians{"newton", TakenAt::kWeights, request_of, compute, cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce
