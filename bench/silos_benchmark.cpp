@@ -15,7 +15,7 @@ void set_rate(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * kWordsPerPiece * sizeof(std::uint64_t)));
 }
 
-// One piece under the masks of so many neighbours and its own.
+// One piece under the masks of so many neighbors and its own.
 void masks(benchmark::State& state) {
   MaskStreams streams;
   for (std::int64_t mask = 0; mask <= state.range(0); ++mask) {

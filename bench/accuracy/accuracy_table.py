@@ -160,7 +160,7 @@ def section(figures, grid):
     parts = [
         f"## {figures.name}: {about['title']}",
         f"{about['rows']} training and {about['test_rows']} test rows, d = {about['features']}; {about['classes']} classes, "
-        f"of {about['rarest_class']} to {about['commonest_class']} rows.\nWithout privacy and centring the nearest class "
+        f"of {about['rarest_class']} to {about['commonest_class']} rows.\nWithout privacy and centering the nearest class "
         f"direction is right on {percent(about['nearest_direction_accuracy'])} %.",
         table(head, rows),
         f"`--method auto` against the best published method, in points: {distance}.",

@@ -110,9 +110,9 @@ def means(rows, epsilon, delta, rng):
     """
     sigma = sigma_of_means(epsilon, delta)
     sums = rows.class_sums + sigma * rng.standard_normal(rows.class_sums.shape)
-    centres = sums / (rows.counts + sigma * rng.standard_normal(rows.classes))[:, None]
+    centers = sums / (rows.counts + sigma * rng.standard_normal(rows.classes))[:, None]
     yield {"nearest": "direction"}, sums / np.linalg.norm(sums, axis=1, keepdims=True), 0
-    yield {"nearest": "centre"}, centres, -0.5 * (centres**2).sum(axis=1)
+    yield {"nearest": "center"}, centers, -0.5 * (centers**2).sum(axis=1)
 
 
 def prototypes(rows, epsilon, delta, rng, pool):

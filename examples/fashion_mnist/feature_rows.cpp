@@ -11,7 +11,7 @@
 namespace dpreduce::fashion_mnist {
 namespace {
 
-// Group normalisation's customary 1e-5 is for activations of order 1; second-order paths of pixels in [0, 1] vary by
+// Group normalization's customary 1e-5 is for activations of order 1; second-order paths of pixels in [0, 1] vary by
 // less.
 constexpr double kVarianceFloor = 1e-7;
 constexpr int kGroupChannels = 3;

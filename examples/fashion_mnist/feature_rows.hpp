@@ -1,4 +1,4 @@
-// From scattering coefficients to one feature row an image: standardise within the image, then pool.
+// From scattering coefficients to one feature row an image: standardize within the image, then pool.
 //
 //   s        81 x 8 x 8 coefficients of an image
 //   groups   sets of channels that share one mean and one variance
@@ -6,7 +6,7 @@
 //   row      z averaged over 2 x 2 cells (grid 4: d = 1296) or z itself (grid 8: d = 5184); channel, row, column
 //
 // Statistics are those of the image itself, never of the data set: a row depends on its own image alone, and so the
-// encoder is public and costs no privacy. Source: [tramer2021] (group normalisation of scattering features); the
+// encoder is public and costs no privacy. Source: [tramer2021] (group normalization of scattering features); the
 // number of groups and the variance floor were chosen here, see README.md.
 #pragma once
 

@@ -95,9 +95,9 @@ std::vector<std::uint8_t> read_labels(const std::filesystem::path& path) {
 
 }  // namespace
 
-LabelledImages read_labelled_images(const std::filesystem::path& folder, const char* stem) {
-  LabelledImages read{read_images(folder / fmt::format("{}-images-idx3-ubyte.gz", stem)),
-                      read_labels(folder / fmt::format("{}-labels-idx1-ubyte.gz", stem))};
+LabeledImages read_labeled_images(const std::filesystem::path& folder, const char* stem) {
+  LabeledImages read{read_images(folder / fmt::format("{}-images-idx3-ubyte.gz", stem)),
+                     read_labels(folder / fmt::format("{}-labels-idx1-ubyte.gz", stem))};
   const std::size_t images = read.pixels.size() / kImagePixels;
   if (images != read.count()) {
     throw BadInput(fmt::format("{}: {} has {} images but {} labels; reinstall the Debian package dataset-fashion-mnist",

@@ -13,7 +13,7 @@
 
 namespace dpreduce::fashion_mnist {
 
-struct LabelledImages {
+struct LabeledImages {
   std::vector<std::uint8_t> pixels;  ///< n x 28 x 28, row-major
   std::vector<std::uint8_t> labels;  ///< n
   std::size_t count() const { return labels.size(); }
@@ -22,6 +22,6 @@ struct LabelledImages {
 /// The images of `<folder>/<stem>-images-idx3-ubyte.gz` with the labels of `<folder>/<stem>-labels-idx1-ubyte.gz`;
 /// stem is "train" or "t10k". Errors: BadInput where a file is absent (it names the Debian package that has it), is not
 /// such an IDX file, has images of another size than 28 x 28, ends early or late, or where the two counts differ.
-LabelledImages read_labelled_images(const std::filesystem::path& folder, const char* stem);
+LabeledImages read_labeled_images(const std::filesystem::path& folder, const char* stem);
 
 }  // namespace dpreduce::fashion_mnist

@@ -65,7 +65,7 @@ void declare(CLI::App& app, Options& options) {
 }
 
 // Encodes images [begin, end) and writes them as one pair of files.
-void write_shard(const Scattering& scattering, const Options& options, const LabelledImages& images, std::size_t begin,
+void write_shard(const Scattering& scattering, const Options& options, const LabeledImages& images, std::size_t begin,
                  std::size_t end, std::string_view part, std::string_view suffix, Progress& progress, FeatureSet& set) {
   std::vector<float> rows((end - begin) * options.set.rows.dimension());
   encode(scattering, std::span(images.pixels).subspan(begin * kImagePixels, (end - begin) * kImagePixels),
@@ -80,8 +80,8 @@ void run(const Options& options) {
     return;
   }
   const auto start = std::chrono::steady_clock::now();
-  const LabelledImages train = read_labelled_images(options.set.dataset, "train");
-  const LabelledImages test = read_labelled_images(options.set.dataset, "t10k");
+  const LabeledImages train = read_labeled_images(options.set.dataset, "train");
+  const LabeledImages test = read_labeled_images(options.set.dataset, "t10k");
   set.begin();
   {
     const Scattering scattering;

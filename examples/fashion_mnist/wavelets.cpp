@@ -12,7 +12,7 @@ using std::numbers::pi;
 
 constexpr double kSigma = 0.8;
 constexpr double kSlant = 4.0 / kAngles;
-constexpr double kCentre = 3 * pi / 4;
+constexpr double kCenter = 3 * pi / 4;
 constexpr double kLowPassSigma = kSigma * (1 << (kScales - 1));
 // Shifts summed on each side. The widest spectrum (sigma = 0.8) has fallen to exp(-0.32 (5 pi)^2) < 1e-34 beyond them.
 constexpr int kAliases = 3;
@@ -20,14 +20,14 @@ constexpr int kAliases = 3;
 struct Gaussian {
   double sigma, slant, theta;
 
-  /// sum_m G(omega - centre e_theta + 2 pi m) at frequency index (k_y, k_x).
-  double aliased(int ky, int kx, double centre) const {
+  /// sum_m G(omega - center e_theta + 2 pi m) at frequency index (k_y, k_x).
+  double aliased(int ky, int kx, double center) const {
     const double along_y = std::cos(theta), along_x = std::sin(theta);
     double sum = 0;
     for (int my = -kAliases; my <= kAliases; ++my) {
       for (int mx = -kAliases; mx <= kAliases; ++mx) {
-        const double wy = 2 * pi * (static_cast<double>(ky) / kSide + my) - centre * along_y;
-        const double wx = 2 * pi * (static_cast<double>(kx) / kSide + mx) - centre * along_x;
+        const double wy = 2 * pi * (static_cast<double>(ky) / kSide + my) - center * along_y;
+        const double wx = 2 * pi * (static_cast<double>(kx) / kSide + mx) - center * along_x;
         const double parallel = wx * along_x + wy * along_y;
         const double perpendicular = (wy * along_x - wx * along_y) / slant;
         sum += std::exp(-sigma * sigma * (parallel * parallel + perpendicular * perpendicular) / 2);
@@ -54,9 +54,9 @@ Spectrum morlet_spectrum(int scale, int angle) {
   const double dilation = 1 << scale;
   const double theta = (kAngles / 2 - 1 - angle) * pi / kAngles;
   const Gaussian gaussian{kSigma * dilation, kSlant, theta};
-  const double centre = kCentre / dilation;
-  const double kappa = gaussian.aliased(0, 0, centre) / gaussian.aliased(0, 0, 0);
-  return sample([&](int ky, int kx) { return gaussian.aliased(ky, kx, centre) - kappa * gaussian.aliased(ky, kx, 0); });
+  const double center = kCenter / dilation;
+  const double kappa = gaussian.aliased(0, 0, center) / gaussian.aliased(0, 0, 0);
+  return sample([&](int ky, int kx) { return gaussian.aliased(ky, kx, center) - kappa * gaussian.aliased(ky, kx, 0); });
 }
 
 Spectrum low_pass_spectrum() {

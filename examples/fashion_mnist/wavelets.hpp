@@ -4,7 +4,7 @@
 //   J, L     2 octaves, scale j = 0 .. J-1; 8 angles, theta_l = (L/2 - 1 - l) pi / L from the y axis, l = 0 .. L-1
 //   omega    frequency in radians a pixel, (2 pi / N) (k_y, k_x)
 //   sigma_j  0.8 * 2^j, width of wavelet j
-//   xi_j     (3 pi / 4) / 2^j, its centre frequency
+//   xi_j     (3 pi / 4) / 2^j, its center frequency
 //   s        4 / L, its slant
 //
 // With G_{sigma,s}(omega) = exp(-sigma^2 (omega_par^2 + omega_perp^2 / s^2) / 2), where par runs along theta:

@@ -12,8 +12,8 @@ namespace {
 constexpr double kRidge = 1e-9;
 
 Eigen::MatrixXd covariance(const Eigen::MatrixXd& rows, const Eigen::RowVectorXd& mean) {
-  const Eigen::MatrixXd centred = rows.rowwise() - mean;
-  return centred.transpose() * centred / static_cast<double>(rows.rows());
+  const Eigen::MatrixXd centered = rows.rowwise() - mean;
+  return centered.transpose() * centered / static_cast<double>(rows.rows());
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Attack::Attack(Discriminant discriminant, const Runs& world_0, const Runs& world
   const Eigen::RowVectorXd squares = ((world_0.rowwise() - center_).array().square().colwise().mean() +
                                       (world_1.rowwise() - center_).array().square().colwise().mean()) /
                                      2;
-  // A number that never changes is 0 after centring, whatever its scale.
+  // A number that never changes is 0 after centering, whatever its scale.
   scale_ = squares.unaryExpr([](double square) { return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0; });
 
   Eigen::MatrixXd covariances[2];
@@ -67,8 +67,8 @@ Attack::Attack(Discriminant discriminant, const Runs& world_0, const Runs& world
 }
 
 Eigen::VectorXd Attack::squared_distances(const Eigen::MatrixXd& scaled, int world) const {
-  const Eigen::MatrixXd centred = (scaled.rowwise() - means_[world]).transpose();
-  return factors_[world].matrixL().solve(centred).colwise().squaredNorm().transpose();
+  const Eigen::MatrixXd centered = (scaled.rowwise() - means_[world]).transpose();
+  return factors_[world].matrixL().solve(centered).colwise().squaredNorm().transpose();
 }
 
 Eigen::VectorXd Attack::scores(const Runs& runs) const {

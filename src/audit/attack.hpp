@@ -29,7 +29,7 @@ std::vector<Eigen::Index> strongest_columns(const Runs& world_0, const Runs& wor
 
 enum class Discriminant { kLinear, kQuadratic };
 
-/// An attack that has been learnt. High scores speak for world 1.
+/// An attack that has been learned. High scores speak for world 1.
 class Attack {
  public:
   /// Learns from n_0 and n_1 runs. Preconditions (asserted): at least two runs of each world, of the same length p.

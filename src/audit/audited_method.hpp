@@ -18,7 +18,7 @@ namespace dpreduce {
 struct Published {
   std::vector<Release> releases;  ///< in the order in which they were made
   Classifier classifier;
-  Preprocessing preprocessing;  ///< with the released centre
+  Preprocessing preprocessing;  ///< with the released center
 
   /// First the summary: of every block the sum over its rounds, and the model's weights and biases. Then, where there
   /// are several rounds, each of them.

@@ -1,4 +1,4 @@
-// The method on two neighbouring data sets, as an audit by many runs sees it.
+// The method on two neighboring data sets, as an audit by many runs sees it.
 //
 // A run is observed as everything that it releases, the model, and how much more likely each release is with the canary
 // than without (log_ratio.hpp).
@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// Two neighbouring data sets as .npy files.
+/// Two neighboring data sets as .npy files.
 struct WorldFiles {
   struct Rows {
     std::string x;
@@ -26,7 +26,7 @@ struct WorldFiles {
   std::string public_x{};  ///< where the method has public rows, else empty: the same in both worlds
 };
 
-/// The method on two neighbouring data sets.
+/// The method on two neighboring data sets.
 class MethodRun : public AuditedRun {
  public:
   /// `ledger_path` belongs to this object alone. Throws as WorkerRows::open.

@@ -11,7 +11,7 @@
 #include <Eigen/QR>
 #include <fmt/format.h>
 
-#include "audit/neighbour_rows.hpp"
+#include "audit/neighbor_rows.hpp"
 #include "audit/one_run_bound.hpp"
 #include "common/base/error.hpp"
 #include "common/lattice/lattice_rows.hpp"
@@ -24,7 +24,7 @@ constexpr const char* kSums = "class_sums";
 constexpr double kS = static_cast<double>(kLatticeNorm);
 
 struct Canaries {
-  LabelledRows in;         ///< the rows, 1000 C long, of every canary
+  LabeledRows in;          ///< the rows, 1000 C long, of every canary
   std::vector<bool> coin;  ///< true: in
 };
 
@@ -62,27 +62,27 @@ Canaries draw_canaries(std::size_t count, std::size_t dim, std::size_t classes, 
   return canaries;
 }
 
-LabelledRows opposite_of(const LabelledRows& rows) {
-  LabelledRows opposite = rows;
+LabeledRows opposite_of(const LabeledRows& rows) {
+  LabeledRows opposite = rows;
   for (float& entry : opposite.x) entry = -entry;
   return opposite;
 }
 
 // The rows that go into the training set.
-LabelledRows trained_on(const Canaries& canaries, Adjacency adjacency) {
+LabeledRows trained_on(const Canaries& canaries, Adjacency adjacency) {
   const std::size_t dim = canaries.in.dim;
-  const LabelledRows out = opposite_of(canaries.in);
-  LabelledRows rows{dim, {}, {}};
+  const LabeledRows out = opposite_of(canaries.in);
+  LabeledRows rows{dim, {}, {}};
   for (std::size_t canary = 0; canary < canaries.coin.size(); ++canary) {
     if (!canaries.coin[canary] && adjacency == Adjacency::kAddRemove) continue;
-    const LabelledRows& form = canaries.coin[canary] ? canaries.in : out;
+    const LabeledRows& form = canaries.coin[canary] ? canaries.in : out;
     rows.add(std::span(form.x).subspan(canary * dim, dim), form.y[canary]);
   }
   return rows;
 }
 
 // The lattice rows of `rows`, over S.
-Eigen::MatrixXd lattice_matrix(const LabelledRows& rows, const RowTransform& transform) {
+Eigen::MatrixXd lattice_matrix(const LabeledRows& rows, const RowTransform& transform) {
   const std::size_t dim = transform.output_dim();
   LatticeRows lattice({transform.preprocessing().clip_norm, dim}, rows.y.size());
   lattice.assign(transform, rows.x, rows.y, 1);
@@ -112,7 +112,7 @@ std::vector<double> scores_of(const Canaries& canaries, const RowTransform& tran
 
   std::vector<double> scores(canaries.coin.size());
   for (std::size_t c = 0; c < std::min(classes, scores.size()); ++c) {
-    LabelledRows members{features, {}, {}};
+    LabeledRows members{features, {}, {}};
     for (std::size_t canary = c; canary < scores.size(); canary += classes) {
       members.add(std::span(canaries.in.x).subspan(canary * features, features), canaries.in.y[canary]);
     }

@@ -33,7 +33,7 @@ ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {
     const bool has_canary = run % 4 == 1 || run % 4 == 2;
     worlds[has_canary ? 1 : 0].push_back(read_run(has_canary ? World::kWithCanary : World::kWithoutCanary));
   }
-  // Runs that attacks are learnt from decide on columns, and none that is counted.
+  // Runs that attacks are learned from decide on columns, and none that is counted.
   std::vector<const PublicFields*> learning;
   for (const auto& runs : worlds) {
     for (std::size_t run = 0; run < runs.size() / kShareToLearn; ++run) learning.push_back(&runs[run]);
@@ -45,8 +45,8 @@ ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {
   ReaderLoss loss{.proven = proven_loss(without, with, all, terms.delta, terms.error),
                   .fields = columns.columns().size(),
                   .strongest = {}};
-  const auto learnt = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / kShareToLearn); };
-  const std::vector<Eigen::Index> best = strongest_columns(learnt(without), learnt(with), 1);
+  const auto learned = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / kShareToLearn); };
+  const std::vector<Eigen::Index> best = strongest_columns(learned(without), learned(with), 1);
   if (!best.empty()) loss.strongest = columns.columns()[static_cast<std::size_t>(best.front())];
   return loss;
 }

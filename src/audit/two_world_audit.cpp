@@ -14,22 +14,22 @@ namespace {
 
 constexpr std::size_t kMostThresholds = 400;
 
-// An attack on columns: a learnt one, or a single column that is a score already.
+// An attack on columns: a learned one, or a single column that is a score already.
 class ColumnAttack {
  public:
   explicit ColumnAttack(Eigen::Index score) : columns_{score} {}
   ColumnAttack(std::vector<Eigen::Index> columns, Discriminant discriminant, const Runs& runs_0, const Runs& runs_1)
-      : columns_(std::move(columns)), learnt_(Attack(discriminant, seen(runs_0), seen(runs_1))) {}
+      : columns_(std::move(columns)), learned_(Attack(discriminant, seen(runs_0), seen(runs_1))) {}
 
   Eigen::VectorXd scores(const Runs& runs) const {
-    return learnt_ ? learnt_->scores(seen(runs)) : Eigen::VectorXd(runs.col(columns_.front()));
+    return learned_ ? learned_->scores(seen(runs)) : Eigen::VectorXd(runs.col(columns_.front()));
   }
 
  private:
   Runs seen(const Runs& runs) const { return runs(Eigen::all, columns_); }
 
   std::vector<Eigen::Index> columns_;
-  std::optional<Attack> learnt_;
+  std::optional<Attack> learned_;
 };
 
 constexpr std::size_t kFew = 8;
@@ -64,7 +64,7 @@ struct Scores {
     return {count_above(world_1, threshold), world_1.size(), count_above(world_0, threshold), world_0.size()};
   }
 
-  // Midpoints between neighbours among all scores, thinned out evenly.
+  // Midpoints between neighbors among all scores, thinned out evenly.
   std::vector<double> thresholds() const {
     std::vector<double> all(world_0);
     all.insert(all.end(), world_1.begin(), world_1.end());

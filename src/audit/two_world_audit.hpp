@@ -1,6 +1,6 @@
-// The audit by many runs: a private method on one data set and on its neighbour, again and again.
+// The audit by many runs: a private method on one data set and on its neighbor, again and again.
 //
-// A run is observed as numbers, some of which an attack is learnt from, and some of which are scores of an attack that
+// A run is observed as numbers, some of which an attack is learned from, and some of which are scores of an attack that
 // needs no learning. The runs of each world are cut in three: a quarter to learn the attacks (attack.hpp), a quarter to
 // choose attack and threshold, and half to count its hits on. Nothing that is counted was seen before it was counted.
 #pragma once
@@ -15,16 +15,16 @@
 
 namespace dpreduce {
 
-/// Which of two neighbouring data sets a run gets.
+/// Which of two neighboring data sets a run gets.
 enum class World { kWithoutCanary, kWithCanary };
 
-/// One run in so many is learnt from: the first ones.
+/// One run in so many is learned from: the first ones.
 inline constexpr Eigen::Index kShareToLearn = 4;
 
 /// How attacks look at columns of an observation.
 enum class ViewKind {
-  kNumbers,    ///< attacks are learnt from them
-  kFewOfMany,  ///< attacks are learnt from the few that differ most between the worlds, and from the one that does
+  kNumbers,    ///< attacks are learned from them
+  kFewOfMany,  ///< attacks are learned from the few that differ most between the worlds, and from the one that does
   kScore       ///< one column that is an attack's score already: high values speak for the canary
 };
 
@@ -35,7 +35,7 @@ struct View {
   ViewKind kind = ViewKind::kNumbers;
 };
 
-/// A private method on two neighbouring data sets, ready to be run. One thread at a time.
+/// A private method on two neighboring data sets, ready to be run. One thread at a time.
 class AuditedRun {
  public:
   virtual ~AuditedRun() = default;

@@ -11,7 +11,7 @@
 
 #include "audit/confidence_bounds.hpp"
 #include "audit/method_run.hpp"
-#include "audit/neighbour_rows.hpp"
+#include "audit/neighbor_rows.hpp"
 #include "audit/one_run_audit.hpp"
 #include "audit/reader_audit.hpp"
 #include "audit/release_audit.hpp"
@@ -33,7 +33,7 @@ constexpr std::size_t kSmallClasses = 3;
 constexpr std::size_t kOtherRows = 8;
 constexpr std::size_t kOtherRowsOfChoice = 3;  // against more a canary would hardly ever be heard
 constexpr std::size_t kPublicRows = 3;         // opposed_public_rows
-constexpr std::size_t kBalancingRows = 200;    // against the noise of a released centre
+constexpr std::size_t kBalancingRows = 200;    // against the noise of a released center
 constexpr std::size_t kRowsTakenFor = 60;      // against the noise of rounds
 
 constexpr std::size_t kMostTrialsOfRelease = 80000;
@@ -109,8 +109,7 @@ std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const W
                         {.features = features ? &*features : nullptr});
 }
 
-WorldFiles write_worlds(const NeighbourPair& pair, bool has_public_rows, double clip_norm,
-                        const PrivateFolder& folder) {
+WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double clip_norm, const PrivateFolder& folder) {
   const WorldFiles files{.without = {folder / "x0.npy", folder / "y0.npy"},
                          .with = {folder / "x1.npy", folder / "y1.npy"},
                          .public_x = has_public_rows ? folder / "p.npy" : std::string()};
@@ -134,20 +133,20 @@ void audit_by_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles&
                                {"mu_lower", loss.proven.mu}};
 }
 
-// The allowed probability of a false alarm is divided: equal parts for each pair of neighbours, one for the audit of
+// The allowed probability of a false alarm is divided: equal parts for each pair of neighbors, one for the audit of
 // single releases, one for that of files and output. The part of a pair is halved between the bounds on mu and epsilon.
 Verdict audit_many_runs(const AuditOptions& options) {
   FitOptions fit = options.fit;
   fit.data.classes = kSmallClasses;
   const bool has_public_rows = !fit.data.public_x.empty();
   const AuditedMethod method(fit, kSmallDim, has_public_rows ? kPublicRows : 0);
-  const bool is_centred = method.options().rows.center == Centering::kDp;
+  const bool is_centered = method.options().rows.center == Centering::kDp;
   const auto pairs = worst_case_pairs({.classes = kSmallClasses,
                                        .dim = kSmallDim,
                                        .clip_norm = fit.rows.clip_norm,
                                        .other_rows = method.plan().public_selection ? kOtherRowsOfChoice : kOtherRows,
                                        .rows_taken_for = rows_taken_for(method),
-                                       .balancing_rows = is_centred ? kBalancingRows : 0,
+                                       .balancing_rows = is_centered ? kBalancingRows : 0,
                                        .adjacency = fit.privacy.adjacency});
   Verdict verdict{.method = std::string(method.name()),
                   .claimed = claim_of(method),
@@ -161,7 +160,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
       .threads = fit.machine.threads != 0 ? fit.machine.threads : default_threads()};
   verdict.details["trials"] = 2 * pairs.size() * terms.runs_per_world;
   verdict.details["pairs"] = nlohmann::json::array();
-  for (const NeighbourPair& pair : pairs) {
+  for (const NeighborPair& pair : pairs) {
     const PrivateFolder folder;
     const WorldFiles files = write_worlds(pair, has_public_rows, fit.rows.clip_norm, folder);
     std::atomic<int> ledgers = 0;

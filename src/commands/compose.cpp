@@ -50,9 +50,9 @@ std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
 }
 
 AccountedGuarantee composed(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run) {
-  const Neighbours neighbours{options.adjacency, options.group};
-  const ComposedEpsilon epsilon = compose_epsilon(run, options.delta, neighbours);
-  const std::vector<RepeatedMechanism> scaled = run_for(run, neighbours);
+  const Neighbors neighbors{options.adjacency, options.group};
+  const ComposedEpsilon epsilon = compose_epsilon(run, options.delta, neighbors);
+  const std::vector<RepeatedMechanism> scaled = run_for(run, neighbors);
   AccountedGuarantee guarantee;
   guarantee.delta = options.delta;
   guarantee.epsilon = epsilon.best();
@@ -94,7 +94,7 @@ void print_run(const ComposeOptions& options, const std::vector<RepeatedMechanis
     fmt::print("mechanism            {}{}\n", describe(part.mechanism),
                part.count > 1 ? fmt::format(", {} times", part.count) : "");
   }
-  fmt::print("neighbours           {}, {} record{}\n", to_string(options.adjacency), options.group,
+  fmt::print("neighbors            {}, {} record{}\n", to_string(options.adjacency), options.group,
              options.group > 1 ? "s" : "");
   fmt::print("epsilon              {:<18.15g} the least upper bound below\n", *guarantee.epsilon);
   print_text(guarantee);

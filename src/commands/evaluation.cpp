@@ -67,7 +67,7 @@ class RankedRows {
       for (const std::int32_t label : labels) by_class_[static_cast<std::size_t>(label)].is_positive.back() = 1;
       const auto first = static_cast<std::int32_t>(std::max_element(of_row.begin(), of_row.end()) - of_row.begin());
       ++rows_;
-      labelled_rows_ += labels.empty() ? 0 : 1;
+      labeled_rows_ += labels.empty() ? 0 : 1;
       hits_ += std::find(labels.begin(), labels.end(), first) != labels.end() ? 1 : 0;
       if (!terms_.top_k) continue;
       for (const std::int32_t label : largest_classes(of_row, *terms_.top_k)) {
@@ -79,7 +79,7 @@ class RankedRows {
   // At the coordinator. Collective.
   LabelSetFigures over(Communicator& ranks, const std::optional<double>& model_threshold) const {
     const std::optional<double> threshold = terms_.threshold ? terms_.threshold : model_threshold;
-    std::vector<std::uint64_t> counts{rows_, labelled_rows_, hits_, top_hits_};
+    std::vector<std::uint64_t> counts{rows_, labeled_rows_, hits_, top_hits_};
     ranks.sum_everywhere(counts);
     LabelSetFigures figures{counts[0], counts[1], counts[2], threshold, {}};
     if (terms_.top_k) figures.top = {*terms_.top_k, counts[3]};
@@ -120,7 +120,7 @@ class RankedRows {
   LabelSetTerms terms_;
   std::vector<OfClass> by_class_;
   std::uint64_t rows_ = 0;
-  std::uint64_t labelled_rows_ = 0;
+  std::uint64_t labeled_rows_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t top_hits_ = 0;
 };

@@ -64,7 +64,7 @@ std::string rounded_up(double value, int digits) {
   return fmt::format("{:.{}g}", std::ceil(value / unit - kWhole) * unit, digits);
 }
 
-// The definition of neighbouring data sets, which does not depend on the numbers of the guarantee.
+// The definition of neighboring data sets, which does not depend on the numbers of the guarantee.
 std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
   const std::string pair =
       guarantee.adjacency == Adjacency::kAddRemove

@@ -1,6 +1,6 @@
 // Diagnostics of a data set, exact and private: for its owner alone, never for release.
 //
-// Legend: u_i = transformed row (normalised or clipped), M_c = mean of the transformed rows of class c.
+// Legend: u_i = transformed row (normalized or clipped), M_c = mean of the transformed rows of class c.
 // Feature shift of a row: beta_i = ||u_i - M_{y_i}||_inf ([wang2024], Definition 2.3 and section 5.1, M_c estimated).
 #include <algorithm>
 #include <cmath>

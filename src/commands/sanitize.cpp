@@ -13,7 +13,7 @@
 #include "common/randomness/noise_key.hpp"
 #include "fit/default_threads.hpp"
 #include "worker/lattice_stream.hpp"
-#include "worker/sanitised_rows.hpp"
+#include "worker/sanitized_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -63,13 +63,13 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
                                 .center = {},
                                 .intercept = 0.0});
   const StreamPlan plan{kMostLabels, options.bad_rows, kRowMemory, default_threads()};
-  std::vector<float> sanitised;
+  std::vector<float> sanitized;
   for_each_lattice_chunk(
       rows, transform, plan,
       [&](const LatticeRows& chunk) {
-        sanitised.resize(chunk.rows() * chunk.dim());
-        sanitise(chunk, sigma, stream, sanitised);
-        x.append(std::span<const float>(sanitised));
+        sanitized.resize(chunk.rows() * chunk.dim());
+        sanitize(chunk, sigma, stream, sanitized);
+        x.append(std::span<const float>(sanitized));
       },
       [](double) {});
   x.commit();
@@ -114,7 +114,7 @@ void run_command(const SanitizeOptions& options, Communicator& ranks) {
     WorkerRows rows = WorkerRows::open(options.x, options.y, 0, 1);
     const Lattice lattice{options.clip_norm, rows.dim()};
     const NoisePlan plan = make_noise_plan(budget_from(options.budget).mu(options.budget.accountant),
-                                           Adjacency::kReplaceOne, {sanitised_row_release(rows.dim())});
+                                           Adjacency::kReplaceOne, {sanitized_row_release(rows.dim())});
     const double sigma = plan.release("sanitised_row").block("features").sigma;
     const std::vector<std::string> files = write_rows(options, rows, sigma);
     print(options, guarantee_of(options.budget, plan.mu), sigma / lattice.scale(), files);

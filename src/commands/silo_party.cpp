@@ -15,7 +15,7 @@
 #include "common/base/version.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/faulty_wire.hpp"
-#include "common/silos/neighbour_graph.hpp"
+#include "common/silos/neighbor_graph.hpp"
 #include "fit/plan_fit.hpp"
 #include "run/fit_plan.hpp"
 

@@ -36,7 +36,7 @@ struct TrainingTerms {
 struct FittedRun {
   std::shared_ptr<const PlannedFit> fit;
   Classifier classifier;        ///< its parts are the linear scores, with the guarantee where there is one
-  Preprocessing preprocessing;  ///< of the rows as they were trained on, with centre and intercept
+  Preprocessing preprocessing;  ///< of the rows as they were trained on, with center and intercept
   std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
   std::string chosen_setting;                   ///< by --choose; at the coordinator
   Timings timings;                              ///< so far

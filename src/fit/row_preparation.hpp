@@ -1,4 +1,4 @@
-// What is done to rows before a method sees them, where that takes looking at rows: centring, projection, selection.
+// What is done to rows before a method sees them, where that takes looking at rows: centering, projection, selection.
 //
 //     center    m = mean of the training rows, noised, or of the public rows
 //     pca       P = first k eigenvectors of the Gram matrix of the training rows, noised, or of the public rows
@@ -16,7 +16,7 @@
 
 namespace dpreduce {
 
-/// Share of mu^2 that the DP centre takes: --center-share, else the method's own.
+/// Share of mu^2 that the DP center takes: --center-share, else the method's own.
 double center_share(const FitOptions& options);
 
 /// The releases of the preparation, in order, each with its share of mu^2; the method gets what is left. `terms` are

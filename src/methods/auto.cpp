@@ -56,7 +56,7 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
 
 const MethodEntry& auto_method() {
   static const MethodEntry entry{.name = "auto",
-                                 .help = "what is usually best, centred by a released mean",
+                                 .help = "what is usually best, centered by a released mean",
                                  .takes = {{"--objective"},
                                            {"--expected-rows"},
                                            {"--smallest-share"},

@@ -5,7 +5,7 @@
 // Softmax rounds learn log p(class | row), which holds log of the class's share; without that share the largest score
 // is the class that is right most often over classes. A class below its noise counts as the noise: nothing is known of
 // it but that. Source: [menon2021], logit adjustment after training, with noised sizes. Post-processing but for
-// the sizes. Public rows that rows are centred by refine what came out (public_refit.hpp).
+// the sizes. Public rows that rows are centered by refine what came out (public_refit.hpp).
 #pragma once
 
 #include "aggregator/solvers/linear_scores.hpp"
@@ -21,8 +21,8 @@ inline constexpr double kSizesShare = 0.01;
 bool adjusts_scores(const FitOptions& options);
 
 /// Whether public rows refine what adjusts_scores adjusts: by a method that allows it (not for rows of so many features
-/// that d x d matrices are too slow), with rows of `dim` features centred by `public_rows` public rows, where the noise
-/// exceeds sampling (prototype_choice.hpp).
+/// that d x d matrices are too slow), with rows of `dim` features centered by `public_rows` public rows, where the
+/// noise exceeds sampling (prototype_choice.hpp).
 bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
 /// What the method makes of the run, adjusted by the release "class_sizes", made first, where adjusts_scores says so,

@@ -10,7 +10,7 @@
 //
 // Source: [biswas2020], Algorithm 3 and its constants, as [wahdany2025], C.2, compares it with sums. Departures: all
 // steps have equal shares of the budget; class sizes are released with noise, where the original takes them for public
-// under replace-one; 2 C, since no row is longer than C and no centre needs to be.
+// under replace-one; 2 C, since no row is longer than C and no center needs to be.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -117,7 +117,7 @@ const MethodEntry& coinpress_method() {
       .name = "coinpress",
       .help = "class means in balls that shrink",
       .takes = {{"--rounds", "2"}},
-      .refuses = {{"--max-labels above 1", "a row is clipped about the centre of one class"}},
+      .refuses = {{"--max-labels above 1", "a row is clipped about the center of one class"}},
       .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
         return std::make_unique<CoinPressMethod>(options);
       }};

@@ -63,7 +63,7 @@ class WhitenedStep : public StepRule {
     for (const double eigenvalue : eigenvalues) {
       const double own = std::max(eigenvalue, one_row() / dim);
       sum += own / (own + ridge_);
-      // Mixed with its neighbours', a direction may have more curvature than its own, by up to 2 w. Probabilities
+      // Mixed with its neighbors', a direction may have more curvature than its own, by up to 2 w. Probabilities
       // forgive a step that is too long there; squares, whose curvature is the same wherever W is, do not.
       const double most = settings.loss == Loss::kSquare ? std::max(own, 2.0 * spectrum_.noise_radius()) : own;
       curvature_.push_back(most / (own + ridge_));

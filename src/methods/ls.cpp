@@ -12,11 +12,11 @@ namespace {
 constexpr double kLsGramShare = 0.5;
 constexpr double kGramShareManyClasses = 0.3;
 // Two classes need an intercept, since the threshold between them is not at the mean of all rows where one is rarer:
-// without it up to 5 points are lost, by class 18. With more classes it acts as a prior, which favours large ones: it
+// without it up to 5 points are lost, by class 18. With more classes it acts as a prior, which favors large ones: it
 // cost 0.2 points with 10 classes and 1.4 with 51 (measured).
 constexpr double kIntercept = 0.02;
-// The noise of a released centre is the same vector in every row. An intercept can make up for it, and least squares
-// have none: so the centre gets more of the budget here, and has less noise.
+// The noise of a released center is the same vector in every row. An intercept can make up for it, and least squares
+// have none: so the center gets more of the budget here, and has less noise.
 constexpr double kCenterShareOfLeastSquares = 0.05;
 
 void check_least_squares(const FitOptions& options) {

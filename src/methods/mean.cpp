@@ -1,4 +1,4 @@
-// Class means: nearest direction or nearest centre.
+// Class means: nearest direction or nearest center.
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/mean_classifier.hpp"
@@ -38,7 +38,7 @@ class MeanMethod : public TrainingMethod {
 const MethodEntry& mean_method() {
   static const MethodEntry entry{
       .name = "mean",
-      .help = "class means: nearest direction, or nearest centre",
+      .help = "class means: nearest direction, or nearest center",
       .takes = {{"--metric"}},
       .refuses = {{"--select-share", "features are selected from what it releases, at no charge"}},
       .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {

@@ -31,7 +31,7 @@ struct RowsAhead {
   std::uint64_t public_rows = 0;  ///< to choose from
 };
 
-/// Share of mu^2 that a released centre takes.
+/// Share of mu^2 that a released center takes.
 inline constexpr double kCenterShare = 0.02;
 
 struct MethodEntry {
@@ -51,7 +51,7 @@ struct MethodEntry {
 
   /// Whether every row is read once and forgotten, so that a small buffer serves; null: no.
   bool (*reads_rows_once)(const MethodOptions& options) = nullptr;
-  double center_share = kCenterShare;  ///< of mu^2, for a released centre where the user names none
+  double center_share = kCenterShare;  ///< of mu^2, for a released center where the user names none
   bool whitens_rows = false;         ///< train() multiplies rows by a square matrix, or may, where it stands for others
   bool chooses_public_rows = false;  ///< releases which public rows stand for a class: pure, and nothing is summed
   bool selects_features = false;     ///< --select goes by its own release, at no charge

@@ -25,7 +25,7 @@ constexpr std::array kMethodOptions{
                  [](const Own& own) { return own.objective != Objective::kAccuracy; }},
     MethodOption{"--metric",
                  [](Table& table, Own& own) -> Option& {
-                   return table.choice("--metric", own.metric, "nearest direction, or nearest centre");
+                   return table.choice("--metric", own.metric, "nearest direction, or nearest center");
                  },
                  [](const Own& own) { return own.metric != Metric::kCosine; }},
     MethodOption{"--auto",

@@ -1,5 +1,5 @@
 // Prototypes, whichever serve better: class means or chosen public rows, told from public knowledge alone
-// (prototype_choice.hpp). Both are centred by public rows, unless --center says otherwise.
+// (prototype_choice.hpp). Both are centered by public rows, unless --center says otherwise.
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
 

@@ -15,7 +15,7 @@
 namespace dpreduce {
 
 struct FitPlan {
-  Preprocessing preprocessing;             ///< without centre, projection and selection, which come on the way
+  Preprocessing preprocessing;             ///< without center, projection and selection, which come on the way
   std::size_t dim = 0;                     ///< of prepared rows, and so of the model; without an intercept
   std::size_t projection_elements = 0;     ///< of the matrix that rows are projected or whitened by; 0 for none
   std::vector<ReleaseRequest> requests;    ///< in the order in which they are made

@@ -139,7 +139,7 @@ class TrainingRun {
   /// rank only: with more ranks they must not be watched.
   void watch(ReleaseWatcher watcher) { watcher_ = std::move(watcher); }
 
-  /// From here on rows are centred by this released mean.
+  /// From here on rows are centered by this released mean.
   void set_center(std::vector<double> center);
   /// From here on rows, as they are now, are multiplied by this matrix (k x d, row-major) and scaled or clipped again.
   void project(std::vector<double> matrix);

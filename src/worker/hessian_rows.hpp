@@ -6,7 +6,7 @@
 //
 // -log((p_y + u_y) / 2) has a curvature of both signs: s (diag p - p p^T) - s (1 - s) (p - onehot(y)) (p -
 // onehot(y))^T. The first term alone is that of its bound -s log p_y + constant, which touches it at W with the same
-// gradient (Jensen's inequality, as in expectation-maximisation): no sum of such is indefinite, and 0 <= s <= 1 keeps
+// gradient (Jensen's inequality, as in expectation-maximization): no sum of such is indefinite, and 0 <= s <= 1 keeps
 // the bound B.
 //
 // t_i = 1, or the largest (1023 / 1024)^k, k < 8, for which sum_c |v_ic|^4 <= B, checked in integers; where none does,

@@ -24,7 +24,7 @@ struct GradientPoint {
   double residual_norm = 1.0;    ///< Z: what residuals are clipped to, and their lattice's unit
 };
 
-/// The ball of each class that rows are clipped to (statistics/centred_sums.cpp), in feature units.
+/// The ball of each class that rows are clipped to (statistics/centered_sums.cpp), in feature units.
 struct ClassBalls {
   std::vector<double> centers;  ///< K x d
   std::vector<double> radii;    ///< K, above 0

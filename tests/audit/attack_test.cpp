@@ -54,10 +54,10 @@ TEST(Attack, SharedNoiseSeparatesCompletely) {
     }
     return worlds;
   };
-  const Worlds learnt = draw();
+  const Worlds learned = draw();
   const Worlds seen = draw();
   for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
-    const Attack attack(discriminant, learnt.without, learnt.with);
+    const Attack attack(discriminant, learned.without, learned.with);
     EXPECT_GT(attack.scores(seen.with).minCoeff(), attack.scores(seen.without).maxCoeff());
   }
 }
@@ -73,8 +73,8 @@ TEST(Attack, QuadraticSeesACanaryThatOnlyChangesTheNoise) {
     }
     return worlds;
   };
-  const Worlds learnt = draw();
-  const Attack quadratic(Discriminant::kQuadratic, learnt.without, learnt.with);
+  const Worlds learned = draw();
+  const Attack quadratic(Discriminant::kQuadratic, learned.without, learned.with);
   const Worlds seen = draw();
   const auto share_above = [](const Eigen::VectorXd& scores, double t) {
     return (scores.array() > t).cast<double>().mean();

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "audit/neighbour_rows.hpp"
+#include "audit/neighbor_rows.hpp"
 #include "common/base/error.hpp"
 #include "common/data/private_folder.hpp"
 
@@ -39,7 +39,7 @@ AuditedMethod method_of(const Terms& terms) {
   return AuditedMethod(options, kDim);
 }
 
-std::vector<NeighbourPair> pairs_of(const Terms& terms) {
+std::vector<NeighborPair> pairs_of(const Terms& terms) {
   return worst_case_pairs({.classes = kClasses,
                            .dim = kDim,
                            .clip_norm = 1.0,
@@ -49,7 +49,7 @@ std::vector<NeighbourPair> pairs_of(const Terms& terms) {
                            .adjacency = terms.adjacency});
 }
 
-WorldFiles::Rows write(const PrivateFolder& folder, const std::string& name, const LabelledRows& rows) {
+WorldFiles::Rows write(const PrivateFolder& folder, const std::string& name, const LabeledRows& rows) {
   const WorldFiles::Rows files{folder / (name + "_x.npy"), folder / (name + "_y.npy")};
   rows.write(files.x, files.y);
   return files;
@@ -59,11 +59,11 @@ class MethodRunTest : public testing::TestWithParam<Terms> {};
 
 // sum_b D_b^2 / s_b^2 of the pair's exact statistics: the mu that this pair can show. A gradient's first round is at
 // zero weights, where squared loss has residuals of norm 1; for the others that stands as well.
-TEST_P(MethodRunTest, SomePairOfNeighboursCostsWhatThePlanPaysFor) {
+TEST_P(MethodRunTest, SomePairOfNeighborsCostsWhatThePlanPaysFor) {
   const AuditedMethod method = method_of(GetParam());
   const std::size_t dim = kDim + (GetParam().method == "fc" ? 1 : 0);
   double worst = 0.0;
-  for (const NeighbourPair& pair : pairs_of(GetParam())) {
+  for (const NeighborPair& pair : pairs_of(GetParam())) {
     const PrivateFolder folder;
     const auto files = {write(folder, "0", pair.without), write(folder, "1", pair.with)};
     double cost = 0.0;
@@ -91,7 +91,7 @@ TEST_P(MethodRunTest, SomePairOfNeighboursCostsWhatThePlanPaysFor) {
 TEST_P(MethodRunTest, EveryRunPublishesEveryNumberWithNoiseOfItsOwn) {
   const AuditedMethod method = method_of(GetParam());
   const PrivateFolder folder;
-  const NeighbourPair pair = pairs_of(GetParam()).front();
+  const NeighborPair pair = pairs_of(GetParam()).front();
   MethodRun run(method, {write(folder, "0", pair.without), write(folder, "1", pair.with)}, folder / "ledger.jsonl");
   std::size_t summary = kClasses * (kDim + 1);  // the model
   std::size_t rounds = 0;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "audit/neighbour_rows.hpp"
+#include "audit/neighbor_rows.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -25,7 +25,7 @@ OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centeri
   options.privacy.adjacency = adjacency;
   const AuditedMethod method(options, kAuditDim);
   const PrivateFolder folder;
-  LabelledRows rows{kAuditDim, {}, {}};
+  LabeledRows rows{kAuditDim, {}, {}};
   std::vector<float> row(kAuditDim, 0.0625F);  // of norm 1
   for (int copy = 0; copy < 50; ++copy) rows.add(row, copy % static_cast<int>(kAuditClasses));
   rows.write(folder / "x.npy", folder / "y.npy");
@@ -41,7 +41,7 @@ TEST(OneRunAudit, SeesAlmostEveryCanaryThroughFaintNoise) {
   }
 }
 
-TEST(OneRunAudit, SeesThroughACentre) {
+TEST(OneRunAudit, SeesThroughACenter) {
   const OneRunResult result = audit(100.0, 200, Adjacency::kAddRemove, Centering::kDp);
   EXPECT_GE(result.guesses.correct, result.guesses.guesses * 9 / 10);
 }

@@ -86,8 +86,8 @@ TEST(OneRunBound, WhatShowsEverythingNowAndThenIsNotRefuted) {
   EXPECT_TRUE(refutes_epsilon(all_right, 0.0, 0.01, 0.05));
 }
 
-// Randomised response keeps each coin with probability q, and is exactly epsilon-DP.
-TEST(OneRunBound, RandomisedResponseIsRefutedNoMoreOftenThanTheErrorSays) {
+// Randomized response keeps each coin with probability q, and is exactly epsilon-DP.
+TEST(OneRunBound, RandomizedResponseIsRefutedNoMoreOftenThanTheErrorSays) {
   constexpr double kEpsilon = 1.0;
   std::mt19937_64 engine(11);
   std::binomial_distribution<int> correct(500, std::exp(kEpsilon) / (1.0 + std::exp(kEpsilon)));

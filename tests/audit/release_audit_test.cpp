@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "audit/neighbour_rows.hpp"
+#include "audit/neighbor_rows.hpp"
 #include "common/data/private_folder.hpp"
 #include "common/data/worker_rows.hpp"
 
@@ -16,12 +16,12 @@ constexpr std::size_t kReleaseDim = 4;
 
 struct Audited {
   explicit Audited(const FitOptions& options) : method(options, kReleaseDim) {
-    const NeighbourPair pair = worst_case_pairs({.classes = 3,
-                                                 .dim = kReleaseDim,
-                                                 .clip_norm = 1.0,
-                                                 .other_rows = 8,
-                                                 .rows_taken_for = 20,
-                                                 .balancing_rows = 0})[0];
+    const NeighborPair pair = worst_case_pairs({.classes = 3,
+                                                .dim = kReleaseDim,
+                                                .clip_norm = 1.0,
+                                                .other_rows = 8,
+                                                .rows_taken_for = 20,
+                                                .balancing_rows = 0})[0];
     pair.without.write(folder / "x0.npy", folder / "y0.npy");
     pair.with.write(folder / "x1.npy", folder / "y1.npy");
   }

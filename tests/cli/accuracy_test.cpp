@@ -69,7 +69,7 @@ TEST_P(AccuracyTest, TheLatticeCostsNoMoreThanATenthOfAPoint) {
   }
 }
 
-// Ridge regression has an intercept with two classes only. Of more classes, rows are centred.
+// Ridge regression has an intercept with two classes only. Of more classes, rows are centered.
 TEST_P(AccuracyTest, RidgeRegressionIsAsGoodAsThatOfScikitLearn) {
   const std::string center = reference_.at("classes") == 2 ? "" : " --center dp";
   for (const std::string options : {"--method ls --shared-gram", "--method ls"}) {

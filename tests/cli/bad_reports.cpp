@@ -95,7 +95,7 @@ std::vector<BadCase> bad_reports() {
        report_with([](json& report) { first_release(report)["sigma"] = 0; })},
       {"ReportOfHalfANumber", kExplain, 3, "'coordinates' must be a whole number",
        report_with([](json& report) { first_release(report)["coordinates"] = 1.5; })},
-      {"ReportOfOtherNeighbours", kExplain, 3, "'adjacency' is \"swap\"",
+      {"ReportOfOtherNeighbors", kExplain, 3, "'adjacency' is \"swap\"",
        report_with([](json& report) { report["privacy"]["adjacency"] = "swap"; })},
       {"ReportThatPromisesTooMuch", kExplain, 3, "contradicts itself: mu 1 gives epsilon",
        report_with([](json& report) { report["privacy"]["epsilon"] = 0.5; })},

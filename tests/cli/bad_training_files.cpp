@@ -135,7 +135,7 @@ std::vector<BadCase> bad_training_files() {
        Launch::kAloneOnly},
       {"NotANumber", kFitOfFeatures + "bad.npy", 3, "bad.npy: row 9", with_entry(9, kNotANumber)},
       {"Infinity", kFitOfFeatures + "bad.npy", 3, "bad.npy: row 0", with_entry(0, -kInfinite)},
-      {"NotANumberUnderACentre", kFitOfFeatures + "bad.npy --center dp", 3, "bad.npy: row 5",
+      {"NotANumberUnderACenter", kFitOfFeatures + "bad.npy --center dp", 3, "bad.npy: row 5",
        with_entry(5, kNotANumber)},
       {"PublicRowsOfAnotherWidth", kGoodFit + "--center public --public-x bad.npy", 3,
        "--public-x bad.npy: rows have 5 features, but training rows have 4", npy("bad.npy", "<f4", "(12, 5)", 240)},

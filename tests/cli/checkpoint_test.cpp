@@ -212,7 +212,7 @@ TEST_F(CheckpointTest, ARidgeByClassGoesOnAfterAnyClass) {
     clear();
     stop_with_all(options);
     const std::string whole = model();
-    ASSERT_EQ(release_files().size(), 4u) << "the centre, and three classes";
+    ASSERT_EQ(release_files().size(), 4u) << "the center, and three classes";
     if (!seed.empty()) {  // a checkpoint changes nothing
       const ProgramRun without = run_program(
           split_arguments(

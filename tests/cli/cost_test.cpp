@@ -247,7 +247,7 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
               testing::MatchesRegex("\\| dirichlet-0.1 \\| fedavg \\| 0[.][0-9]+ \\| other steps \\| 7 \\|.*"));
   const json summary = json::parse(read_bytes(folder_ / "table/silos.json"));
   ASSERT_EQ(summary.size(), 3u);
-  // The centre: d + 1 words up, d down. A round: K (d + 1) words up and down.
+  // The center: d + 1 words up, d down. A round: K (d + 1) words up and down.
   EXPECT_EQ(summary[2]["bytes_per_silo"], 8 * (8 + 1 + 8 + 6 * 2 * 3 * 9));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "table"), {}), 2);  // no silo's files
 }

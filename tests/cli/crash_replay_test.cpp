@@ -163,7 +163,7 @@ TEST(CrashReplay, SoAreThePartsOfARelease) {
   kill_and_resume("--method ls --mu 0.5", 2, kKillsOfParts);
 }
 
-// Centre, Gram matrix and three gradients, each of which depends on all that came before.
+// Center, Gram matrix and three gradients, each of which depends on all that came before.
 TEST(CrashReplay, SoAreTheRoundsOfAMethod) {
   kill_and_resume("--method fc --rounds 3 --mu 0.5", 5, kKillsOfRounds);
 }
@@ -186,7 +186,7 @@ TEST(CrashReplay, ChangedDataAreChargedAnewWithFreshNoise) {
   ASSERT_EQ(site.charges(), 2U);
   site.relabel(1);
   EXPECT_NE(stopped_run(), before);
-  // The centre does not depend on labels: its release is the same one. The class sums do.
+  // The center does not depend on labels: its release is the same one. The class sums do.
   const LedgerState state = site.ledger();
   ASSERT_EQ(state.charges().size(), 3U);
   EXPECT_NE(run_of(state.charges()[1].entry.release_id), run_of(state.charges()[2].entry.release_id));

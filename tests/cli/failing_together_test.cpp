@@ -96,9 +96,9 @@ class FailingTogetherTest : public testing::Test {
 
   // Ends the run and says how long that took.
   static ProgramRun finish_soon(RunningProgram& program) {
-    const double signalled = seconds_now();
+    const double signaled = seconds_now();
     ProgramRun run = program.finish();
-    EXPECT_LT(seconds_now() - signalled, kSecondsToEnd);
+    EXPECT_LT(seconds_now() - signaled, kSecondsToEnd);
     EXPECT_TRUE(all_gone(program.mark(), kSecondsToEnd)) << "processes remain";
     return run;
   }

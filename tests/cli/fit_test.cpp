@@ -237,7 +237,7 @@ TEST_F(FitTest, PublicRowsMayBeStoredInAnyWay) {
   EXPECT_FALSE(fit(options + "public_0.npy") == expected);
 }
 
-TEST_F(FitTest, APublicCentreCostsNothing) {
+TEST_F(FitTest, APublicCenterCostsNothing) {
   const auto plan = [](const std::string& options) {
     const ProgramRun run =
         run_program(split_arguments("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + options),

@@ -223,7 +223,7 @@ TEST_F(ImbalanceTest, OnWideClassesPublicRowsAreFirstAndMeansOvertakeThem) {
   }
 }
 
-// What public rows are worth to rounds on the same wide classes at ratio 30 (half of them training rows): the centre
+// What public rows are worth to rounds on the same wide classes at ratio 30 (half of them training rows): the center
 // and the refinement take epsilon 0.3 from 0.742 balanced and 0.408 on the minority to 0.851 and 0.619, epsilon 1 from
 // 0.918 and 0.835 to 0.984 and 0.953 (16,000 rows, nine seeds). Half of that
 // gain is asked for, and a level, since what it is compared with may become better, too.

@@ -86,7 +86,7 @@ TEST(NeuralCollapse, AnOffsetOrImbalanceAloneDoesNotMatter) {
   expect_everywhere(after_one_step(10'000, "--offset 0.1", kPrivate), 1.0);
 }
 
-TEST(NeuralCollapse, AnOffsetWithImbalanceCostsMoreTheMoreFeaturesAndCentringHelps) {
+TEST(NeuralCollapse, AnOffsetWithImbalanceCostsMoreTheMoreFeaturesAndCenteringHelps) {
   const auto accuracies =
       after_one_step(10'000, "--offset 0.1 --imbalance-ratio 10", {kPrivate, kPrivate + " --center dp"});
   expect_fall(accuracies[0], 1.0, 0.85);

@@ -190,7 +190,7 @@ TEST_F(PrototypesTest, ARunThatIsResumedChoosesTheSameAndPaysOnce) {
   EXPECT_NE(report("--epsilon 0.2")["prototypes"], repeated);  // alike with probability below 1e-6
 }
 
-TEST_F(PrototypesTest, CountTowardsTheBudgetOfTheDataSet) {
+TEST_F(PrototypesTest, CountTowardTheBudgetOfTheDataSet) {
   const std::string limit = " --budget-epsilon 1.5 --budget-delta 1e-6";
   EXPECT_EQ(fit("--epsilon 1" + limit).exit_code, 0);
   const ProgramRun refused = fit("--epsilon 1" + limit);

@@ -43,7 +43,7 @@ TEST_F(RealData, AtEpsilonEightPrivacyCostsLessThanAPoint) {
   }
 }
 
-TEST_F(RealData, CentringHelpsTheNearestDirection) {
+TEST_F(RealData, CenteringHelpsTheNearestDirection) {
   const std::string mean = "--method mean --epsilon 2 --delta 1e-6";
   EXPECT_GT(accuracy(mean + " --center dp"), accuracy(mean) + 0.005);
 }

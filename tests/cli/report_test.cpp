@@ -318,7 +318,7 @@ TEST_F(ReportTest, RoundsOnSamplesTellTheirRateAndNoMu) {
   EXPECT_TRUE(privacy["mu"].is_null());
   EXPECT_TRUE(privacy["rho"].is_null());
   EXPECT_EQ(privacy["epsilon"], 2.0);
-  EXPECT_FALSE(privacy["releases"][0].contains("sampling_rate"));  // the centre is of all rows
+  EXPECT_FALSE(privacy["releases"][0].contains("sampling_rate"));  // the center is of all rows
   EXPECT_EQ(privacy["releases"].back()["sampling_rate"], 0.25);
   ASSERT_EQ(charges().size(), 4U);
   EXPECT_EQ(json::parse(charges().back())["sampling_rate"], 0.25);

@@ -332,7 +332,7 @@ TEST_F(SiloConfigTest, PartiesMayBeStartedWithArgumentsOfTheirOwn) {
   ASSERT_EQ(well.exit_code, 0) << well.err;
   EXPECT_EQ(model(), plain_model({1, 2, 3}, "--mu 2 --seed 7 --method mean"));
 
-  // One that was told another budget, or has misspelt something, takes no part, and says why.
+  // One that was told another budget, or has misspelled something, takes no part, and says why.
   for (const auto& [third, message] : {std::pair{"--silo-config silo3.toml --mu 8", "other options than this silo"},
                                        std::pair{"--silo-config silo3.toml --thread 1", "--thread"},
                                        std::pair{"--silo-config silo2.toml", "is that of silo 2, but this is rank 3"},

@@ -55,7 +55,7 @@ class IdxFile : public InFolder {
   }
   void expect_refused(const std::string& because) {
     try {
-      read_labelled_images(folder_, "train");
+      read_labeled_images(folder_, "train");
       ADD_FAILURE() << "expected BadInput: " << because;
     } catch (const BadInput& error) {
       EXPECT_THAT(error.what(), HasSubstr(because));
@@ -66,7 +66,7 @@ class IdxFile : public InFolder {
 
 TEST_F(IdxFile, GivesPixelsAndLabels) {
   put_both(images(2, 28, 2 * 784), labels(2));
-  const LabelledImages read = read_labelled_images(folder_, "train");
+  const LabeledImages read = read_labeled_images(folder_, "train");
   EXPECT_EQ(read.count(), 2u);
   EXPECT_EQ(read.pixels, std::vector<std::uint8_t>(2 * 784, 7));
   EXPECT_EQ(read.labels, std::vector<std::uint8_t>(2, 3));

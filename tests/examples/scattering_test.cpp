@@ -24,7 +24,7 @@ std::vector<std::uint8_t> random_images(int count, unsigned seed) {
   return pixels;
 }
 
-// A soft blob with its centre at (y, x) that is 0 at the borders' pixels.
+// A soft blob with its center at (y, x) that is 0 at the borders' pixels.
 std::vector<std::uint8_t> blob(int y, int x) {
   std::vector<std::uint8_t> pixels(kImagePixels);
   for (int row = 0; row < kImageSide; ++row) {
@@ -197,9 +197,9 @@ TEST(Scattering, AgreesWithDirectConvolution) {
 TEST(Scattering, OfAConstantInteriorIsItsAverageAndLittleElse) {
   const std::vector<std::uint8_t> pixels(kImagePixels, 255);
   const std::vector<float> coefficients = transform(pixels);
-  const int centre = 4 * kGrid + 4;
-  EXPECT_NEAR(coefficients[centre], 1, 1e-6);
-  for (int channel = 1; channel < kChannels; ++channel) EXPECT_LT(coefficients[channel * kCells + centre], 1e-2);
+  const int center = 4 * kGrid + 4;
+  EXPECT_NEAR(coefficients[center], 1, 1e-6);
+  for (int channel = 1; channel < kChannels; ++channel) EXPECT_LT(coefficients[channel * kCells + center], 1e-2);
 }
 
 TEST(Scattering, OfABlackImageIsZero) {
@@ -240,7 +240,7 @@ TEST(Scattering, ContractsEnergy) {
   }
 }
 
-TEST(Scattering, DoesNotDependOnNeighboursOrPlace) {
+TEST(Scattering, DoesNotDependOnNeighborsOrPlace) {
   const std::vector<std::uint8_t> alone = random_images(1, 3);
   const std::vector<float> expected = transform(alone);
   for (int place = 0; place < kLanes; ++place) {

@@ -1,4 +1,4 @@
-// Small labelled rows that fits of tests are made of: in memory, and as files.
+// Small labeled rows that fits of tests are made of: in memory, and as files.
 #pragma once
 
 #include <cstddef>

@@ -84,7 +84,7 @@ TEST(PrototypeChoice, KnowsATailByTheShareOfItsSmallestClass) {
   EXPECT_FALSE(prefers_means(natural, 768, 20'000));
 }
 
-TEST(PrototypeChoice, ResolvesToOneOfTheTwoCentredByPublicRows) {
+TEST(PrototypeChoice, ResolvesToOneOfTheTwoCenteredByPublicRows) {
   const FitOptions means = resolved(options_of(8, 1, 40'000), 768, 20'000);
   EXPECT_EQ(means.method.name, "mean");
   EXPECT_EQ(means.rows.center, Centering::kPublic);

@@ -81,7 +81,7 @@ class ReleaseLogTest : public testing::Test {
     return log;
   }
 
-  // A centre, a sum of public rows and two rounds, in four files.
+  // A center, a sum of public rows and two rounds, in four files.
   void write_four() const {
     const auto log = bound(LogStart::kNewRun);
     log->record(kCenter, center());

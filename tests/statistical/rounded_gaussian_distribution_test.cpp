@@ -221,7 +221,7 @@ TEST_P(Distribution, HasNoPreferredSign) {
   expect_count(static_cast<std::size_t>(negative), samples.size(), 0.5, "negative samples");
 }
 
-// n^(1/2) * the correlation of independent standardised variables is standard normal for large n.
+// n^(1/2) * the correlation of independent standardized variables is standard normal for large n.
 double scaled_correlation(std::span<const double> one, std::span<const double> other) {
   double sum = 0;
   double squares_one = 0;

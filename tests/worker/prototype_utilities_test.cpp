@@ -199,10 +199,10 @@ TEST_F(PrototypeUtilities, AnotherRowMovesItsClassAloneAndNoFurtherThanDeclared)
     const Statistic fewer = utilities(rows_, clip);
     std::uint64_t widest = 0;
     for (int trial = 0; trial < 40; ++trial) {
-      Rows neighbour = rows_;
+      Rows neighbor = rows_;
       const Row row = random_row();
-      neighbour.insert(neighbour.begin() + trial % 5, row);
-      const Statistic more = utilities(neighbour, clip);
+      neighbor.insert(neighbor.begin() + trial % 5, row);
+      const Statistic more = utilities(neighbor, clip);
       std::vector<std::int64_t> rises;
       for (std::size_t c = 0; c < kClasses; ++c) {
         for (std::size_t z = 0; z < kCandidates; ++z) {

@@ -1,4 +1,4 @@
-// Record and replay: every registered statistic on neighbouring data sets. Its exact difference is compared with the
+// Record and replay: every registered statistic on neighboring data sets. Its exact difference is compared with the
 // declared sensitivity of every block.
 #include <cmath>
 #include <limits>
@@ -168,15 +168,15 @@ bool is_within(const std::vector<std::uint64_t>& squares, const std::vector<Sens
 }
 
 // What is done to rows before the statistic.
-enum class Prepared { kPlain, kCentred, kReduced };
+enum class Prepared { kPlain, kCentered, kReduced };
 
 class Sensitivity : public testing::TestWithParam<Terms> {};
 
-TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
+TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
   std::mt19937 engine(5);
   Preprocessing preprocessing{kDim, 1, GetParam().normalize, 2.5, {}, 0.0};
-  for (const Prepared prepared : {Prepared::kPlain, Prepared::kCentred, Prepared::kReduced}) {
-    if (prepared == Prepared::kCentred) {
+  for (const Prepared prepared : {Prepared::kPlain, Prepared::kCentered, Prepared::kReduced}) {
+    if (prepared == Prepared::kCentered) {
       preprocessing.center.assign(kDim, 0.4);
       preprocessing.intercept = 0.1;
     }
@@ -203,37 +203,37 @@ TEST_P(Sensitivity, NoNeighbourMovesAnyRegisteredStatisticFurtherThanDeclared) {
       for (int trial = 0; trial < (prepared == Prepared::kPlain ? kTrials : kTrials / 3); ++trial) {
         Rows rows;
         for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine, terms.most_labels));
-        Rows neighbour = rows;
+        Rows neighbor = rows;
         // Beside a sample the change is at the end, so that all other rows keep their places and coins.
         const std::size_t place = GetParam().is_sampled ? rows.size() - 1 : engine() % rows.size();
         if (terms.adjacency == Adjacency::kReplaceOne) {
-          neighbour[place] = random_row(engine, terms.most_labels);
+          neighbor[place] = random_row(engine, terms.most_labels);
           if (trial % 3 == 0) {  // the far end of the ball
-            neighbour[place] = rows[place];
-            for (float& entry : neighbour[place].x) entry = -entry;
+            neighbor[place] = rows[place];
+            for (float& entry : neighbor[place].x) entry = -entry;
           }
           if (trial % 6 == 1 && terms.most_labels == 1) {
-            neighbour[place].y = {(rows[place].y.front() + 1) % static_cast<std::int32_t>(kClasses)};
+            neighbor[place].y = {(rows[place].y.front() + 1) % static_cast<std::int32_t>(kClasses)};
           }
           if (trial % 6 == 1 && terms.most_labels > 1) {  // nothing in common, and every class moves
             rows[place].y = {0, 1};
-            neighbour[place].y = {2};
+            neighbor[place].y = {2};
           }
           if (trial % 6 == 2) {  // at a right angle
-            neighbour[place].x.assign(kDim, 0.0F);
+            neighbor[place].x.assign(kDim, 0.0F);
             rows[place].x.assign(kDim, 0.0F);
-            rows[place].x[1] = neighbour[place].x[2] = 3.0F;
-            if (terms.most_labels > 1) rows[place].y = neighbour[place].y = {0, 2};
+            rows[place].x[1] = neighbor[place].x[2] = 3.0F;
+            if (terms.most_labels > 1) rows[place].y = neighbor[place].y = {0, 2};
           }
         } else if (trial % 2 == 0) {
-          neighbour.erase(neighbour.begin() + static_cast<std::ptrdiff_t>(place));
+          neighbor.erase(neighbor.begin() + static_cast<std::ptrdiff_t>(place));
         } else {
-          neighbour.insert(neighbour.begin() + static_cast<std::ptrdiff_t>(GetParam().is_sampled ? rows.size() : place),
-                           random_row(engine, terms.most_labels));
+          neighbor.insert(neighbor.begin() + static_cast<std::ptrdiff_t>(GetParam().is_sampled ? rows.size() : place),
+                          random_row(engine, terms.most_labels));
         }
         const auto squares =
             squared_differences(request, statistic_of(registered, request, transform, GetParam(), rows),
-                                statistic_of(registered, request, transform, GetParam(), neighbour));
+                                statistic_of(registered, request, transform, GetParam(), neighbor));
         EXPECT_TRUE(is_within(squares, request.profiles)) << registered.name;
         for (std::size_t block = 0; block < largest.size(); ++block) {
           largest[block] = std::max(largest[block], squares[block]);
@@ -296,8 +296,8 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
       for (int trial = 0; trial < kTrials / 3; ++trial) {
         Rows rows;
         for (int row = 0; row < 6; ++row) rows.push_back(random_row(engine, most_labels));
-        Rows neighbour = rows;
-        neighbour.insert(neighbour.begin() + trial % 7, random_row(engine, most_labels));
+        Rows neighbor = rows;
+        neighbor.insert(neighbor.begin() + trial % 7, random_row(engine, most_labels));
         const auto counts = [&](const Rows& of) {
           const TemporaryFolder folder;
           WorkerRows worker = written_rows(of, most_labels, folder);
@@ -306,7 +306,7 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
           return correct_counts(candidates, {worker, transform, plan, on_chunk}, prior);
         };
         const Statistic fewer = counts(rows);
-        const Statistic more = counts(neighbour);
+        const Statistic more = counts(neighbor);
         for (std::size_t m = 0; m < candidates.size(); ++m) {
           const std::int64_t rise = more.block(0)[m] - fewer.block(0)[m];
           EXPECT_TRUE(rise == 0 || rise == 1) << rise;

@@ -47,7 +47,7 @@ TEST(StatisticCosts, AGradientIsScoresAndASumAndScoresAgainWithASecondHead) {
   EXPECT_EQ(cost_of("newton").product_macs, 3.0 * kTriangle);
 }
 
-TEST(StatisticCosts, ACentredRowCostsFourMultiplyAddsAFeature) {
+TEST(StatisticCosts, ACenteredRowCostsFourMultiplyAddsAFeature) {
   EXPECT_EQ(cost_of("centred_sums").round_macs, 4.0 * 4.0);
   EXPECT_EQ(cost_of("centred_sums").words_down, kWeights);
 }

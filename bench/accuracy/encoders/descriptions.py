@@ -28,7 +28,7 @@ def packages():
             yield text, section, fields["Maintainer"], (fields.get("Source") or fields["Package"]).split(" ")[0]
 
 
-def labelled(rows, keep):
+def labeled(rows, keep):
     """[(description, label, source package)], each pair of the first two once, and the labels that `keep` keeps."""
     first = {}
     for text, label, source in rows:
@@ -65,7 +65,7 @@ def main():
     if len(rows) < 30000:
         raise SystemExit(f"apt knows {len(rows)} packages, 30000 or more expected: run apt-get update first")
     label, keep, title, expected_accuracy = SETS[folder.rstrip("/").rsplit("/", 1)[-1]]
-    write(folder, title, *labelled([label(*row) for row in rows], keep), SentenceEncoder(node_modules),
+    write(folder, title, *labeled([label(*row) for row in rows], keep), SentenceEncoder(node_modules),
           expected_accuracy)
 
 

@@ -22,8 +22,8 @@ class Encoder:
         model = tfjs_weights.from_modules(node_modules + "/nsfwjs/dist/models/mobilenet_v2")
         self.weights = tfjs_weights.tensors(*model)
 
-    def normalised(self, kernel, norm, channel_axis):
-        """Kernel and shift with the batch normalisation that follows: (k x - mean) gamma / sqrt(var + 1e-3) + beta."""
+    def normalized(self, kernel, norm, channel_axis):
+        """Kernel and shift with the batch normalization that follows: (k x - mean) gamma / sqrt(var + 1e-3) + beta."""
         w = self.weights
         scale = w[norm + "/gamma"] / np.sqrt(w[norm + "/moving_variance"] + np.float32(1e-3))
         shape = [1] * w[kernel].ndim
@@ -31,11 +31,11 @@ class Encoder:
         return w[kernel] * scale.reshape(shape), w[norm + "/beta"] - w[norm + "/moving_mean"] * scale
 
     def pointwise(self, x, name):
-        kernel, shift = self.normalised(name + "/kernel", name + "_BN", 3)
+        kernel, shift = self.normalized(name + "/kernel", name + "_BN", 3)
         return x @ kernel[0, 0] + shift
 
     def depthwise(self, x, name, stride):
-        kernel, shift = self.normalised(name + "/depthwise_kernel", name + "_BN", 2)
+        kernel, shift = self.normalized(name + "/depthwise_kernel", name + "_BN", 2)
         before = 1 if stride == 1 else 0  # stride 2 pads below and to the right only
         side = x.shape[1] // stride
         x = np.pad(x, ((0, 0), (before, 1), (before, 1), (0, 0)))
@@ -47,7 +47,7 @@ class Encoder:
         return relu6(y)
 
     def first(self, x):  # 3 x 3 convolution, stride 2, of three equal channels: of one, with their kernels' sum
-        kernel, shift = self.normalised("Conv1/kernel", "bn_Conv1", 3)
+        kernel, shift = self.normalized("Conv1/kernel", "bn_Conv1", 3)
         kernel = kernel.sum(axis=2)
         side = x.shape[1] // 2
         x = np.pad(x, ((0, 0), (0, 1), (0, 1)))

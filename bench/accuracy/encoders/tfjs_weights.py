@@ -28,16 +28,16 @@ def from_files(folder):
 
 
 def tensors(manifest, blob):
-    """{name: float32 or int32 array}; quantised ones are q scale + min."""
+    """{name: float32 or int32 array}; quantized ones are q scale + min."""
     found, offset = {}, 0
     for entry in (weight for group in manifest for weight in group["weights"]):
-        quantised = entry.get("quantization")
-        kind = np.dtype(quantised["dtype"] if quantised else entry["dtype"])
+        quantized = entry.get("quantization")
+        kind = np.dtype(quantized["dtype"] if quantized else entry["dtype"])
         size = int(np.prod(entry["shape"]))
         values = np.frombuffer(blob, kind, size, offset)
         offset += size * kind.itemsize
-        if quantised:
-            values = values.astype(np.float32) * np.float32(quantised["scale"]) + np.float32(quantised["min"])
+        if quantized:
+            values = values.astype(np.float32) * np.float32(quantized["scale"]) + np.float32(quantized["min"])
         found[entry["name"]] = values.reshape(entry["shape"])
     if offset != len(blob):
         raise SystemExit(f"model weights: {len(blob)} bytes, {offset} described; the package is not the one expected")

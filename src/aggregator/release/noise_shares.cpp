@@ -24,7 +24,7 @@ NoisePlan NoiseShares::guaranteed(NoisePlan plan) const {
       }
       sigmas.push_back(block.sigma);
     }
-    release.mu = realised_mu(sigmas, release.profiles, release.rounds);
+    release.mu = realized_mu(sigmas, release.profiles, release.rounds);
     squared_mu += HighPrecision(release.mu) * release.mu;
   }
   plan.mu = round_up(sqrt(squared_mu));

@@ -21,7 +21,7 @@ constexpr double kTolerance = 1e-4;
 // A residual of this size beside the matrix is rounding: the Krylov space is complete.
 constexpr double kBreakdown = 1e-13;
 
-// Lanczos' recurrence M v_k = beta_{k-1} v_{k-1} + alpha_k v_k + beta_k v_{k+1}, orthogonalised twice in full.
+// Lanczos' recurrence M v_k = beta_{k-1} v_{k-1} + alpha_k v_k + beta_k v_{k+1}, orthogonalized twice in full.
 class Krylov {
  public:
   Krylov(std::span<const double> matrix, std::span<const double> start)

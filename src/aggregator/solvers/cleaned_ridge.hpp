@@ -11,7 +11,7 @@
 // of it are what Lanczos' method finds first. They have no whole spectrum, by which gram_spectrum.hpp cleans better.
 // Without noise there is nothing to clean, and Cholesky solves exactly.
 // Source: [benaych2011], section 3.1 (g); [golub2013], sections 9.1.2 (f(A) b) and
-// 10.3.1 (orthogonalising twice).
+// 10.3.1 (orthogonalizing twice).
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace dpreduce {
 
 /// Metric::kCosine:    W_c = v_c / ||v_c||, b_c = 0: the nearest direction (rows of any length).
 /// Metric::kEuclidean: m_c = v_c / (scale max(n_c, 1)), pulled into the ball ||m_c|| <= C where every true mean lies;
-///                     W_c = m_c, b_c = -max(0, ||m_c||^2 - d (s / (scale max(n_c, 1)))^2) / 2: the nearest centre,
+///                     W_c = m_c, b_c = -max(0, ||m_c||^2 - d (s / (scale max(n_c, 1)))^2) / 2: the nearest center,
 ///                     with the noise's known share of ||m_c||^2 taken out.
 /// With select = m > 0 the weights of the m features in which those W_c are farthest apart (class_distances) are
 /// computed again from these features alone; those of the others are 0.

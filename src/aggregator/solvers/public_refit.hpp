@@ -1,4 +1,4 @@
-// What public rows add to a trained classifier: one step of expectation and maximisation on rows without labels.
+// What public rows add to a trained classifier: one step of expectation and maximization on rows without labels.
 //
 //     p_zc ~ pi_c exp(s_c(z)),  pi_c = (sum_z p_zc + 1) / (m + K)          20 times, from pi_c = 1 / K
 //     N_c = sum_z p_zc,  mu_c = sum_z p_zc z / N_c,  D = (sum_z z z^T - sum_c N_c mu_c mu_c^T) / m
@@ -11,7 +11,7 @@
 // both posteriors: where s is good its own differences are large, where it is mostly noise those of t are.
 //
 // Post-processing of released scores and of public rows. Sources: [dempster1977] (EM);
-// [saerens2002] (the mix of unlabelled rows; with one row more a class, so that none ends at 0).
+// [saerens2002] (the mix of unlabeled rows; with one row more a class, so that none ends at 0).
 #pragma once
 
 #include <cstddef>

@@ -57,7 +57,7 @@ CommandEntry audit_command() {
   declare_method(table, options->fit.method);
   declare_rows(table, options->fit.rows);
   declare_budget(table, options->fit.privacy.budget);
-  table.choice("--adjacency", options->fit.privacy.adjacency, "which data sets are neighbours").in_group("Privacy");
+  table.choice("--adjacency", options->fit.privacy.adjacency, "which data sets are neighbors").in_group("Privacy");
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "

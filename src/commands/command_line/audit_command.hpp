@@ -13,7 +13,7 @@ struct CommandEntry;
 
 /// How an audit observes the mechanism.
 enum class AuditKind {
-  kManyRuns,  ///< on two small neighbouring data sets, again and again
+  kManyRuns,  ///< on two small neighboring data sets, again and again
   kOneRun     ///< once, with many canaries in one training set
 };
 

@@ -50,7 +50,7 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
   declare_budget(table, privacy.budget);
   table.flag("--non-private", privacy.budget.non_private, "no noise, no guarantee: for comparison only")
       .in_group(kGroup);
-  table.choice("--adjacency", privacy.adjacency, "which data sets are neighbours").in_group(kGroup);
+  table.choice("--adjacency", privacy.adjacency, "which data sets are neighbors").in_group(kGroup);
   table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private").in_group(kGroup);
   table
       .text("--ledger", privacy.ledger,

@@ -24,7 +24,7 @@ void declare_rows(OptionTable& table, RowOptions& rows) {
   table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
   table.number("--clip", rows.clip_norm, "C: the clip norm");
   table.choice("--center", rows.center,
-               fmt::format("centre rows by a released mean, or that of --public-x, then scale or clip again; moments "
+               fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments "
                            "({}): by the mean in its own release, without scaling again; default: none, or what the "
                            "method stands for",
                            methods_that_take("--center moments")));

@@ -31,7 +31,7 @@ CommandEntry sanitize_command() {
   declare_config(table);
   command.footer =
       "Examples:\n"
-      "  dpreduce synth sanitize --x x.npy --y y.npy --clip 1 --epsilon 8 --delta 1e-6 --out sanitised";
+      "  dpreduce synth sanitize --x x.npy --y y.npy --clip 1 --epsilon 8 --delta 1e-6 --out sanitized";
   command.chosen = [options](const ParsedCommand&) { return validated(*options); };
   return command;
 }

@@ -59,7 +59,7 @@ CommandEntry sweep_command() {
   table.numbers("--imbalance", options->ratios,
                 "ratios of long tails to train on, as --imbalance-ratio of fit; 1: all rows");
   table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
-  table.choice("--adjacency", options->adjacency, "which data sets are neighbours");
+  table.choice("--adjacency", options->adjacency, "which data sets are neighbors");
   table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json");
   table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");
   table.count("--memory", options->memory_mib, "for the rows of a rank, as in fit").typed("MIB");

@@ -1,4 +1,4 @@
-// What a guarantee means for somebody who has to tell two neighbouring data sets apart by what was released: the test
+// What a guarantee means for somebody who has to tell two neighboring data sets apart by what was released: the test
 // "was this record in?", for an attacker who knows everything else and has unlimited means.
 //
 //   alpha   false-positive rate: how often an absent record is called present
@@ -19,7 +19,7 @@ double gdp_attack_power(double mu, double alpha);
 /// @pre epsilon >= 0; 0 <= delta < 1; 0 < alpha < 1.  @throws UsageError naming the argument.
 double attack_power(double epsilon, double delta, double alpha);
 
-/// How often an attacker is right at best who is shown either of two equally likely neighbours: Phi(mu / 2), raised
+/// How often an attacker is right at best who is shown either of two equally likely neighbors: Phi(mu / 2), raised
 /// likewise.
 /// @pre as gdp_attack_power.  @throws UsageError naming the argument.
 double gdp_even_odds_accuracy(double mu);

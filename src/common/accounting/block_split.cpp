@@ -24,10 +24,10 @@ std::vector<NoiseOfBlock> split_blocks(std::span<const WeightedBlock> blocks, do
     const HighPrecision variance = sensitivity / sqrt(HighPrecision(block.loss_weight)) * total / squared_mu;
     const double sigma = round_up(sqrt(variance) * (1 + kArithmeticError));
     require_positive("sigma of a block", sigma);
-    const HighPrecision realised = HighPrecision(sigma) * sigma;
+    const HighPrecision realized = HighPrecision(sigma) * sigma;
     noise.push_back({.sigma = sigma,
-                     .variance = round_up(realised),
-                     .share_of_mu2 = static_cast<double>(sensitivity * sensitivity / (realised * squared_mu))});
+                     .variance = round_up(realized),
+                     .share_of_mu2 = static_cast<double>(sensitivity * sensitivity / (realized * squared_mu))});
   }
   return noise;
 }

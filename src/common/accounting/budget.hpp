@@ -1,4 +1,4 @@
-// What a run may spend: one of (epsilon, delta), rho or mu, and which neighbours it protects.
+// What a run may spend: one of (epsilon, delta), rho or mu, and which neighbors it protects.
 #pragma once
 
 #include <optional>

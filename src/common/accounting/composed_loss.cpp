@@ -35,7 +35,7 @@ double largest_weight(double tilt) {
 }  // namespace
 
 ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow& window, Side side)
-    : side_(side), step_(parts.front().grid.step), tilt_(window.tilt), centre_(window.centre) {
+    : side_(side), step_(parts.front().grid.step), tilt_(window.tilt), center_(window.center) {
   for (const RepeatedGrid& part : parts) offset_ += static_cast<double>(part.count) * part.grid.offset;
   const double low_node = std::floor((window.low - offset_) / step_);
   const auto cells = static_cast<std::size_t>(std::ceil((window.high - offset_) / step_) - low_node) + 2;
@@ -46,7 +46,7 @@ ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow
   const double high_edge = offset_ + (low_node + static_cast<double>(n)) * step_;
 
   LossSpectrum spectrum(n);
-  double log_scale = -tilt_ * centre_;
+  double log_scale = -tilt_ * center_;
   double log_magnitude = std::abs(log_scale);
   double log_above = -window.rate_above * high_edge;
   double log_below = window.rate_below * low_edge;
@@ -69,13 +69,13 @@ ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow
   scale_ = std::exp(log_scale);
 
   const LossSpectrum::Sum sum = spectrum.sum(fourier);
-  error_at_centre_ = sum.l2_error * weight_norm(tilt_, step_, n);
+  error_at_center_ = sum.l2_error * weight_norm(tilt_, step_, n);
   const double above = std::exp(log_above) * (1 + 1e-6);
   const double below = std::exp(log_below) * (1 + 1e-6);
   if (side_ == Side::kUpper) {
-    missing_above_ = above * std::exp(-tilt_ * (high_edge - centre_));
+    missing_above_ = above * std::exp(-tilt_ * (high_edge - center_));
   } else {
-    error_at_centre_ += (above + below) * largest_weight(tilt_);
+    error_at_center_ += (above + below) * largest_weight(tilt_);
   }
 
   // H_j = e^-step H_(j+1) + (1 - e^-step) (weight above j), from the top.
@@ -87,7 +87,7 @@ ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow
   std::size_t bottom = n - 1;
   for (std::size_t index = n - 1; index-- > 0;) {
     const std::int64_t above_index = first + static_cast<std::int64_t>(index) + 1;
-    const double log_weight = -tilt_ * (offset_ + static_cast<double>(above_index) * step_ - centre_);
+    const double log_weight = -tilt_ * (offset_ + static_cast<double>(above_index) * step_ - center_);
     if (log_weight > kLargestLogWeight) break;
     const auto position = static_cast<std::size_t>((((above_index - spectrum.peak()) % size) + size) % size);
     weight_above += std::max(0.0, sum.mass[position]) * std::exp(log_weight);
@@ -104,7 +104,7 @@ double ComposedLoss::node(std::size_t index) const {
 
 // The bound of delta where the hockey stick has this value, between the node and the next.
 double ComposedLoss::bound_at(std::size_t index, double hockey) const {
-  const double error = error_at_centre_ * std::exp(-tilt_ * (node(index) - centre_)) * (1 + 1e-9);
+  const double error = error_at_center_ * std::exp(-tilt_ * (node(index) - center_)) * (1 + 1e-9);
   if (side_ == Side::kUpper) {
     return std::min(1.0, (hockey * (1 + relative_margin_) + error + missing_above_) * scale_ + infinite_mass_);
   }

@@ -3,7 +3,7 @@
 //   S = sum_i (L_i1 + ... + L_i,count_i),   delta(epsilon) = P[S = infinity] + E[(1 - e^(epsilon - S))+]
 //   x_i[j] = mass_i[j] e^(theta l_j) / M_i          tilted; the transform of the tilted S is prod_i z_i^count_i
 //   y[s]   = tilted mass of S, modulo the transform's length N: what lies outside the window is folded into it
-//   delta  = e^(K(theta) - theta c) sum_s y[s] e^(-theta (s - c)) (1 - e^(epsilon - s))+,   c the window's centre
+//   delta  = e^(K(theta) - theta c) sum_s y[s] e^(-theta (s - c)) (1 - e^(epsilon - s))+,   c the window's center
 //
 // What is added (upper) or subtracted (lower), all of it in the units of the tilted law:
 //
@@ -52,12 +52,12 @@ class ComposedLoss {
   double step_;
   double offset_ = 0;  // of all nodes: sum_i count_i offset_i
   double tilt_;
-  double centre_;
+  double center_;
   std::int64_t first_ = 0;      // hockey_[0] belongs to the node offset_ + first_ step_
   std::vector<double> hockey_;  // sum_s y[s] e^(-theta (s - c)) (1 - e^(node - s))+
   double scale_ = 0;            // e^(K(theta) - theta c)
   double relative_margin_ = 0;
-  double error_at_centre_ = 0;  // of hockey_ at the node c; at others times e^(-theta (node - c))
+  double error_at_center_ = 0;  // of hockey_ at the node c; at others times e^(-theta (node - c))
   double missing_above_ = 0;    // upper: tilted-weighted mass above the window
   double infinite_mass_ = 0;
   double loss_error_ = 0;

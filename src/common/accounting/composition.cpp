@@ -75,13 +75,13 @@ double ComposedEpsilon::best() const {
   return least;
 }
 
-std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbours& neighbours) {
+std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors) {
   check_run(run);
-  if (neighbours.records == 0 || neighbours.records > kLargestGroup) {
-    throw UsageError("group of " + std::to_string(neighbours.records) + " records: must be from 1 to " +
+  if (neighbors.records == 0 || neighbors.records > kLargestGroup) {
+    throw UsageError("group of " + std::to_string(neighbors.records) + " records: must be from 1 to " +
                      std::to_string(kLargestGroup));
   }
-  const std::uint64_t changes = neighbours.records * (neighbours.adjacency == Adjacency::kReplaceOne ? 2 : 1);
+  const std::uint64_t changes = neighbors.records * (neighbors.adjacency == Adjacency::kReplaceOne ? 2 : 1);
   std::vector<RepeatedMechanism> scaled;
   for (const RepeatedMechanism& part : run) {
     scaled.push_back({std::visit(Scaled{static_cast<double>(changes)}, part.mechanism), part.count});
@@ -112,8 +112,8 @@ std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run) {
   return round_up(sqrt(total) * (1 + kArithmeticError));
 }
 
-ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta, const Neighbours& neighbours) {
-  const std::vector<RepeatedMechanism> scaled = run_for(run, neighbours);
+ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta, const Neighbors& neighbors) {
+  const std::vector<RepeatedMechanism> scaled = run_for(run, neighbors);
   const PrivacyLossBounds bounds = pld_epsilon(scaled, delta);
   const RdpEpsilon renyi = rdp_epsilon(scaled, delta);
   ComposedEpsilon result{{}, {}, {}, renyi.epsilon, renyi.order, bounds.upper, bounds.lower};

@@ -21,7 +21,7 @@
 
 namespace dpreduce {
 
-struct Neighbours {
+struct Neighbors {
   Adjacency adjacency = Adjacency::kAddRemove;
   std::uint64_t records = 1;
 };
@@ -41,7 +41,7 @@ struct ComposedEpsilon {
 /// @pre check_run; 1 <= records <= 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove;
 ///      the scaled parameters lie in mechanism.hpp's ranges.
 /// @throws UsageError naming the mechanism and the argument.
-std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbours& neighbours);
+std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors);
 
 /// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (Laplace, pure DP), rounded up; empty
 /// if a Gaussian is sampled.
@@ -54,7 +54,6 @@ std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run);
 
 /// epsilon at delta under every accountant.
 /// @pre as run_for; kSmallestPldDelta <= delta < 1.  @throws UsageError naming the argument.
-ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta,
-                                const Neighbours& neighbours = {});
+ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta, const Neighbors& neighbors = {});
 
 }  // namespace dpreduce

@@ -1,7 +1,7 @@
 // Gaussian differential privacy (GDP): exact guarantees of Gaussian noise.
 //
 //   epsilon, delta   the guarantee P[A] <= e^epsilon P'[A] + delta; epsilon in nats
-//   sensitivity D    L2 distance that one neighbouring change can cause
+//   sensitivity D    L2 distance that one neighboring change can cause
 //   sigma            standard deviation of the noise on every coordinate
 //   mu = D / sigma   the GDP parameter; releases compose as mu^2 = sum_r mu_r^2, also when chosen adaptively
 //   rho = mu^2 / 2   the same noise as zero-concentrated DP (zcdp.hpp)

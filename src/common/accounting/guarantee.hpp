@@ -34,7 +34,7 @@ struct Guarantee {
 /// says where epsilon is to be told.
 PrivacyBudget budget_from(const StatedBudget& options);
 
-/// mu as realised (at most the budget's), with the stated (epsilon, delta), or epsilon at the delta to be told.
+/// mu as realized (at most the budget's), with the stated (epsilon, delta), or epsilon at the delta to be told.
 Guarantee guarantee_of(const BudgetOptions& options, double mu);
 
 /// The stated (epsilon, delta), of a run with rounds on samples. Precondition (asserted): they are stated.

@@ -1,7 +1,7 @@
 // Arithmetic with 50 decimal digits and a huge exponent range, and its two honest ways back to double.
 //
 // A privacy parameter is first computed here, with an error far below half an ulp of double, and then rounded once
-// towards the side that promises less: noise up, mu down, epsilon and delta up.
+// toward the side that promises less: noise up, mu down, epsilon and delta up.
 #pragma once
 
 #include <cmath>

@@ -70,9 +70,9 @@ Cell integrate(const SmoothLoss& loss, double u_left, double u_right, double lef
   const double pieces = std::max(1.0, std::ceil(width / (rule->widest * loss.radius())));
   const double half = width / pieces / 2;
   for (double piece = 0; piece < pieces; ++piece) {
-    const double centre = u_left + (2 * piece + 1) * half;
+    const double center = u_left + (2 * piece + 1) * half;
     for (const auto& [abscissa, weight] : rule->nodes) {
-      const SmoothLoss::Point point = loss.at(centre + half * abscissa);
+      const SmoothLoss::Point point = loss.at(center + half * abscissa);
       const double mass = weight * half * point.density;
       const double right = right_weight(point.loss - left_node, step);
       cell.right += mass * right;
@@ -130,8 +130,8 @@ struct Node {
 };
 
 // The largest convex function below a piecewise linear one, as masses of its kinks. Where the slope falls (a negative
-// mass) the node goes and its neighbours take its mass so that neither P nor Q changes: the chord of the neighbours.
-// Left of the first node that neighbour is K = 0, which takes Q-mass only.
+// mass) the node goes and its neighbors take its mass so that neither P nor Q changes: the chord of the neighbors.
+// Left of the first node that neighbor is K = 0, which takes Q-mass only.
 std::vector<Node> convex_minorant(std::span<const Node> kinks, double step) {
   std::vector<Node> kept;
   for (Node node : kinks) {

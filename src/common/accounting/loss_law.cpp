@@ -110,7 +110,7 @@ LossLaw two_point_law(double range, double t) {
   return law;
 }
 
-LossLaw randomised_response(double epsilon) {
+LossLaw randomized_response(double epsilon) {
   LossLaw law;
   law.atoms = {{-epsilon, 1 / (1 + std::exp(epsilon))}, {epsilon, 1 / (1 + std::exp(-epsilon))}};
   return law;
@@ -149,7 +149,7 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
     }
     LossLaw operator()(const ExponentialMechanism& m) const { return bounded_range_law(m.epsilon); }
     LossLaw operator()(const LaplaceMechanism& m) const { return laplace_law(m.epsilon); }
-    LossLaw operator()(const PureMechanism& m) const { return randomised_response(m.epsilon); }
+    LossLaw operator()(const PureMechanism& m) const { return randomized_response(m.epsilon); }
   };
   return std::visit(Law{direction, tail}, mechanism);
 }
@@ -177,7 +177,7 @@ LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double t
       return cells < 2 ? no_loss() : two_point_law(epsilon, std::min(node, cells - 1) * step);
     }
     LossLaw operator()(const LaplaceMechanism&) const { return laplace_law(epsilon); }
-    LossLaw operator()(const PureMechanism&) const { return randomised_response(epsilon); }
+    LossLaw operator()(const PureMechanism&) const { return randomized_response(epsilon); }
   };
   return std::visit(Law{epsilon, step, tilt, cells}, mechanism);
 }

@@ -6,7 +6,7 @@
 // dominate the adaptive composition of the mechanisms ([zhu2022], Theorem 10). Used here, each exactly or as
 // proven:
 //   Gaussian, subsampled Gaussian    their own pair, for each direction of adjacency ([zhu2022], Proposition 30)
-//   Laplace, pure DP                 their own pair; randomised response for any epsilon-DP mechanism
+//   Laplace, pure DP                 their own pair; randomized response for any epsilon-DP mechanism
 //   exponential mechanism            an E-bounded-range mechanism has H at most the largest over t in [0, E] of the
 //       two-point pairs with losses t and t - E [dong2020]. With P[t] = (e^E - e^t)/(e^E - 1) that is,
 //       at e^t = sqrt(K) e^(E/2), H(K) = (e^(E/2) - sqrt(K))^2 / (e^E - 1) on e^-E <= K <= e^E. It is convex, so it is

@@ -98,8 +98,8 @@ double LossSketch::mean(double theta) const {
 }
 
 double LossSketch::reach(double theta, double sign) const {
-  const double centre = mean(theta) / count_;
-  return sign > 0 ? largest_ - centre : centre - smallest_;
+  const double center = mean(theta) / count_;
+  return sign > 0 ? largest_ - center : center - smallest_;
 }
 
 double log_moment(std::span<const LossSketch> losses, double theta) {

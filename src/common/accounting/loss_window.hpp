@@ -18,7 +18,7 @@ namespace dpreduce {
 
 struct LossWindow {
   double tilt;    ///< theta >= 0
-  double centre;  ///< K'(theta)
+  double center;  ///< K'(theta)
   double low;     ///< tilted mass outside [low, high] is about e^-26 on each side
   double high;
   double rate_below;  ///< s > 0 of the Chernoff bounds E[e^(-s (S - low))], E[e^(s (S - high))] of these tails

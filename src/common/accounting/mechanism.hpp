@@ -4,7 +4,7 @@
 //   q                rate at which Poisson sampling takes every record into a step, by a secret coin of its own
 //   epsilon, E       pure-DP parameter in nats
 //
-// All parameters are for neighbours that differ by one added or removed record; composition.hpp scales them for others.
+// All parameters are for neighbors that differ by one added or removed record; composition.hpp scales them for others.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct LaplaceMechanism {
   double epsilon;
 };
 
-/// Any epsilon-DP mechanism, e.g. permute-and-flip; randomised response is the worst of them.
+/// Any epsilon-DP mechanism, e.g. permute-and-flip; randomized response is the worst of them.
 struct PureMechanism {
   double epsilon;
 };

@@ -17,7 +17,7 @@ namespace {
 // Of delta, the share that truncated tails may take.
 constexpr double kTailShare = 1e-9;
 constexpr double kSmallestTail = 1e-280;
-// Target: what the discretisation may add to epsilon, relative.
+// Target: what the discretization may add to epsilon, relative.
 constexpr double kGridError = 1e-7;
 constexpr double kFewestCells = 4096;
 
@@ -99,7 +99,7 @@ struct Grids {
 
 enum class Sides { kUpper, kBoth };
 
-Grids discretised(std::span<const RepeatedMechanism> parts, const Plan& plan, Sides sides) {
+Grids discretized(std::span<const RepeatedMechanism> parts, const Plan& plan, Sides sides) {
   Grids grids;
   for (const RepeatedMechanism& part : parts) {
     const LossLaw law = pessimistic_law(part.mechanism, plan.direction, plan.tail);
@@ -156,7 +156,7 @@ Plan plan_for_delta(std::span<const RepeatedMechanism> parts, Direction directio
     if (coarse_cells > cells) break;
     plan.step = choose_step(losses, all, plan.window, std::max(answer, least_scale()), coarse_cells);
     const double coarse =
-        ComposedLoss(discretised(parts, plan, Sides::kUpper).upper, plan.window, Side::kUpper).epsilon_at(delta);
+        ComposedLoss(discretized(parts, plan, Sides::kUpper).upper, plan.window, Side::kUpper).epsilon_at(delta);
     plan.upper_epsilon = std::min(plan.upper_epsilon, coarse);
     if (!(coarse > 0) || !std::isfinite(coarse)) break;
     const bool is_settled = coarse > kSettled * answer;
@@ -208,7 +208,7 @@ PrivacyLossBounds epsilon_bounds(std::span<const RepeatedMechanism> run, double 
     const Plan plan = plan_for_delta(parts, direction, delta, cells);
     // A direction whose coarse bound is below what the other one came to decides nothing.
     if (plan.upper_epsilon <= (sides == Sides::kUpper ? bounds.upper : bounds.lower)) continue;
-    const Grids grids = discretised(parts, plan, sides);
+    const Grids grids = discretized(parts, plan, sides);
     const double upper = ComposedLoss(grids.upper, plan.window, Side::kUpper).epsilon_at(delta);
     bounds.upper = std::max(bounds.upper, std::min(upper, plan.upper_epsilon));
     if (sides == Sides::kUpper) continue;
@@ -236,7 +236,7 @@ PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsil
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {
     const Plan plan = plan_for_epsilon(parts, direction, epsilon, cells);
-    const Grids grids = discretised(parts, plan, Sides::kBoth);
+    const Grids grids = discretized(parts, plan, Sides::kBoth);
     bounds.upper = std::max(bounds.upper, ComposedLoss(grids.upper, plan.window, Side::kUpper).delta_at(epsilon));
     bounds.lower = std::max(bounds.lower, ComposedLoss(grids.lower, plan.window, Side::kLower).delta_at(epsilon));
   }

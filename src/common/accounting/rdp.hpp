@@ -31,7 +31,7 @@ const std::vector<double>& default_rdp_orders();
 ///                 in alpha; above order 4096 the Gaussian of all records
 ///   exponential   the largest over all pairs of losses {t, t - E}, 0 <= t <= E
 ///   Laplace       A_alpha = alpha/(2 alpha-1) e^((alpha-1) E) + (alpha-1)/(2 alpha-1) e^(-alpha E)
-///   pure DP       that of randomised response
+///   pure DP       that of randomized response
 ///
 /// All are summed as A_alpha - 1, term by term not negative, so that tiny divergences keep their digits.
 /// @pre check_mechanism; kSmallestOrder <= order <= kLargestOrder.  @throws UsageError naming the argument.

@@ -18,7 +18,7 @@ enum class Objective {
 /// How a row is compared with a class mean.
 enum class Metric {
   kCosine,    ///< nearest direction; needs class sums only
-  kEuclidean  ///< nearest centre; needs class sums and counts
+  kEuclidean  ///< nearest center; needs class sums and counts
 };
 /// What training rounds descend on; z_c are a row's scores, y its label as a one-hot vector.
 enum class Loss {
@@ -31,7 +31,7 @@ enum class Iterate {
   kLast,    ///< W_T
   kAverage  ///< (W_1 + ... + W_T) / T
 };
-/// What a row is centred by before its (second) scaling to the clip norm.
+/// What a row is centered by before its (second) scaling to the clip norm.
 enum class Centering {
   kNone,
   kDp,      ///< the mean of the training rows, released with noise
@@ -52,7 +52,7 @@ enum class BadRows {
   kFail,  ///< the run stops at the rank that holds it
   kZero   ///< it counts nowhere
 };
-/// Which data sets are neighbours.
+/// Which data sets are neighbors.
 enum class Adjacency {
   kAddRemove,  ///< one record more or less
   kReplaceOne  ///< one record exchanged for another

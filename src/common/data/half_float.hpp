@@ -1,4 +1,4 @@
-// IEEE 754 binary16 to and from binary32, without an instruction set in it; both loops vectorise.
+// IEEE 754 binary16 to and from binary32, without an instruction set in it; both loops vectorize.
 //
 // Legend: a half is (sign 1 bit, exponent 5 bits biased by 15, fraction 10 bits); a float is (1, 8 biased by 127, 23).
 #pragma once

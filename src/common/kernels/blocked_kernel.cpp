@@ -14,7 +14,7 @@ constexpr std::size_t kMaxColumns = 4096;
 /// Columns of B that stay in a cache of 1 MiB while the panels of A pass: 96 x 2048 rows = 384 KiB.
 constexpr std::size_t kColumnsInCache = 96;
 
-/// A panel of A with some neighbouring panels of B: what one thread multiplies while the panel of A is in its cache.
+/// A panel of A with some neighboring panels of B: what one thread multiplies while the panel of A is in its cache.
 struct PanelRow {
   std::size_t a = 0;
   Range b;

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxLanes = 16;
 
 inline constexpr std::uint32_t kNoEnergy = ~std::uint32_t{0};
 
-/// What an instruction set gives to BlockedKernel. A plain struct: no virtual call in the hot loop's neighbourhood.
+/// What an instruction set gives to BlockedKernel. A plain struct: no virtual call in the hot loop's neighborhood.
 struct MicroKernel {
   /// Overwrites `tile` (tile_rows x (v lanes), row-major) by the sums above over `pairs` pairs. Strides between pairs
   /// are in int16.

@@ -1,4 +1,4 @@
-// Plain C++ that compilers vectorise for whatever the target has.
+// Plain C++ that compilers vectorize for whatever the target has.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -39,8 +39,8 @@ void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_no
   for (double& entry : v) entry *= factor;
 }
 
-// v = the row, pooled, scaled and centred; zeros and false where it is not finite.
-bool centre(const Preprocessing& p, std::span<const float> row, std::span<double> v) {
+// v = the row, pooled, scaled and centered; zeros and false where it is not finite.
+bool center(const Preprocessing& p, std::span<const float> row, std::span<double> v) {
   if (p.pool == 1) {
     std::copy(row.begin(), row.end(), v.begin());
   } else {
@@ -145,7 +145,7 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
     throw UsageError(fmt::format("--clip {}: the clip norm must be a positive finite number", p.clip_norm));
   }
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
-    throw UsageError(fmt::format("the centre has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
+    throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
   }
   if (!(p.intercept >= 0.0 && p.intercept < 1.0)) {
     throw UsageError(fmt::format("the intercept's share {} must lie in [0, 1)", p.intercept));
@@ -158,13 +158,13 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
 }
 
 // w = P v for each row v, scaled again.
-void RowTransform::project(std::span<const double> centred_rows, std::size_t rows, std::span<double> projected) const {
+void RowTransform::project(std::span<const double> centered_rows, std::size_t rows, std::span<double> projected) const {
   const Preprocessing& p = preprocessing_;
   const Lattice lattice{p.clip_norm, p.pooled_dim()};
   const std::size_t kept = projection_->classes();
   std::vector<std::int16_t> q(rows * lattice.dim);
   for (std::size_t row = 0; row < rows; ++row) {
-    quantize_row(centred_rows.subspan(row * lattice.dim, lattice.dim), lattice,
+    quantize_row(centered_rows.subspan(row * lattice.dim, lattice.dim), lattice,
                  std::span(q).subspan(row * lattice.dim, lattice.dim));
   }
   std::vector<std::int64_t> products(rows * kept);
@@ -206,16 +206,16 @@ void RowTransform::operator()(std::span<const float> rows, std::span<double> out
   const auto row_of = [&](auto&& all, std::size_t row, std::size_t width) { return all.subspan(row * width, width); };
 
   const bool in_place = !projection_ && p.selected.empty();
-  std::vector<double> centred_rows(in_place ? 0 : count * dim);
+  std::vector<double> centered_rows(in_place ? 0 : count * dim);
   for (std::size_t row = 0; row < count; ++row) {
     const std::span<double> v =
-        in_place ? row_of(out, row, p.output_dim()).first(dim) : row_of(std::span(centred_rows), row, dim);
-    run_at_full_width([&](auto) { is_finite[row] = centre(p, row_of(rows, row, p.input_dim), v) ? 1 : 0; });
+        in_place ? row_of(out, row, p.output_dim()).first(dim) : row_of(std::span(centered_rows), row, dim);
+    run_at_full_width([&](auto) { is_finite[row] = center(p, row_of(rows, row, p.input_dim), v) ? 1 : 0; });
   }
   std::vector<double> projected;
   if (projection_) {
     projected.resize(count * p.projected_dim());
-    project(centred_rows, count, projected);
+    project(centered_rows, count, projected);
   }
   for (std::size_t row = 0; row < count; ++row) {
     const std::span<double> transformed = row_of(out, row, p.output_dim());
@@ -224,7 +224,7 @@ void RowTransform::operator()(std::span<const float> rows, std::span<double> out
     } else if (in_place) {
       finish(transformed.first(dim), transformed);
     } else {
-      finish(row_of(std::span<const double>(projection_ ? projected : centred_rows), row, p.projected_dim()),
+      finish(row_of(std::span<const double>(projection_ ? projected : centered_rows), row, p.projected_dim()),
              transformed);
     }
   }

@@ -1,12 +1,12 @@
 // The per-row preprocessing, one function for training rows and for prediction.
 //
 // Legend: x is a raw row of d_in floats, d = ceil(d_in / pool) the dimension after pooling, C the clip norm,
-// m the public (released) centre. The transform is
+// m the public (released) center. The transform is
 //
 //     p = average of `pool` consecutive features of x (the last group may be shorter)
 //     u = p * C / ||p||_2             (Normalize::kL2; a zero row stays zero)
 //     u = p * min(1, C / ||p||_2)     (Normalize::kNone)
-//     with a centre: v = u - m, and v is scaled or clipped to C in the same way again
+//     with a center: v = u - m, and v is scaled or clipped to C in the same way again
 //     with a projection P (k x d): w = P v, scaled or clipped to C once more; v and the rows of P are rounded to the
 //     lattice first (lattice_rows, lattice_weights), so that products are exact integers: fast, and in any order
 //     with selected features: the entries of w at those indices, scaled or clipped to C once more
@@ -31,7 +31,7 @@ struct Preprocessing {
   std::size_t pool = 1;       ///< features averaged into one
   Normalize normalize = Normalize::kL2;
   double clip_norm = 1.0;               ///< C
-  std::vector<double> center;           ///< m, length d; empty when rows are not centred
+  std::vector<double> center;           ///< m, length d; empty when rows are not centered
   double intercept = 0.0;               ///< a: share of C^2 that an appended constant takes; 0 for none
   std::vector<double> projection{};     ///< P, k x d, row-major; empty when rows are not projected
   std::vector<std::size_t> selected{};  ///< indices of the features that are kept, ascending; empty for all
@@ -55,7 +55,7 @@ class LatticeWeights;
 
 class RowTransform {
  public:
-  /// Throws UsageError where input_dim is 0, pool is 0 or above input_dim, C is not positive and finite, the centre
+  /// Throws UsageError where input_dim is 0, pool is 0 or above input_dim, C is not positive and finite, the center
   /// is neither empty nor of length d, the projection is not of 1 to d rows of d finite entries, selected indices do
   /// not ascend or exist, or the intercept share is not in [0, 1).
   explicit RowTransform(Preprocessing preprocessing);
@@ -74,7 +74,7 @@ class RowTransform {
   void operator()(std::span<const float> rows, std::span<double> out, std::span<char> is_finite) const;
 
  private:
-  void project(std::span<const double> centred_rows, std::size_t rows, std::span<double> projected) const;
+  void project(std::span<const double> centered_rows, std::size_t rows, std::span<double> projected) const;
   void finish(std::span<const double> w, std::span<double> out) const;
 
   Preprocessing preprocessing_;

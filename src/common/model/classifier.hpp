@@ -6,7 +6,7 @@
 //     scores(x) = softmax(W u + b) + softmax(h(u))                 with prototypes: h_k = <u, c_k> / (||u|| ||c_k||)
 //     label(x)  = the smallest k with the largest score
 //
-// All methods end in one of the two: nearest directions and centres, mean distances to prototypes, least squares,
+// All methods end in one of the two: nearest directions and centers, mean distances to prototypes, least squares,
 // gradient methods and shared-variance Fisher rules are linear in u; so is an intercept coordinate, once folded into W
 // and b. The second is the warm start of "mean estimation strikes back",
 // Definition 2.4.

@@ -3,7 +3,7 @@
 // Tensors, F64 so that a loaded model predicts with the very bits that training ended with, and I64 for indices:
 //
 //     weights [K, m]    bias [K]    prototypes [K, m] with the second head
-//     center [d] where rows are centred    projection [k, d] where they are projected    selected [m], I64, where
+//     center [d] where rows are centered    projection [k, d] where they are projected    selected [m], I64, where
 //     features are selected; d features after pooling, m in the end
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,

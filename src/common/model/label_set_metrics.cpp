@@ -36,8 +36,8 @@ std::optional<double> average_precision(std::vector<RankedRow> rows) {
 
 nlohmann::json to_json(const LabelSetFigures& figures) {
   nlohmann::json json{{"rows", figures.rows},
-                      {"rows_without_labels", figures.rows - figures.labelled_rows},
-                      {"hit_rate", ratio(static_cast<double>(figures.hits), figures.labelled_rows)},
+                      {"rows_without_labels", figures.rows - figures.labeled_rows},
+                      {"hit_rate", ratio(static_cast<double>(figures.hits), figures.labeled_rows)},
                       {"classes_without_positives", nlohmann::json::array()},
                       {"per_class_average_precision", nlohmann::json::array()},
                       {"per_class_support", nlohmann::json::array()}};
@@ -73,7 +73,7 @@ nlohmann::json to_json(const LabelSetFigures& figures) {
   if (figures.top) {
     const auto hits = static_cast<double>(figures.top->hits);
     json["top_k"] = figures.top->k;
-    json["precision_at_k"] = ratio(hits, figures.top->k * figures.labelled_rows);
+    json["precision_at_k"] = ratio(hits, figures.top->k * figures.labeled_rows);
     json["recall_at_k"] = ratio(hits, together.positives);
   }
   return json;

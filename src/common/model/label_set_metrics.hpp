@@ -39,18 +39,18 @@ struct LabelSetFigures {
   };
 
   std::uint64_t rows = 0;
-  std::uint64_t labelled_rows = 0;  ///< Y is not empty
-  std::uint64_t hits = 0;           ///< rows whose largest score (of equal ones the first) is of a class in Y
+  std::uint64_t labeled_rows = 0;  ///< Y is not empty
+  std::uint64_t hits = 0;          ///< rows whose largest score (of equal ones the first) is of a class in Y
   std::optional<double> threshold;
   std::vector<OfClass> classes;  ///< K
   std::optional<Top> top{};
 };
 
-/// {"rows", "rows_without_labels", "hit_rate": hits over labelled rows, "mean_average_precision": the mean over classes
+/// {"rows", "rows_without_labels", "hit_rate": hits over labeled rows, "mean_average_precision": the mean over classes
 /// with positives, "classes_without_positives": [c], "per_class_average_precision", "per_class_support"}, and where
 /// there is a threshold {"threshold", "micro_f1": 2 right / (positives + given) of all classes together, "macro_f1":
 /// the mean of the classes' own over those with positives, "per_class_f1"}; where there is a top {"top_k",
-/// "precision_at_k": its hits over k times the labelled rows, "recall_at_k": over all positives}. Figures without a
+/// "precision_at_k": its hits over k times the labeled rows, "recall_at_k": over all positives}. Figures without a
 /// denominator are null.
 nlohmann::json to_json(const LabelSetFigures& figures);
 

@@ -127,7 +127,7 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
                          .rounds = request.rounds,
                          .blocks = {},
                          .profiles = request.profiles,
-                         .mu = realised_mu(sigmas, request.profiles, request.rounds)};
+                         .mu = realized_mu(sigmas, request.profiles, request.rounds)};
   for (std::size_t block = 0; block < sigmas.size(); ++block) {
     const std::uint64_t squared = largest_squared(request.profiles, block);
     const HighPrecision sensitivity = sqrt(HighPrecision(squared));
@@ -214,7 +214,7 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
   return plan;
 }
 
-double realised_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
+double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                    std::uint64_t rounds) {
   for (const double sigma : sigmas) require_positive("sigma", sigma);
   for (const SensitivityProfile& profile : profiles) {
@@ -228,7 +228,7 @@ double realised_mu(std::span<const double> sigmas, const std::vector<Sensitivity
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds) {
   std::vector<double> sigmas;
   for (const PlannedBlock& block : release.blocks) sigmas.push_back(block.sigma);
-  return realised_mu(sigmas, release.profiles, rounds);
+  return realized_mu(sigmas, release.profiles, rounds);
 }
 
 double off_diagonal_sigma(double sigma) {

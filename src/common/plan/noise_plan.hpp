@@ -4,13 +4,13 @@
 //   D_pb^2  squared L2 sensitivity of block b under profile p (sensitivity.hpp)
 //   W_b     loss weight: how much the loss grows per unit of s_b^2; (coordinates) x (loss per coordinate)
 //
-// A release of blocks b minimises sum_b W_b s_b^2 subject to max_p sum_b D_pb^2 / s_b^2 <= mu^2. With one profile,
+// A release of blocks b minimizes sum_b W_b s_b^2 subject to max_p sum_b D_pb^2 / s_b^2 <= mu^2. With one profile,
 //   s_b^2 = (D_b / sqrt(W_b)) (sum_j D_j sqrt(W_j)) / mu^2.
-// With several, s_b^2 = sqrt(c_b / W_b) (...), c_b = sum_p theta_p D_pb^2, where theta on the simplex maximises the
+// With several, s_b^2 = sqrt(c_b / W_b) (...), c_b = sum_p theta_p D_pb^2, where theta on the simplex maximizes the
 // concave A(theta) = sum_b sqrt(W_b c_b).
 //
 // Releases follow one another, each possibly chosen after seeing the earlier ones, and their mu^2 add up. Every sigma
-// is rounded up, and the mu that the rounded sigmas realise is computed again, upwards: it never passes the budget.
+// is rounded up, and the mu that the rounded sigmas realize is computed again, upwards: it never passes the budget.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ struct PlannedRelease {
   std::uint64_t rounds;
   std::vector<PlannedBlock> blocks;
   std::vector<SensitivityProfile> profiles;
-  double mu;  ///< realised by all rounds together, rounded up; of a sampled one: were a row in all of them
+  double mu;  ///< realized by all rounds together, rounded up; of a sampled one: were a row in all of them
   double sampling_rate = 1;  ///< as in the request
 
   bool is_sampled() const { return sampling_rate < 1; }
@@ -93,7 +93,7 @@ struct PlannedSelection {
 struct NoisePlan {
   Adjacency adjacency;
   double budget_mu = 0;  ///< as requested
-  double mu = 0;         ///< realised by all releases but sampled ones together, rounded up; <= budget_mu
+  double mu = 0;         ///< realized by all releases but sampled ones together, rounded up; <= budget_mu
   std::vector<PlannedRelease> releases{};
   std::vector<PlannedSelection> selections{};
 
@@ -128,10 +128,10 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
 ///
 /// @pre sigmas > 0 and finite, one a block of every profile.
 /// @throws UsageError naming the value.
-double realised_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
+double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                    std::uint64_t rounds = 1);
 
-/// realised_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
+/// realized_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
 
 /// sigma / sqrt(2), rounded up: the noise of the entries beside the diagonal of an upper-triangular Gram matrix.

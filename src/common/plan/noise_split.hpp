@@ -9,7 +9,7 @@
 
 namespace dpreduce {
 
-/// Noise precisions x_b = 1 / s_b^2 that minimise sum_b W_b / x_b subject to sum_b D_pb^2 x_b <= squared_mu for every
+/// Noise precisions x_b = 1 / s_b^2 that minimize sum_b W_b / x_b subject to sum_b D_pb^2 x_b <= squared_mu for every
 /// profile p: feasible up to the rounding of 50 digits, its loss optimal up to a relative 1e-25 (one profile: exact).
 ///
 /// By Lagrange, x_b is proportional to sqrt(W_b / c_b), c_b = sum_p theta_p D_pb^2, theta >= 0 with sum 1; the dual

@@ -1,4 +1,4 @@
-// How far one neighbouring change can move a statistic, exactly.
+// How far one neighboring change can move a statistic, exactly.
 //
 // A change moves all blocks of a statistic at once: with profile (D_1^2, ..., D_B^2) and noise s_b on block b, it costs
 // mu^2 = sum_b D_b^2 / s_b^2. Different kinds of change have different profiles, and a release must stand the worst:
@@ -18,7 +18,7 @@
 
 namespace dpreduce {
 
-/// One kind of neighbouring change.
+/// One kind of neighboring change.
 struct SensitivityProfile {
   std::string change;  ///< what a report calls it: "add-remove", "same class", "other class"
   /// Exact squared L2 sensitivity of every block, in squared lattice units, in the statistic's order of blocks.

@@ -5,7 +5,7 @@
 
 namespace dpreduce {
 
-/// Without expression templates, through which GCC 12 loses sight of what is initialised.
+/// Without expression templates, through which GCC 12 loses sight of what is initialized.
 using BigInteger =
     boost::multiprecision::number<boost::multiprecision::cpp_int_backend<>, boost::multiprecision::et_off>;
 

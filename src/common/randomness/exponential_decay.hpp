@@ -38,7 +38,7 @@ inline constexpr double kHalvingsRoundoffs = 7;
 /// Whether doubles are rounded to nearest, now and in this thread.
 bool can_decide_by_doubles();
 
-/// value (1 + theta), |theta| <= u. Without a conversion instruction, so that loops of it vectorise everywhere.
+/// value (1 + theta), |theta| <= u. Without a conversion instruction, so that loops of it vectorize everywhere.
 inline double nearest_double(std::uint64_t value) {
   constexpr std::uint64_t kHighOne = 0x4530000000000000;  // 2^84, whose last digit is worth 2^32
   constexpr std::uint64_t kLowOne = 0x4330000000000000;   // 2^52, whose last digit is worth 1
@@ -57,7 +57,7 @@ inline constexpr auto kPowerCoefficients = [] {
   return coefficients;
 }();
 
-// sum of a_j f^(j - order) over j >= order. A recursion, since GCC 12 does not vectorise a loop around a loop.
+// sum of a_j f^(j - order) over j >= order. A recursion, since GCC 12 does not vectorize a loop around a loop.
 template <std::size_t order>
 double power_polynomial(double f) {
   if constexpr (order + 1 == kPowerCoefficients.size()) {

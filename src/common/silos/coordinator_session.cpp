@@ -243,7 +243,7 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
   gather_all(FrameKind::kReveal, revealing, &MaskingCoordinator::take_reveal);
   require_enough(left_.size());
   if (!masking.can_unmask()) {
-    throw AggregationAborted("too few neighbours of a silo are left to take its mask off; start the run again");
+    throw AggregationAborted("too few neighbors of a silo are left to take its mask off; start the run again");
   }
   masking.add_sum_to(values);
   last_summed_ = summed;

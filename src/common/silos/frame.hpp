@@ -37,7 +37,7 @@ enum class FrameKind : std::uint8_t {
   kBroadcast,  ///< coordinator: public bytes
   kBegin,      ///< coordinator: an attempt at a sum
   kAdvertise,  ///< silo: its mask key of this attempt, signed
-  kKeys,       ///< coordinator: the neighbours' mask keys
+  kKeys,       ///< coordinator: the neighbors' mask keys
   kShares,     ///< silo: shares of its two secrets, sealed for each holder
   kDelivery,   ///< coordinator: shares for this holder, and who has given any
   kMasked,     ///< silo: a piece of its masked statistic

@@ -3,14 +3,14 @@
 // Legend: silo u of the n invited, x_u its statistic (N words), all in Z mod 2^64; PRG a mask stream (mask_stream.hpp).
 //
 //     advertise   u -> coordinator   mask key s_u^PK and a commitment to b_u, signed       gives  U1
-//     keys        coordinator -> u   U1, and those of its neighbours (neighbour_graph.hpp)
+//     keys        coordinator -> u   U1, and those of its neighbors (neighbor_graph.hpp)
 //     shares      u -> coordinator   shares of s_u^SK and b_u for each holder, sealed, and
 //                                    commitments to them                                    gives  U2
 //     delivery    coordinator -> u   U2, and the shares that it is to hold, with their commitments
 //     consent     u -> coordinator   its signature on U1 and U2 (list_agreement.hpp)
 //     quorum      coordinator -> u   the signatures of at least t silos of U2 on the same two lists
 //     masked      u -> coordinator   y_u = x_u + PRG(b_u) + sum_{v > u} PRG(s_uv) - sum_{v < u} PRG(s_uv),
-//                                    v over its neighbours in U2; in pieces                 gives  U3
+//                                    v over its neighbors in U2; in pieces                 gives  U3
 //     unmask      coordinator -> u   U3
 //     consent, quorum                the same for U3
 //     reveal      u -> coordinator   of each v whose shares it holds one: of b_v where v is in U3, else of s_v^SK

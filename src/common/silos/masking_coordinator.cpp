@@ -27,14 +27,14 @@ bool has(const std::vector<std::uint32_t>& parties, std::uint32_t party) {
 }
 
 // A story for one silo, as a coordinator would tell it that wants to open that silo: it and t - 1 others, its
-// neighbours last, so that as few masks as possible are on its statistic. Where the truth has t silos alone, one is
+// neighbors last, so that as few masks as possible are on its statistic. Where the truth has t silos alone, one is
 // left out.
 std::vector<std::uint32_t> story_for(std::uint32_t silo, const std::vector<std::uint32_t>& truth,
-                                     const NeighbourGraph& graph, std::size_t threshold) {
+                                     const NeighborGraph& graph, std::size_t threshold) {
   std::vector<std::uint32_t> story = truth;
   std::rotate(story.begin(), std::find(story.begin(), story.end(), silo), story.end());
   std::stable_partition(story.begin(), story.end(),
-                        [&](std::uint32_t other) { return !graph.are_neighbours(silo, other); });
+                        [&](std::uint32_t other) { return !graph.are_neighbors(silo, other); });
   story.resize(std::min(threshold, truth.size() - 1));
   std::sort(story.begin(), story.end());
   return story;
@@ -95,7 +95,7 @@ std::vector<std::uint32_t> MaskingCoordinator::close_advertising() {
 std::vector<std::byte> MaskingCoordinator::keys_for(std::uint32_t silo) const {
   PayloadWriter writer;
   writer.numbers(graph_->participants());
-  for (const std::uint32_t neighbour : graph_->neighbours(silo)) write(writer, advertisements_.at(neighbour));
+  for (const std::uint32_t neighbor : graph_->neighbors(silo)) write(writer, advertisements_.at(neighbor));
   return writer.take();
 }
 
@@ -124,7 +124,7 @@ std::vector<std::byte> MaskingCoordinator::delivery_for(std::uint32_t silo) cons
   PayloadWriter writer;
   writer.numbers(lists.sharing);
   for (const std::uint32_t from : lists.sharing) {
-    if (!graph_->are_neighbours(silo, from)) continue;
+    if (!graph_->are_neighbors(silo, from)) continue;
     write(writer, commitments_.at(from).at(silo));
     writer.bytes(sealed_.at(from).at(silo));
   }
@@ -234,11 +234,11 @@ void MaskingCoordinator::add_sum_to(std::span<std::uint64_t> values) {
       continue;
     }
     const AgreementKey lost = AgreementKey::of_secret(std::span<const std::byte, 32>(secret));
-    for (const std::uint32_t neighbour : graph_->neighbours(silo)) {
-      if (!is_summed(neighbour)) continue;
-      // The neighbour added it where its own number is the smaller one.
-      masks.add(pair_mask_key(attempt_, silo, neighbour, lost, advertisements_.at(neighbour).mask_key),
-                neighbour < silo ? MaskSign::kSubtract : MaskSign::kAdd);
+    for (const std::uint32_t neighbor : graph_->neighbors(silo)) {
+      if (!is_summed(neighbor)) continue;
+      // The neighbor added it where its own number is the smaller one.
+      masks.add(pair_mask_key(attempt_, silo, neighbor, lost, advertisements_.at(neighbor).mask_key),
+                neighbor < silo ? MaskSign::kSubtract : MaskSign::kAdd);
     }
   }
   masks.apply(0, sum_);

@@ -15,7 +15,7 @@
 
 #include "common/silos/list_agreement.hpp"
 #include "common/silos/masked_sum.hpp"
-#include "common/silos/neighbour_graph.hpp"
+#include "common/silos/neighbor_graph.hpp"
 #include "common/silos/roster.hpp"
 
 namespace dpreduce {
@@ -71,7 +71,7 @@ class MaskingCoordinator {
   SumAttempt attempt_;
   Equivocation equivocation_;
   std::map<std::uint32_t, Advertisement> advertisements_;
-  std::optional<NeighbourGraph> graph_;
+  std::optional<NeighborGraph> graph_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> sealed_;  // [from][to]
   std::map<std::uint32_t, std::map<std::uint32_t, ShareCommitments>> commitments_;   // [from][holder]
   std::vector<std::uint32_t> sharing_;                                               // U2

@@ -72,14 +72,14 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
   }
   graph_.emplace(participants, attempt_.threshold, attempt_.colluding);
   if (!graph_->contains(self_.number)) refuse("this silo has no part in the sum");
-  for (const std::uint32_t neighbour : graph_->neighbours(self_.number)) {
+  for (const std::uint32_t neighbor : graph_->neighbors(self_.number)) {
     const Advertisement advertisement = read_advertisement(keys);
-    if (neighbour >= self_.roster->members.size() ||
-        !verifies(self_.roster->members[neighbour].key, signed_part(attempt_, neighbour, advertisement),
+    if (neighbor >= self_.roster->members.size() ||
+        !verifies(self_.roster->members[neighbor].key, signed_part(attempt_, neighbor, advertisement),
                   advertisement.signature)) {
-      refuse(fmt::format("the mask key of silo {} is not signed by it", neighbour));
+      refuse(fmt::format("the mask key of silo {} is not signed by it", neighbor));
     }
-    neighbour_keys_.emplace(neighbour, advertisement.mask_key);
+    neighbor_keys_.emplace(neighbor, advertisement.mask_key);
   }
   keys.end();
   lists_.participants = participants;
@@ -112,7 +112,7 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
 }
 
 // That nothing but the list itself is wrong: at least t silos of the list before, this one among them. Enough of its
-// neighbours are then among them for its masks to hold: of m neighbours at most n - t are missing, and n - t + c < m.
+// neighbors are then among them for its masks to hold: of m neighbors at most n - t are missing, and n - t + c < m.
 void MaskingSilo::check_list(ListStage stage, const std::vector<std::uint32_t>& within) const {
   const std::vector<std::uint32_t>& list = lists_.of(stage);
   const bool is_sharing = stage == ListStage::kSharing;
@@ -124,7 +124,7 @@ void MaskingSilo::check_list(ListStage stage, const std::vector<std::uint32_t>& 
     refuse(fmt::format("{} silos {}, where {} must", list.size(),
                        is_sharing ? "have shared their secrets" : "are summed", attempt_.threshold));
   }
-  DPREDUCE_ASSERT(graph_->neighbours_in(self_.number, list) >= graph_->least_neighbours());
+  DPREDUCE_ASSERT(graph_->neighbors_in(self_.number, list) >= graph_->least_neighbors());
 }
 
 std::vector<std::byte> MaskingSilo::consent(ListStage stage) const {
@@ -135,28 +135,28 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
   begin_phase(State::kShared);
   lists_.sharing = delivery.numbers();
   check_list(ListStage::kSharing, lists_.participants);
-  for (const std::uint32_t neighbour : lists_.sharing) {
-    if (!graph_->are_neighbours(self_.number, neighbour)) continue;
+  for (const std::uint32_t neighbor : lists_.sharing) {
+    if (!graph_->are_neighbors(self_.number, neighbor)) continue;
     const ShareCommitments commitments = read_commitments(delivery);
     const auto sealed = delivery.bytes(kSealedSharesBytes);
     std::array<std::byte, 2 * kSaltedShareBytes> plain{};
-    if (!sharing_key(self_, attempt_, neighbour, self_.number)
-             .open(0, bound_to(neighbour, self_.number, commitments), sealed, plain)) {
-      refuse(fmt::format("the shares from silo {} fail their authentication", neighbour));
+    if (!sharing_key(self_, attempt_, neighbor, self_.number)
+             .open(0, bound_to(neighbor, self_.number, commitments), sealed, plain)) {
+      refuse(fmt::format("the shares from silo {} fail their authentication", neighbor));
     }
     PayloadReader reader(plain);
     const SaltedShare of_self_mask = read_share(reader, self_.number);
     const SaltedShare of_mask_key = read_share(reader, self_.number);
     cleanse(plain.data(), plain.size());
     const HeldShares held{of_self_mask, of_mask_key};
-    const ShareCommitments own = commitments_to(neighbour, held);
+    const ShareCommitments own = commitments_to(neighbor, held);
     if (own.self_mask != commitments.self_mask || own.mask_key != commitments.mask_key) {
       throw AggregationAborted(
-          fmt::format("silo {} gives this silo other shares than those that it has committed itself to", neighbour));
+          fmt::format("silo {} gives this silo other shares than those that it has committed itself to", neighbor));
     }
-    held_.emplace(neighbour, held);
-    masks_.add(pair_mask_key(attempt_, self_.number, neighbour, mask_key_, neighbour_keys_.at(neighbour)),
-               self_.number < neighbour ? MaskSign::kAdd : MaskSign::kSubtract);
+    held_.emplace(neighbor, held);
+    masks_.add(pair_mask_key(attempt_, self_.number, neighbor, mask_key_, neighbor_keys_.at(neighbor)),
+               self_.number < neighbor ? MaskSign::kAdd : MaskSign::kSubtract);
   }
   delivery.end();
   masks_.add(self_mask_key(attempt_, self_.number, self_secret_), MaskSign::kAdd);

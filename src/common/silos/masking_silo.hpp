@@ -14,7 +14,7 @@
 #include "common/silos/list_agreement.hpp"
 #include "common/silos/mask_stream.hpp"
 #include "common/silos/masked_sum.hpp"
-#include "common/silos/neighbour_graph.hpp"
+#include "common/silos/neighbor_graph.hpp"
 #include "common/silos/roster.hpp"
 
 namespace dpreduce {
@@ -35,12 +35,12 @@ class MaskingSilo {
 
   std::vector<std::byte> advertise();
 
-  /// From "keys" to "shares". @throws AggregationAborted where fewer than t take part, a neighbour is missing, or a
+  /// From "keys" to "shares". @throws AggregationAborted where fewer than t take part, a neighbor is missing, or a
   /// signature does not verify.
   std::vector<std::byte> take_keys(PayloadReader& keys);
 
   /// From "delivery" to "consent". @throws AggregationAborted where U2 is no part of U1 with at least t silos, this one
-  /// among them, or a neighbour's shares do not open, or are not those that it has committed itself to.
+  /// among them, or a neighbor's shares do not open, or are not those that it has committed itself to.
   std::vector<std::byte> take_delivery(PayloadReader& delivery);
 
   /// From here on this silo masks. @throws AggregationAborted where fewer than t silos have signed the same U1 and U2.
@@ -76,8 +76,8 @@ class MaskingSilo {
   State state_ = State::kNew;
   AgreementKey mask_key_;
   SecretVector<std::byte> self_secret_;
-  std::optional<NeighbourGraph> graph_;
-  std::map<std::uint32_t, PublicKey> neighbour_keys_;
+  std::optional<NeighborGraph> graph_;
+  std::map<std::uint32_t, PublicKey> neighbor_keys_;
   std::map<std::uint32_t, HeldShares> held_;
   SumLists lists_;
   MaskStreams masks_;

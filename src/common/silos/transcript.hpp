@@ -3,7 +3,7 @@
 //     D_0 = 0        D_i = SHA-256("dpreduce told v1", D_(i-1), round, kind, length, bytes)
 //
 // Silos sign it with their lists before they mask and before they reveal (list_agreement.hpp). So all statistics of a
-// sum were computed at the same weights, centres and projections. Without that a coordinator could tell all silos but
+// sum were computed at the same weights, centers and projections. Without that a coordinator could tell all silos but
 // one a projection to zero, and the sum would be that one's.
 #pragma once
 

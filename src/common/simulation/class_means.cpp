@@ -52,7 +52,7 @@ void fill_normal(Vector v, std::uint64_t seed, std::uint64_t stream) {
 
 std::vector<double> simplex_frame(std::size_t classes, std::size_t dim, std::uint64_t seed) {
   DPREDUCE_ASSERT(classes >= 2 && dim >= classes - 1);
-  // Rows of Q^T: normal vectors, orthonormalised by Gram-Schmidt, twice each for full accuracy [giraud2005].
+  // Rows of Q^T: normal vectors, orthonormalized by Gram-Schmidt, twice each for full accuracy [giraud2005].
   std::vector<double> isometry((classes - 1) * dim);
   const auto column = [&](std::size_t k) { return Vector(isometry.data() + k * dim, dim); };
   for (std::size_t k = 0; k < classes - 1; ++k) {

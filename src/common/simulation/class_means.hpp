@@ -17,7 +17,7 @@ std::vector<double> simplex_frame(std::size_t classes, std::size_t dim, std::uin
 /// Returns K independent uniform points of the sphere of this radius in R^d.
 std::vector<double> sphere_points(std::size_t classes, std::size_t dim, double radius, std::uint64_t seed);
 
-/// Returns row k = beta sign(M_j - M_k), with j the class that minimises the margin left,
+/// Returns row k = beta sign(M_j - M_k), with j the class that minimizes the margin left,
 /// ||M_k - M_j||^2 / 2 - beta ||M_k - M_j||_1, the smallest j where several do. Cost O(d K^2).
 std::vector<double> worst_perturbations(const std::vector<double>& means, std::size_t classes, std::size_t dim,
                                         double beta);

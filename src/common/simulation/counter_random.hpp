@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-/// SplitMix64's finaliser, a bijection of 64 bits [steele2014].
+/// SplitMix64's finalizer, a bijection of 64 bits [steele2014].
 constexpr std::uint64_t mix_bits(std::uint64_t z) {
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;

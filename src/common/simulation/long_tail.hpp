@@ -1,4 +1,4 @@
-// A long-tailed part of labelled rows: what experiments on imbalance train on.
+// A long-tailed part of labeled rows: what experiments on imbalance train on.
 //
 // Legend: K classes, R the imbalance ratio, p_c the share of class c that is kept.
 //

@@ -13,7 +13,7 @@ struct RowOptions {
   double clip_norm = 1.0;
   std::size_t pool = 1;
   std::optional<Centering> center{};     ///< empty: as the method likes it
-  std::optional<double> center_share{};  ///< of mu^2, for the DP centre; empty: as the method likes it
+  std::optional<double> center_share{};  ///< of mu^2, for the DP center; empty: as the method likes it
   std::size_t pca = 0;                   ///< components to project on; 0: none
   std::optional<double> pca_share{};     ///< of mu^2, for components of private rows; empty: a default
   std::size_t select = 0;                ///< features to keep; 0: all

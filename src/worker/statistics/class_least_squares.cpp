@@ -5,7 +5,7 @@
 // `gram_share` of the release's mu^2 goes to the Gram matrices, split so that A_j + alpha G has the least noise:
 // s_G^2 / s_A^2 = 1 / (alpha sqrt(k)), sqrt(k) / (sqrt(k) + alpha) of the share for A and the rest for G. The variance
 // of A_j + alpha G is then (sqrt(k) + alpha)^2 times that of a single Gram matrix at the same budget, whatever K. Where
-// every row has exactly one class, G = sum_j A_j, and the generalised least-squares step (docs/privacy.md, "Gram
+// every row has exactly one class, G = sum_j A_j, and the generalized least-squares step (docs/privacy.md, "Gram
 // matrices of the classes") has nothing left to do:
 //
 //     Cov(A_j + alpha G, G - sum_i A_i) = alpha s_G^2 - s_A^2 = 0

@@ -18,7 +18,7 @@
   STATISTIC(feature_sums)              \
   STATISTIC(class_variances)           \
   STATISTIC(hessians)                  \
-  STATISTIC(centred_sums)              \
+  STATISTIC(centered_sums)             \
   STATISTIC(adaptive_gradient)         \
   STATISTIC(class_sizes)
 

@@ -1,5 +1,5 @@
 // Every statistic that a method computes from rows, one file each in statistics/. What is not listed here has no pass
-// over the rows; what is listed is compared with its declared sensitivity, on neighbouring data sets, by a test that
+// over the rows; what is listed is compared with its declared sensitivity, on neighboring data sets, by a test that
 // goes through this list.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Sets of prototypes on the pair of neighbouring data sets that refutes the printed DPPL-PublicK.
+// Sets of prototypes on the pair of neighboring data sets that refutes the printed DPPL-PublicK.
 //
 // n candidates, Delta the sensitivity. On D the set S = {a, b} and K - 2 more stand 1e-6 Delta above all others, which
 // are equal. A record raises every candidate but a by Delta (monotone, sensitivity Delta), so that a becomes the worst.
@@ -51,7 +51,7 @@ double log_binomial(double a, double b) {
 
 // log sum_y exp(log_m_y + gamma u_y)
 template <typename LogCount>
-double log_normaliser(const Ranked& ranked, double gamma, const LogCount& log_count) {
+double log_normalizer(const Ranked& ranked, double gamma, const LogCount& log_count) {
   const double most = log_count(ranked.utilities.size() - 1) + gamma * ranked.utilities.front();
   double sum = 0.0;
   for (std::size_t y = 0; y < ranked.utilities.size(); ++y) {
@@ -69,7 +69,7 @@ double log_probability_of_ours(const Ranked& ranked, std::size_t chosen, double 
   const auto log_count = [&](std::size_t y) {
     return std::log(sets.leading(y)) + sets.exponent(y) * std::log(2.0);  // -infinity where there is no set
   };
-  return gamma * ranked.utilities[ranked.worst_of_set] - log_normaliser(ranked, gamma, log_count);
+  return gamma * ranked.utilities[ranked.worst_of_set] - log_normalizer(ranked, gamma, log_count);
 }
 
 // m_y = C(y, K), ranks from 1, shared by the C(y - 1, K - 1) sets that there are; rate epsilon / (2 Delta).
@@ -82,7 +82,7 @@ double log_probability_as_printed(const Ranked& ranked, std::size_t chosen, doub
   };
   const double rank = static_cast<double>(ranked.worst_of_set) + 1.0;
   return log_count(ranked.worst_of_set) - log_binomial(rank - 1.0, k - 1.0) +
-         gamma * ranked.utilities[ranked.worst_of_set] - log_normaliser(ranked, gamma, log_count);
+         gamma * ranked.utilities[ranked.worst_of_set] - log_normalizer(ranked, gamma, log_count);
 }
 
 TEST(PrototypeSets, AreWithinTheClaimWhereThePrintedOnesAreNot) {

@@ -83,7 +83,7 @@ TEST_F(PublicRefit, TakesNoiseOutOfScoresWhateverThePublicMix) {
   }
 }
 
-// By hand: scores so sure that posteriors are the truth; then t is linear discriminant analysis of the labelled rows.
+// By hand: scores so sure that posteriors are the truth; then t is linear discriminant analysis of the labeled rows.
 // Two rows at +-1 along each of two axes and a class each: D = diag of what is left about the means.
 TEST_F(PublicRefit, OfCertainScoresIsLinearDiscriminantAnalysis) {
   std::vector<float> x(4 * kRefitDim, 0.0f);

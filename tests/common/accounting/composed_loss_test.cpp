@@ -13,7 +13,7 @@ LossWindow wide_window(double tilt) {
   return {tilt, 0, -40, 40, 1, 1};
 }
 
-// Binomial sums of randomised response, exactly.
+// Binomial sums of randomized response, exactly.
 double repeated_response_delta(double range, int count, double epsilon) {
   double delta = 0;
   for (int up = 0; up <= count; ++up) {
@@ -31,7 +31,7 @@ std::vector<RepeatedGrid> responses(double range, double step, std::uint64_t cou
   return {{pessimistic_grid(law, loss_cells(law, step)), count}};
 }
 
-TEST(ComposedLoss, RandomisedResponseIsBinomial) {
+TEST(ComposedLoss, RandomizedResponseIsBinomial) {
   const std::vector<RepeatedGrid> parts = responses(0.5, 0.125, 20);
   for (const double tilt : {0.0, 0.5, 2.0}) {
     const ComposedLoss upper(parts, wide_window(tilt), Side::kUpper);

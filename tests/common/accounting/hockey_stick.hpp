@@ -35,7 +35,7 @@ inline double laplace_delta(double range, double epsilon) {
   return epsilon < range ? -std::expm1((epsilon - range) / 2) : 0.0;
 }
 
-inline double randomised_response_delta(double range, double epsilon) {
+inline double randomized_response_delta(double range, double epsilon) {
   return epsilon < range ? (std::exp(range) - std::exp(epsilon)) / (1 + std::exp(range)) : 0.0;
 }
 

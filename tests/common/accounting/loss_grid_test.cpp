@@ -23,7 +23,7 @@ double exact_delta(const Mechanism& mechanism, Direction direction, double epsil
   }
   if (const auto* m = std::get_if<ExponentialMechanism>(&mechanism)) return selection_delta(m->epsilon, epsilon);
   if (const auto* m = std::get_if<LaplaceMechanism>(&mechanism)) return laplace_delta(m->epsilon, epsilon);
-  return randomised_response_delta(std::get<PureMechanism>(mechanism).epsilon, epsilon);
+  return randomized_response_delta(std::get<PureMechanism>(mechanism).epsilon, epsilon);
 }
 
 const std::vector<Case> kCases{{GaussianMechanism{0.4}, 0.01},

@@ -60,7 +60,7 @@ TEST(LossLaw, HockeySticksAreTheClosedForms) {
                   1e-7);
     }
     EXPECT_NEAR(delta(LaplaceMechanism{2}, Direction::kRemove), laplace_delta(2, epsilon), 1e-5);
-    EXPECT_NEAR(delta(PureMechanism{2}, Direction::kRemove), randomised_response_delta(2, epsilon), 1e-12);
+    EXPECT_NEAR(delta(PureMechanism{2}, Direction::kRemove), randomized_response_delta(2, epsilon), 1e-12);
     EXPECT_NEAR(delta(ExponentialMechanism{2}, Direction::kRemove), selection_delta(2, epsilon), 1e-5);
   }
 }

@@ -23,16 +23,16 @@ TEST(LossSketch, MomentsOfAGaussianAreKnown) {
   }
 }
 
-// Tilted by theta it is N(mu^2 (theta + 1/2), mu^2): the tilt for epsilon centres it there, nearly.
+// Tilted by theta it is N(mu^2 (theta + 1/2), mu^2): the tilt for epsilon centers it there, nearly.
 TEST(LossWindow, TiltMovesTheMeanToEpsilon) {
   const std::vector<LossSketch> losses = gaussian_losses(2, 50);
   for (const double epsilon : {12.0, 20.0, 40.0}) {
     const LossWindow window = window_around(losses, tilt_for_epsilon(losses, epsilon));
-    EXPECT_NEAR(window.centre, epsilon, 1.5);
-    EXPECT_LT(window.low, window.centre);
-    EXPECT_GT(window.high, window.centre);
+    EXPECT_NEAR(window.center, epsilon, 1.5);
+    EXPECT_LT(window.low, window.center);
+    EXPECT_GT(window.high, window.center);
     // sqrt(2 * 26) standard deviations, each sqrt(50)/2.
-    EXPECT_NEAR(window.high - window.centre, std::sqrt(52.0) * std::sqrt(12.5), 1);
+    EXPECT_NEAR(window.high - window.center, std::sqrt(52.0) * std::sqrt(12.5), 1);
   }
 }
 

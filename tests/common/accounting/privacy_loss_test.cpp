@@ -121,7 +121,7 @@ TEST(PrivacyLoss, LaplaceAndPureDpAreTheClosedFormsOnce) {
       const double epsilon = share * range;
       expect_bracket(pld_delta(repeated(LaplaceMechanism{range}, 1), epsilon, kFewCells), laplace_delta(range, epsilon),
                      1e-5);
-      expect_bracket(pld_delta(repeated(PureMechanism{range}, 1), epsilon), randomised_response_delta(range, epsilon),
+      expect_bracket(pld_delta(repeated(PureMechanism{range}, 1), epsilon), randomized_response_delta(range, epsilon),
                      1e-5);
       const PrivacyLossBounds selection = pld_delta(repeated(ExponentialMechanism{range}, 1), epsilon);
       EXPECT_GE(selection.upper, selection_delta(range, epsilon) * (1 - 1e-12));

@@ -53,16 +53,16 @@ TEST(RowTransform, PoolAveragesGroupsAndTheShorterLastOne) {
   EXPECT_EQ(apply(p, {1.0F, 3.0F, 5.0F, 5.0F, 7.0F}), (std::vector<double>{2.0, 5.0, 7.0}));
 }
 
-TEST(RowTransform, CentredRowsAreNormalisedAgain) {
+TEST(RowTransform, CenteredRowsAreNormalizedAgain) {
   Preprocessing p = preprocessing(2, Normalize::kL2, 1.0);
   p.center = {0.5, 0.0};
   const std::vector<double> out = apply(p, {1.0F, 0.0F});
   EXPECT_EQ(out, (std::vector<double>{1.0, 0.0}));
   p.center = {1.0, 0.0};
-  EXPECT_EQ(apply(p, {5.0F, 0.0F}), (std::vector<double>{0.0, 0.0})) << "a row at the centre stays zero";
+  EXPECT_EQ(apply(p, {5.0F, 0.0F}), (std::vector<double>{0.0, 0.0})) << "a row at the center stays zero";
 }
 
-TEST(RowTransform, CentredRowsAreClippedAgainWithoutNormalisation) {
+TEST(RowTransform, CenteredRowsAreClippedAgainWithoutNormalization) {
   Preprocessing p = preprocessing(2, Normalize::kNone, 1.0);
   p.center = {-0.9, 0.0};
   EXPECT_DOUBLE_EQ(norm(apply(p, {0.9F, 0.0F})), 1.0);

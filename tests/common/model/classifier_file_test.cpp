@@ -281,10 +281,10 @@ const Damage kDamages[] = {
        f.tensors["bias"] = make_tensor(std::vector<double>{1, kNan}, {2});
      },
      "bias has nan"},
-    {"CentreOfAnotherLength",
+    {"CenterOfAnotherLength",
      [](SafetensorsFile& f) { f.tensors["center"] = make_tensor(std::vector<double>{1}, {1}); },
      "center has the shape"},
-    {"CentreNan",
+    {"CenterNan",
      [](SafetensorsFile& f) {
        f.tensors["center"] = make_tensor(std::vector<double>{kNan, 1, 2}, {3});
      },

@@ -103,14 +103,14 @@ TEST(Classifier, ScoresOfASmallModelByHand) {
   EXPECT_EQ(classifier.predict_labels(rows), (std::vector<std::int32_t>{0, 1}));
 }
 
-TEST(Classifier, TheCentreIsSubtractedAfterClippingAndTheRowClippedAgain) {
+TEST(Classifier, TheCenterIsSubtractedAfterClippingAndTheRowClippedAgain) {
   ClassifierParts parts = small_parts();
   parts.weights = {1.0, 0.0, 0.0, 1.0};
   parts.bias = {0.0, 0.0};
   parts.preprocessing.normalize = Normalize::kL2;
   parts.preprocessing.clip_norm = 5.0;
   parts.preprocessing.center = {0.0, 4.0};
-  // (6, 8) has norm 10: u = (3, 4), less the centre (3, 0), at norm 5 again (5, 0).
+  // (6, 8) has norm 10: u = (3, 4), less the center (3, 0), at norm 5 again (5, 0).
   EXPECT_EQ(Classifier(parts).predict_scores(std::vector<float>{6.0F, 8.0F}), (std::vector<double>{5.0, 0.0}));
 }
 
@@ -236,12 +236,12 @@ const Mistake kMistakes[] = {
     {"PoolIsZero", [](ClassifierParts& p) { p.preprocessing.pool = 0; }, "pool"},
     {"PoolOverflows", [](ClassifierParts& p) { p.preprocessing.pool = SIZE_MAX; }, "pool"},
     {"ClipIsNegative", [](ClassifierParts& p) { p.preprocessing.clip_norm = -1.0; }, "clip"},
-    {"CentreTooLong",
+    {"CenterTooLong",
      [](ClassifierParts& p) {
        p.preprocessing.center = {1, 2, 3};
      },
-     "centre"},
-    {"CentreInfinite",
+     "center"},
+    {"CenterInfinite",
      [](ClassifierParts& p) {
        p.preprocessing.center = {kInfinity, 0};
      },

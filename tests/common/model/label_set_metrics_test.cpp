@@ -20,11 +20,11 @@ TEST(AveragePrecision, RowsOfEqualScoreComeTogetherInAnyOrder) {
   EXPECT_DOUBLE_EQ(average_precision({{0.0, true}, {1.0, false}, {1.0, false}, {1.0, true}}).value(), expected);
 }
 
-// Of 8 labelled rows 2 classes each are told: 16 guesses, of which 9 hit, of 12 positives.
+// Of 8 labeled rows 2 classes each are told: 16 guesses, of which 9 hit, of 12 positives.
 TEST(LabelSetFigures, PrecisionAndRecallOfTheTopAreSharesOfItsHits) {
   LabelSetFigures figures;
   figures.rows = 10;
-  figures.labelled_rows = 8;
+  figures.labeled_rows = 8;
   figures.classes = {{4, 0, 0, 0.5}, {8, 0, 0, 0.5}};
   EXPECT_FALSE(to_json(figures).contains("precision_at_k"));
   figures.top = {2, 9};
@@ -45,7 +45,7 @@ TEST(AveragePrecision, IsEmptyWithoutPositives) {
 TEST(LabelSetFigures, MeansAreOverClassesWithPositives) {
   LabelSetFigures figures;
   figures.rows = 10;
-  figures.labelled_rows = 8;
+  figures.labeled_rows = 8;
   figures.hits = 6;
   figures.threshold = 0.5;
   figures.classes = {{4, 2, 1, 0.5}, {0, 3, 0, std::nullopt}, {2, 2, 2, 1.0}};

@@ -111,7 +111,7 @@ TEST(NoisePlan, RoundsChargedOneByOneStayWithinTheBudget) {
       const NoisePlan plan = make_noise_plan(mu, Adjacency::kAddRemove, {first, request});
       std::vector<double> charges{plan.releases[0].mu};
       for (std::uint64_t round = 0; round < rounds; ++round) {
-        charges.push_back(realised_mu(std::vector<double>{plan.releases[1].blocks[0].sigma}, request.profiles));
+        charges.push_back(realized_mu(std::vector<double>{plan.releases[1].blocks[0].sigma}, request.profiles));
       }
       EXPECT_LE(gdp_compose(charges), mu) << rounds << " rounds, mu " << mu;
     }
@@ -241,7 +241,7 @@ TEST(NoisePlan, StagesAddUpInSquaredMuByTheirShares) {
   const double mu = 0.4;
   const NoisePlan plan = make_noise_plan(
       mu, Adjacency::kAddRemove,
-      {{.name = "centre", .share = 0.1, .blocks = {{"sum", 64, 64}}, .profiles = {{"add-remove", {kSquaredS}}}},
+      {{.name = "center", .share = 0.1, .blocks = {{"sum", 64, 64}}, .profiles = {{"add-remove", {kSquaredS}}}},
        {.name = "class sums", .share = 0.2, .blocks = {{"sum", 640, 640}}, .profiles = {{"add-remove", {kSquaredS}}}},
        {.name = "gradients",
         .share = 0.7,
@@ -249,7 +249,7 @@ TEST(NoisePlan, StagesAddUpInSquaredMuByTheirShares) {
         .blocks = {{"gradient", 640, 640}},
         .profiles = {{"add-remove", {2 * kSquaredS}}}}});
   expect_within_budget_and_near(plan);
-  expect_relative(plan.release("centre").mu, mu * std::sqrt(0.1), 1e-13);
+  expect_relative(plan.release("center").mu, mu * std::sqrt(0.1), 1e-13);
   expect_relative(plan.release("class sums").mu, mu * std::sqrt(0.2), 1e-13);
   expect_relative(plan.release("gradients").mu, mu * std::sqrt(0.7), 1e-13);
   expect_relative(plan.release("gradients").block("gradient").sigma, std::sqrt(2.0 * kSquaredS * 25 / 0.7) / mu, 1e-13);
@@ -265,15 +265,15 @@ TEST(NoisePlan, ManyBudgetsStayWithinExactly) {
   }
 }
 
-TEST(NoisePlan, RealisedMuIsTheWorstProfileRoundedUp) {
+TEST(NoisePlan, RealizedMuIsTheWorstProfileRoundedUp) {
   const std::vector<double> sigmas{2, 4};
-  EXPECT_NEAR(realised_mu(sigmas, {{"a", {4, 16}}}), std::sqrt(2.0), 1e-15);
-  EXPECT_NEAR(realised_mu(sigmas, {{"a", {4, 16}}, {"b", {36, 0}}}), 3, 1e-14);
-  EXPECT_NEAR(realised_mu(sigmas, {{"a", {4, 16}}}, 8), 4, 1e-14);
-  EXPECT_GE(realised_mu(sigmas, {{"b", {36, 0}}}), 3);
-  EXPECT_THROW(realised_mu(std::vector<double>{2, 0}, {{"a", {4, 16}}}), UsageError);
-  EXPECT_THROW(realised_mu(std::vector<double>{2, kNan}, {{"a", {4, 16}}}), UsageError);
-  EXPECT_THROW(realised_mu(std::vector<double>{2}, {{"a", {4, 16}}}), UsageError);
+  EXPECT_NEAR(realized_mu(sigmas, {{"a", {4, 16}}}), std::sqrt(2.0), 1e-15);
+  EXPECT_NEAR(realized_mu(sigmas, {{"a", {4, 16}}, {"b", {36, 0}}}), 3, 1e-14);
+  EXPECT_NEAR(realized_mu(sigmas, {{"a", {4, 16}}}, 8), 4, 1e-14);
+  EXPECT_GE(realized_mu(sigmas, {{"b", {36, 0}}}), 3);
+  EXPECT_THROW(realized_mu(std::vector<double>{2, 0}, {{"a", {4, 16}}}), UsageError);
+  EXPECT_THROW(realized_mu(std::vector<double>{2, kNan}, {{"a", {4, 16}}}), UsageError);
+  EXPECT_THROW(realized_mu(std::vector<double>{2}, {{"a", {4, 16}}}), UsageError);
 }
 
 TEST(NoisePlan, OffDiagonalNoiseHasAtLeastHalfTheVariance) {

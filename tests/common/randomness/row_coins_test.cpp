@@ -42,16 +42,16 @@ TEST(RowCoins, RowsAreDrawnAtTheRateAndIndependently) {
     const std::vector<bool> drawn = coins_of(secret_of(1), rate, 0, kRows);
     const std::vector<bool> of_another_round = coins_of(secret_of(2), rate, 0, kRows);
     std::size_t count = 0;
-    std::size_t neighbours = 0;
+    std::size_t neighbors = 0;
     std::size_t in_both = 0;
     for (std::size_t row = 0; row < kRows; ++row) {
       count += drawn[row] ? 1 : 0;
       in_both += drawn[row] && of_another_round[row] ? 1 : 0;
-      if (row % 2 == 1) neighbours += drawn[row] && drawn[row - 1] ? 1 : 0;
+      if (row % 2 == 1) neighbors += drawn[row] && drawn[row - 1] ? 1 : 0;
     }
     EXPECT_LE(deviations(count, kRows, rate), 5) << rate;
     EXPECT_LE(deviations(in_both, kRows, rate * rate), 5) << rate;
-    EXPECT_LE(deviations(neighbours, kRows / 2, rate * rate), 5) << rate;
+    EXPECT_LE(deviations(neighbors, kRows / 2, rate * rate), 5) << rate;
   }
 }
 

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 struct Case {
   std::uint32_t silos;
   std::uint32_t threshold;
-  std::uint32_t reach;  // no two silos farther apart on the ring are neighbours; 0: all may be
+  std::uint32_t reach;  // no two silos farther apart on the ring are neighbors; 0: all may be
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {
@@ -99,22 +99,22 @@ class OneOfManySilos {
   /// Why it does not mask, where it was told the victim's list and is shown so many signatures on it.
   std::string refusal(std::uint32_t threshold, std::size_t signatures) const {
     const SumAttempt attempt{{}, 1, 1, 1, threshold, 0};
-    const NeighbourGraph graph(all_, threshold, 0);
+    const NeighborGraph graph(all_, threshold, 0);
     const SiloList shown = list_for_the_victim(graph, threshold);
     MaskingSilo silo(self_, attempt);
     silo.advertise();
     PayloadWriter keys;
     keys.numbers(all_);
-    for (const std::uint32_t neighbour : graph.neighbours(1)) {
-      Advertisement advertisement{mask_keys_[neighbour], {}, {}};
-      advertisement.signature = identities_[neighbour].sign(signed_part(attempt, neighbour, advertisement));
+    for (const std::uint32_t neighbor : graph.neighbors(1)) {
+      Advertisement advertisement{mask_keys_[neighbor], {}, {}};
+      advertisement.signature = identities_[neighbor].sign(signed_part(attempt, neighbor, advertisement));
       write(keys, advertisement);
     }
     give(keys, [&](PayloadReader& reader) { silo.take_keys(reader); });
     PayloadWriter delivery;
     delivery.numbers(shown);
     for (const std::uint32_t from : shown) {
-      if (graph.are_neighbours(1, from)) deal(delivery, attempt, from);
+      if (graph.are_neighbors(1, from)) deal(delivery, attempt, from);
     }
     give(delivery, [&](PayloadReader& reader) { silo.take_delivery(reader); });
     const auto text = signed_part(attempt, ListStage::kSharing, {all_, shown, {}});
@@ -139,7 +139,7 @@ class OneOfManySilos {
     PayloadReader reader(bytes);
     take(reader);
   }
-  // What a neighbour has shared with silo 1. Whether shares are of one secret no single holder can tell.
+  // What a neighbor has shared with silo 1. Whether shares are of one secret no single holder can tell.
   void deal(PayloadWriter& delivery, const SumAttempt& attempt, std::uint32_t from) const {
     const SaltedShare share{{1, {1, 2, 3, 4, 5}}, {}};
     const ShareCommitments commitments{share_commitment(attempt, SecretKind::kSelfMask, from, share),

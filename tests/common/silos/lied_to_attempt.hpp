@@ -2,7 +2,7 @@
 // what it has seen afterwards.
 //
 // Legend: x_u the statistic of silo u, B_u its own mask, P_uv the mask of a pair. The coordinator sees
-//     y_u = x_u + B_u + sum_v +-P_uv      of every silo that masks, v over its neighbours in the U2 that it was told
+//     y_u = x_u + B_u + sum_v +-P_uv      of every silo that masks, v over its neighbors in the U2 that it was told
 // and knows B_u where t' shares of b_u are revealed to it or held by colluding silos, every P_uv where that holds of
 // the mask key of u or v, and every P_uv with a colluding silo.
 #pragma once
@@ -65,13 +65,13 @@ class LiedToAttempt {
       if (cast_.protocol != Protocol::kNoSelfMasks && !knows(silo, SecretKind::kSelfMask)) {
         seen.unknown_masks.emplace(MaskName{round, number_, silo, silo}, 1);
       }
-      for (const std::uint32_t neighbour : masked_with(silo)) {
-        if (cast_.colluding.contains(neighbour) || knows(silo, SecretKind::kMaskKey) ||
-            knows(neighbour, SecretKind::kMaskKey)) {
+      for (const std::uint32_t neighbor : masked_with(silo)) {
+        if (cast_.colluding.contains(neighbor) || knows(silo, SecretKind::kMaskKey) ||
+            knows(neighbor, SecretKind::kMaskKey)) {
           continue;
         }
-        seen.unknown_masks.emplace(MaskName{round, number_, std::min(silo, neighbour), std::max(silo, neighbour)},
-                                   silo < neighbour ? 1 : -1);
+        seen.unknown_masks.emplace(MaskName{round, number_, std::min(silo, neighbor), std::max(silo, neighbor)},
+                                   silo < neighbor ? 1 : -1);
       }
     }
     return words;
@@ -84,12 +84,12 @@ class LiedToAttempt {
     attempt.attempt = number_;
     MaskStreams masks;
     masks.add(self_mask_key(attempt, silo, secret(silo, SecretKind::kSelfMask)), MaskSign::kSubtract);
-    for (const std::uint32_t neighbour : masked_with(silo)) {
-      if (!knows(neighbour, SecretKind::kMaskKey)) return std::nullopt;
-      const auto bytes = secret(neighbour, SecretKind::kMaskKey);
-      masks.add(pair_mask_key(attempt, silo, neighbour, AgreementKey::of_secret(std::span<const std::byte, 32>(bytes)),
+    for (const std::uint32_t neighbor : masked_with(silo)) {
+      if (!knows(neighbor, SecretKind::kMaskKey)) return std::nullopt;
+      const auto bytes = secret(neighbor, SecretKind::kMaskKey);
+      masks.add(pair_mask_key(attempt, silo, neighbor, AgreementKey::of_secret(std::span<const std::byte, 32>(bytes)),
                               advertisements_.at(silo).mask_key),
-                silo < neighbour ? MaskSign::kSubtract : MaskSign::kAdd);
+                silo < neighbor ? MaskSign::kSubtract : MaskSign::kAdd);
     }
     std::vector<std::uint64_t> word{sent_.at(silo)};
     masks.apply(0, word);
@@ -142,10 +142,10 @@ class LiedToAttempt {
       return;
     }
     graphs_.try_emplace(silo, participants, threshold(), sum_.terms.at(silo).colluding);
-    for (const std::uint32_t neighbour : graphs_.at(silo).neighbours(silo)) {
+    for (const std::uint32_t neighbor : graphs_.at(silo).neighbors(silo)) {
       // Nobody but a silo itself signs a mask key for it.
-      if (!advertisements_.contains(neighbour)) return;
-      write(writer, advertisements_.at(neighbour));
+      if (!advertisements_.contains(neighbor)) return;
+      write(writer, advertisements_.at(neighbor));
     }
     const auto shares = answer(silo, FrameKind::kKeys, writer.take());
     PayloadReader sealed(shares);
@@ -166,8 +166,8 @@ class LiedToAttempt {
     PayloadWriter writer;
     writer.numbers(story.sharing);
     for (const std::uint32_t from : story.sharing) {
-      if (!graphs_.at(silo).contains(from) || !graphs_.at(silo).are_neighbours(silo, from)) continue;
-      // Where a neighbour has shared nothing with this silo there is nothing to show it.
+      if (!graphs_.at(silo).contains(from) || !graphs_.at(silo).are_neighbors(silo, from)) continue;
+      // Where a neighbor has shared nothing with this silo there is nothing to show it.
       const auto all = shares_.find(from);
       if (all == shares_.end() || !all->second.contains(silo)) return;
       writer.bytes(all->second.at(silo));
@@ -260,7 +260,7 @@ class LiedToAttempt {
   SiloList masked_with(std::uint32_t silo) const {
     SiloList with;
     for (const std::uint32_t other : stories_[silo].sharing) {
-      if (graphs_.at(silo).are_neighbours(silo, other)) with.push_back(other);
+      if (graphs_.at(silo).are_neighbors(silo, other)) with.push_back(other);
     }
     return with;
   }
@@ -271,7 +271,7 @@ class LiedToAttempt {
   std::map<std::uint32_t, std::string>& refusals_;
   std::vector<Story> stories_;
   std::map<std::uint32_t, Advertisement> advertisements_;
-  std::map<std::uint32_t, NeighbourGraph> graphs_;
+  std::map<std::uint32_t, NeighborGraph> graphs_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> shares_;   // [from][holder]
   std::map<std::vector<std::byte>, std::map<std::uint32_t, Signature>> signatures_;   // on each text
   std::map<ListStage, std::map<std::uint32_t, std::vector<std::byte>>> signed_text_;  // by each silo

@@ -66,7 +66,7 @@ TEST(MaskedSum, IsTheSumForAnyNumberOfSilos) {
   }
 }
 
-TEST(MaskedSum, IsTheSumOverANeighbourGraph) {
+TEST(MaskedSum, IsTheSumOverANeighborGraph) {
   const SiloRunPlan plan{.terms = {33, 23, 0}, .timeout = std::chrono::milliseconds(60000)};
   const SiloRunResult result = run_silos(plan);
   EXPECT_EQ(result.refusal, "");

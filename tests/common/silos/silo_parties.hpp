@@ -27,7 +27,7 @@ class SiloParties {
     }
     for (std::uint32_t one = 1; one <= silos; ++one) {
       for (std::uint32_t other = one + 1; other <= silos; ++other) {
-        if (reach != 0 && std::min(other - one, silos + one - other) > reach) continue;  // never neighbours
+        if (reach != 0 && std::min(other - one, silos + one - other) > reach) continue;  // never neighbors
         SecretVector<std::byte> secret(32);
         secure_bytes(secret);
         selves_[one].pair_secrets.emplace(other, secret);

@@ -46,7 +46,7 @@ TEST(SpherePoints, LieOnTheSphere) {
   for (std::size_t c = 0; c < 5; ++c) EXPECT_NEAR(inner(points, 33, c, c), 9.0, 1e-12);
 }
 
-TEST(WorstPerturbations, TwoClassesArePushedTowardsEachOther) {
+TEST(WorstPerturbations, TwoClassesArePushedTowardEachOther) {
   const std::vector<double> means = {1, 0.5, -1, -0.5};  // M_0 = (1, .5), M_1 = -M_0
   EXPECT_EQ(worst_perturbations(means, 2, 2, 0.25), (std::vector<double>{-0.25, -0.25, 0.25, 0.25}));
 }

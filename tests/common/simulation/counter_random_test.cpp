@@ -8,7 +8,7 @@
 namespace dpreduce {
 namespace {
 
-TEST(CounterRandom, TheFinaliserIsSplitMix64) {
+TEST(CounterRandom, TheFinalizerIsSplitMix64) {
   // First outputs of SplitMix64 from state 0 (Vigna's reference code).
   EXPECT_EQ(mix_bits(0x9e3779b97f4a7c15u), 0xe220a8397b1dcdafu);
   EXPECT_EQ(mix_bits(2 * 0x9e3779b97f4a7c15u), 0x6e789e6aa1b965f4u);

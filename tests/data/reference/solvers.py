@@ -75,7 +75,7 @@ class Rows:
         pooled = np.stack([x[:, a : a + pool].mean(axis=1) for a in range(0, x.shape[1], pool)], axis=1)
         self.whole = self.u = self.scaled(pooled)
         self.projection = np.eye(self.u.shape[1])  # what has been done to `whole` since, as a matrix
-        self.centre = np.zeros(self.u.shape[1])
+        self.center = np.zeros(self.u.shape[1])
         self.has_intercept = False
 
     def scaled(self, u):
@@ -84,8 +84,8 @@ class Rows:
 
     def center(self, of=None):
         of = of or self
-        self.centre = of.q.sum(axis=0) / of.scale / len(of.q)
-        self.whole = self.u = self.scaled(self.u - self.centre)
+        self.center = of.q.sum(axis=0) / of.scale / len(of.q)
+        self.whole = self.u = self.scaled(self.u - self.center)
         return self
 
     def project(self, matrix):
@@ -123,7 +123,7 @@ class Rows:
         return self.q / self.scale
 
     def result(self, w, bias=None, prototypes=None):
-        """Weights as they act on pooled (and centred) features, and biases, of w in the rows' own coordinates."""
+        """Weights as they act on pooled (and centered) features, and biases, of w in the rows' own coordinates."""
         if self.has_intercept:
             bias = w[:, -1] * np.sqrt(self.share) * self.clip
             w = w[:, :-1] * np.sqrt(1 - self.share)
@@ -361,18 +361,18 @@ def all_cases(x, y, public_x):
         rows(pool=3, normalize="none", clip=3.0))
     yield "cosine_means_selected", "--method mean --select 3", cosine_means(rows(), select=3)
     yield "euclidean_means", "--method mean --metric euclidean", euclidean_means(rows())
-    yield "euclidean_means_centred", "--method mean --metric euclidean --center dp", euclidean_means(rows().center())
+    yield "euclidean_means_centered", "--method mean --metric euclidean --center dp", euclidean_means(rows().center())
     yield "euclidean_means_selected", "--method mean --metric euclidean --select 3", euclidean_means(rows(), select=3)
     yield "ridge", "--method ls --shared-gram", ridge_regression(rows())
     yield "ridge_clipped", "--method ls --shared-gram --normalize none --clip 2.5", ridge_regression(
         rows(normalize="none", clip=2.5))
-    yield "ridge_centred", "--method ls --shared-gram --center dp", ridge_regression(rows().center())
-    yield "ridge_publicly_centred", "--method ls --shared-gram --center public --public-x public_x.npy", (
+    yield "ridge_centered", "--method ls --shared-gram --center dp", ridge_regression(rows().center())
+    yield "ridge_publicly_centered", "--method ls --shared-gram --center public --public-x public_x.npy", (
         ridge_regression(rows().center(public(rows()))))
     yield "ridge_of_two_classes", "--method ls --shared-gram", ridge_regression(two().intercept(0.02))
     yield "ridge_by_class_of_two_classes", "--method ls --alpha 2", ridge_regression_by_class(two().intercept(0.02), 2)
-    yield "ridge_of_centred_moments", "--method ls --shared-gram --center moments", ridge_regression(rows().intercept(0.02))
-    yield "ridge_by_class_of_centred_moments", "--method ls --alpha 3 --center moments", ridge_regression_by_class(
+    yield "ridge_of_centered_moments", "--method ls --shared-gram --center moments", ridge_regression(rows().intercept(0.02))
+    yield "ridge_by_class_of_centered_moments", "--method ls --alpha 3 --center moments", ridge_regression_by_class(
         rows().intercept(0.02), 3)
     yield "ridge_selected", "--method ls --shared-gram --select 5", ridge_regression(rows().select(5))
     yield "ridge_on_components", "--method ls --shared-gram --pca 3", ridge_regression(rows().pca(3))
@@ -398,7 +398,7 @@ def all_cases(x, y, public_x):
     yield "gd_averaged", "--method gd --rounds 4" + average, descent(rows(), 4, average=True)
     yield "adam_averaged", "--method adam --rounds 4" + average, adam(rows(), 4, average=True)
     yield "newton_averaged", "--method newton --rounds 3" + average, newton(rows(), 3, average=True)
-    yield "fc_centred", "--method fc --rounds 4 --center dp", whitened_descent(rows().center(), 4)
+    yield "fc_centered", "--method fc --rounds 4 --center dp", whitened_descent(rows().center(), 4)
     yield "fc_selected", "--method fc --rounds 4 --select 5", whitened_descent(rows().select(5), 4)
     yield "gd_in_a_ball", "--method gd --rounds 5 --radius 3 --learning-rate 0.5", descent(
         rows(), 5, rate=0.5, radius=3.0)

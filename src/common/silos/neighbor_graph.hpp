@@ -1,8 +1,8 @@
 // Who masks with whom, and who holds whose shares [bonawitz2017] [bell2020].
 //
 //     n participants on a ring, in the order of their numbers; each has the m / 2 next ones on either side as its
-//     neighbours (a Harary graph [harary1962]: m-regular, and m-connected). Below 32 participants, or where m would be
-//     n - 1 or more: everybody. holders of u's shares: u and its neighbours; any t' of them give a secret back
+//     neighbors (a Harary graph [harary1962]: m-regular, and m-connected). Below 32 participants, or where m would be
+//     n - 1 or more: everybody. holders of u's shares: u and its neighbors; any t' of them give a secret back
 //
 // What is asked of it, for at least t of the n staying and c of the n colluding with the coordinator:
 //     live      the holders that stay can reconstruct:        m + 1 - (n - t) >= t'
@@ -23,10 +23,10 @@ namespace dpreduce {
 
 inline constexpr std::size_t kSilosForAGraph = 32;
 
-class NeighbourGraph {
+class NeighborGraph {
  public:
   /// Preconditions (asserted): participants in rising order, at least 2; threshold <= their number.
-  NeighbourGraph(std::vector<std::uint32_t> participants, std::uint32_t threshold, std::uint32_t colluding);
+  NeighborGraph(std::vector<std::uint32_t> participants, std::uint32_t threshold, std::uint32_t colluding);
 
   const std::vector<std::uint32_t>& participants() const { return participants_; }
   bool contains(std::uint32_t party) const;
@@ -36,14 +36,14 @@ class NeighbourGraph {
   std::uint32_t share_threshold() const { return share_threshold_; }
 
   /// In rising order.  @pre (asserted) party is a participant.
-  std::vector<std::uint32_t> neighbours(std::uint32_t party) const;
-  /// Neighbours and itself, in rising order.
+  std::vector<std::uint32_t> neighbors(std::uint32_t party) const;
+  /// Neighbors and itself, in rising order.
   std::vector<std::uint32_t> holders(std::uint32_t party) const;
-  bool are_neighbours(std::uint32_t one, std::uint32_t other) const;
-  /// How many of its neighbours are among those parties (in rising order).
-  std::uint32_t neighbours_in(std::uint32_t party, const std::vector<std::uint32_t>& parties) const;
+  bool are_neighbors(std::uint32_t one, std::uint32_t other) const;
+  /// How many of its neighbors are among those parties (in rising order).
+  std::uint32_t neighbors_in(std::uint32_t party, const std::vector<std::uint32_t>& parties) const;
   /// m - (n - t): so many, at least, are among any t participants.
-  std::uint32_t least_neighbours() const { return least_neighbours_; }
+  std::uint32_t least_neighbors() const { return least_neighbors_; }
 
  private:
   std::size_t place_of(std::uint32_t party) const;
@@ -51,7 +51,7 @@ class NeighbourGraph {
   std::vector<std::uint32_t> participants_;
   std::uint32_t degree_;
   std::uint32_t share_threshold_;
-  std::uint32_t least_neighbours_;
+  std::uint32_t least_neighbors_;
 };
 
 /// Default for --threshold: more than two thirds of k, so that fewer than a third may vanish.

@@ -1,4 +1,4 @@
-#include "worker/sanitised_rows.hpp"
+#include "worker/sanitized_rows.hpp"
 
 #include <cmath>
 #include <vector>
@@ -25,17 +25,17 @@ LatticeRows some_rows() {
   return rows;
 }
 
-std::vector<float> sanitised(double sigma, std::uint64_t seed) {
+std::vector<float> sanitized(double sigma, std::uint64_t seed) {
   RandomStream stream = NoiseKey::from_seed(seed).stream("test", {});
   std::vector<float> out(kRows * kDim);
-  sanitise(some_rows(), sigma, stream, out);
+  sanitize(some_rows(), sigma, stream, out);
   return out;
 }
 
-TEST(Sanitise, AddsNoiseOfItsOwnToEveryEntry) {
+TEST(Sanitize, AddsNoiseOfItsOwnToEveryEntry) {
   const LatticeRows rows = some_rows();
   const double sigma = 3.0 * rows.lattice().scale();  // 3 in feature units
-  const std::vector<float> out = sanitised(sigma, 1);
+  const std::vector<float> out = sanitized(sigma, 1);
   double sum = 0.0;
   double squares = 0.0;
   for (std::size_t row = 0; row < kRows; ++row) {
@@ -54,17 +54,17 @@ TEST(Sanitise, AddsNoiseOfItsOwnToEveryEntry) {
   EXPECT_NEAR(squares / n, 9.0, 5.0 * 9.0 * std::sqrt(2.0 / n));
 }
 
-TEST(Sanitise, IsAFunctionOfTheStream) {
-  EXPECT_EQ(sanitised(1e5, 1), sanitised(1e5, 1));
-  EXPECT_NE(sanitised(1e5, 1), sanitised(1e5, 2));
+TEST(Sanitize, IsAFunctionOfTheStream) {
+  EXPECT_EQ(sanitized(1e5, 1), sanitized(1e5, 1));
+  EXPECT_NE(sanitized(1e5, 1), sanitized(1e5, 2));
 }
 
-TEST(Sanitise, RefusesWhatDoesNotFit) {
+TEST(Sanitize, RefusesWhatDoesNotFit) {
   RandomStream stream = NoiseKey::from_seed(1).stream("test", {});
   std::vector<float> out(kRows * kDim - 1);
-  EXPECT_THROW(sanitise(some_rows(), 1e5, stream, out), std::logic_error);
+  EXPECT_THROW(sanitize(some_rows(), 1e5, stream, out), std::logic_error);
   out.resize(kRows * kDim);
-  EXPECT_THROW(sanitise(some_rows(), 0.0, stream, out), UsageError);
+  EXPECT_THROW(sanitize(some_rows(), 0.0, stream, out), UsageError);
 }
 
 }  // namespace

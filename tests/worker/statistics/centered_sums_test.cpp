@@ -13,9 +13,9 @@ constexpr std::size_t kDim = 4;
 constexpr std::size_t kClasses = 2;
 
 // Rows (1, 0, 0, 0) and (0, 1, 0, 0) of class 0, (0, 0, -1, 0) of class 1.
-class CentredSums : public testing::Test {
+class CenteredSums : public testing::Test {
  protected:
-  CentredSums() {
+  CenteredSums() {
     const std::vector<float> x{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 0};
     const std::vector<std::int32_t> y{0, 0, 1};
     write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(3, 4)")) + element_bytes(x));
@@ -38,7 +38,7 @@ class CentredSums : public testing::Test {
 // A rounding to zero loses less than one, and f a little more.
 constexpr double kRounding = 2.0;
 
-TEST_F(CentredSums, RowsInsideABallAreScaledByItsRadius) {
+TEST_F(CenteredSums, RowsInsideABallAreScaledByItsRadius) {
   const ClassBalls balls{std::vector<double>(kClasses * kDim, 0.0), {2.0, 1.0}};
   const Statistic statistic = sums(balls);
   EXPECT_NEAR(static_cast<double>(statistic.block(0)[0]), 32767.0 / 2.0, kRounding);
@@ -48,8 +48,8 @@ TEST_F(CentredSums, RowsInsideABallAreScaledByItsRadius) {
   EXPECT_EQ(statistic.block(1)[1], 1);
 }
 
-TEST_F(CentredSums, RowsOutsideAreClippedTowardsTheCentre) {
-  // Both rows of class 0 are sqrt(1 / 2) from its centre, in opposite directions; that of class 1 is sqrt(2) from (0,
+TEST_F(CenteredSums, RowsOutsideAreClippedTowardTheCenter) {
+  // Both rows of class 0 are sqrt(1 / 2) from its center, in opposite directions; that of class 1 is sqrt(2) from (0,
   // 0, 0, 1).
   const ClassBalls balls{{0.5, 0.5, 0, 0, 0, 0, 0, 1}, {0.1, 0.1}};
   const Statistic statistic = sums(balls);
@@ -58,7 +58,7 @@ TEST_F(CentredSums, RowsOutsideAreClippedTowardsTheCentre) {
   EXPECT_NEAR(static_cast<double>(statistic.block(0)[kDim + 3]), -32767.0 * std::sqrt(0.5), kRounding);
 }
 
-TEST_F(CentredSums, CentresFarAwayAreHeldToTheLattice) {
+TEST_F(CenteredSums, CentersFarAwayAreHeldToTheLattice) {
   const ClassBalls balls{std::vector<double>(kClasses * kDim, 1e300), {1.0, 1.0}};
   const Statistic statistic = sums(balls);
   for (std::size_t a = 0; a < kDim; ++a) {
@@ -66,14 +66,14 @@ TEST_F(CentredSums, CentresFarAwayAreHeldToTheLattice) {
   }
 }
 
-TEST_F(CentredSums, ChunksMakeNoDifference) {
+TEST_F(CenteredSums, ChunksMakeNoDifference) {
   const ClassBalls balls{{0.3, 0.1, 0, 0.2, 0, 0.7, 0, 0}, {0.5, 0.4}};
   const Statistic whole = sums(balls);
   const Statistic row_by_row = sums(balls, bytes_per_row(kDim, kDim, 1));
   for (std::size_t e = 0; e < kClasses * kDim; ++e) EXPECT_EQ(whole.block(0)[e], row_by_row.block(0)[e]);
 }
 
-TEST_F(CentredSums, PreconditionsAreAsserted) {
+TEST_F(CenteredSums, PreconditionsAreAsserted) {
   EXPECT_THROW(sums(std::monostate()), std::logic_error);
   const ClassBalls few_radii{std::vector<double>(kClasses * kDim, 0.0), {1.0}};
   EXPECT_THROW(sums(few_radii), std::logic_error);

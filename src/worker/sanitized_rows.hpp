@@ -16,13 +16,13 @@ namespace dpreduce {
 /// the features of each record against whoever sees its row; neither its label nor its presence. Source: [shen2021],
 /// equation 4, corrected: a public clip norm, the L2 norm, and noise that is calibrated exactly. Preconditions
 /// (asserted): dim >= 1.
-ReleaseRequest sanitised_row_release(std::size_t dim);
+ReleaseRequest sanitized_row_release(std::size_t dim);
 
 /// out_ia = (q_ia + round(N(0, sigma^2))) / scale, in feature units; noise from `stream`, row after row.
 ///
-/// sigma in lattice units. With sigma of sanitised_row_release for mu, each row is mu-GDP in the features of its
+/// sigma in lattice units. With sigma of sanitized_row_release for mu, each row is mu-GDP in the features of its
 /// record; rounding to float is post-processing. Shapes: out is rows x d. Preconditions: kSmallestSigma <= sigma <=
 /// kLargestSigma; (asserted) the sizes agree. Throws UsageError on sigma, EntropyFailure.
-void sanitise(const LatticeRows& rows, double sigma, RandomStream& stream, std::span<float> out);
+void sanitize(const LatticeRows& rows, double sigma, RandomStream& stream, std::span<float> out);
 
 }  // namespace dpreduce

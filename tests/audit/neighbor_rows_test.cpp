@@ -1,4 +1,4 @@
-#include "audit/neighbour_rows.hpp"
+#include "audit/neighbor_rows.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace dpreduce {
 namespace {
 
-NeighbourTerms terms(Adjacency adjacency) {
+NeighborTerms terms(Adjacency adjacency) {
   return {.classes = 3,
           .dim = 4,
           .clip_norm = 2.0,
@@ -22,21 +22,21 @@ NeighbourTerms terms(Adjacency adjacency) {
           .adjacency = adjacency};
 }
 
-TEST(NeighbourRows, DifferByOneRecord) {
-  for (const NeighbourPair& pair : worst_case_pairs(terms(Adjacency::kAddRemove))) {
+TEST(NeighborRows, DifferByOneRecord) {
+  for (const NeighborPair& pair : worst_case_pairs(terms(Adjacency::kAddRemove))) {
     EXPECT_EQ(pair.without.y.size(), pair.name == "alone" ? 12U : 11U);
     EXPECT_EQ(pair.with.y.size(), pair.without.y.size() + 1);
     EXPECT_TRUE(std::equal(pair.without.x.begin(), pair.without.x.end(), pair.with.x.begin())) << pair.name;
     EXPECT_TRUE(std::equal(pair.without.y.begin(), pair.without.y.end(), pair.with.y.begin())) << pair.name;
   }
-  for (const NeighbourPair& pair : worst_case_pairs(terms(Adjacency::kReplaceOne))) {
+  for (const NeighborPair& pair : worst_case_pairs(terms(Adjacency::kReplaceOne))) {
     ASSERT_EQ(pair.without.x.size(), pair.with.x.size());
     EXPECT_TRUE(std::equal(pair.without.x.begin(), pair.without.x.end() - 4, pair.with.x.begin())) << pair.name;
     EXPECT_TRUE(std::equal(pair.without.y.begin(), pair.without.y.end() - 1, pair.with.y.begin())) << pair.name;
   }
 }
 
-TEST(NeighbourRows, OneCanaryIsAloneInItsClassAndOneIsOpposed) {
+TEST(NeighborRows, OneCanaryIsAloneInItsClassAndOneIsOpposed) {
   const auto pairs = worst_case_pairs(terms(Adjacency::kAddRemove));
   ASSERT_EQ(pairs.size(), 2U);
   EXPECT_EQ(std::count(pairs[0].with.y.begin(), pairs[0].with.y.end(), 0), 1);
@@ -47,8 +47,8 @@ TEST(NeighbourRows, OneCanaryIsAloneInItsClassAndOneIsOpposed) {
   EXPECT_FLOAT_EQ(pairs[1].with.x.back(), 1000.0F);  // norm 2000
 }
 
-TEST(NeighbourRows, PublicRowsAreAlongTheCanaryAgainstItAndAtRightAngles) {
-  const LabelledRows rows = opposed_public_rows(4, 2.0);
+TEST(NeighborRows, PublicRowsAreAlongTheCanaryAgainstItAndAtRightAngles) {
+  const LabeledRows rows = opposed_public_rows(4, 2.0);
   ASSERT_EQ(rows.y.size(), 3U);
   const auto product_with_canary = [&](std::size_t row) {  // of the canary's direction (1, 1, 1, 1) / 2
     double sum = 0.0;
@@ -60,9 +60,9 @@ TEST(NeighbourRows, PublicRowsAreAlongTheCanaryAgainstItAndAtRightAngles) {
   EXPECT_FLOAT_EQ(product_with_canary(2), 0.0);
 }
 
-TEST(NeighbourRows, AreWrittenAsTheReaderTakesThem) {
+TEST(NeighborRows, AreWrittenAsTheReaderTakesThem) {
   const PrivateFolder folder;
-  const NeighbourPair pair = worst_case_pairs(terms(Adjacency::kAddRemove)).front();
+  const NeighborPair pair = worst_case_pairs(terms(Adjacency::kAddRemove)).front();
   pair.with.write(folder / "x.npy", folder / "y.npy");
   WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
   ASSERT_EQ(rows.range().count, 13U);
@@ -74,14 +74,14 @@ TEST(NeighbourRows, AreWrittenAsTheReaderTakesThem) {
   EXPECT_EQ(label.front(), 0);
 }
 
-TEST(NeighbourRows, RefuseTermsWithoutRoom) {
-  NeighbourTerms two = terms(Adjacency::kAddRemove);
+TEST(NeighborRows, RefuseTermsWithoutRoom) {
+  NeighborTerms two = terms(Adjacency::kAddRemove);
   two.classes = 2;
   EXPECT_THROW(worst_case_pairs(two), std::logic_error);
-  NeighbourTerms flat = terms(Adjacency::kAddRemove);
+  NeighborTerms flat = terms(Adjacency::kAddRemove);
   flat.dim = 0;
   EXPECT_THROW(worst_case_pairs(flat), std::logic_error);
-  LabelledRows rows{3, {}, {}};
+  LabeledRows rows{3, {}, {}};
   EXPECT_THROW(rows.add(std::vector<float>(2), 0), std::logic_error);
 }
 

@@ -1,4 +1,4 @@
-#include "common/silos/neighbour_graph.hpp"
+#include "common/silos/neighbor_graph.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -16,43 +16,43 @@ std::vector<std::uint32_t> first(std::uint32_t count) {
   return parties;
 }
 
-bool is_connected(const NeighbourGraph& graph, const std::set<std::uint32_t>& parties) {
+bool is_connected(const NeighborGraph& graph, const std::set<std::uint32_t>& parties) {
   std::vector<std::uint32_t> next{*parties.begin()};
   std::set<std::uint32_t> reached(next.begin(), next.end());
   while (!next.empty()) {
     const std::uint32_t party = next.back();
     next.pop_back();
-    for (const std::uint32_t neighbour : graph.neighbours(party)) {
-      if (parties.contains(neighbour) && reached.insert(neighbour).second) next.push_back(neighbour);
+    for (const std::uint32_t neighbor : graph.neighbors(party)) {
+      if (parties.contains(neighbor) && reached.insert(neighbor).second) next.push_back(neighbor);
     }
   }
   return reached.size() == parties.size();
 }
 
-TEST(NeighbourGraph, IsCompleteForFewSilos) {
+TEST(NeighborGraph, IsCompleteForFewSilos) {
   for (const std::uint32_t silos : {2U, 3U, 8U, 31U}) {
-    const NeighbourGraph graph(first(silos), default_threshold(silos), 0);
+    const NeighborGraph graph(first(silos), default_threshold(silos), 0);
     EXPECT_EQ(graph.degree(), silos - 1);
     EXPECT_EQ(graph.share_threshold(), default_threshold(silos));
     EXPECT_EQ(graph.holders(1), first(silos));
   }
 }
 
-TEST(NeighbourGraph, HasFewerEdgesFrom32SilosOn) {
-  EXPECT_EQ(NeighbourGraph(first(33), 23, 0).degree(), 20U);
-  EXPECT_EQ(NeighbourGraph(first(33), 23, 0).share_threshold(), 11U);
-  EXPECT_EQ(NeighbourGraph(first(100), 90, 0).degree(), 20U);
-  EXPECT_EQ(NeighbourGraph(first(1000), 990, 5).degree(), 26U);
+TEST(NeighborGraph, HasFewerEdgesFrom32SilosOn) {
+  EXPECT_EQ(NeighborGraph(first(33), 23, 0).degree(), 20U);
+  EXPECT_EQ(NeighborGraph(first(33), 23, 0).share_threshold(), 11U);
+  EXPECT_EQ(NeighborGraph(first(100), 90, 0).degree(), 20U);
+  EXPECT_EQ(NeighborGraph(first(1000), 990, 5).degree(), 26U);
 }
 
 // Liveness, refusal and connection for what is lost and who colludes in the worst place (consecutive on the ring) and
 // at random.
-TEST(NeighbourGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
+TEST(NeighborGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
   std::mt19937 draw(3);
   for (const std::uint32_t silos : {32U, 33U, 64U, 100U}) {
     for (const std::uint32_t lost : {0U, 1U, 10U}) {
       for (const std::uint32_t colluding : {0U, 3U}) {
-        const NeighbourGraph graph(first(silos), silos - lost, colluding);
+        const NeighborGraph graph(first(silos), silos - lost, colluding);
         for (int trial = 0; trial < 20; ++trial) {
           std::vector<std::uint32_t> order = first(silos);
           if (trial > 0) std::shuffle(order.begin(), order.end(), draw);
@@ -64,34 +64,33 @@ TEST(NeighbourGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
             const auto live = static_cast<std::uint32_t>(
                 std::count_if(holders.begin(), holders.end(), [&](std::uint32_t h) { return stays.contains(h); }));
             EXPECT_GE(live, graph.share_threshold());
-            EXPECT_GE(graph.neighbours_in(silo, {stays.begin(), stays.end()}), graph.least_neighbours());
+            EXPECT_GE(graph.neighbors_in(silo, {stays.begin(), stays.end()}), graph.least_neighbors());
           }
           EXPECT_TRUE(is_connected(graph, honest));
         }
         EXPECT_GT(2 * graph.share_threshold(), graph.degree() + 1 + colluding);
-        EXPECT_GT(graph.least_neighbours(), colluding);
+        EXPECT_GT(graph.least_neighbors(), colluding);
       }
     }
   }
 }
 
-TEST(NeighbourGraph, IsSymmetricAndRegularWhoeverTakesPart) {
+TEST(NeighborGraph, IsSymmetricAndRegularWhoeverTakesPart) {
   std::vector<std::uint32_t> some;
   for (std::uint32_t party = 2; party < 90; party += 2) some.push_back(party);
-  const NeighbourGraph graph(some, 40, 1);
+  const NeighborGraph graph(some, 40, 1);
   ASSERT_LT(graph.degree(), some.size() - 1);
   for (const std::uint32_t one : some) {
-    EXPECT_EQ(graph.neighbours(one).size(), graph.degree());
-    for (const std::uint32_t other : some)
-      EXPECT_EQ(graph.are_neighbours(one, other), graph.are_neighbours(other, one));
+    EXPECT_EQ(graph.neighbors(one).size(), graph.degree());
+    for (const std::uint32_t other : some) EXPECT_EQ(graph.are_neighbors(one, other), graph.are_neighbors(other, one));
   }
 }
 
-TEST(NeighbourGraph, PreconditionsAreAsserted) {
-  EXPECT_THROW(NeighbourGraph(first(1), 1, 0), std::logic_error);
-  EXPECT_THROW(NeighbourGraph(first(3), 4, 0), std::logic_error);
-  EXPECT_THROW(NeighbourGraph({2, 1}, 2, 0), std::logic_error);
-  EXPECT_THROW(NeighbourGraph(first(3), 2, 0).neighbours(4), std::logic_error);
+TEST(NeighborGraph, PreconditionsAreAsserted) {
+  EXPECT_THROW(NeighborGraph(first(1), 1, 0), std::logic_error);
+  EXPECT_THROW(NeighborGraph(first(3), 4, 0), std::logic_error);
+  EXPECT_THROW(NeighborGraph({2, 1}, 2, 0), std::logic_error);
+  EXPECT_THROW(NeighborGraph(first(3), 2, 0).neighbors(4), std::logic_error);
 }
 
 }  // namespace

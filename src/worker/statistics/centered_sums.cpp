@@ -1,15 +1,15 @@
 // Release "centred_sums", `rounds` times, at public balls, for rows of at most one class: sums of rows about a public
-// centre of their class, clipped to a public ball, which a mean is refined with.
+// center of their class, clipped to a public ball, which a mean is refined with.
 //
 //     centred_sums_c = sum_{i : y_i = c} round_to_zero(f_i v_i),   v_i = q_i - z_c,   f_i = S / max(|v_i|, T_c)
 //     class_counts_c = #{i : y_i = c}
 //
-// Legend: q a lattice row, z_c the centre of class c on the same lattice, T_c its ball's radius in lattice units, S =
+// Legend: q a lattice row, z_c the center of class c on the same lattice, T_c its ball's radius in lattice units, S =
 // 32767. Rows of the ball are scaled by S / T_c, so that every ball has the lattice's norm, and with it one noise: in
 // feature units noise shrinks with the ball. Rounding to zero never makes a row longer, and |f_i v_i| <= S is checked
 // in integers all the same; a row that fails counts without a sum.
 //
-// Sensitivity, squared, whatever the centres and radii: that of the release "class_means" with counts and one class a
+// Sensitivity, squared, whatever the centers and radii: that of the release "class_means" with counts and one class a
 // row (class_means.hpp), since a row adds to its own class a vector of norm at most S, and 1.
 // Source: [biswas2020], CoinPress, the clipped step of Algorithm 3.
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace dpreduce {
 namespace {
 
-// Centres of noise alone may lie anywhere; differences from rows stay within 32 bits and their squares within 64.
+// Centers of noise alone may lie anywhere; differences from rows stay within 32 bits and their squares within 64.
 constexpr double kFarthest = 1 << 20;
 // For the roundings of f and of its product.
 constexpr double kBelowOne = 1.0 - 0x1p-50;
@@ -42,7 +42,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-// Centres and radii in lattice units.
+// Centers and radii in lattice units.
 struct LatticeBalls {
   LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
     for (const double entry : balls.centers) {
@@ -55,8 +55,8 @@ struct LatticeBalls {
   std::vector<double> radii;
 };
 
-// q becomes the row about its centre, on the ball's own lattice.
-void centre_row(std::span<const std::int16_t> row, std::span<const std::int32_t> center, double radius,
+// q becomes the row about its center, on the ball's own lattice.
+void center_row(std::span<const std::int16_t> row, std::span<const std::int32_t> center, double radius,
                 std::span<std::int16_t> q) {
   std::int64_t squared = 0;
   for (std::size_t a = 0; a < row.size(); ++a) {
@@ -73,7 +73,7 @@ void centre_row(std::span<const std::int16_t> row, std::span<const std::int32_t>
   if (kept > kSquaredNorm) std::fill(q.begin(), q.end(), std::int16_t{0});
 }
 
-// Preconditions (asserted): one class a row; K x d centres and K radii.
+// Preconditions (asserted): one class a row; K x d centers and K radii.
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const Lattice lattice{inputs.transform.preprocessing().clip_norm, inputs.transform.output_dim()};
   const std::size_t dim = lattice.dim;
@@ -91,7 +91,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
       const std::span<const std::int32_t> classes = chunk.classes_of(row);
       if (classes.empty()) continue;
       const auto label = static_cast<std::size_t>(classes.front());
-      centre_row(chunk.row(row), std::span(balls.centers).subspan(label * dim, dim), balls.radii[label], q);
+      center_row(chunk.row(row), std::span(balls.centers).subspan(label * dim, dim), balls.radii[label], q);
       for (std::size_t a = 0; a < dim; ++a) sums[label * dim + a] += q[a];
       ++counts[label];
     }
@@ -99,7 +99,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-// 4 d multiply-adds a row; centres go to each rank.
+// 4 d multiply-adds a row; centers go to each rank.
 StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
   const double sums = elements_of(request.blocks.front());
   return {.round_macs = 4.0 * sums / elements_of(request.blocks.back()), .words_down = sums};
@@ -108,7 +108,7 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry centred_sums{"centred_sums", TakenAt::kBalls, request_of, compute, cost_of};
+extern constinit const StatisticEntry centered_sums{"centred_sums", TakenAt::kBalls, request_of, compute, cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

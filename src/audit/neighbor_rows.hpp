@@ -6,13 +6,13 @@
 //     alone      the canary's class is empty without it; n rows C u lie in another class, so that a model that learns
 //     by
 //                rounds takes the canary for one of them, with a residual of norm 1 and more; 2 n rows -C u lie in a
-//                third, so that centring by a released mean leaves the canary its full length, and more
+//                third, so that centering by a released mean leaves the canary its full length, and more
 //     opposed    n rows -C u lie in the canary's own class: a mean over n rows moves by 2 C / (n + 1)
 //     turned     (replace-one) the canary stands for its own opposite
 //     moved      (replace-one) the canary stands for a row at right angles to it, (1, -1, 1, ...), in another class
 //
-// But for `alone`, where rows are centred by a released mean, rows C u and -C u by turns in a third class keep that
-// mean near 0, so that centring takes nothing from the canary.
+// But for `alone`, where rows are centered by a released mean, rows C u and -C u by turns in a third class keep that
+// mean near 0, so that centering takes nothing from the canary.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ namespace dpreduce {
 inline constexpr double kCanaryLength = 1000.0;
 
 /// n x d features, row-major, with a label each.
-struct LabelledRows {
+struct LabeledRows {
   std::size_t dim = 0;
   std::vector<float> x;
   std::vector<std::int32_t> y;
@@ -40,13 +40,13 @@ struct LabelledRows {
   void write(const std::string& x_path, const std::string& y_path) const;
 };
 
-struct NeighbourPair {
+struct NeighborPair {
   std::string name;
-  LabelledRows without;  ///< world 0
-  LabelledRows with;     ///< world 1: one record more, or another one
+  LabeledRows without;  ///< world 0
+  LabeledRows with;     ///< world 1: one record more, or another one
 };
 
-struct NeighbourTerms {
+struct NeighborTerms {
   std::size_t classes = 0;
   std::size_t dim = 0;
   double clip_norm = 1.0;
@@ -58,9 +58,9 @@ struct NeighbourTerms {
 
 /// Public rows to choose prototypes from: C u, -C u and one at right angles to them, so that the canary speaks as loud
 /// as it may, for the first and against the second.
-LabelledRows opposed_public_rows(std::size_t dim, double clip_norm);
+LabeledRows opposed_public_rows(std::size_t dim, double clip_norm);
 
 /// Preconditions (asserted): classes >= 3; dim >= 1; clip_norm > 0.
-std::vector<NeighbourPair> worst_case_pairs(const NeighbourTerms& terms);
+std::vector<NeighborPair> worst_case_pairs(const NeighborTerms& terms);
 
 }  // namespace dpreduce

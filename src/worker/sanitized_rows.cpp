@@ -1,4 +1,4 @@
-#include "worker/sanitised_rows.hpp"
+#include "worker/sanitized_rows.hpp"
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace dpreduce {
 
-ReleaseRequest sanitised_row_release(std::size_t dim) {
+ReleaseRequest sanitized_row_release(std::size_t dim) {
   DPREDUCE_ASSERT(dim >= 1);
   return {.name = "sanitised_row",
           .share = 1.0,
@@ -16,7 +16,7 @@ ReleaseRequest sanitised_row_release(std::size_t dim) {
           .profiles = {{"other features", {4 * kSquaredNorm}}}};
 }
 
-void sanitise(const LatticeRows& rows, double sigma, RandomStream& stream, std::span<float> out) {
+void sanitize(const LatticeRows& rows, double sigma, RandomStream& stream, std::span<float> out) {
   DPREDUCE_ASSERT(out.size() == rows.rows() * rows.dim());
   const double scale = rows.lattice().scale();
   SecretVector<std::int64_t> noise(rows.dim());
