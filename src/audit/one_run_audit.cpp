@@ -152,8 +152,8 @@ const PlannedRelease& release_of_sums(const AuditedMethod& method) {
       if (block.name == kSums && planned.name != "feature_sums") return planned;
     }
   }
-  throw UsageError(fmt::format(
-      "--one-run: method {} releases no class sums to find canaries in; audit mean, ls or fisher so", method.name()));
+  throw UsageError(fmt::format("--one-run: method {} releases no class sums to find canaries in; leave --one-run out",
+                               method.name()));
 }
 
 std::vector<std::string> with_file(std::vector<std::string> files, const std::string& file) {

@@ -80,7 +80,7 @@ Guarantee claim_of(const AuditedMethod& method) {
 }
 
 // As many runs as prove most of mu at mu = 1: half a minute's on two cores with one release, some three minutes' with
-// the twenty rounds of `fc` (0.6 ms a run and 0.5 ms a release).
+// twenty rounds (0.6 ms a run and 0.5 ms a release).
 std::size_t default_trials(const NoisePlan& plan) {
   constexpr std::size_t kTrials = 600000;
   std::size_t releases = 0;

@@ -3,7 +3,7 @@
 //     center    m = mean of the training rows, noised, or of the public rows
 //     pca       P = first k eigenvectors of the Gram matrix of the training rows, noised, or of the public rows
 //     select    the m features in which noised class sums point farthest apart, where the method cannot select from
-//               its own release (mean and fisher do, at no cost)
+//               its own release at no cost (MethodEntry::selects_features)
 //
 // in this order. Each step changes what rows are from then on, for the steps after it, the method and the model.
 #pragma once

@@ -45,14 +45,15 @@ double usual_alpha(const FitOptions& options) {
 
 class ClassLeastSquaresMethod : public TrainingMethod {
  public:
-  explicit ClassLeastSquaresMethod(const FitOptions& options)
-      : gram_share_(least_squares_gram_share(options)),
+  ClassLeastSquaresMethod(std::string_view name, const FitOptions& options)
+      : name_(name),
+        gram_share_(least_squares_gram_share(options)),
         intercept_(least_squares_intercept(options)),
         alpha_(options.method.alpha ? *options.method.alpha : usual_alpha(options)),
         lambda_(options.method.lambda),
         ridges_(ridges_to_try(alpha_, lambda_, options.method.choose)) {}
 
-  std::string_view name() const override { return "ls"; }
+  std::string_view name() const override { return name_; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.gram_share = gram_share_;
@@ -111,6 +112,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   }
 
  private:
+  std::string_view name_;
   double gram_share_;
   double intercept_;
   double alpha_;
@@ -120,8 +122,8 @@ class ClassLeastSquaresMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_class_least_squares(const FitOptions& options) {
-  return std::make_unique<ClassLeastSquaresMethod>(options);
+std::unique_ptr<TrainingMethod> make_class_least_squares(std::string_view name, const FitOptions& options) {
+  return std::make_unique<ClassLeastSquaresMethod>(name, options);
 }
 
 }  // namespace dpreduce

@@ -1,4 +1,4 @@
-// The step of noisy gradient descent: of `gd`, and of each silo in `fedavg`.
+// The step of noisy gradient descent: on the rows of all ranks, and of each silo in federated averaging.
 //
 //     W_t = P_R(W_(t-1) - eta_t (gradient(W_(t-1)) + noise))        P_R: the nearest W with |W|_F <= R
 //
@@ -8,15 +8,14 @@
 // add up to one release of class means with the whole budget; where the signal rules, a first step is as long as D.
 // Where the weights of P descents are averaged, so is their noise: h is that of s / sqrt(P).
 //
-// With an adaptive bound (`global-adapt`) residuals are scaled by 1 / Z instead of clipped to 1, and only what is
+// With an adaptive bound residuals are scaled by 1 / Z instead of clipped to 1, and only what is
 // longer than Z is clipped, so that errors on small classes keep their weight beside those on large ones:
 //
 //     Z_1 = 1,  Z_(t+1) = Z_t exp(b - 0.1)    b: the released share of rows whose residual was longer than Z_t
 //
-// Source of it: [esipova2023], DPSGD-Global-Adapt. Departures: all rows in every round, as in gd; the share is of
-// the released counts of rows on both sides, where theirs has a public batch size; 0.001 <= Z <= 2 (no residual of a
-// softmax is longer than sqrt(2)); steps are gd's.
-// Source: [ward2019] for the step.
+// Source of it: [esipova2023], the algorithm of its title. Departures: all rows in every round, as without the bound;
+// the share is of the released counts of rows on both sides, where theirs has a public batch size; 0.001 <= Z <= 2 (no
+// residual of a softmax is longer than sqrt(2)); the step above. Source: [ward2019] for the step.
 #pragma once
 
 #include <cstddef>

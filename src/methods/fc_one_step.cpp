@@ -8,7 +8,8 @@
 // scores start equal; it is 1.
 //
 // For comparison: sigmoid(-10) is so small that -g is, but for 0.00005 of all rows, the matrix of class sums, and W_1
-// ridge regression on zeros and ones. `ls --shared-gram` is that in one release. `fc` is what came of more steps.
+// ridge regression on zeros and ones. Least squares with one Gram matrix are that in one release; whitened descent is
+// what came of more steps.
 //
 // Source: [mehta2023], Algorithm 3 with T = 1 and the settings of Table 10. Departures: sums, never means, since n is
 // private; the step's noise has K d coordinates, where d are printed; symmetric noise on G; G is cleaned, and the ridge

@@ -7,8 +7,8 @@
 // Legend: P silos (ranks), T rounds, E local steps. A silo's gradient is noised at the silo, each with the noise of the
 // whole plan: a row lies in one silo, so the P releases of a step together cost what one costs (parallel composition),
 // and T E steps compose. W_p is then public, and every silo weighs the same: its number of rows is private. Steps are
-// those of `gd` (descent_step.hpp), whose state a silo keeps over rounds; on one rank T rounds of E steps are T E
-// rounds of `gd`. Unlike with every other method, the model depends on which rows are whose.
+// those of gradient descent (descent_step.hpp), whose state a silo keeps over rounds; on one rank T rounds of E steps
+// are T E rounds of gradient descent. Unlike with every other method, the model depends on which rows are whose.
 //
 // W_p goes out in units of 2^-36 / C, as integers mod 2^64: their sum has the same bits in any order of silos.
 // Source: [mcmahan2017], Algorithm 1, full batches; local noise as in DP-FedAvg with record-level privacy
@@ -27,7 +27,7 @@
 namespace dpreduce {
 namespace {
 
-// 60 rounds of 5 steps: as many noised gradients as `gd`.
+// 60 rounds of 5 steps: as many noised gradients as gradient descent takes unless told otherwise.
 constexpr std::uint64_t kFedavgRounds = 60;
 // Enough to save most messages; with many more, silos of few classes drift apart.
 constexpr std::uint64_t kLocalSteps = 5;

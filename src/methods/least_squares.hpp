@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "methods/training_method.hpp"
 
@@ -13,7 +14,8 @@ double least_squares_gram_share(const FitOptions& options);
 /// Share of C^2 that an intercept coordinate takes of every row, with two classes or `--center moments`; else 0.
 double least_squares_intercept(const FitOptions& options);
 
-std::unique_ptr<TrainingMethod> make_shared_least_squares(const FitOptions& options);
-std::unique_ptr<TrainingMethod> make_class_least_squares(const FitOptions& options);
+/// One Gram matrix for all classes, or one for each. The method is called `name`, which outlives it.
+std::unique_ptr<TrainingMethod> make_shared_least_squares(std::string_view name, const FitOptions& options);
+std::unique_ptr<TrainingMethod> make_class_least_squares(std::string_view name, const FitOptions& options);
 
 }  // namespace dpreduce

@@ -5,6 +5,9 @@
 #include "methods/registry.hpp"
 
 namespace dpreduce {
+
+const MethodEntry& ls_method();
+
 namespace {
 
 // The Gram matrix has d^2 / 2 noised entries, the class sums have K d: the more classes there are, the larger the share
@@ -30,7 +33,8 @@ void check_least_squares(const FitOptions& options) {
 }
 
 std::unique_ptr<TrainingMethod> make_least_squares(const FitOptions& options) {
-  return options.method.shared_gram ? make_shared_least_squares(options) : make_class_least_squares(options);
+  return options.method.shared_gram ? make_shared_least_squares(ls_method().name, options)
+                                    : make_class_least_squares(ls_method().name, options);
 }
 
 }  // namespace

@@ -17,12 +17,13 @@ constexpr std::array kRidgeFactors{1.0, 0.125, 0.25, 0.5, 2.0, 4.0, 8.0};
 
 class LeastSquaresMethod : public TrainingMethod {
  public:
-  explicit LeastSquaresMethod(const FitOptions& options)
-      : gram_share_(least_squares_gram_share(options)),
+  LeastSquaresMethod(std::string_view name, const FitOptions& options)
+      : name_(name),
+        gram_share_(least_squares_gram_share(options)),
         factors_(std::span(kRidgeFactors).first(options.method.choose ? kRidgeFactors.size() : 1)),
         intercept_(least_squares_intercept(options)) {}
 
-  std::string_view name() const override { return "ls"; }
+  std::string_view name() const override { return name_; }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.gram_share = gram_share_;
@@ -53,6 +54,7 @@ class LeastSquaresMethod : public TrainingMethod {
   }
 
  private:
+  std::string_view name_;
   double gram_share_;
   std::span<const double> factors_;
   double intercept_;
@@ -60,8 +62,8 @@ class LeastSquaresMethod : public TrainingMethod {
 
 }  // namespace
 
-std::unique_ptr<TrainingMethod> make_shared_least_squares(const FitOptions& options) {
-  return std::make_unique<LeastSquaresMethod>(options);
+std::unique_ptr<TrainingMethod> make_shared_least_squares(std::string_view name, const FitOptions& options) {
+  return std::make_unique<LeastSquaresMethod>(name, options);
 }
 
 }  // namespace dpreduce

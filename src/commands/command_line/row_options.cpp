@@ -8,7 +8,7 @@
 namespace dpreduce {
 namespace {
 
-// "0.02; ls 0.05": the usual share, and whose is another.
+// "0.02; METHOD 0.05": the usual share, and the methods that take another.
 std::string center_shares() {
   std::string shares = fmt::format("{}", kCenterShare);
   for (const MethodEntry* method : all_methods()) {

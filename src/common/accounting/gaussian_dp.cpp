@@ -63,9 +63,9 @@ HighPrecision solve_mu(const HighPrecision& epsilon, const HighPrecision& delta)
     HighPrecision next = low * sqrt(high / low);
     if (value > 0) {
       const HighPrecision slope = mu * normal_density(mu / 2 - epsilon / mu) / value;
-      const HighPrecision newton = mu * exp(-log(value / delta) / slope);
-      if (newton > low && newton < high) next = newton;
-      if (fabs(newton - mu) <= kRootTolerance * mu) return newton;
+      const HighPrecision root = mu * exp(-log(value / delta) / slope);
+      if (root > low && root < high) next = root;
+      if (fabs(root - mu) <= kRootTolerance * mu) return root;
     }
     mu = next;
   }
@@ -84,9 +84,9 @@ HighPrecision solve_epsilon(const HighPrecision& mu, const HighPrecision& delta)
     (stick.delta > delta ? low : high) = epsilon;
     HighPrecision next = (low + high) / 2;
     if (stick.delta > 0) {
-      const HighPrecision newton = epsilon + log(stick.delta / delta) * stick.delta / stick.shifted_tail;
-      if (newton > low && newton < high) next = newton;
-      if (fabs(newton - epsilon) <= kRootTolerance * epsilon) return newton;
+      const HighPrecision root = epsilon + log(stick.delta / delta) * stick.delta / stick.shifted_tail;
+      if (root > low && root < high) next = root;
+      if (fabs(root - epsilon) <= kRootTolerance * epsilon) return root;
     }
     epsilon = next;
   }

@@ -6,7 +6,7 @@
 #include "common/base/error.hpp"
 
 // One line for each statistic: the entry of that name is defined in the file of that name. The release that the entry
-// declares may have another name, which ledgers, reports and noise depend on: "fisher" is class_variances.
+// declares may have another name: ledgers, reports and noise depend on that one, so it stays as it first was.
 #define DPREDUCE_STATISTICS(STATISTIC) \
   STATISTIC(center)                    \
   STATISTIC(class_means)               \
