@@ -53,9 +53,9 @@ int run_job(const std::vector<std::string>& arguments, Communicator ranks) {
   }
 }
 
-int join_and_run(const std::vector<std::string>& arguments) {
+int join_and_run(const std::vector<std::string>& arguments, const std::string& doubt) {
   try {
-    return run_job(arguments, Communicator::join());
+    return run_job(arguments, Communicator::join(doubt));
   } catch (const PeerFailed& failure) {
     return static_cast<int>(failure.code());
   } catch (const Error& error) {
@@ -99,11 +99,12 @@ int run_party(const std::vector<std::string>& arguments, SocketWire& wire, int r
 }
 
 int main_of(const std::vector<std::string>& arguments) {
-  if (launched_by_mpi() && asks_for_silos(arguments)) {
+  const AskedJob asked = asked_job(arguments);
+  if (launched_by_mpi() && asked.is_of_silos) {
     return run_with_relay([&](SocketWire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
-                          AtomicFile::remove_unfinished);
+                            AtomicFile::remove_unfinished);
   }
-  return run_guarded([&] { return join_and_run(arguments); }, AtomicFile::remove_unfinished);
+  return run_guarded([&] { return join_and_run(arguments, asked.doubt); }, AtomicFile::remove_unfinished);
 }
 
 }  // namespace

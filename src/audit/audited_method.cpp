@@ -76,7 +76,7 @@ Releaser AuditedMethod::releaser(Communicator& ranks, NoisePlan plan, const std:
 
 Published AuditedMethod::run(WorkerRows& rows, const std::string& ledger_path, const PublicRows& public_rows,
                              const ReleaseWatcher& watcher) const {
-  Communicator alone = Communicator::join();
+  Communicator alone = Communicator::alone();
   std::vector<Release> releases;
   const ReleaseWatcher keep = [&](const WatchedRelease& watched) {
     releases.push_back(watched.release);

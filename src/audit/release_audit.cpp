@@ -31,7 +31,7 @@ Statistic copy_of(const Statistic& statistic) {
 class RepeatedRelease {
  public:
   RepeatedRelease(const AuditedMethod& method, const PlannedRelease& planned, const std::string& ledger_path)
-      : method_(method), planned_(planned), ledger_path_(ledger_path), alone_(Communicator::join()) {
+      : method_(method), planned_(planned), ledger_path_(ledger_path), alone_(Communicator::alone()) {
     planned_.rounds = kRoundsOfALedger;
   }
   ~RepeatedRelease() { forget(); }

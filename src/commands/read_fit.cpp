@@ -51,7 +51,7 @@ class CapturedOutput {
 
 // Runs a fit as the program does: prints the message of an error, and returns the exit code.
 int exit_code_of(const FitOptions& options) {
-  Communicator alone = Communicator::join();
+  Communicator alone = Communicator::alone();
   try {
     run_command(options, alone);
     return static_cast<int>(ExitCode::kDone);
@@ -89,7 +89,7 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
   options_.machine.threads = 1;
   options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat, durations among it
   fs::create_directory(known_);
-  Communicator alone = Communicator::join();
+  Communicator alone = Communicator::alone();
   const CapturedOutput output(known_ / "output-0.txt");
   run_command(options_of(World::kWithoutCanary, known_, "0"), alone);
 }

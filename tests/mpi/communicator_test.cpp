@@ -45,6 +45,31 @@ TEST(Communicator, SumsModulo2To64InMessagesOfAnyLength) {
   }
 }
 
+TEST(Communicator, LeavesMpiToWhoeverHasStartedIt) {
+  for (int time = 0; time < 2; ++time) {
+    Communicator again = Communicator::join();
+    EXPECT_EQ(again.size(), test_ranks().size());
+    EXPECT_EQ(again.max_everywhere(again.rank()), again.size() - 1.0);
+  }
+  EXPECT_EQ(test_ranks().max_everywhere(test_ranks().rank()), test_ranks().size() - 1.0);
+}
+
+TEST(Communicator, WhoDoubtsWhatItIsDoesNotJoin) {
+  const int in_doubt = test_ranks().size() - 1;
+  const bool doubts = test_ranks().rank() == in_doubt;
+  try {
+    Communicator::join(doubts ? "the file cannot be read" : "");
+    FAIL() << "no rank may go on";
+  } catch (const PeerFailed& failure) {
+    EXPECT_FALSE(doubts);
+    EXPECT_EQ(failure.rank, in_doubt);
+    EXPECT_EQ(failure.code(), ExitCode::kUsage);
+  } catch (const UsageError& error) {
+    EXPECT_TRUE(doubts);
+    EXPECT_STREQ(error.what(), "the file cannot be read");
+  }
+}
+
 // Of rank r: empty, or long, or with zeros in it.
 std::string message_of(int rank) {
   return rank == 1 ? std::string() : std::string(static_cast<std::size_t>(rank) * 100'003 + 5, '\0') + "of a rank";

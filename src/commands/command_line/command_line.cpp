@@ -1,6 +1,8 @@
 #include "commands/command_line/command_line.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -23,22 +25,44 @@ void let_rows_be_own(CommandEntry& root) {
   }
 }
 
+bool is_option(const std::string& argument, std::string_view option) {
+  return argument.substr(0, argument.find('=')) == option;
+}
+
 bool names_own_file(const std::string& argument) {
-  return argument == "--silo-config" || argument.starts_with("--silo-config=");
+  return is_option(argument, "--silo-config");
+}
+
+// Whoever gives one of these is a party, and does not take its options from rank 0.
+bool is_of_a_party(const std::string& argument) {
+  constexpr std::array<std::string_view, 4> kOptions{"--secure-aggregation", "--silo-config", "--roster", "--identity"};
+  return std::any_of(kOptions.begin(), kOptions.end(),
+                     [&](std::string_view option) { return is_option(argument, option); });
+}
+
+bool has_party_option(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), is_of_a_party);
 }
 
 }  // namespace
 
-bool asks_for_silos(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front() != "fit") return false;
-  std::vector<std::string> all = arguments;
+AskedJob asked_job(const std::vector<std::string>& arguments) {
+  // --config may stand in front of the command.
+  if (std::find(arguments.begin(), arguments.end(), "fit") == arguments.end()) return {};
+  std::vector<std::string> all;
   try {
-    all = with_config_files(dpreduce_command(), std::move(all)).arguments;
-  } catch (const Error&) {
-    all = arguments;  // the mistake is reported where the options are read in earnest
+    all = with_config_files(dpreduce_command(), arguments).arguments;
+  } catch (const Error& error) {
+    // Without --config the command line says all, however wrong they are.
+    const bool has_config = std::any_of(arguments.begin(), arguments.end(),
+                                        [](const std::string& argument) { return is_option(argument, "--config"); });
+    if (has_party_option(arguments)) return {.is_of_silos = true};
+    if (!has_config) return {};
+    return {.doubt = fmt::format(
+                "{} (every rank reads the --config that its fit is started with: it may ask for --secure-aggregation)",
+                error.what())};
   }
-  return std::any_of(all.begin(), all.end(),
-                     [](const std::string& each) { return each == "--secure-aggregation" || names_own_file(each); });
+  return {.is_of_silos = !all.empty() && all.front() == "fit" && has_party_option(all)};
 }
 
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party) {

@@ -17,9 +17,16 @@ namespace dpreduce {
 /// or are out of range; BadInput where a party's own file is wrong.
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party = std::nullopt);
 
-/// Whether they ask for a fit among silos, as far as that can be told before a party's own options are read: by the
-/// words themselves, or by a `--config` that can be read here. The ranks of a job compare their answers
-/// (Communicator::join).
-bool asks_for_silos(const std::vector<std::string>& arguments);
+/// What kind of job arguments ask for, as far as that can be told before a party's own options are read.
+struct AskedJob {
+  /// A fit with an option that only parties of a run among silos have (--secure-aggregation, --silo-config, --roster,
+  /// --identity), among the words or in a `--config` that can be read here.
+  bool is_of_silos = false;
+  /// Why it may be one all the same: a `--config` of a fit that is wrong here. Empty where there is no doubt.
+  std::string doubt{};
+};
+
+/// The ranks of a job compare their answers (Communicator::join).
+AskedJob asked_job(const std::vector<std::string>& arguments);
 
 }  // namespace dpreduce

@@ -29,9 +29,9 @@ Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
-Communicator Communicator::join() {
+Communicator Communicator::join(const std::string& doubt) {
   if (!launched_by_mpi()) return alone();
-  JoinedJob joined = join_mpi_job();
+  JoinedJob joined = join_mpi_job(doubt);
   return {std::move(joined.job), joined.rank, joined.size};
 }
 

@@ -35,10 +35,13 @@ inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
 
 class Communicator {
  public:
-  /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Once a process.
-  /// Throws AggregationAborted where MPI does not start; PeerFailed on every rank, once rank 0 has told why, where some
-  /// ranks were started as parties of a run among silos and others were not.
-  static Communicator join();
+  /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Where MPI runs already,
+  /// started by the program or by an earlier join, it is used and left to whoever started it. Collective. Throws
+  /// AggregationAborted where MPI does not start, or has ended; PeerFailed on every rank, once rank 0 has told why,
+  /// where some ranks were started as parties of a run among silos and others were not. `doubt` says why this process
+  /// may be such a party itself, and so must not trust rank 0; where a rank has one all end: the lowest of them throws
+  /// UsageError(doubt), the others PeerFailed.
+  static Communicator join(const std::string& doubt = {});
   /// A job of this process alone.
   static Communicator alone();
   /// The coordinator (rank 0) or a silo of a run that has begun.
@@ -46,7 +49,7 @@ class Communicator {
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  ~Communicator();  ///< leaves the job (MPI_Finalize)
+  ~Communicator();  ///< leaves the job; MPI ends where `join` has started it
 
   int rank() const { return rank_; }
   int size() const { return size_; }

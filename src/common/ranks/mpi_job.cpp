@@ -61,7 +61,7 @@ class MpiPendingSum final : public PendingSum {
 
 class MpiJob final : public Job {
  public:
-  MpiJob() {
+  explicit MpiJob(bool has_started_mpi) : has_started_mpi_(has_started_mpi) {
     check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &sums_), "MPI_Comm_dup");
     check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &alarms_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(sums_, MPI_ERRORS_RETURN);
@@ -71,7 +71,16 @@ class MpiJob final : public Job {
   }
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
-  ~MpiJob() override { MPI_Finalize(); }
+  ~MpiJob() override {
+    if (has_started_mpi_) {
+      MPI_Finalize();
+      return;
+    }
+    int has_ended = 0;
+    if (MPI_Finalized(&has_ended) != MPI_SUCCESS || has_ended != 0) return;
+    MPI_Comm_free(&alarms_);
+    MPI_Comm_free(&sums_);
+  }
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -199,6 +208,7 @@ class MpiJob final : public Job {
     }
   }
 
+  bool has_started_mpi_;             // else it is the program's to end
   MPI_Comm sums_ = MPI_COMM_NULL;    // collectives
   MPI_Comm alarms_ = MPI_COMM_NULL;  // failure announcements, point to point
   int rank_ = 0;
@@ -215,14 +225,18 @@ void check_mpi(int status, const char* routine) {
   throw AggregationAborted(fmt::format("{} failed: {}; a rank may have been lost", routine, text.data()));
 }
 
-void require_one_kind(JobKind kind) {
-  const int is_of_silos = kind == JobKind::kSilos ? 1 : 0;
-  std::array<int, 2> least{is_of_silos, -is_of_silos};
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD),
-            "MPI_Allreduce");
-  if (least[0] == -least[1]) return;
+void require_one_kind(JobKind kind, const std::string& doubt) {
+  constexpr int kNobody = std::numeric_limits<int>::max();
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int is_of_silos = kind == JobKind::kSilos ? 1 : 0;
+  std::array<int, 3> least{is_of_silos, -is_of_silos, doubt.empty() ? kNobody : rank};
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD),
+            "MPI_Allreduce");
+  const int in_doubt = least[2];
+  if (!doubt.empty() && in_doubt >= rank) throw UsageError(doubt);
+  if (!doubt.empty() || in_doubt != kNobody) throw PeerFailed(ExitCode::kUsage, in_doubt);
+  if (least[0] == -least[1]) return;
   if (rank == 0) {
     std::fputs(
         "dpreduce: --secure-aggregation: is given to some ranks of this job and not to others; each party of a run "
@@ -231,15 +245,28 @@ void require_one_kind(JobKind kind) {
         "them can read\n",
         stderr);
   }
-  MPI_Finalize();  // no rank ends before this is told
   throw PeerFailed(ExitCode::kUsage, 0);
 }
 
-JoinedJob join_mpi_job() {
-  int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-  require_one_kind(JobKind::kTrustedRanks);
-  auto job = std::make_unique<MpiJob>();
+JoinedJob join_mpi_job(const std::string& doubt) {
+  int has_ended = 0;
+  check_mpi(MPI_Finalized(&has_ended), "MPI_Finalized");
+  if (has_ended != 0) {
+    throw AggregationAborted("this process has left its MPI job; join once a process, and keep the Communicator");
+  }
+  int has_begun = 0;
+  check_mpi(MPI_Initialized(&has_begun), "MPI_Initialized");
+  if (has_begun == 0) {
+    int provided = MPI_THREAD_SINGLE;
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  }
+  try {
+    require_one_kind(JobKind::kTrustedRanks, doubt);
+  } catch (const Error&) {
+    if (has_begun == 0) MPI_Finalize();  // no rank ends before this is told
+    throw;
+  }
+  auto job = std::make_unique<MpiJob>(has_begun == 0);
   const int rank = job->rank();
   const int size = job->size();
   return {std::move(job), rank, size};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/ranks/job.hpp"
 
@@ -18,12 +19,14 @@ struct JoinedJob {
 enum class JobKind { kTrustedRanks, kSilos };
 
 /// Collective over all processes of the job, the first of its calls. Where they are not of one kind, rank 0 says
-/// so and all throw PeerFailed with the code of a UsageError; MPI has then ended.
-void require_one_kind(JobKind kind);
+/// so and all throw PeerFailed with the code of a UsageError. `doubt` is why this process cannot tell of which kind it
+/// is; empty where it can. A process in doubt never goes on, whatever the others say: the lowest of them throws
+/// UsageError(doubt), all others PeerFailed with its code.
+void require_one_kind(JobKind kind, const std::string& doubt = {});
 
-/// Starts MPI. Once a process; the job's end is MPI's. Throws AggregationAborted where MPI does not start, and as
-/// require_one_kind.
-JoinedJob join_mpi_job();
+/// Starts MPI, and ends it with the job; where the program has started MPI itself, its end is the program's. Throws
+/// AggregationAborted where MPI does not start, or has ended already; and as require_one_kind.
+JoinedJob join_mpi_job(const std::string& doubt = {});
 
 /// Throws AggregationAborted naming the routine unless `status` is MPI_SUCCESS.
 void check_mpi(int status, const char* routine);

@@ -285,12 +285,37 @@ TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
   EXPECT_THAT(agreed, Not(HasSubstr("a.npy")));
 }
 
-TEST(AsksForSilos, ByTheWordOrTheFile) {
-  EXPECT_TRUE(asks_for_silos({"fit", "--secure-aggregation", "--config", "/nonexistent"}));
-  EXPECT_TRUE(asks_for_silos({"fit", "--nonsense", "--silo-config=a"}));
-  EXPECT_FALSE(asks_for_silos({"fit", "--mu", "1"}));
-  EXPECT_FALSE(asks_for_silos({"sweep", "--secure-aggregation"}));
-  EXPECT_FALSE(asks_for_silos({}));
+TEST(AskedJob, IsOfSilosByAnOptionThatOnlyPartiesHave) {
+  for (const char* option : {"--secure-aggregation", "--silo-config=a", "--roster", "--identity=me.pem"}) {
+    SCOPED_TRACE(option);
+    const AskedJob asked = asked_job({"fit", "--nonsense", option, "--config", "/nonexistent"});
+    EXPECT_TRUE(asked.is_of_silos);
+    EXPECT_EQ(asked.doubt, "");
+    EXPECT_TRUE(asked_job({"fit", option}).is_of_silos);
+  }
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"fit", "--mu", "1"}, {"sweep", "--secure-aggregation"}, {"predict", "--config", "/nonexistent"}, {}}) {
+    EXPECT_FALSE(asked_job(words).is_of_silos);
+    EXPECT_EQ(asked_job(words).doubt, "");
+  }
+}
+
+TEST_F(ConfigFile, AsksForSilosWhereverItIsNamed) {
+  std::ofstream(path_) << "secure-aggregation = true\n";
+  EXPECT_TRUE(asked_job({"fit", "--config", path_.string()}).is_of_silos);
+  EXPECT_TRUE(asked_job({"--config", path_.string(), "fit"}).is_of_silos);
+  EXPECT_TRUE(asked_job({"--config=" + path_.string(), "fit", "--mu", "1"}).is_of_silos);
+  std::ofstream(path_) << "mu = 1.0\n";
+  EXPECT_FALSE(asked_job({"fit", "--config", path_.string()}).is_of_silos);
+  EXPECT_EQ(asked_job({"fit", "--config", path_.string()}).doubt, "");
+}
+
+TEST_F(ConfigFile, OfAFitThatIsWrongLeavesInDoubtWhetherItAsksForSilos) {
+  EXPECT_THAT(asked_job({"fit", "--config", "/nonexistent"}).doubt, HasSubstr("--config /nonexistent: cannot be read"));
+  EXPECT_THAT(asked_job({"--config=/nonexistent", "fit"}).doubt, HasSubstr("--config /nonexistent: cannot be read"));
+  EXPECT_THAT(asked_job({"fit", "--config"}).doubt, HasSubstr("--config needs a file"));
+  std::ofstream(path_) << "secure-aggregaton = true\n";
+  EXPECT_THAT(asked_job({"fit", "--config", path_.string()}).doubt, HasSubstr("'secure-aggregaton' is not an option"));
 }
 
 TEST_F(ConfigFile, AHugeFileIsRefused) {
