@@ -161,7 +161,6 @@ TEST(Communicator, TogetherSucceedsWhenAllDo) {
   EXPECT_FALSE(test_ranks().failure_agreed());
 }
 
-// From here on failures are agreed upon, and their announcements may still lie about: long work comes first.
 TEST(CommunicatorFailure, LongWorkEndsSoonAfterAPeerFails) {
   Communicator& ranks = test_ranks();
   const auto started = std::chrono::steady_clock::now();
@@ -207,6 +206,26 @@ TEST(CommunicatorFailure, WaitsForSumsThatHaveBegun) {
   std::vector<std::uint64_t> next = parts_of(ranks.rank(), 7);
   ranks.sum_to_coordinator(next);
   EXPECT_EQ(next, ranks.is_coordinator() ? expected_sum(ranks.size(), 7) : std::vector<std::uint64_t>(7, 0));
+}
+
+TEST(CommunicatorFailure, IsOfItsPhaseAlone) {
+  Communicator& ranks = test_ranks();
+  for (int time = 0; time < 3; ++time) {
+    const auto fail = [&] {
+      ranks.together([&] {
+        if (ranks.is_coordinator()) throw BadInput("file x.npy");
+      });
+    };
+    EXPECT_THROW(fail(), Error);
+    int chunks = 0;
+    ranks.together([&] {
+      for (; chunks < 20; ++chunks) {
+        ranks.check_peers();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    EXPECT_EQ(chunks, 20);
+  }
 }
 
 }  // namespace

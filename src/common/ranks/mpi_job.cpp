@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -86,27 +89,36 @@ class MpiJob final : public Job {
   int size() const { return size_; }
 
   void announce_failure() override {
+    const std::uint64_t& phase = announced_.emplace_back(phase_);
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
       MPI_Request request = MPI_REQUEST_NULL;
-      if (MPI_Isend(nullptr, 0, MPI_BYTE, peer, kFailureTag, alarms_, &request) == MPI_SUCCESS) {
+      if (MPI_Isend(&phase, 1, MPI_UINT64_T, peer, kFailureTag, alarms_, &request) == MPI_SUCCESS) {
         MPI_Request_free(&request);
       }
     }
   }
 
   void check_peers() override {
-    int announced = 0;
-    MPI_Status status;
-    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, alarms_, &announced, &status), "MPI_Iprobe");
+    // A failure of an earlier phase was agreed upon at its end, though its announcement may come only now.
+    while (!failed_ || failed_->phase < phase_) {
+      int is_announced = 0;
+      MPI_Status status;
+      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, alarms_, &is_announced, &status), "MPI_Iprobe");
+      if (is_announced == 0) return;
+      failed_ = FailedPeer{.rank = status.MPI_SOURCE};
+      check_mpi(MPI_Recv(&failed_->phase, 1, MPI_UINT64_T, failed_->rank, kFailureTag, alarms_, MPI_STATUS_IGNORE),
+                "MPI_Recv");
+    }
     // The code is agreed upon at the end of the phase; until then this rank only knows that there is nothing to wait
     // for.
-    if (announced != 0) throw PeerFailed(ExitCode::kInternal, status.MPI_SOURCE);
+    throw PeerFailed(ExitCode::kInternal, failed_->rank);
   }
 
   std::int64_t agree(std::int64_t verdict) override {
     std::int64_t agreed = verdict;
     check_mpi(MPI_Allreduce(&verdict, &agreed, 1, MPI_INT64_T, MPI_MIN, sums_), "MPI_Allreduce");
+    ++phase_;
     return agreed;
   }
 
@@ -208,9 +220,17 @@ class MpiJob final : public Job {
     }
   }
 
-  bool has_started_mpi_;             // else it is the program's to end
-  MPI_Comm sums_ = MPI_COMM_NULL;    // collectives
-  MPI_Comm alarms_ = MPI_COMM_NULL;  // failure announcements, point to point
+  struct FailedPeer {
+    int rank = 0;
+    std::uint64_t phase = 0;
+  };
+
+  std::uint64_t phase_ = 0;              // of work that ranks do together; ends with their agreement
+  std::deque<std::uint64_t> announced_;  // phases in which this rank has failed; MPI may still read them
+  std::optional<FailedPeer> failed_;     // whose announcement came last
+  bool has_started_mpi_;                 // else it is the program's to end
+  MPI_Comm sums_ = MPI_COMM_NULL;        // collectives
+  MPI_Comm alarms_ = MPI_COMM_NULL;      // failure announcements, point to point
   int rank_ = 0;
   int size_ = 1;
 };
