@@ -51,10 +51,10 @@ constexpr DType dtype_of() {
 void check_whole_rows(std::size_t elements, std::size_t columns);
 
 /// `elements`, row-major, as n rows of `columns`: features, class indices (one column) or zeros and ones for each
-/// class. Throws as check_whole_rows.
+/// class. They outlive the view: a container that dies with the statement does not compile. Throws as check_whole_rows.
 template <std::ranges::contiguous_range Elements>
-ArrayView array_view(const Elements& elements, std::size_t columns = 1) {
-  using Element = std::remove_cvref_t<std::ranges::range_reference_t<const Elements>>;
+requires std::ranges::borrowed_range<Elements> ArrayView array_view(Elements&& elements, std::size_t columns = 1) {
+  using Element = std::remove_cvref_t<std::ranges::range_reference_t<Elements>>;
   const std::span<const Element> view(std::ranges::data(elements), std::ranges::size(elements));
   check_whole_rows(view.size(), columns);
   return {std::as_bytes(view), dtype_of<Element>(), columns};

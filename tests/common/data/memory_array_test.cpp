@@ -2,6 +2,8 @@
 
 #include <array>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -19,17 +21,30 @@ TEST(ArrayView, KnowsTypeAndRowsOfWhatItLooksAt) {
   const std::array<double, 6> doubles{};
   EXPECT_EQ(array_view(doubles, 3).dtype, DType::kFloat64);
   EXPECT_EQ(array_view(doubles, 3).rows(), 2U);
-  EXPECT_EQ(array_view(std::vector<float>{}, 4).rows(), 0U);
-  EXPECT_EQ(array_view(std::vector<std::int8_t>(3)).dtype, DType::kInt8);
-  EXPECT_EQ(array_view(std::vector<std::uint16_t>(3)).dtype, DType::kUint16);
-  EXPECT_EQ(array_view(std::vector<std::int32_t>(3)).dtype, DType::kInt32);
-  EXPECT_EQ(array_view(std::vector<std::uint64_t>(3)).dtype, DType::kUint64);
-  EXPECT_EQ(array_view(std::array<bool, 2>{}).dtype, DType::kBool);
+  EXPECT_EQ(array_view(std::span<const float>(), 4).rows(), 0U);
+  const auto dtype_of_view = [](const auto& elements) { return array_view(elements).dtype; };
+  EXPECT_EQ(dtype_of_view(std::vector<std::int8_t>(3)), DType::kInt8);
+  EXPECT_EQ(dtype_of_view(std::vector<std::uint16_t>(3)), DType::kUint16);
+  EXPECT_EQ(dtype_of_view(std::vector<std::int32_t>(3)), DType::kInt32);
+  EXPECT_EQ(dtype_of_view(std::vector<std::uint64_t>(3)), DType::kUint64);
+  EXPECT_EQ(dtype_of_view(std::array<bool, 2>{}), DType::kBool);
+}
+
+template <typename Elements>
+concept CanBeViewed = requires(Elements&& elements) {
+  array_view(std::forward<Elements>(elements));
+};
+
+TEST(ArrayView, LooksAtNothingThatDiesWithTheStatement) {
+  static_assert(CanBeViewed<std::vector<float>&> && CanBeViewed<const std::vector<float>&>);
+  static_assert(CanBeViewed<std::span<const float>>);
+  static_assert(!CanBeViewed<std::vector<float>> && !CanBeViewed<std::array<float, 2>>);
 }
 
 TEST(ArrayView, ElementsThatAreNoWholeRowsAreRefused) {
-  EXPECT_THROW(array_view(std::vector<float>(7), 3), UsageError);
-  EXPECT_THROW(array_view(std::vector<float>(7), 0), UsageError);
+  const std::vector<float> elements(7);
+  EXPECT_THROW(array_view(elements, 3), UsageError);
+  EXPECT_THROW(array_view(elements, 0), UsageError);
 }
 
 TEST(MemoryArray, IsReadWhereItLies) {
