@@ -124,17 +124,20 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       run.timings.end_phase("test");
     }
 
+    nlohmann::json report;
     ranks.together([&] {
       if (!ranks.is_coordinator()) return;
-      nlohmann::json report = fit_report(run, test, ranks.size(), open.threads);
+      report = fit_report(run, test, ranks.size(), open.threads);
       if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
       if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
       if (outputs->report) {
         outputs->report->write(report.dump(2) + "\n");
         outputs->report->commit();
       }
-      run.finish();
-      print_fit(run, report);
+    });
+    run.finish();
+    ranks.together([&] {
+      if (ranks.is_coordinator()) print_fit(run, report);
     });
   });
 }

@@ -189,7 +189,7 @@ class Sweep {
           evaluate_on_ranks(ranks_, fitted.classifier, *test_, run.fit->options().data.train.bad_rows, threads_);
       run.test = std::get<ConfusionMatrix>(figures);
       run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-      ranks_.together([&] { fitted.finish(); });
+      fitted.finish();
     }
     std::filesystem::remove(ledger);
   }

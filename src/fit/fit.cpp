@@ -6,6 +6,7 @@
 #include "common/base/error.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/fitted_classifier.hpp"
+#include "fit/one_call.hpp"
 #include "fit/row_preparation.hpp"
 #include "fit/run_binding.hpp"
 #include "fit/validated_options.hpp"
@@ -68,17 +69,29 @@ FitOptions checked(FitOptions options, const Communicator& ranks, Accounts accou
   return validated(std::move(options));
 }
 
-FittedRun train_on(OpenFit open, Communicator& ranks, Accounts accounts, Timings timings) {
+FittedRun fit_on(const FitOptions& stated, const RowsInMemory* memory, Communicator& ranks, Accounts accounts,
+                 Onlookers onlookers) {
+  Timings timings;
+  FitOptions options;
+  ranks.together(
+      [&] { options = checked(memory == nullptr ? stated : with_rows_in_memory(stated, *memory), ranks, accounts); });
+  require_one_call(options, static_cast<int>(accounts), ranks);
+  OpenFit open = open_fit(options, ranks, memory);
   std::optional<FitAccount> account =
       accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
   return train(open.fit, open.training, open.public_rows(), ranks, std::move(account),
-               {.threads = open.threads, .timings = std::move(timings)});
+               {.threads = open.threads,
+                .timings = std::move(timings),
+                .progress = std::move(onlookers.progress),
+                .warn = std::move(onlookers.warn)});
 }
 
 }  // namespace
 
 void FittedRun::finish() {
-  if (is_coordinator) releaser->finish();
+  ranks->together([&] {
+    if (ranks->is_coordinator()) releaser->finish();
+  });
 }
 
 FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
@@ -121,22 +134,20 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
                                .folder = std::move(folder),
                                .log = std::move(log),
                                .releaser = std::move(releaser),
-                               .is_coordinator = ranks.is_coordinator()});
+                               .ranks = &ranks});
     });
   });
   fitted->timings = std::move(terms.timings);
   return std::move(*fitted);
 }
 
-FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts) {
-  Timings timings;
-  return train_on(open_fit(checked(stated, ranks, accounts), ranks), ranks, accounts, std::move(timings));
+FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts, Onlookers onlookers) {
+  return fit_on(stated, nullptr, ranks, accounts, std::move(onlookers));
 }
 
-FittedRun fit(const FitOptions& stated, const RowsInMemory& rows, Communicator& ranks, Accounts accounts) {
-  Timings timings;
-  const FitOptions options = checked(with_rows_in_memory(stated, rows), ranks, accounts);
-  return train_on(open_fit(options, ranks, &rows), ranks, accounts, std::move(timings));
+FittedRun fit(const FitOptions& stated, const RowsInMemory& rows, Communicator& ranks, Accounts accounts,
+              Onlookers onlookers) {
+  return fit_on(stated, &rows, ranks, accounts, std::move(onlookers));
 }
 
 }  // namespace dpreduce

@@ -3,8 +3,8 @@
 //     fit(options, ranks)           open_fit  ->  open_account  ->  train        rows in the files that the options
 //     name fit(options, rows, ranks)     the same                                     rows in memory
 //
-// Nothing is printed, and no model or report is written. The caller keeps what it wants of the result, and then calls
-// finish(): until that, a killed run can be resumed by its journal, which can take the noise off.
+// Nothing is printed, and no model or report is written. The caller keeps what it wants of the result, and then every
+// rank calls finish(): until that, a killed run can be resumed by its journal, which can take the noise off.
 #pragma once
 
 #include <cstddef>
@@ -45,11 +45,11 @@ struct FittedRun {
   std::unique_ptr<PrivateFolder> folder;
   std::unique_ptr<ReleaseLog> log;     ///< the checkpoint, locked; at the coordinator
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
-  bool is_coordinator = true;
+  Communicator* ranks = nullptr;       ///< which outlive this, where they are
 
-  /// The result is kept: the run ends on the ledger, and its journal is destroyed. On the coordinator; nothing on other
-  /// ranks, and without noise. A run that goes without has stopped: what it did not charge is given back, and its
-  /// journal stays where it has charged. Throws as Releaser::finish, on the coordinator alone.
+  /// The result is kept: the run ends on the ledger, and its journal is destroyed. Collective; does nothing without
+  /// noise, or a second time. A run that goes without has stopped: what it did not charge is given back, and its
+  /// journal stays where it has charged. Throws as Releaser::finish at the coordinator, PeerFailed elsewhere.
   void finish();
 };
 
@@ -65,14 +65,25 @@ enum class Accounts {
   kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left
 };
 
+/// Who looks on while a fit trains; each may be null.
+struct Onlookers {
+  /// Asked at the beginning of each pass over rows for what is called between chunks of them, with the share of rows
+  /// that is done, on the thread that called `fit`. Either may throw, e.g. Interrupted: the fit then ends on every
+  /// rank, here with that exception, elsewhere with PeerFailed; what was charged stays charged, and can be resumed.
+  ProgressOf progress{};
+  Warn warn{};  ///< told how to resume where another rank failed
+};
+
 /// The whole fit on the files that `stated` names. Its outputs, test rows and format are the command's, and not looked
-/// at. Collective, the options being the same on all ranks. Throws UsageError where options contradict themselves or
-/// each other, name no ledger that a fit with noise could be charged on, want something of an account kept elsewhere,
-/// a dry run, or silos, which the command knows how to join; as open_fit, open_account and train.
-FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts = Accounts::kLedger);
+/// at. Collective. Throws UsageError where the options of ranks are not the same (require_one_call); where
+/// they contradict themselves or each other, name no ledger that a fit with noise could be charged on, want something
+/// of an account kept elsewhere, a dry run, or silos, which the command knows how to join; as open_fit, open_account
+/// and train. Every rank throws, PeerFailed where it is another one's error.
+FittedRun fit(const FitOptions& stated, Communicator& ranks, Accounts accounts = Accounts::kLedger,
+              Onlookers onlookers = {});
 
 /// The same on rows in memory; the options name no files of rows. (`stated.data` still says classes and --max-labels.)
 FittedRun fit(const FitOptions& stated, const RowsInMemory& rows, Communicator& ranks,
-              Accounts accounts = Accounts::kLedger);
+              Accounts accounts = Accounts::kLedger, Onlookers onlookers = {});
 
 }  // namespace dpreduce

@@ -20,7 +20,7 @@ void require_as_many_everywhere(const WorkerRows& rows, const std::string& name,
   ranks.together([&] {
     if (count == most) return;
     throw BadInput(
-        fmt::format("{}: {} rows on this rank, but {} on another; all need the same files", name, count, most));
+        fmt::format("{}: fewer rows on rank {} than on another; all ranks need the same", name, ranks.rank()));
   });
 }
 

@@ -119,6 +119,41 @@ TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsJournal) {
   EXPECT_TRUE(has_journal());
 }
 
+TEST_F(FitTest, FinishingTwiceIsFinishingOnce) {
+  const FitOptions options = options_of("mean");
+  FittedRun run = fit_in_memory(options, rows_.all());
+  run.finish();
+  const std::string ledger = read_bytes(options.privacy.ledger);
+  run.finish();
+  EXPECT_EQ(read_bytes(options.privacy.ledger), ledger);
+}
+
+TEST_F(FitTest, AnOnlookerSeesThePassesAndCanEndTheFit) {
+  FitOptions options = options_of("gd");
+  options.privacy.seed.reset();
+  options.method.rounds = 3;
+  std::vector<std::string> passes;
+  double share = 0.0;
+  const ProgressOf look = [&](std::string_view pass) -> OnChunk {
+    passes.emplace_back(pass);
+    return [&](double done) { share = done; };
+  };
+  fit(options, rows_.all(), alone_, Accounts::kLedger, {.progress = look}).finish();
+  EXPECT_GE(passes.size(), 3U);
+  EXPECT_EQ(share, 1.0);
+
+  struct Signal {};  // as a binding throws what its language has raised
+  std::size_t seen = 0;
+  const ProgressOf end_in_the_second = [&](std::string_view) -> OnChunk {
+    ++seen;
+    return [&](double) {
+      if (seen == 2) throw Signal();
+    };
+  };
+  EXPECT_THROW(fit(options, rows_.all(), alone_, Accounts::kLedger, {.progress = end_in_the_second}), Signal);
+  EXPECT_TRUE(Ledger::read(options.privacy.ledger).open_runs().empty());  // what was not charged is given back
+}
+
 TEST_F(FitTest, ALimitOfTheDataSetIsKept) {
   FitOptions options = options_of("mean");
   options.privacy.seed.reset();

@@ -1,4 +1,8 @@
 // A fit on rows in memory: each rank has a part of them, and all get the model of one rank that has them all.
+#include <fstream>
+#include <string_view>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "common/model/classifier_file.hpp"
@@ -49,7 +53,17 @@ TEST(FitOverRanks, GivesTheModelOfOneRank) {
   }
 }
 
-// From here on failures are agreed upon, and their announcements may still lie about: nothing else comes after.
+// What only some ranks were asked for would leave the others waiting, or clip rows by a norm that no noise is made for.
+void expect_refused_on_every_rank(const FitOptions& options, const RowsInMemory& rows,
+                                  Accounts accounts = Accounts::kElsewhere, Onlookers onlookers = {}) {
+  EXPECT_THROW(fit(options, rows, test_ranks(), accounts, std::move(onlookers)), Error);
+  const double rank = test_ranks().rank();
+  EXPECT_EQ(test_ranks().max_everywhere(rank), test_ranks().size() - 1.0);  // nobody is somewhere else
+  const TemporaryFolder folder;
+  fit(seeded_fit("mean", folder), FittedRows(30, 5).all(), test_ranks())
+      .finish();  // the next call is as if there were none
+}
+
 TEST(FitOverRanksFailure, RowsOfDifferentWidthsAreRefusedOnEveryRank) {
   if (test_ranks().size() == 1) return;
   const TemporaryFolder folder;
@@ -70,6 +84,63 @@ TEST(FitOverRanksFailure, PublicRowsAreTheSameOnEveryRank) {
   FitOptions options = seeded_fit("mean", folder);
   options.rows.center = Centering::kPublic;
   EXPECT_THROW(fit(options, mine, test_ranks(), Accounts::kElsewhere), Error);
+}
+
+TEST(FitOverRanksFailure, AllRanksMakeTheSameCall) {
+  if (test_ranks().size() == 1) return;
+  const bool is_last = test_ranks().rank() == test_ranks().size() - 1;
+  const TemporaryFolder folder;
+  const FittedRows rows(60, 3);
+  const FitOptions options = seeded_fit("mean", folder);
+  FitOptions other = options;
+  other.rows.clip_norm = 2.0;
+  other.rows.normalize = Normalize::kNone;
+  expect_refused_on_every_rank(is_last ? other : options, rows.all());
+  other = options;
+  other.data.classes = 0;
+  expect_refused_on_every_rank(is_last ? other : options, rows.all());
+  other = options;
+  other.privacy.budget.mu = 100.0;
+  expect_refused_on_every_rank(is_last ? other : options, rows.all());
+
+  FitOptions centered = options;
+  centered.rows.center = Centering::kPublic;
+  RowsInMemory mine = rows.all();
+  if (!is_last) mine.public_x = rows.features();
+  expect_refused_on_every_rank(centered, mine);
+}
+
+TEST(FitOverRanksFailure, AccountsAreKeptInOnePlace) {
+  if (test_ranks().size() == 1) return;
+  const TemporaryFolder folder;
+  const FittedRows rows(60, 3);
+  expect_refused_on_every_rank(seeded_fit("mean", folder), rows.all(),
+                               test_ranks().is_coordinator() ? Accounts::kElsewhere : Accounts::kLedger);
+}
+
+TEST(FitOverRanksFailure, AnOnlookerOfOneRankEndsTheFitOnAll) {
+  const TemporaryFolder folder;
+  const FittedRows rows(60, 3);
+  Onlookers onlookers;
+  if (test_ranks().rank() == 0) {
+    onlookers.progress = [](std::string_view) -> OnChunk { return [](double) { throw Interrupted("stop"); }; };
+  }
+  expect_refused_on_every_rank(seeded_fit("gd", folder), rows.all(), Accounts::kElsewhere, onlookers);
+}
+
+TEST(FitOverRanksFailure, ALedgerThatCannotBeEndedIsToldOnEveryRank) {
+  if (test_ranks().size() == 1) return;
+  const TemporaryFolder folder;
+  const FittedRows rows(60, 3);
+  const FitOptions options = seeded_fit("mean", folder);
+  FittedRun run = fit(options, rows.all(), test_ranks());
+  if (test_ranks().is_coordinator()) std::ofstream(options.privacy.ledger, std::ios::app) << "damaged\n";
+  try {
+    run.finish();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kLedgerCorrupt);
+  }
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ void ChargedRun::reserve() {
 }
 
 void ChargedRun::finish() {
-  if (journal_.has_ended()) return;
+  if (journal_.has_ended() || has_finished_) return;
   ledger_.end(run_id(), RunOutcome::kFinished);
   journal_.destroy();
   has_finished_ = true;

@@ -1,0 +1,88 @@
+// How a fit's options are archived, to travel between ranks or to be compared (common/ranks/rank_archive.hpp).
+// Boost's headers are slow: include this in few files.
+#pragma once
+
+#include <boost/serialization/base_object.hpp>
+
+#include "common/ranks/rank_archive.hpp"
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+// Of each struct all members: a structured binding that misses one does not compile. (BudgetOptions has a base, which
+// structured bindings do not take.)
+
+template <typename Archive>
+void serialize(Archive& archive, RowsOptions& options, unsigned) {
+  auto& [x, y, bad_rows] = options;
+  archive_all(archive, x, y, bad_rows);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, StatedBudget& options, unsigned) {
+  auto& [epsilon, delta, rho, mu] = options;
+  archive_all(archive, epsilon, delta, rho, mu);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, BudgetOptions& options, unsigned) {
+  archive& boost::serialization::base_object<StatedBudget>(options);
+  archive_all(archive, options.accountant, options.non_private);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, DataOptions& options, unsigned) {
+  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, max_labels] = options;
+  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, max_labels);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, RowOptions& options, unsigned) {
+  auto& [normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by, select_share] = options;
+  archive_all(archive, normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by,
+              select_share);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, MethodOptions& options, unsigned) {
+  auto& [name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max, gram_share, shared_gram,
+         alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate, warm_start, warm_start_share,
+         choose, choose_share] = options;
+  archive_all(archive, name, objective, metric, adaptive, expected_rows, smallest_share, top_k, d_min, d_max,
+              gram_share, shared_gram, alpha, lambda, rounds, local_steps, batch, loss, learning_rate, radius, iterate,
+              warm_start, warm_start_share, choose, choose_share);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, PrivacyOptions& options, unsigned) {
+  auto& [budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume] = options;
+  archive_all(archive, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, OutputOptions& options, unsigned) {
+  auto& [out, report, checkpoint, checkpoint_every, format, dry_run] = options;
+  archive_all(archive, out, report, checkpoint, checkpoint_every, format, dry_run);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, MachineOptions& options, unsigned) {
+  auto& [threads, memory_mib] = options;
+  archive_all(archive, threads, memory_mib);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SiloOptions& options, unsigned) {
+  auto& [secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own, ledger_is_own,
+         log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent] = options;
+  archive_all(archive, secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own,
+              ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, FitOptions& options, unsigned) {
+  auto& [data, rows, method, privacy, output, machine, silos] = options;
+  archive_all(archive, data, rows, method, privacy, output, machine, silos);
+}
+
+}  // namespace dpreduce
