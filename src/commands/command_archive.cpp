@@ -14,22 +14,22 @@ void serialize(Archive& archive, PrintText& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, SweepOptions& options, unsigned) {
-  auto& [train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, threads, memory_mib] =
-      options;
-  archive_all(archive, train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, threads,
-              memory_mib);
+  auto& [train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, overwrite, threads,
+         memory_mib] = options;
+  archive_all(archive, train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out,
+              overwrite, threads, memory_mib);
 }
 
 template <typename Archive>
 void serialize(Archive& archive, PredictOptions& options, unsigned) {
-  auto& [model, x, out, scores, top_k, sets, threshold, bad_rows] = options;
-  archive_all(archive, model, x, out, scores, top_k, sets, threshold, bad_rows);
+  auto& [model, x, out, scores, top_k, sets, threshold, bad_rows, overwrite] = options;
+  archive_all(archive, model, x, out, scores, top_k, sets, threshold, bad_rows, overwrite);
 }
 
 template <typename Archive>
 void serialize(Archive& archive, EvaluateOptions& options, unsigned) {
-  auto& [model, test, train_y, top_k, threshold, report, format] = options;
-  archive_all(archive, model, test, train_y, top_k, threshold, report, format);
+  auto& [model, test, train_y, top_k, threshold, report, overwrite, format] = options;
+  archive_all(archive, model, test, train_y, top_k, threshold, report, overwrite, format);
 }
 
 template <typename Archive>
@@ -95,15 +95,15 @@ void serialize(Archive& archive, LedgerReleaseOptions& options, unsigned) {
 template <typename Archive>
 void serialize(Archive& archive, SynthOptions& options, unsigned) {
   auto& [kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic, adversarial, spread,
-         separation, imbalance_ratio, max_labels, majority_share, seed] = options;
+         separation, imbalance_ratio, max_labels, majority_share, seed, overwrite] = options;
   archive_all(archive, kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic,
-              adversarial, spread, separation, imbalance_ratio, max_labels, majority_share, seed);
+              adversarial, spread, separation, imbalance_ratio, max_labels, majority_share, seed, overwrite);
 }
 
 template <typename Archive>
 void serialize(Archive& archive, SanitizeOptions& options, unsigned) {
-  auto& [x, y, out_dir, normalize, clip_norm, bad_rows, budget, seed, format] = options;
-  archive_all(archive, x, y, out_dir, normalize, clip_norm, bad_rows, budget, seed, format);
+  auto& [x, y, out_dir, normalize, clip_norm, bad_rows, budget, seed, overwrite, format] = options;
+  archive_all(archive, x, y, out_dir, normalize, clip_norm, bad_rows, budget, seed, overwrite, format);
 }
 
 template <typename Archive>

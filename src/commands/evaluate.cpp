@@ -1,3 +1,4 @@
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
+#include "common/data/output_check.hpp"
 #include "common/data/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "fit/default_threads.hpp"
@@ -98,7 +100,12 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     classifier.emplace(load_classifier(options.model));
     check_top_k(options.top_k, classifier->classes());
     rows.emplace(open_rows_for(classifier->input_dim(), options.test, ranks.rank(), ranks.size()));
-    if (ranks.is_coordinator() && !options.report.empty()) AtomicFile check_writable(options.report);
+    const std::array outputs{NamedPath{"--report", options.report}};
+    require_not_read(outputs, options.model);
+    require_not_read(outputs, *rows);
+    if (ranks.is_coordinator() && !options.report.empty()) {
+      AtomicFile check_writable(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
+    }
   });
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, classifier->classes());
@@ -125,7 +132,7 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
           "which classes are a minority is told by the exact sizes of the training classes: for the data's owner only";
     }
     if (!options.report.empty()) {
-      AtomicFile file(options.report);
+      AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
       file.write(report.dump(2) + "\n");
       file.commit();
     }

@@ -16,6 +16,7 @@
 #include "commands/progress.hpp"
 #include "commands/silo_report.hpp"
 #include "common/data/atomic_file.hpp"
+#include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/party_log.hpp"
@@ -31,15 +32,24 @@ constexpr std::size_t kModelHeader = 4096;
 
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
-  Outputs(const FitOptions& options, const FitPlan& plan) : model(options.output.out) {
+  Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) : model(options.output.out, existing) {
     const std::size_t heads = options.method.warm_start ? 2 : 1;
     const std::size_t row_constants = plan.preprocessing.dim() + plan.projection_elements + options.rows.select;
     model.reserve(kModelHeader + sizeof(double) * (options.data.classes * (heads * plan.dim + 1) + row_constants));
-    if (!options.output.report.empty()) report.emplace(options.output.report);
+    if (!options.output.report.empty()) report.emplace(options.output.report, existing);
   }
   AtomicFile model;
   std::optional<AtomicFile> report;
 };
+
+// No output is a file that this rank reads rows from.
+void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test) {
+  const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report}};
+  require_not_read(outputs, open.training);
+  for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {
+    if (*rows) require_not_read(outputs, **rows);
+  }
+}
 
 // What the run will cost, at the coordinator. Collective.
 RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const WorkerRows& rows, unsigned threads,
@@ -99,9 +109,23 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::optional<Outputs> outputs;
   ranks.together([&] {
     if (!options.data.test.x.empty()) test_rows.emplace(open_rows_of_rank(options.data.test, rows.dim(), ranks));
-    if (ranks.is_coordinator()) outputs.emplace(options, plan);
+    require_outputs_apart(options, open, test_rows);
+    // A run that goes on replaces what its first start may have left; whether there is one is known with its account.
+    if (ranks.is_coordinator() && !options.privacy.resume) {
+      outputs.emplace(options, plan, options.output.overwrite ? Existing::kReplace : Existing::kKeep);
+    }
   });
   std::optional<FitAccount> account = open_account(*open.fit, ranks);
+  ranks.together([&] {
+    if (!ranks.is_coordinator() || outputs) return;
+    const bool replaces = options.output.overwrite || (account && account->goes_on());
+    try {
+      outputs.emplace(options, plan, replaces ? Existing::kReplace : Existing::kKeep);
+    } catch (const Error&) {
+      if (account && account->journal.is_new()) account->journal.destroy();
+      throw;
+    }
+  });
   const Warn warn = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   FittedRun run = train(
       open.fit, open.training, open.public_rows(), ranks, std::move(account),

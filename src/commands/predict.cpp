@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include "commands/evaluation.hpp"
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
+#include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/ranked_rows.hpp"
@@ -17,13 +19,23 @@
 namespace dpreduce {
 namespace {
 
+Existing existing(const PredictOptions& options) {
+  return options.overwrite ? Existing::kReplace : Existing::kKeep;
+}
+
+// The rows of this rank of so many, which are not what is written.
+WorkerRows open_features(const PredictOptions& options, const Classifier& classifier, int rank, int ranks) {
+  WorkerRows rows = open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, rank, ranks);
+  require_not_read(std::array{NamedPath{"--out", options.out}}, rows);
+  return rows;
+}
+
 // Labels fit the memory of the coordinator (4 bytes each); they are gathered in rank order, which is row order.
 void predict_labels(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
   const std::size_t per_row = options.top_k.value_or(1);
   std::vector<std::int32_t> labels;
   ranks.together([&] {
-    WorkerRows rows =
-        open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, ranks.rank(), ranks.size());
+    WorkerRows rows = open_features(options, classifier, ranks.rank(), ranks.size());
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
       if (!options.top_k) {
         const auto predicted = classifier.predict_labels(features, default_threads());
@@ -47,7 +59,7 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
       return;
     }
     const std::uint64_t rows = all.size() / per_row;
-    NpyWriter writer(options.out, DType::kInt64, options.top_k ? Shape{rows, per_row} : Shape{rows});
+    NpyWriter writer(options.out, DType::kInt64, options.top_k ? Shape{rows, per_row} : Shape{rows}, existing(options));
     writer.append(std::span<const std::int32_t>(all));
     writer.commit();
   });
@@ -59,8 +71,8 @@ void predict_of_scores(const PredictOptions& options, Communicator& ranks, const
                        const std::function<void(std::span<const double> scores, NpyWriter& writer)>& append) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    WorkerRows rows = open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, 0, 1);
-    NpyWriter writer(options.out, dtype, {rows.range().count, classifier.classes()});
+    WorkerRows rows = open_features(options, classifier, 0, 1);
+    NpyWriter writer(options.out, dtype, {rows.range().count, classifier.classes()}, existing(options));
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
       append(classifier.predict_scores(features, default_threads()), writer);
     });
@@ -106,7 +118,9 @@ void run_command(const PredictOptions& options, Communicator& ranks) {
     classifier.emplace(load_classifier(options.model));
     check_top_k(options.top_k, classifier->classes());
     threshold = threshold_of(options, *classifier);
-    if (ranks.is_coordinator() && !options.out.empty()) AtomicFile check_writable(options.out);
+    require_not_read(std::array{NamedPath{"--out", options.out}}, options.model);
+    open_features(options, *classifier, ranks.rank(), ranks.size());  // to be refused before anything is written
+    if (ranks.is_coordinator() && !options.out.empty()) AtomicFile check_writable(options.out, existing(options));
   });
   if (options.scores) {
     predict_scores(options, ranks, *classifier);

@@ -48,10 +48,11 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
   if (error) throw BadInput(fmt::format("{}: cannot be made: {}", options.out_dir, error.message()));
   const auto path = [&](const char* name) { return (std::filesystem::path(options.out_dir) / name).string(); };
 
-  NpyWriter x(path("x.npy"), DType::kFloat32, {rows.range().count, rows.dim()});
+  const Existing existing = options.overwrite ? Existing::kReplace : Existing::kKeep;
+  NpyWriter x(path("x.npy"), DType::kFloat32, {rows.range().count, rows.dim()}, existing);
   std::optional<NpyWriter> y;
   if (rows.has_labels()) {
-    y.emplace(path("y.npy"), DType::kInt64, Shape{rows.range().count});
+    y.emplace(path("y.npy"), DType::kInt64, Shape{rows.range().count}, existing);
     write_labels(rows, *y);
   }
   const NoiseKey key = options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();

@@ -4,6 +4,7 @@
 //
 // An experiment: noise is seeded, so that none of its runs is private, and no ledger is kept.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -24,6 +25,7 @@
 #include "commands/evaluation.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
+#include "common/data/output_check.hpp"
 #include "common/data/private_folder.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/fit.hpp"
@@ -165,6 +167,14 @@ class Sweep {
   }
 
   const std::vector<SweptRun>& runs() const { return runs_; }
+  /// Those that are read.
+  std::vector<const WorkerRows*> all_rows() const {
+    std::vector<const WorkerRows*> all{&train_};
+    for (const std::optional<WorkerRows>* rows : {&test_, &public_rows_, &candidates_}) {
+      if (*rows) all.push_back(&**rows);
+    }
+    return all;
+  }
 
  private:
   void take_rows(const SweptRun& run) {
@@ -297,8 +307,11 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
   std::optional<AtomicFile> json;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    csv.emplace(options.out + ".csv");
-    json.emplace(options.out + ".json");
+    const Existing existing = options.overwrite ? Existing::kReplace : Existing::kKeep;
+    const std::array outputs{NamedPath{"--out", options.out + ".csv"}, NamedPath{"--out", options.out + ".json"}};
+    for (const WorkerRows* rows : sweep.all_rows()) require_not_read(outputs, *rows);
+    csv.emplace(options.out + ".csv", existing);
+    json.emplace(options.out + ".json", existing);
   });
   if (ranks.is_coordinator()) {
     warn_of_weakness(weakness_of(*std::max_element(options.epsilons.begin(), options.epsilons.end()), options.delta));

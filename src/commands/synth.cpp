@@ -29,7 +29,8 @@ SyntheticSpec spec_of(const SynthOptions& options) {
 void run_command(const SynthOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    const SyntheticFiles files = write_synthetic(SyntheticRows(spec_of(options)), options.out_dir, options.shards);
+    const SyntheticFiles files = write_synthetic(SyntheticRows(spec_of(options)), options.out_dir, options.shards,
+                                                 options.overwrite ? Existing::kReplace : Existing::kKeep);
     for (const auto* paths : {&files.train_x, &files.train_y, &files.test_x, &files.test_y}) {
       for (const std::string& path : *paths) fmt::print("{}\n", path);
     }

@@ -19,6 +19,9 @@ struct FitAccount {
   bool is_recorded = false;                 ///< whether there is a checkpoint; the same on every rank
   std::unique_ptr<ReleaseLog> log{};        ///< that checkpoint; at the coordinator
   std::unique_ptr<PrivateFolder> folder{};  ///< of a ledger that nobody keeps
+
+  /// Whether a run that has charged something goes on, or one that is finished is written again. At the coordinator.
+  bool goes_on() const { return journal.has_ended() || (!journal.is_new() && journal.has_charged()); }
 };
 
 /// The secret that the options ask for: from their seed, else new.

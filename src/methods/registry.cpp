@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/option_table.hpp"
 
 namespace dpreduce {
 
@@ -56,7 +57,7 @@ const MethodEntry* find_method(std::string_view name) {
 const MethodEntry& method_entry(const MethodOptions& options) {
   const MethodEntry* entry = find_method(options.name);
   if (entry != nullptr) return *entry;
-  throw UsageError(fmt::format("--method {}: must be one of {}", options.name, all_method_names()));
+  refuse_choice("--method", options.name, all_method_names());
 }
 
 std::string all_method_names() {

@@ -219,7 +219,7 @@ void ReleaseLog::bind(const std::string& run_id, const json& binding) {
   manifest_ = binding;
   json file{{"format", kFormat}, {"format_version", kFormatVersion}, {"run", run_id}, {"bound_to", binding}};
   file["sha256"] = checksum_of(file);
-  AtomicFile out(manifest_of(folder_).string());
+  AtomicFile out(manifest_of(folder_).string(), Existing::kReplace);
   out.write(file.dump(2) + "\n");
   out.commit();
 }
@@ -335,7 +335,7 @@ void ReleaseLog::flush() {
   file.metadata["labels"] = labels.dump();
   const std::string checksum = checksum_of(file);
   file.metadata["sha256"] = checksum;
-  AtomicFile out(file_of(first).string());
+  AtomicFile out(file_of(first).string(), Existing::kReplace);
   out.write(serialize(file));
   out.commit();
   on_disk_ += pending_.size();

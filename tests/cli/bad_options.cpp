@@ -17,10 +17,10 @@ std::vector<BadCase> bad_options() {
     return [=](const TemporaryFolder& folder) { write_bytes(folder / "run.toml", text); };
   };
   return {
-      {"NoCommand", "", 2, "subcommand is required"},
+      {"NoCommand", "", 2, "needs a command: fit"},
       {"UnknownCommand", "train --train-x x.npy", 2, "'train' is not a command"},
       {"UnknownOption", kGoodFit + "--epsilom 1", 2, "--epsilom"},
-      {"MissingRequiredOption", "fit --train-x x.npy --train-y y.npy --mu 1", 2, "--classes is required"},
+      {"MissingRequiredOption", "fit --train-x x.npy --train-y y.npy --mu 1", 2, "fit needs --classes"},
       {"EpsilonZero", kFitWithoutBudget + "--epsilon 0 --delta 1e-5", 2, "--epsilon = 0"},
       {"EpsilonNegative", kFitWithoutBudget + "--epsilon -1 --delta 1e-5", 2, "--epsilon = -1", {}, Launch::kAloneOnly},
       {"EpsilonNotANumber",

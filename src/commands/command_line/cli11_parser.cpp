@@ -1,7 +1,6 @@
 #include "commands/command_line/cli11_parser.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -91,6 +90,28 @@ std::string full_name(const CLI::App& app) {
   return name;
 }
 
+// "--train-x, --train-y and --classes": the required options that were not given, or the commands of which one is.
+std::string missing_from(const CLI::App& app, const CommandEntry& root) {
+  const CLI::App* read = &app;
+  const CommandEntry* command = &root;
+  while (!read->get_subcommands().empty()) {
+    read = read->get_subcommands().front();
+    command = command->command(read->get_name());
+  }
+  std::vector<std::string> missing;
+  for (const Option& option : command->options.options()) {
+    const std::string name = option.names.substr(0, option.names.find(','));
+    if (option.is_required && read->get_option(name)->count() == 0) missing.push_back(name);
+  }
+  if (!missing.empty()) {
+    const std::string last = missing.back();
+    missing.pop_back();
+    return missing.empty() ? last : fmt::format("{} and {}", fmt::join(missing, ", "), last);
+  }
+  for (const CommandEntry& own : command->commands) missing.push_back(own.name);
+  return fmt::format("a command: {}", fmt::join(missing, ", "));
+}
+
 }  // namespace
 
 std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments) {
@@ -110,20 +131,20 @@ std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, 
     return PrintText{app.help("", CLI::AppFormatMode::All)};
   } catch (const CLI::CallForVersion&) {
     return PrintText{"dpreduce " + version() + "\n"};
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(
+        fmt::format("'{}' belongs to no option (see {} --help)", app.remaining(true).front(), full_name(app)));
+  } catch (const CLI::RequiredError&) {
+    const std::string name = full_name(app);
+    throw UsageError(
+        fmt::format("{} needs {} (see {} --help)", name.substr(name.find(' ') + 1), missing_from(app, root), name));
+  } catch (const CLI::ArgumentMismatch& error) {  // its message begins with the option: "--classes: 1 required ..."
+    const std::string option = std::string(error.what()).substr(0, std::string(error.what()).find(':'));
+    throw UsageError(fmt::format("{} needs a value (see {} --help)", option, full_name(app)));
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), full_name(app)));
   }
   return &record_given(app, root);
-}
-
-std::vector<ConfigItem> toml_items(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<ConfigItem> items;
-  for (CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
-    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks for the begin and end of a section
-    items.push_back({std::move(item.parents), std::move(item.name), std::move(item.inputs)});
-  }
-  return items;
 }
 
 }  // namespace dpreduce

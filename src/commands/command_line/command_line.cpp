@@ -11,6 +11,7 @@
 #include "commands/command_line/cli11_parser.hpp"
 #include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/config_file.hpp"
+#include "commands/command_line/name_check.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -67,9 +68,7 @@ AskedJob asked_job(const std::vector<std::string>& arguments) {
 
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party) {
   CommandEntry root = dpreduce_command();
-  if (!arguments.empty() && !arguments.front().starts_with("-") && root.command(arguments.front()) == nullptr) {
-    throw UsageError(fmt::format("'{}' is not a command (see dpreduce --help)", arguments.front()));
-  }
+  check_names(root, arguments);
   const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
   if (!party && std::any_of(configured.arguments.begin(), configured.arguments.end(), names_own_file)) {
     throw UsageError(

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/nearest_name.hpp"
 #include "common/base/rank_pattern.hpp"
 
 namespace dpreduce {
@@ -39,7 +41,7 @@ std::string take_path(Arguments& arguments, const std::string& flag) {
 }
 
 // `flag` names the file in messages.
-std::vector<ConfigItem> read_items(const std::string& path, const char* flag) {
+std::vector<TomlItem> read_items(const std::string& path, const char* flag) {
   std::ifstream file(path);
   if (!file) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
   std::string text(kLargestConfigFile + 1, '\0');
@@ -85,31 +87,57 @@ NamedCommand command_of(const CommandEntry& root, const Arguments& arguments) {
   return found;
 }
 
+// "FILE, line 3".
+std::string place_of(const TomlItem& item, const std::string& file) {
+  return fmt::format("{}, line {}", file, item.line);
+}
+
+// The option of the command that the item's key names.
+const Option& option_of(const CommandEntry& command, const TomlItem& item, const std::string& file) {
+  std::string key = item.key;
+  std::replace(key.begin(), key.end(), '_', '-');
+  const Option* const option = command.options.find(key);
+  if (option == nullptr) {
+    throw UsageError(fmt::format("{}: '{}' is not an option of {}{}", place_of(item, file), item.key, command.name,
+                                 did_you_mean(key, command.options.long_names())));
+  }
+  return *option;
+}
+
+// Whether a flag is set.
+bool is_true(const TomlItem& item, const std::string& file) {
+  const std::string value = item.values.size() == 1 ? item.values.front() : "a list";
+  if (value != "true" && value != "false") {
+    throw UsageError(fmt::format("{}: {} = {}: must be true or false", place_of(item, file), item.key, value));
+  }
+  return value == "true";
+}
+
 // The arguments, with the items of a file put in front of their options. An option that is given on the command line
 // as well keeps the value that it has there.
-Arguments with_items(const CommandEntry& root, Arguments arguments, const std::vector<ConfigItem>& items,
+Arguments with_items(const CommandEntry& root, Arguments arguments, const std::vector<TomlItem>& items,
                      const std::string& file) {
   const NamedCommand named = command_of(root, arguments);
   Arguments from_file;
-  for (const ConfigItem& item : items) {
+  std::map<const Option*, std::size_t> lines;  // of the options that the file has set so far
+  for (const TomlItem& item : items) {
     if (!item.section.empty() && !names_a_command(root, item.section)) {
-      throw UsageError(fmt::format("{}: [{}] is not a command", file, fmt::join(item.section, ".")));
+      throw UsageError(fmt::format("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, ".")));
     }
     if (!item.section.empty() && item.section != named.names) continue;
-    std::string key = item.key;
-    std::replace(key.begin(), key.end(), '_', '-');
-    const Option* option = named.command->options.find(key);
-    if (option == nullptr) {
-      throw UsageError(fmt::format("{}: '{}' is not an option of {}", file, item.key, named.command->name));
+    const Option& option = option_of(*named.command, item, file);
+    const auto [earlier, is_first] = lines.emplace(&option, item.line);
+    if (!is_first) {
+      throw UsageError(fmt::format("{}: '{}' is set in line {} already; keep one of the two", place_of(item, file),
+                                   item.key, earlier->second));
     }
-    if (is_given(arguments, *option)) continue;
-    const bool is_flag = option->values == OptionValues::kNone;
-    if (is_flag) {
-      const std::string value = item.values.empty() ? "true" : item.values.front();
-      if (value == "false") continue;
-      if (value != "true") throw UsageError(fmt::format("{}: {} = {}: must be true or false", file, item.key, value));
+    const bool is_flag = option.values == OptionValues::kNone;
+    if (is_flag && !is_true(item, file)) continue;
+    if (option.values == OptionValues::kOne && option.delimiter == '\0' && item.values.size() != 1) {
+      throw UsageError(fmt::format("{}: '{}' takes one value, not a list", place_of(item, file), item.key));
     }
-    from_file.push_back("--" + key);
+    if (is_given(arguments, option)) continue;
+    from_file.push_back(fmt::format("--{}", option.long_name()));
     if (!is_flag) from_file.insert(from_file.end(), item.values.begin(), item.values.end());
   }
   arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(named.names.size()), from_file.begin(),
@@ -119,7 +147,7 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
 
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
-void check_own_item(const ConfigItem& item, const std::string& file, std::size_t rank) {
+void check_own_item(const TomlItem& item, const std::string& file, std::size_t rank) {
   constexpr std::array<std::string_view, 13> kOfAll{"train-x",    "train-y",        "identity",     "roster",  "log",
                                                     "ledger",     "budget-epsilon", "budget-delta", "threads", "memory",
                                                     "round-trip", "bandwidth",      "packet-loss"};
@@ -139,10 +167,9 @@ void check_own_item(const ConfigItem& item, const std::string& file, std::size_t
 
 // A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
 // several silos would count its rows several times.
-void check_owner(std::vector<ConfigItem>& items, const std::string& pattern, const std::string& file,
-                 std::size_t rank) {
-  const auto says_whose = std::find_if(
-      items.begin(), items.end(), [](const ConfigItem& item) { return item.section.empty() && item.key == "silo"; });
+void check_owner(std::vector<TomlItem>& items, const std::string& pattern, const std::string& file, std::size_t rank) {
+  const auto says_whose = std::find_if(items.begin(), items.end(),
+                                       [](const TomlItem& item) { return item.section.empty() && item.key == "silo"; });
   if (says_whose == items.end()) {
     if (has_rank(pattern)) return;
     throw BadInput(
@@ -156,10 +183,10 @@ void check_owner(std::vector<ConfigItem>& items, const std::string& pattern, con
 }
 
 // The items of a party's own file. Mistakes in it are thrown as BadInput: only its owner can report and mend them.
-std::vector<ConfigItem> read_own_items(const CommandEntry& root, const std::string& pattern, std::size_t rank) {
+std::vector<TomlItem> read_own_items(const CommandEntry& root, const std::string& pattern, std::size_t rank) {
   const std::string path = with_rank(pattern, rank);
   const std::string file = fmt::format("{} {}", kOwn, path);
-  std::vector<ConfigItem> items;
+  std::vector<TomlItem> items;
   try {
     items = read_items(path, kOwn);
     check_owner(items, pattern, file, rank);
@@ -167,7 +194,7 @@ std::vector<ConfigItem> read_own_items(const CommandEntry& root, const std::stri
   } catch (const UsageError& error) {
     throw BadInput(error.what());
   }
-  for (const ConfigItem& item : items) {
+  for (const TomlItem& item : items) {
     if (item.section.empty() || item.section == Arguments{"fit"}) check_own_item(item, file, rank);
   }
   return items;
@@ -184,11 +211,11 @@ std::ptrdiff_t rows_given(const CommandEntry& root, const Arguments& arguments) 
 
 }  // namespace
 
-std::vector<ConfigItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
+std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
   try {
     return toml_items(text);
-  } catch (const std::exception& error) {
-    throw UsageError(fmt::format("{} {}: not valid TOML: {}", flag, path, error.what()));
+  } catch (const TomlError& error) {
+    throw UsageError(fmt::format("{} {}, line {}: {}", flag, path, error.line(), error.what()));
   }
 }
 
@@ -199,7 +226,7 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
     throw UsageError(
         fmt::format("--config {}: is the same file for all ranks; what is a silo's own goes into --silo-config", path));
   }
-  std::vector<ConfigItem> common;
+  std::vector<TomlItem> common;
   if (!path.empty()) common = read_items(path, kCommon);
   const std::string file = fmt::format("{} {}", kCommon, path);
   if (!party) return {.arguments = with_items(root, std::move(arguments), common, file), .own_file = {}};

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "commands/command_line/cli11_parser.hpp"
+#include "commands/command_line/command_entry.hpp"
+#include "common/base/toml_items.hpp"
 
 namespace dpreduce {
 
@@ -20,7 +21,7 @@ struct ConfiguredArguments {
 /// `arguments` with `--config FILE` replaced by what FILE says: `key = value` becomes `--key value`, unless `--key` is
 /// given on the command line, which wins. Keys stand at the top of the file or in a section with the command's name;
 /// sections of other commands are skipped. Throws UsageError naming the file and the key where a key is not an
-/// option of the command, where the file cannot be read or parsed, and where its name holds {rank}.
+/// option of the command or is there twice, where the file cannot be read or parsed, and where its name holds {rank}.
 ///
 /// For a party of a run among silos, of that rank, what `--silo-config OWN` says is added; it wins over FILE, not over
 /// the command line. {rank} in OWN is replaced; `--silo-config` stays among the arguments. OWN holds what stays with a
@@ -32,6 +33,6 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
                                       std::optional<std::size_t> party = std::nullopt);
 
 /// The items of a configuration text; `path` and `flag` are for messages. Throws UsageError where it is not TOML.
-std::vector<ConfigItem> parse_config(const std::string& text, const std::string& path, const char* flag = "--config");
+std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag = "--config");
 
 }  // namespace dpreduce

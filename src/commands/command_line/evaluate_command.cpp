@@ -26,6 +26,7 @@ CommandEntry evaluate_command() {
   table.number("--threshold", options->threshold,
                "n x K labels: F1 of classes from this score on; default: the model's threshold");
   table.text("--report", options->report, "JSON report with the confusion matrix").typed("FILE");
+  table.flag("--overwrite", options->overwrite, "replace a report that is there already");
   declare_format(table, options->format);
   declare_config(table);
   command.footer =

@@ -20,6 +20,7 @@ struct EvaluateOptions {
   std::optional<std::size_t> top_k;  ///< of label sets: precision and recall of so many scores a row
   std::optional<double> threshold;   ///< of label sets; empty: the model's
   std::string report;
+  bool overwrite = false;  ///< replace what is there already
   OutputFormat format = OutputFormat::kText;
   bool operator==(const EvaluateOptions&) const = default;
 };

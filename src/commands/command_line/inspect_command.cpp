@@ -3,11 +3,15 @@
 #include <memory>
 
 #include "commands/command_line/command_entry.hpp"
+#include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 
 namespace dpreduce {
 
 InspectOptions validated(InspectOptions options) {
+  if (!options.rows.y.empty() && options.classes == 0) {
+    throw UsageError("--train-y needs --classes: how many classes there are is public, and never taken from the data");
+  }
   if (!options.rows.y.empty()) check_classes(options.classes);
   check_positive("--clip", options.clip_norm);
   return options;

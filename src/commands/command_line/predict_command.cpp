@@ -27,6 +27,7 @@ CommandEntry predict_command() {
   table.text("--model", options->model, "written by fit").required().typed("FILE");
   table.files("--x,--test-x", options->x, "features").required();
   table.text("--out", options->out, "labels, .npy (int64); default: one a line on standard output");
+  table.flag("--overwrite", options->overwrite, "replace a file that is there already");
   table.flag("--scores", options->scores, "write the n x K scores instead of labels (needs --out)");
   table.count("--top-k", options->top_k, "the k classes of the largest scores, best first, instead of one");
   table.flag("--sets", options->sets,

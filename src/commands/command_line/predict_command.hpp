@@ -21,6 +21,7 @@ struct PredictOptions {
   bool sets = false;                 ///< zeros and ones, instead of one class a row
   std::optional<double> threshold;   ///< of sets; empty: the model's
   BadRows bad_rows = BadRows::kFail;
+  bool overwrite = false;  ///< replace what is there already
   bool operator==(const PredictOptions&) const = default;
 };
 

@@ -23,6 +23,7 @@ struct SanitizeOptions {
   BadRows bad_rows = BadRows::kFail;
   BudgetOptions budget;  ///< of each record by itself
   std::optional<std::uint64_t> seed;
+  bool overwrite = false;  ///< replace what is there already
   OutputFormat format = OutputFormat::kText;
   bool operator==(const SanitizeOptions&) const = default;
 };

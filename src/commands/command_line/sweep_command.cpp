@@ -61,6 +61,7 @@ CommandEntry sweep_command() {
   table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
   table.choice("--adjacency", options->adjacency, "which data sets are neighbors");
   table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json");
+  table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");
   table.count("--memory", options->memory_mib, "for the rows of a rank, as in fit").typed("MIB");
   declare_config(table);

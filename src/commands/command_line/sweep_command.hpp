@@ -26,6 +26,7 @@ struct SweepOptions {
   std::uint64_t seeds = 5;          ///< 1, ..., seeds, of noise and of long tails
   Adjacency adjacency = Adjacency::kAddRemove;
   std::string out = "sweep";  ///< .csv and .json
+  bool overwrite = false;     ///< replace what is there already
   unsigned threads = 0;       ///< as of fit
   std::optional<std::size_t> memory_mib;
   bool operator==(const SweepOptions&) const = default;

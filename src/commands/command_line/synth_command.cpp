@@ -20,6 +20,7 @@ CommandEntry synth_command() {
   OptionTable& table = command.options;
   table.text("--out", options->out_dir,
              "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy");
+  table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.choice("--kind", options->kind, "simplex frame with perturbations, or Gaussians around class means");
   table.count("--rows", options->rows, "training rows");
   table.count("--test-rows", options->test_rows, "test rows");

@@ -30,6 +30,7 @@ struct SynthOptions {
   std::optional<std::size_t> max_labels;  ///< n x K zeros and ones, so many ones a row at most; empty: class indices
   std::optional<double> majority_share;   ///< share of class 0, the others equal
   std::uint64_t seed = 0;
+  bool overwrite = false;  ///< replace what is there already
   bool operator==(const SynthOptions&) const = default;
 };
 

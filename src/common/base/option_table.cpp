@@ -1,13 +1,18 @@
 #include "common/base/option_table.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "common/base/error.hpp"
+#include "common/base/nearest_name.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr double kTwoTo64 = 18446744073709551616.0;
 
 std::string_view without_dashes(std::string_view name) {
   while (name.starts_with('-')) name.remove_prefix(1);
@@ -44,17 +49,36 @@ std::uint64_t read_count(std::string_view option, const std::string& text, std::
   std::uint64_t count = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, count);
+  bool is_large = error == std::errc::result_out_of_range;
   if (stop != end || error == std::errc::invalid_argument) {
-    throw UsageError(fmt::format("{} {}: must be a whole number", option, text));
+    char* after = nullptr;
+    const double number = std::strtod(text.c_str(), &after);
+    const bool is_number = !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0 &&
+                           after == text.c_str() + text.size() && text.find_first_of("xX") == std::string::npos;
+    if (!is_number || std::floor(number) != number) {
+      throw UsageError(fmt::format("{} {}: must be a whole number", option, text));
+    }
+    is_large = number >= kTwoTo64;
+    if (!is_large) count = static_cast<std::uint64_t>(number);
   }
-  if (error != std::errc() || count > largest) {
-    throw UsageError(fmt::format("{} {}: must be at most {}", option, text, largest));
-  }
+  if (is_large || count > largest) throw UsageError(fmt::format("{} {}: must be at most {}", option, text, largest));
   return count;
 }
 
 void refuse_choice(std::string_view option, const std::string& text, const std::string& all) {
-  throw UsageError(fmt::format("{} {}: must be one of {}", option, text, all));
+  std::vector<std::string> spellings;
+  for (std::size_t begin = 0; begin <= all.size();) {
+    const std::size_t end = std::min(all.find('|', begin), all.size());
+    spellings.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  throw UsageError(fmt::format("{} {}: must be one of {}{}", option, text, all, did_you_mean(text, spellings)));
+}
+
+std::vector<std::string> OptionTable::long_names() const {
+  std::vector<std::string> names;
+  for (const Option& option : options_) names.emplace_back(option.long_name());
+  return names;
 }
 
 Option& OptionTable::add(Option option) {

@@ -54,7 +54,7 @@ struct Option {
 
 /// `text` as a number: decimal, or inf and nan, which ranges refuse. Throws UsageError naming the option.
 double read_number(std::string_view option, const std::string& text);
-/// `text` as a whole number from 0 to `largest`. Throws UsageError naming the option.
+/// `text` as a whole number from 0 to `largest`, also written as 1e3. Throws UsageError naming the option.
 std::uint64_t read_count(std::string_view option, const std::string& text, std::uint64_t largest);
 
 /// "a|b|c": all of spellings<E>.
@@ -126,6 +126,9 @@ class OptionTable {
 
   const std::deque<Option>& options() const { return options_; }
   std::deque<Option>& options() { return options_; }
+
+  /// Of all, without dashes.
+  std::vector<std::string> long_names() const;
 
   /// The option of this name, which may have its dashes; null where there is none.
   const Option* find(std::string_view name) const;

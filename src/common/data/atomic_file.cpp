@@ -81,12 +81,21 @@ std::string name_beside(const std::string& target) {
 
 }  // namespace
 
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 void AtomicFile::fail(const std::string& what) const {
   const int reason = errno;
   throw BadInput(fmt::format("{}: {}: {}", path_, what, std::strerror(reason)));
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+void AtomicFile::refuse_existing() const {
+  throw BadInput(fmt::format("{}: is there already; give another name, or --overwrite to replace it", path_));
+}
+
+AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(path), existing_(existing) {
   if (path.empty()) throw BadInput("an output path is empty; name a file");
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
@@ -98,6 +107,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
     if (fd_ < 0) fail("cannot be written");
     return;
   }
+  if (exists && existing_ == Existing::kKeep) refuse_existing();
   open_beside(without_links(path), exists, exists ? status.st_mode & 07777 : 0);
 }
 
@@ -184,6 +194,7 @@ void AtomicFile::rename_onto_target() {
     const std::string unnamed = name_in_proc(fd_);
     if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
     if (errno != EEXIST) fail("cannot be given its name");
+    if (existing_ == Existing::kKeep) refuse_existing();
     const std::string beside = name_beside(target_);
     ::unlink(beside.c_str());
     unfinished_names.add(beside);
@@ -191,6 +202,16 @@ void AtomicFile::rename_onto_target() {
       fail(fmt::format("cannot be written in directory {}", directory_));
     }
     temporary_ = beside;
+  }
+  if (existing_ == Existing::kKeep) {  // unlike rename, this never replaces; a file system without it has no O_TMPFILE
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
+      unfinished_names.remove(temporary_);
+      temporary_.clear();
+      return;
+    }
+    if (errno == EEXIST) refuse_existing();
+    if (errno != EINVAL && errno != ENOSYS) fail("cannot be given its name");
+    if (is_file(target_)) refuse_existing();
   }
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
   unfinished_names.remove(temporary_);

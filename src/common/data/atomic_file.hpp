@@ -9,6 +9,15 @@
 
 namespace dpreduce {
 
+/// What becomes of a file that has the target's name already. Devices and pipes are written in any case.
+enum class Existing {
+  kKeep,    ///< it is an error
+  kReplace  ///< the new file takes its place, at once and whole
+};
+
+/// Whether a regular file of this name is there; links are followed.
+bool is_file(const std::string& path);
+
 /// Opened: bytes gather in an unnamed file of the target's directory (O_TMPFILE), or where the file system has none
 /// in ".<name>.<pid>.tmp". commit() flushes them to disk and renames them onto the target, which another process sees
 /// either as it was or whole; destruction without commit(), and a killed process, leave the target as it was and, with
@@ -18,9 +27,10 @@ namespace dpreduce {
 /// /dev/stdout, is written directly.
 class AtomicFile {
  public:
-  /// Throws BadInput with the path and the system's reason where the path is empty or a directory, or its directory is
-  /// missing or not writable: known before any work is done.
-  explicit AtomicFile(const std::string& path);
+  /// Throws BadInput with the path and the system's reason where the path is empty or a directory, its directory is
+  /// missing or not writable, or the file exists and is to be kept: known before any work is done. (commit() throws
+  /// where it has come to be there since.)
+  explicit AtomicFile(const std::string& path, Existing existing = Existing::kKeep);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -46,10 +56,12 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void refuse_existing() const;
   void open_beside(const std::string& target, bool exists, unsigned mode);
   void rename_onto_target();
 
-  std::string path_;       ///< as given
+  std::string path_;  ///< as given
+  Existing existing_;
   std::string target_;     ///< path_ without symbolic links at its end; empty where written directly
   std::string directory_;  ///< of target_
   std::string temporary_;  ///< name to remove unless renamed; empty where unnamed

@@ -37,7 +37,8 @@ void store(Bits bits, std::byte* target) {
 
 }  // namespace
 
-NpyWriter::NpyWriter(const std::string& path, DType dtype, const Shape& shape) : file_(path), dtype_(dtype) {
+NpyWriter::NpyWriter(const std::string& path, DType dtype, const Shape& shape, Existing existing)
+    : file_(path, existing), dtype_(dtype) {
   DPREDUCE_ASSERT(shape.size() == 1 || shape.size() == 2);
   const std::uint64_t bytes = byte_size(shape, dtype, path);
   missing_ = bytes / size_of(dtype);

@@ -17,7 +17,7 @@ class NpyWriter {
  public:
   /// `shape` counts all rows that will come. Takes the disk space at once.
   /// Throws BadInput as AtomicFile does. Precondition (asserted): shape has one or two extents.
-  NpyWriter(const std::string& path, DType dtype, const Shape& shape);
+  NpyWriter(const std::string& path, DType dtype, const Shape& shape, Existing existing = Existing::kKeep);
 
   /// Appends elements in C order, in pieces of any length. float16 is rounded to nearest, ties to even.
   /// Preconditions (asserted): the type fits (float to float16 or float32; integers to int64); not more elements than

@@ -78,6 +78,8 @@ class RunJournal {
   bool has_ended() const { return has_ended_; }
   /// Whether it was made, not taken over.
   bool is_new() const { return is_new_; }
+  /// Whether any of its runs has charged something, or was about to.
+  bool has_charged() const { return !content_.charges.empty(); }
   /// Whether a killed run could be resumed by it.
   bool is_on_disk() const { return !path_.empty(); }
 

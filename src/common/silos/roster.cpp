@@ -5,12 +5,11 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/toml_items.hpp"
 
 namespace dpreduce {
 namespace {
@@ -73,36 +72,32 @@ PublicKey Roster::digest() const {
 }
 
 Roster parse_roster(const std::string& text, const std::string& path) {
-  std::vector<CLI::ConfigItem> items;
+  std::vector<TomlItem> items;
   try {
-    std::istringstream stream(text);
-    items = CLI::ConfigTOML().from_config(stream);
-  } catch (const std::exception& error) {
-    refuse(path, fmt::format("not valid TOML: {}", error.what()));
+    items = toml_items(text);
+  } catch (const TomlError& error) {
+    refuse(path, fmt::format("line {}: {}", error.line(), error.what()));
   }
   Roster roster;
   StatedMember coordinator;
   std::map<std::size_t, StatedMember> silos;
-  for (const CLI::ConfigItem& item : items) {
-    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks for the begin and end of a section
-    if (item.inputs.size() != 1) refuse(path, fmt::format("'{}' must have one value", item.name));
-    const std::string& value = item.inputs.front();
-    const auto put = [&](StatedMember& member) {
-      if (!member.fields.emplace(item.name, value).second) {
-        refuse(path, fmt::format("[{}]: '{}' is there twice", fmt::join(item.parents, "."), item.name));
-      }
-    };
-    if (item.parents.empty() && item.name == "dim" && roster.dim == 0) {
+  for (const TomlItem& item : items) {
+    if (item.values.size() != 1) refuse(path, fmt::format("line {}: '{}' must have one value", item.line, item.key));
+    const std::string& value = item.values.front();
+    if (item.section.empty() && item.key == "dim") {
       roster.dim = number_of(value, kLargestDim, "dim", path);
-    } else if (item.parents.empty() && item.name == "classes" && roster.classes == 0) {
+    } else if (item.section.empty() && item.key == "classes") {
       roster.classes = number_of(value, kMostClasses, "classes", path);
-    } else if (item.parents == std::vector<std::string>{"coordinator"}) {
-      put(coordinator);
-    } else if (item.parents.size() == 2 && item.parents[0] == "silo") {
-      put(silos[number_of(item.parents[1], kMostSilos, "[silo.N] with N", path)]);
+    } else if (item.section == std::vector<std::string>{"coordinator"}) {
+      coordinator.fields[item.key] = value;
+    } else if (item.section.size() == 2 && item.section[0] == "silo") {
+      const std::size_t number = number_of(item.section[1], kMostSilos, "[silo.N] with N", path);
+      if (!silos[number].fields.emplace(item.key, value).second) {
+        refuse(path, fmt::format("line {}: [silo.{}]: '{}' is there twice", item.line, number, item.key));
+      }
     } else {
-      refuse(path, fmt::format("'{}{}{}' is unknown or there twice", fmt::join(item.parents, "."),
-                               item.parents.empty() ? "" : ".", item.name));
+      refuse(path, fmt::format("line {}: '{}{}{}' is unknown", item.line, fmt::join(item.section, "."),
+                               item.section.empty() ? "" : ".", item.key));
     }
   }
   if (roster.dim == 0) refuse(path, "'dim' is missing: how many features a row has");

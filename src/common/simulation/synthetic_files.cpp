@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t kWrittenAtOnce = std::size_t{8} << 20;
 
 void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, const std::string& x_path,
-                const std::string& y_path, std::vector<std::string>& written) {
+                const std::string& y_path, Existing existing, std::vector<std::string>& written) {
   const std::size_t dim = rows.spec().dim;
-  NpyWriter x(x_path, DType::kFloat32, {range.count, dim});
+  NpyWriter x(x_path, DType::kFloat32, {range.count, dim}, existing);
   const std::size_t slots = rows.labels_per_row();
   const std::size_t classes = rows.spec().classes;
   const bool has_sets = rows.spec().max_labels.has_value();
-  NpyWriter y = has_sets ? NpyWriter(y_path, DType::kUint8, {range.count, classes})
-                         : NpyWriter(y_path, DType::kInt64, {range.count});
+  NpyWriter y = has_sets ? NpyWriter(y_path, DType::kUint8, {range.count, classes}, existing)
+                         : NpyWriter(y_path, DType::kInt64, {range.count}, existing);
   const std::uint64_t chunk =
       std::min<std::uint64_t>(range.count, std::max<std::size_t>(1, kWrittenAtOnce / (4 * dim)));
   std::vector<float> features(chunk * dim);
@@ -53,7 +53,8 @@ void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, c
 
 }  // namespace
 
-SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards) {
+SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards,
+                               Existing existing) {
   const std::uint64_t train_rows = rows.rows(SyntheticPart::kTrain);
   if (shards < 1 || shards > train_rows) {
     throw UsageError(
@@ -72,13 +73,13 @@ SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& dir
       files.train_x.push_back(path("train_x" + suffix));
       files.train_y.push_back(path("train_y" + suffix));
       write_pair(rows, SyntheticPart::kTrain, even_share(train_rows, shard, shards), files.train_x.back(),
-                 files.train_y.back(), written);
+                 files.train_y.back(), existing, written);
     }
     if (rows.rows(SyntheticPart::kTest) > 0) {
       files.test_x.push_back(path("test_x.npy"));
       files.test_y.push_back(path("test_y.npy"));
       write_pair(rows, SyntheticPart::kTest, {0, rows.rows(SyntheticPart::kTest)}, files.test_x.back(),
-                 files.test_y.back(), written);
+                 files.test_y.back(), existing, written);
     }
   } catch (...) {
     for (const std::string& file : written) std::filesystem::remove(file, error);

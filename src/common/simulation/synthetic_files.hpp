@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/data/atomic_file.hpp"
 #include "common/simulation/synthetic.hpp"
 
 namespace dpreduce {
@@ -20,8 +21,9 @@ struct SyntheticFiles {
 /// test rows, test_x.npy and test_y.npy into `directory`, which is made if need be. With shards > 1 training rows are
 /// cut evenly into train_x_0.npy, ... and train_y_0.npy, ..., names that 'train_x_{rank}.npy' fits. Returns the paths.
 /// Memory: a chunk of at most 8 MiB or one row, whatever the number of rows.
-/// Throws UsageError where shards is 0 or above the number of training rows; BadInput where a file cannot be written:
-/// those that this call has written before are then removed.
-SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards);
+/// Throws UsageError where shards is 0 or above the number of training rows; BadInput where a file cannot be written,
+/// or is there already and is to be kept: those that this call has written before are then removed.
+SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards,
+                               Existing existing = Existing::kKeep);
 
 }  // namespace dpreduce

@@ -14,6 +14,7 @@ struct OutputOptions {
   double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
+  bool overwrite = false;  ///< replace model and report that are there already
   bool operator==(const OutputOptions&) const = default;
 };
 

@@ -86,7 +86,33 @@ TEST_F(ConfigFile, FalseLeavesAFlagAlone) {
 }
 
 TEST_F(ConfigFile, UnknownKeysAreNamed) {
-  EXPECT_THAT(refusal("epsilonn = 1\n"), HasSubstr("epsilonn"));
+  EXPECT_THAT(refusal("classes = 3\nepsilonn = 1\n"),
+              HasSubstr(".toml, line 2: 'epsilonn' is not an option of fit; did you mean epsilon?"));
+}
+
+TEST_F(ConfigFile, IsToml) {
+  const auto fit = std::get<FitOptions>(parse_command_line(
+      {"fit", "--config",
+       write("train-x = [\n  'a#1.npy',  # the first\n  \"b.npy\",\n]\ntrain-y = 'y.npy'\nclasses = 1_000\n"
+             "fit.epsilon = 0.5\nfit.delta = 1e-6\nfit.method = 'gd'\nfit.rounds = 1e2\n")}));
+  EXPECT_THAT(fit.data.train.x, ElementsAre("a#1.npy", "b.npy"));
+  EXPECT_EQ(fit.data.classes, 1000U);
+  EXPECT_EQ(fit.privacy.budget.epsilon, 0.5);
+  EXPECT_EQ(fit.method.rounds, 100U);
+}
+
+TEST_F(ConfigFile, AKeyIsSetOnce) {
+  EXPECT_THAT(refusal("epsilon = 0.5\nepsilon = 5\n"), HasSubstr("line 2"));
+  EXPECT_THAT(refusal("epsilon = 0.5\n[fit]\nepsilon = 5\n"), HasSubstr("line 3: 'epsilon' is set in line 1 already"));
+  EXPECT_THAT(refusal("train_x = 'a'\ntrain-x = 'b'\n"), HasSubstr("line 2: 'train-x' is set in line 1 already"));
+}
+
+TEST_F(ConfigFile, ListsAreForOptionsThatTakeThem) {
+  EXPECT_THAT(refusal("epsilon = [1, 2]\n"), HasSubstr("line 1: 'epsilon' takes one value, not a list"));
+}
+
+TEST_F(ConfigFile, WhatIsNoTomlIsNamedByItsLine) {
+  EXPECT_THAT(refusal("classes = 3\nepsilon = \n"), HasSubstr(".toml, line 2: "));
 }
 
 TEST_F(ConfigFile, SectionsAreCommands) {
@@ -230,7 +256,7 @@ TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {
   EXPECT_THAT(refusal("train-z = \"a\"\n"), HasSubstr("'train-z' is not an option of fit"));
   EXPECT_THAT(refusal("%%%\n"), HasSubstr("'%%%' is not an option of fit"));
   EXPECT_THAT(refusal(std::string((1 << 20) + 1, '#')), HasSubstr("1 MiB"));
-  EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("[fti] is not a command"));
+  EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("line 1: [fti] is not a command"));
   std::filesystem::remove(own_);
   EXPECT_THROW(parse_command_line(arguments(), 3), BadInput);
 }

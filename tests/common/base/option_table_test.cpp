@@ -35,10 +35,14 @@ TEST(OptionTable, NumbersAreReadWhole) {
 TEST(OptionTable, CountsAreWholeNumbersFromZero) {
   EXPECT_EQ(read_count("--rows", "0", 10), 0U);
   EXPECT_EQ(read_count("--rows", "10", 10), 10U);
+  EXPECT_EQ(read_count("--rows", "1e3", 1000), 1000U);
+  EXPECT_EQ(read_count("--rows", "1.5e1", 1000), 15U);
+  EXPECT_EQ(read_count("--rows", "18446744073709551615", ~std::uint64_t{0}), ~std::uint64_t{0});
+  EXPECT_THAT(refusal([] { read_count("--rows", "1e20", ~std::uint64_t{0}); }), HasSubstr("must be at most"));
   EXPECT_THAT(refusal([] { read_count("--rows", "-3", 10); }), HasSubstr("--rows -3: must not be negative"));
   EXPECT_THAT(refusal([] { read_count("--rows", "11", 10); }), HasSubstr("--rows 11: must be at most 10"));
   EXPECT_THAT(refusal([] { read_count("--rows", "99999999999999999999", 10); }), HasSubstr("must be at most"));
-  for (const char* text : {"", "1.5", "1e3", "soon", "+1", " 1"}) {
+  for (const char* text : {"", "1.5", "1e-3", "soon", "+1", " 1", "0x10", "nan", "inf", "1e3 "}) {
     EXPECT_THAT(refusal([&] { read_count("--rows", text, 10); }), HasSubstr("must be a whole number")) << text;
   }
 }

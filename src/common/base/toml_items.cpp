@@ -1,0 +1,68 @@
+#include "common/base/toml_items.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_ENABLE_WINDOWS_COMPAT 0
+#include <toml++/toml.h>
+
+namespace dpreduce {
+namespace {
+
+struct PlacedItem {
+  TomlItem item;
+  std::size_t column;
+};
+
+std::string scalar_text(const toml::node& node, const std::string& key) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
+  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  throw TomlError(node.source().begin.line,
+                  fmt::format("'{}': must be text, a number, true, false, or a list of these", key));
+}
+
+std::vector<std::string> values_of(const toml::node& node, const std::string& key) {
+  const toml::array* const list = node.as_array();
+  if (list == nullptr) return {scalar_text(node, key)};
+  std::vector<std::string> values;
+  for (const toml::node& value : *list) values.push_back(scalar_text(value, key));
+  return values;
+}
+
+void collect(const toml::table& table, const std::vector<std::string>& section, std::vector<PlacedItem>& items) {
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    if (const toml::table* const inner = node.as_table()) {
+      std::vector<std::string> names = section;
+      names.push_back(name);
+      collect(*inner, names, items);
+      continue;
+    }
+    const toml::source_position place = key.source().begin;
+    items.push_back({{section, name, values_of(node, name), place.line}, place.column});
+  }
+}
+
+}  // namespace
+
+std::vector<TomlItem> toml_items(const std::string& text) {
+  std::vector<PlacedItem> placed;
+  try {
+    collect(toml::parse(text), {}, placed);
+  } catch (const toml::parse_error& error) {
+    throw TomlError(error.source().begin.line, std::string(error.description()));
+  }
+  std::sort(placed.begin(), placed.end(), [](const PlacedItem& first, const PlacedItem& second) {
+    return std::tie(first.item.line, first.column) < std::tie(second.item.line, second.column);
+  });
+  std::vector<TomlItem> items;
+  for (PlacedItem& one : placed) items.push_back(std::move(one.item));
+  return items;
+}
+
+}  // namespace dpreduce

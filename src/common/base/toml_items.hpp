@@ -1,0 +1,33 @@
+// TOML 1.0, of configuration files and rosters, as a list of `key = value`.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace dpreduce {
+
+/// One `key = value`.
+struct TomlItem {
+  std::vector<std::string> section;  ///< of [privacy.calibrate], or of privacy.calibrate.key = ..., its two names
+  std::string key;
+  std::vector<std::string> values;  ///< one; of an array all. Numbers are decimal, truth values true and false
+  std::size_t line = 0;             ///< of the key; the first is 1
+};
+
+/// What is wrong with a text, and in which line.
+class TomlError : public std::runtime_error {
+ public:
+  TomlError(std::size_t line, const std::string& what) : std::runtime_error(what), line_(line) {}
+  std::size_t line() const { return line_; }
+
+ private:
+  std::size_t line_;
+};
+
+/// The items of a TOML text, as they stand there. Throws TomlError where it is no TOML (so also where a key is there
+/// twice), and where a value is a date, a time, or an array of arrays or tables.
+std::vector<TomlItem> toml_items(const std::string& text);
+
+}  // namespace dpreduce
