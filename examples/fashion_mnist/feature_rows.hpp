@@ -35,13 +35,12 @@ struct RowSettings {
 };
 
 /// row = pool(z) as above. `coefficients`: 5184, overwritten by z. `row`: d. Preconditions: grid is 4 or 8; sizes fit.
-/// A group without variance becomes zeros. Errors: an assertion where a precondition is broken.
+/// A group without variance becomes zeros. An assertion fails where a precondition is broken.
 void make_row(std::span<float> coefficients, const RowSettings& settings, std::span<float> row);
 
 /// rows[i] = make_row(scattering(image i)), n x d: the same bits for any number of threads. `pixels`: n x 784 bytes.
 /// Preconditions: threads >= 1; pixels.size() is a multiple of 784; rows.size() = n d. `on_progress(k)` is called from
-/// any thread each time k further rows are done; it must not throw. Errors: an assertion where a precondition is
-/// broken.
+/// any thread each time k further rows are done; it must not throw. An assertion fails where a precondition is broken.
 void encode(const Scattering& scattering, std::span<const std::uint8_t> pixels, const RowSettings& settings,
             int threads, std::span<float> rows, const std::function<void(std::size_t)>& on_progress);
 

@@ -34,15 +34,15 @@ class FeatureSet {
   bool is_complete() const;
 
   /// Makes the folder, and removes the manifest and the shards of an earlier set: from here until finish() the folder
-  /// is not complete, and never holds rows of two sets. Errors: BadInput where the folder cannot be written.
+  /// is not complete, and never holds rows of two sets. Throws BadInput where the folder cannot be written.
   void begin();
 
   /// Writes `<part>_x<suffix>.npy` (n x d) and `<part>_y<suffix>.npy` (n), each whole or not at all. Preconditions:
-  /// begin() was called; rows.size() = n d. Errors: BadInput where a file cannot be written.
+  /// begin() was called; rows.size() = n d. Throws BadInput where a file cannot be written.
   void write(std::string_view part, std::string_view suffix, std::span<const float> rows,
              std::span<const std::uint8_t> labels);
 
-  /// Writes the manifest. Precondition: begin() was called. Errors: BadInput where it cannot be written.
+  /// Writes the manifest. Precondition: begin() was called. Throws BadInput where it cannot be written.
   void finish();
 
  private:

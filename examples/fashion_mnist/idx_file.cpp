@@ -34,7 +34,7 @@ class GzipReader {
     if (got < 0 || static_cast<std::size_t>(got) != size) fail("ends early or is not a sound gzip file");
   }
 
-  /// Reading past the last element also makes zlib compare the checksum.
+  // Reading past the last element also makes zlib compare the checksum.
   void expect_end() {
     char more;
     const int got = gzread(file_.get(), &more, 1);

@@ -19,9 +19,9 @@ struct LabeledImages {
   std::size_t count() const { return labels.size(); }
 };
 
-/// The images of `<folder>/<stem>-images-idx3-ubyte.gz` with the labels of `<folder>/<stem>-labels-idx1-ubyte.gz`;
-/// stem is "train" or "t10k". Errors: BadInput where a file is absent (it names the Debian package that has it), is not
-/// such an IDX file, has images of another size than 28 x 28, ends early or late, or where the two counts differ.
+/// The images of `<folder>/<stem>-images-idx3-ubyte.gz` with the labels of `<folder>/<stem>-labels-idx1-ubyte.gz`; stem
+/// is "train" or "t10k". Throws BadInput where a file is absent (it names the Debian package that has it), is not such
+/// an IDX file, has images of another size than 28 x 28, ends early or late, or where the two counts differ.
 LabeledImages read_labeled_images(const std::filesystem::path& folder, const char* stem);
 
 }  // namespace dpreduce::fashion_mnist

@@ -49,7 +49,7 @@ class Scattering {
 
   /// coefficients[i] = (S0, S1, S2) of image i, row-major over channel, p, q: n x 5184 for n = pixels.size() / 784.
   /// `pixels`: n x 784 bytes, 255 becomes 1. Preconditions: pixels.size() is a multiple of 784; n <= kLanes;
-  /// coefficients.size() = n * 5184. Errors: an assertion where one is broken. About 2 Mflop an image.
+  /// coefficients.size() = n * 5184. An assertion fails where one is broken. About 2 Mflop an image.
   void transform(std::span<const std::uint8_t> pixels, std::span<float> coefficients, Workspace& workspace) const;
 
  private:

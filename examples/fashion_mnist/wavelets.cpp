@@ -20,7 +20,7 @@ constexpr int kAliases = 3;
 struct Gaussian {
   double sigma, slant, theta;
 
-  /// sum_m G(omega - center e_theta + 2 pi m) at frequency index (k_y, k_x).
+  // sum_m G(omega - center e_theta + 2 pi m) at frequency index (k_y, k_x).
   double aliased(int ky, int kx, double center) const {
     const double along_y = std::cos(theta), along_x = std::sin(theta);
     double sum = 0;

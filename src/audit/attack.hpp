@@ -44,10 +44,10 @@ class Attack {
 
   Discriminant discriminant_;
   Eigen::RowVectorXd center_;
-  Eigen::RowVectorXd scale_;  ///< 1 / standard deviation
+  Eigen::RowVectorXd scale_;  // 1 / standard deviation
   Eigen::VectorXd direction_;
   Eigen::RowVectorXd means_[2];
-  Eigen::LLT<Eigen::MatrixXd> factors_[2];  ///< of C_w + r I
+  Eigen::LLT<Eigen::MatrixXd> factors_[2];  // of C_w + r I
 };
 
 }  // namespace dpreduce

@@ -40,7 +40,7 @@ class ExactStatistics {
   /// References outlive this object.
   ExactStatistics(const AuditedMethod& method, WorkerRows& rows) : method_(method), rows_(rows) {}
 
-  /// That of the release's kind, of these rows as they were prepared for it, at its point. Errors: as
+  /// That of the release's kind, of these rows as they were prepared for it, at its point. Throws as
   /// AuditedMethod::statistic.
   Statistic at(const WatchedRelease& release);
 

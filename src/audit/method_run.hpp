@@ -48,8 +48,8 @@ class MethodRun : public AuditedRun {
   const AuditedMethod& method_;
   WorkerRows without_;
   WorkerRows with_;
-  std::optional<WorkerRows> features_;    ///< public rows, to sum
-  std::optional<WorkerRows> candidates_;  ///< and to choose from
+  std::optional<WorkerRows> features_;    // public rows, to sum
+  std::optional<WorkerRows> candidates_;  // and to choose from
   std::string ledger_path_;
   ExactStatistics exact_without_;
   ExactStatistics exact_with_;

@@ -12,7 +12,7 @@ inline double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
 }
 
-/// x with Phi(x) = p.  @pre 0 < p < 1.
+/// x with Phi(x) = p. Precondition: 0 < p < 1.
 inline double normal_quantile(double p) {
   return -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p);
 }

@@ -24,8 +24,8 @@ constexpr const char* kSums = "class_sums";
 constexpr double kS = static_cast<double>(kLatticeNorm);
 
 struct Canaries {
-  LabeledRows in;          ///< the rows, 1000 C long, of every canary
-  std::vector<bool> coin;  ///< true: in
+  LabeledRows in;          // the rows, 1000 C long, of every canary
+  std::vector<bool> coin;  // true: in
 };
 
 std::mt19937_64 unpredictable_engine() {

@@ -25,8 +25,8 @@ class ReadFit {
 
   FitOptions options_;
   WorldFiles files_;
-  std::filesystem::path known_;  ///< folder of the known run
-  std::filesystem::path next_;   ///< folder of the one that is read, made anew each time
+  std::filesystem::path known_;  // folder of the known run
+  std::filesystem::path next_;   // folder of the one that is read, made anew each time
 };
 
 }  // namespace dpreduce

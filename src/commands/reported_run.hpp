@@ -61,14 +61,14 @@ struct ReportedRun {
 /// Larger files are refused: a report of 2^20 classes takes about 25 MB.
 inline constexpr std::size_t kLargestReport = std::size_t{64} << 20;
 
-/// The run that the text reports.
-/// @throws BadInput naming path and reason, unless the text is JSON with the fields of a report, each in its range, and
+/// The run that the text reports. Throws BadInput naming path and reason, unless the text is JSON with the fields of a
+/// report, each in its range, and
 ///         not in contradiction: a private run has releases, each with sigma and sensitivity, or selections; mu covers
 ///         every block's own; epsilon is at least what mu gives at delta, or, where delta is 0, all selections
 ///         together, and then there is nothing but selections.
 ReportedRun parse_report(std::string_view text, const std::string& path);
 
-/// The same of a file.  @throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
+/// The same of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
 ReportedRun read_report(const std::string& path);
 
 }  // namespace dpreduce

@@ -41,7 +41,7 @@
 namespace dpreduce {
 namespace {
 
-/// One run, and what came of it.
+// One run, and what came of it.
 struct SweptRun {
   std::string method;  // as in --methods
   double epsilon;

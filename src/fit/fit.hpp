@@ -55,7 +55,7 @@ struct FittedRun {
 
 /// Trains as `fit` says on rows that are open, `training` being this rank's. Collective. Preconditions: there is an
 /// account where the plan has noise (asserted); rows have the plan's number of features; the plan's public rows are
-/// there. Errors: as Releaser and for_each_lattice_chunk, and as with_way_to_resume says them.
+/// there. Throws as Releaser and for_each_lattice_chunk, and as with_way_to_resume says them.
 FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
 

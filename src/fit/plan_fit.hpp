@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-/// What --budget-epsilon and --budget-delta allow.  @throws UsageError naming the option and its limit.
+/// What --budget-epsilon and --budget-delta allow. Throws UsageError naming the option and its limit.
 DataSetBudget data_set_budget(double epsilon, double delta);
 
 /// The part of the training rows that is trained on, where it is not all of them. `data` are validated.

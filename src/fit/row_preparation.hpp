@@ -25,7 +25,7 @@ double center_share(const FitOptions& options);
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms);
 
 /// Makes those releases, sums public rows where they serve instead, and prepares the rows of `run` by what came out.
-/// `options` are resolved, and the run's plan is theirs. Collective. Errors: as TrainingRun::release.
+/// `options` are resolved, and the run's plan is theirs. Collective. Throws as TrainingRun::release.
 void prepare_rows(TrainingRun& run, const FitOptions& options);
 
 }  // namespace dpreduce

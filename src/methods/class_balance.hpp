@@ -27,7 +27,7 @@ bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint
 
 /// What the method makes of the run, adjusted by the release "class_sizes", made first, where adjusts_scores says so,
 /// and refined by the run's candidates where refits_on_public_rows does; the same on every rank. Collective.
-/// Preconditions (asserted): one bias a class. Errors: as TrainingMethod::train.
+/// Preconditions (asserted): one bias a class. Throws as TrainingMethod::train.
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options);
 
 }  // namespace dpreduce

@@ -97,12 +97,12 @@ using Advance = std::function<void(std::uint64_t round, std::vector<double>& wei
 
 /// Scores of W_T, of (W_1 + ... + W_T) / T, or of a chosen average of consecutive iterates, after T rounds from W_0:
 /// zero, but for the intercept's weights. A choice is by the scores of both heads where there is a `prior`. The same on
-/// every rank. Collective. Errors: what `advance` throws.
+/// every rank. Collective. Throws what `advance` throws.
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior* prior = nullptr);
 
 /// iterate_rounds where a round is a release at W_(t-1) and a step. Collective. Preconditions (asserted): the
-/// coordinator has a rule; other ranks need none. Errors: as TrainingRun::release and LatticeWeights; what the rule
+/// coordinator has a rule; other ranks need none. Throws as TrainingRun::release and LatticeWeights; what the rule
 /// throws.
 ///
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),

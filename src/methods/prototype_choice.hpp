@@ -31,14 +31,14 @@ bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t pub
 /// n_s < 2 sqrt(log K) and epsilon n_m >= 7 log m, where there are public rows; always where the budget is an epsilon
 /// without delta. A unit row's score for the smallest class holds at most n_s, noise of 1 / mu in each score, and the
 /// largest of K differences of two noises is about 2 sqrt(log K) / mu: below the first bound even a class of equal rows
-/// is lost among the noise of the others. Below the second a choice is chance, and rounds lose less. Errors: as
+/// is lost among the noise of the others. Below the second a choice is chance, and rounds lose less. Throws as
 /// prefers_means.
 bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows);
 
 /// Whether public rows have something to add to rounds under --objective balanced (public_refit.hpp): mu^2 n_s < d. A
 /// feature of a sum of n_s unit rows varies by about n_s / d from sample to sample, by 1 / mu^2 from the noise: where
 /// the noise is the larger part, rows without labels know more of the smallest class than what was released of it.
-/// Never without noise or without public rows. Errors: as prefers_means.
+/// Never without noise or without public rows. Throws as prefers_means.
 bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
 /// What a choice among public rows cannot go with, and why.

@@ -22,7 +22,7 @@ class ReleaseLog;
 class ClassSolutions {
  public:
   /// `width` numbers a class. The next `recorded` entries of the log, the same number on every rank, are taken from it.
-  /// `log`, at the coordinator, may be null; `planned` is then not used. Collective. Errors: as ReleaseLog::next_part;
+  /// `log`, at the coordinator, may be null; `planned` is then not used. Collective. Throws as ReleaseLog::next_part;
   /// BadInput where an entry holds no solutions of classes.
   ClassSolutions(Communicator& ranks, std::size_t classes, std::size_t width, const PlannedRelease* planned,
                  ReleaseLog* log, std::uint64_t recorded);
@@ -33,7 +33,7 @@ class ClassSolutions {
   /// This rank's class of the round, at most one. Preconditions (asserted): `width` numbers; the class has none yet.
   void add(std::size_t label, std::vector<double> solution);
 
-  /// Brings what ranks have added to the coordinator, and into the log. Collective. Wire: P (width + 1) words. Errors:
+  /// Brings what ranks have added to the coordinator, and into the log. Collective. Wire: P (width + 1) words. Throws
   /// as ReleaseLog::record_part.
   void end_round();
 

@@ -75,19 +75,20 @@ class ReleaseLog {
   /// Throws ResumeMismatch naming the first entry that differs, and both values.
   void require_binding(const nlohmann::json& binding) const;
 
-  /// Ties a log without releases to its run, durably; others are tied already.  @pre require_binding has returned.
+  /// Ties a log without releases to its run, durably; others are tied already. Precondition: require_binding has
+  /// returned.
   void bind(const std::string& run_id, const nlohmann::json& binding);
 
-  /// The next release on disk.  @pre recorded() entries have not all been taken.  Throws BadInput where it is not a
-  /// round of `planned`.
+  /// The next release on disk. Precondition: recorded() entries have not all been taken.  Throws BadInput where it is
+  /// not a round of `planned`.
   Release next(const PlannedRelease& planned);
 
   /// Adds a release; on disk when it returns, or once the time between writes has passed. Throws BadInput where it
   /// cannot be written.
   void record(const PlannedRelease& planned, const Release& release);
 
-  /// The next entry on disk, of a release that is made in parts.  @pre as next.  Throws BadInput where it is of another
-  /// release.
+  /// The next entry on disk, of a release that is made in parts. Precondition: as next.  Throws BadInput where it is of
+  /// another release.
   NamedIntegers next_part(const PlannedRelease& planned);
 
   /// Adds what has become public of a release in parts; otherwise as record.

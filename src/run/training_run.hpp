@@ -69,18 +69,18 @@ class TrainingRun {
 
   /// The next round of that release, of a sample of the rows where the plan has one, at the coordinator; other ranks
   /// get one without blocks. Collective: all ranks stop soon after one fails. `point`, the same on every rank, is what
-  /// the statistic is taken at. Errors: as for_each_lattice_chunk and Releaser::release.
+  /// the statistic is taken at. Throws as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const PublicPoint& point = {});
 
   /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
   /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
-  /// soon after one fails. Preconditions (asserted): nothing is recorded; with more ranks nobody watches. Errors: as
+  /// soon after one fails. Preconditions (asserted): nothing is recorded; with more ranks nobody watches. Throws as
   /// release.
   Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
-  /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective.
-  /// Precondition (asserted): there are public rows. Errors: as for_each_lattice_chunk.
+  /// coordinator, else without blocks. Costs nothing: it says nothing about training rows. Collective. Precondition
+  /// (asserted): there are public rows. Throws as for_each_lattice_chunk.
   Release sum_public(std::string_view name);
 
   /// The release "class_least_squares", class by class, in memory that does not grow with their number. First `on_sums`
@@ -100,7 +100,7 @@ class TrainingRun {
   /// exact exponential mechanism, charged; without noise the one with most of those. Of equal ones the first. A row of
   /// several classes is right where its largest score is of one of them. With `prior`, the same on every rank, scores
   /// are those of both heads. Shapes: as many candidates on every rank; weights and settings matter at the coordinator.
-  /// Collective. Phase: choose. Errors: as for_each_lattice_chunk and Releaser::select.
+  /// Collective. Phase: choose. Throws as for_each_lattice_chunk and Releaser::select.
   Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
   /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
@@ -109,8 +109,8 @@ class TrainingRun {
   /// (prototype_utilities.hpp): drawn with the exact exponential mechanism, charged; without noise the best. The same
   /// on every rank. Where nothing is clipped, ranks of one cluster sum up class sums, which all of them then hold
   /// without noise, and share the public rows; else, and among silos, every rank goes through all public rows with its
-  /// own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and
-  /// there are candidates. Errors: as for_each_lattice_chunk and Releaser::select.
+  /// own rows. Collective. Phases: utilities, select. Preconditions (asserted): the plan has the selection, and there
+  /// are candidates. Throws as for_each_lattice_chunk and Releaser::select.
   const Selection& select_public_rows(const CosineClip& clip);
   /// What that chose; null before.
   const Selection* chosen_public_rows() const { return chosen_public_rows_ ? &*chosen_public_rows_ : nullptr; }
@@ -126,7 +126,7 @@ class TrainingRun {
 
   /// Returns where the rows of all ranks, as they are transformed at first, are those that the run began with
   /// (Releaser::require_same_rows): on any number of ranks, in any order. Collective. Before anything is released.
-  /// Cost: a pass over the rows, 8 n d multiply-adds. Preconditions: releases have noise. Errors: as
+  /// Cost: a pass over the rows, 8 n d multiply-adds. Preconditions: releases have noise. Throws as
   /// for_each_lattice_chunk; ResumeMismatch where they are others.
   void require_same_rows();
 
@@ -157,11 +157,11 @@ class TrainingRun {
 
  private:
   void prepare(Preprocessing changed);
-  /// Shows `visit` this rank's share of `rows`, as they are prepared now. Collective.
+  // Shows `visit` this rank's share of `rows`, as they are prepared now. Collective.
   void visit_rows(std::string_view name, WorkerRows& rows, const PublicPoint& point, std::optional<RowSample> sample,
                   const std::function<void(const StatisticInputs&)>& visit);
   const Selection& select_by_class_sums();
-  /// The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
+  // The statistic that `compute` makes of this rank's share of `rows`, as they are prepared now. Collective.
   Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
                             std::optional<RowSample> sample,
                             const std::function<Statistic(const StatisticInputs&)>& compute);

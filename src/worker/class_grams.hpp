@@ -31,7 +31,7 @@ class ClassGrams {
  public:
   /// Makes the first pass. `order` lists the classes whose matrices are wanted, each once, in that order; all
   /// references outlive the object. Memory: M and 8 d^2 + 8 K d bytes. Cost: n d additions, n d (d + 1) / 2
-  /// multiply-adds for G, and the digest's. Errors: as for_each_lattice_chunk.
+  /// multiply-adds for G, and the digest's. Throws as for_each_lattice_chunk.
   ClassGrams(const ReleaseRequest& request, const StatisticInputs& inputs, const RowHasher& hasher,
              std::vector<std::size_t> order);
 
@@ -42,7 +42,7 @@ class ClassGrams {
   Statistic take_sums() { return std::move(sums_); }
 
   /// triangle <- the upper triangle of A_j for the next class of the order. Cost: n_j d (d + 1) / 2 multiply-adds, and
-  /// a pass over the files wherever the rows in memory are used up. Errors: as for_each_lattice_chunk; BadInput where
+  /// a pass over the files wherever the rows in memory are used up. Throws as for_each_lattice_chunk; BadInput where
   /// the rows are not those of the first pass. Preconditions (asserted): classes are left; d (d + 1) / 2 elements.
   void next(std::span<std::int64_t> triangle);
 

@@ -18,7 +18,7 @@ namespace dpreduce {
 /// that a row's verdict does not depend on other rows; what a second head, `prior`, adds to them is one sequence of
 /// IEEE operations a row. Cost: n K d multiply-adds a candidate, in one pass, and as many for `prior`; memory: 8 K
 /// bytes a row of a chunk, with `prior` 24 K. Preconditions (asserted): candidates are K x d, d that of
-/// inputs.transform. Errors: as for_each_lattice_chunk.
+/// inputs.transform. Throws as for_each_lattice_chunk.
 Statistic correct_counts(std::span<const LatticeWeights> candidates, const StatisticInputs& inputs,
                          const Prior* prior = nullptr);
 

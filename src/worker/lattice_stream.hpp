@@ -41,7 +41,7 @@ std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_ro
 /// UsageError where not one does.
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
 
-/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. Errors: as rows_of_chunk.
+/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. Throws as rows_of_chunk.
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
                              std::size_t labels_per_row);
 
@@ -66,7 +66,7 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
 using KeptChunks = std::vector<LatticeRows>;
 
 /// The chunks that for_each_lattice_chunk shows; nothing where they do not fit into plan.memory_bytes beside one more
-/// in the making. Cost: 2 d + 4 k + 1 bytes a row. Errors: as for_each_lattice_chunk.
+/// in the making. Cost: 2 d + 4 k + 1 bytes a row. Throws as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               const OnChunk& on_chunk);
 

@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::int64_t kDigitBase = 2 * kLatticeNorm + 1;
 constexpr std::int64_t kSquaredRowNorm = kLatticeNorm * kLatticeNorm;
-/// Candidates that a thread sums up at a time: their sums stay in the first-level cache.
+// Candidates that a thread sums up at a time: their sums stay in the first-level cache.
 constexpr std::size_t kCandidatesOfStep = 1024;
 
-/// K x m utilities, of which a chunk of public rows takes some columns.
+// K x m utilities, of which a chunk of public rows takes some columns.
 struct UtilityTable {
   std::span<std::int64_t> values;
   std::size_t candidates;  // m
@@ -104,7 +104,7 @@ void add_products_with_sums(const UtilityTable& utilities, SecretVector<std::int
   });
 }
 
-/// Some rows of the worker, and their clipped products with all public rows.
+// Some rows of the worker, and their clipped products with all public rows.
 class RowsOfPairs {
  public:
   RowsOfPairs(const UtilityTable& utilities, const CosineClip& clip, const StatisticInputs& inputs,
@@ -121,7 +121,7 @@ class RowsOfPairs {
     labels_.reserve(capacity);
   }
 
-  /// Takes the rows of the chunk that have a class; adds up pairs whenever memory is full.
+  // Takes the rows of the chunk that have a class; adds up pairs whenever memory is full.
   void append(const LatticeRows& chunk) {
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
       const std::span<const std::int32_t> classes = chunk.classes_of(row);
@@ -132,7 +132,7 @@ class RowsOfPairs {
     }
   }
 
-  /// u_cz += sum over the rows taken; drops them. A pass over the public rows.
+  // u_cz += sum over the rows taken; drops them. A pass over the public rows.
   void add_up() {
     if (labels_.empty()) return;
     std::vector<std::size_t> by_class(labels_.size());

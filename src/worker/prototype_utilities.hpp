@@ -42,18 +42,17 @@ PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidat
 /// nothing is clipped, else n m d multiply-adds. Passes over public rows: one, or, clipped, as often as half of
 /// inputs.plan's memory_bytes is filled by the worker's rows (2 d + 4 bytes each). Memory beside the 8 K m bytes of the
 /// statistic: 8 K d, and 8 L K or 8 kRowsOfPairs bytes a public row of a chunk. Preconditions (asserted): one class a
-/// row; transforms are the same; the selection is of so many classes and public rows. Errors: as
-/// for_each_lattice_chunk.
+/// row; transforms are the same; the selection is of so many classes and public rows. Throws as for_each_lattice_chunk.
 Statistic prototype_utilities(const PlannedSelection& selection, const CosineClip& clip, const StatisticInputs& inputs,
                               const StatisticInputs& candidates);
 
-/// b_c over a worker's rows (K x d). Cost: n d additions. Errors: as for_each_lattice_chunk.
+/// b_c over a worker's rows (K x d). Cost: n d additions. Throws as for_each_lattice_chunk.
 SecretVector<std::int64_t> exact_class_sums(const StatisticInputs& inputs);
 
 /// The utilities of the public rows of `candidates`, classes x their number, from class sums b over all rows (K x d),
-/// nothing clipped; `sums` is used up. The number of classes is that of candidates.plan.
-/// Cost, memory: as above, a pass over the public rows. Errors: BadInput where ||b_c|| S may pass 2^63, which takes
-/// 2^33 rows of a class; as for_each_lattice_chunk.
+/// nothing clipped; `sums` is used up. The number of classes is that of candidates.plan. Cost, memory: as above, a pass
+/// over the public rows. Throws BadInput where ||b_c|| S may pass 2^63, which takes 2^33 rows of a class; as
+/// for_each_lattice_chunk.
 SecretVector<std::int64_t> utilities_by_class_sums(SecretVector<std::int64_t> sums, const StatisticInputs& candidates);
 
 /// Private rows whose products with a chunk of public rows are in memory at once.

@@ -44,8 +44,8 @@ struct StatisticEntry {
   /// The declaration: every block with its exact sensitivity. `share` of the run's mu^2, before it is scaled to all
   /// releases. Precondition (asserted): share > 0.
   ReleaseRequest (&request)(const ReleaseTerms& terms, double share);
-  /// The blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted
-  /// where that is a point. Errors: as for_each_lattice_chunk.
+  /// The blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted where
+  /// that is a point. Throws as for_each_lattice_chunk.
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
   /// What a row of a round of `request` costs.
   StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);

@@ -51,7 +51,7 @@ class CommandsTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-/// With data and a model of it.
+// With data and a model of it.
 class ModelCommandsTest : public CommandsTest {
  protected:
   ModelCommandsTest() {

@@ -42,7 +42,7 @@ std::vector<std::string> dpreduce_lines(const std::string& text) {
 
 struct CaughtRun {
   std::unique_ptr<RunningProgram> program;
-  pid_t worker = -1;  ///< stopped, in the middle of its rows
+  pid_t worker = -1;  // stopped, in the middle of its rows
 };
 
 class FailingTogetherTest : public testing::Test {

@@ -15,7 +15,7 @@ namespace {
 
 const std::string kWhole = "--train-x x.npy --train-y y.npy";
 
-/// One way to name the same rows.
+// One way to name the same rows.
 struct Storage {
   std::string name;
   std::string files;
@@ -55,7 +55,7 @@ class FitTest : public testing::Test {
             {"Fortran order", "--train-x fortran_x.npy --train-y y.npy"}};
   }
 
-  /// The bytes of the model.
+  // The bytes of the model.
   static std::string fit(const std::string& options, int ranks = 0) {
     const ProgramRun run = run_program(split_arguments("fit --classes 3 --out model --ledger ledger " + options),
                                        {.folder = folder_->path(), .ranks = ranks});

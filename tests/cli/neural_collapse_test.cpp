@@ -34,7 +34,7 @@ std::vector<int> dimensions() {
   return some;
 }
 
-/// Accuracy of one step, for each dimension; one column for each set of options.
+// Accuracy of one step, for each dimension; one column for each set of options.
 std::vector<std::vector<double>> after_one_step(int rows, const std::string& perturbations,
                                                 const std::vector<std::string>& options) {
   std::vector<std::vector<double>> accuracies(options.size());

@@ -33,7 +33,7 @@ class PrivacyCommandsTest : public testing::Test {
   }
   json figures(const std::string& arguments) { return succeed(arguments + " --format json").json(); }
 
-  /// A report of a fit with these options on 12 rows.
+  // A report of a fit with these options on 12 rows.
   json report_of(const std::string& options) {
     write_npy(make_rows({4, 4, 4}, 4), folder_ / "x.npy", folder_ / "y.npy");
     const ProgramRun fit =

@@ -125,7 +125,7 @@ bool is_word(char c) {
 }
 
 // Whether the number stands in the text by itself: not in a longer number, a fraction or a digest.
-bool holds(const std::string& text, std::size_t number) {
+bool shows_number(const std::string& text, std::size_t number) {
   const std::string digits = std::to_string(number);
   for (std::size_t at = 0; (at = text.find(digits, at)) != std::string::npos; ++at) {
     const char before = at == 0 ? ' ' : text[at - 1];
@@ -136,7 +136,7 @@ bool holds(const std::string& text, std::size_t number) {
 }
 
 // Whether the number stands in the bytes, as an element of any type of 8 bytes.
-bool holds(const std::string& bytes, std::size_t number) {
+bool shows_number(const std::string& bytes, std::size_t number) {
   return bytes.find(element_bytes(std::vector<std::uint64_t>{number})) != std::string::npos ||
          bytes.find(element_bytes(std::vector<double>{static_cast<double>(number)})) != std::string::npos;
 }
@@ -144,8 +144,8 @@ bool holds(const std::string& bytes, std::size_t number) {
 TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
   std::vector<std::size_t> counts = kClassRows;
   counts.push_back(kRows);
-  ASSERT_TRUE(holds("rows 10007\n", kRows) && holds("{\"n\":5003,", kClassRows[0]));
-  ASSERT_FALSE(holds("0.10007 a10007 100071", kRows));
+  ASSERT_TRUE(shows_number("rows 10007\n", kRows) && shows_number("{\"n\":5003,", kClassRows[0]));
+  ASSERT_FALSE(shows_number("0.10007 a10007 100071", kRows));
   for (const std::string options :
        {"--epsilon 1 --delta 1e-5 --metric euclidean --center dp --test-x tx.npy --test-y ty.npy",
         "--mu 1 --seed 1 --metric euclidean --format json", "--non-private --test-x tx.npy --test-y ty.npy",
@@ -155,12 +155,12 @@ TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
       const ProgramRun run = fit(options, ranks);
       ASSERT_EQ(run.exit_code, 0) << run.err;
       for (const std::size_t count : counts) {
-        EXPECT_FALSE(holds(run.out, count)) << count << " on standard output:\n" << run.out;
-        EXPECT_FALSE(holds(run.err, count)) << count << " on standard error:\n" << run.err;
+        EXPECT_FALSE(shows_number(run.out, count)) << count << " on standard output:\n" << run.out;
+        EXPECT_FALSE(shows_number(run.err, count)) << count << " on standard error:\n" << run.err;
         for (const std::string name : {"model.safetensors", "report.json", "ledger.jsonl"}) {
           const std::string bytes = read_bytes(folder_ / name);
-          EXPECT_FALSE(holds(bytes, count)) << count << " in " << name;
-          EXPECT_FALSE(holds(bytes, count)) << count << " in " << name;
+          EXPECT_FALSE(shows_number(bytes, count)) << count << " in " << name;
+          EXPECT_FALSE(shows_number(bytes, count)) << count << " in " << name;
         }
       }
     }

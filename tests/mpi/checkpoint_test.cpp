@@ -35,7 +35,7 @@ struct Killed : std::runtime_error {
 
 struct Outcome {
   LinearScores scores;
-  int passes = 0;  ///< over this rank's rows, for releases
+  int passes = 0;  // over this rank's rows, for releases
 };
 
 class CheckpointTest : public testing::TestWithParam<std::string> {

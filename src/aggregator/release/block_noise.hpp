@@ -16,7 +16,7 @@ using NoiseStreams = std::function<RandomStream(const std::string& context)>;
 
 /// values += round(N(0, s^2)), each element its own, mod 2^64; s = block.sigma. Of a symmetric block `values` are one
 /// or more of its upper triangles, and elements beside a diagonal get variance s^2 / 2. Contexts are
-/// "<noise_id>/<part>", and "<noise_id>/<part>/diagonal". Errors: EntropyFailure. Precondition (asserted): whole
+/// "<noise_id>/<part>", and "<noise_id>/<part>/diagonal". Throws EntropyFailure. Precondition (asserted): whole
 /// triangles.
 void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std::string& noise_id,
                const std::string& part, std::span<std::int64_t> values);

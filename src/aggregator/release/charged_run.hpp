@@ -78,7 +78,7 @@ class ChargedRun {
   void require_charged(std::span<const std::string> labels) const;
 
   /// Returns where these are the rows that the run began with, by a digest of them; the first time it is noted. On the
-  /// coordinator.  @throws ResumeMismatch.
+  /// coordinator. Throws ResumeMismatch.
   void require_same_rows(std::span<const std::uint64_t> digest);
 
   /// 32 bytes derived from the coordinator's secret for that purpose and context, known to every rank; they tell
@@ -107,7 +107,7 @@ class ChargedRun {
   std::uint64_t rounds_begun() const { return begun_; }
 
   /// Charges the round that was begun last, where nobody has charged it yet; returns what it then charged. For a silo,
-  /// which repeats no round and so needs no fingerprint. Throws as Ledger::append.  @pre rounds_begun() > 0.
+  /// which repeats no round and so needs no fingerprint. Throws as Ledger::append. Precondition: rounds_begun() > 0.
   std::optional<LedgerEntry> charge_begun();
 
   /// The runs of the journal under which the round that was begun was charged, the newest first: its sample may be one

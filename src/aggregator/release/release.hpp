@@ -36,7 +36,7 @@ class Selection {
   Selection(std::vector<std::uint64_t> chosen, std::size_t per_group)
       : chosen_(std::move(chosen)), per_group_(per_group) {}
   std::size_t groups() const { return chosen_.size() / per_group_; }
-  /// The candidates that group `group` put out, in rising order.  @pre group < groups().
+  /// The candidates that group `group` put out, in rising order. Precondition: group < groups().
   std::span<const std::uint64_t> of_group(std::size_t group) const;
 
  private:
@@ -75,7 +75,7 @@ class Releaser {
   /// has taken part in all that the run releases; it throws alone there.
   void finish();
 
-  /// Where the ledger stands, and the run's name in it. On the coordinator.  @pre releases have noise.
+  /// Where the ledger stands, and the run's name in it. On the coordinator. Precondition: releases have noise.
   LedgerHead ledger_head() const;
   const std::string& run_id() const;
 
@@ -110,14 +110,14 @@ class Releaser {
   /// charged, nothing drawn. On every rank. Precondition, errors: as release.
   void skip_release(std::string_view name);
 
-  /// As ChargedRun::require_charged. On the coordinator.  @pre releases have noise.
+  /// As ChargedRun::require_charged. On the coordinator. Precondition: releases have noise.
   void require_charged(std::span<const std::string> labels) const;
 
   /// Whether the run has ended, and can release nothing more: all of it must be in its checkpoint. On the coordinator.
   bool has_ended() const { return run_ && run_->has_ended(); }
 
-  /// As ChargedRun::require_same_rows, of a digest of the rows (row_digest.hpp). On the coordinator.
-  /// @pre releases have noise.
+  /// As ChargedRun::require_same_rows, of a digest of the rows (row_digest.hpp). On the coordinator. Precondition:
+  /// releases have noise.
   void require_same_rows(std::span<const std::uint64_t> digest);
 
   /// As release, of a round on a Poisson sample: `statistic_of(secret)` is this rank's statistic of the rows that the
@@ -168,7 +168,7 @@ class Releaser {
   std::string fingerprint(std::string_view name, const Statistic& local);
   Release noised_sum(const PlannedRelease* planned, const std::string& id, Statistic local);
   void begin(const PlannedSelection& selection);
-  /// How groups choose under the charge that it makes.
+  // How groups choose under the charge that it makes.
   ChoiceOfGroup charge(const PlannedSelection& selection, const std::string& fingerprint);
   Selection shared(const PlannedSelection& selection, std::vector<std::uint64_t> chosen);
 

@@ -21,19 +21,19 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 constexpr std::uint64_t kRowsAtOnce = 512;
 constexpr int kIterations = 20;
 
-/// Of so many rows one block in `stride` is looked at: posteriors of more would not fit.
+// Of so many rows one block in `stride` is looked at: posteriors of more would not fit.
 std::uint64_t stride_of(std::uint64_t rows, std::uint64_t classes, std::uint64_t most_posteriors) {
   return std::max<std::uint64_t>(1, (rows * classes + most_posteriors - 1) / most_posteriors);
 }
 
-/// How many rows for_each_block shows.
+// How many rows for_each_block shows.
 std::uint64_t rows_shown(std::uint64_t rows, std::uint64_t stride) {
   const std::uint64_t of_stride = stride * kRowsAtOnce;
   return rows / of_stride * kRowsAtOnce + std::min(kRowsAtOnce, rows % of_stride);
 }
 
-/// Shows `visit` (how many rows came before, prepared rows) the rows, one block in `stride`; rows that are not finite
-/// as zeros, with what is_finite says of each.
+// Shows `visit` (how many rows came before, prepared rows) the rows, one block in `stride`; rows that are not finite
+// as zeros, with what is_finite says of each.
 template <typename Visit>
 void for_each_block(ShardedArray& rows, const RowTransform& transform, std::uint64_t stride, const Visit& visit) {
   std::vector<float> raw;
@@ -50,8 +50,8 @@ void for_each_block(ShardedArray& rows, const RowTransform& transform, std::uint
   }
 }
 
-/// exp(s_c(z) - max_c s_c(z)) of the rows that for_each_block shows, m x K; rows of zeros for those that are not
-/// finite.
+// exp(s_c(z) - max_c s_c(z)) of the rows that for_each_block shows, m x K; rows of zeros for those that are not
+// finite.
 RowMajor likelihoods(const LinearScores& scores, const RowTransform& transform, ShardedArray& rows,
                      std::uint64_t stride) {
   const auto classes = static_cast<Eigen::Index>(scores.bias.size());
@@ -71,7 +71,7 @@ RowMajor likelihoods(const LinearScores& scores, const RowTransform& transform, 
   return of_rows;
 }
 
-/// p_zc from likelihoods, in their place; rows of zeros stay so. Returns N.
+// p_zc from likelihoods, in their place; rows of zeros stay so. Returns N.
 Eigen::VectorXd posteriors_by_mix(RowMajor& likelihood) {
   const Eigen::Index rows = likelihood.rows();
   const Eigen::Index classes = likelihood.cols();

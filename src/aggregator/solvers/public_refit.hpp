@@ -30,7 +30,7 @@ inline constexpr std::uint64_t kMostPosteriors = std::uint64_t{1} << 27;
 /// infinity are left out; without a row that is whole, `scores`. On one thread, rows in their order: the same bits
 /// whatever the ranks. Of more than most_posteriors / K public rows one block of 512 in two, three, ... is looked at.
 /// Shapes: scores K x preprocessing.dim(). Cost: m (d^2 / 2 + 2 d k + 20 K) multiply-adds, k the features before a
-/// projection, and d^3 / 3; memory public_refit_bytes. Errors: as ShardedArray::read_features.
+/// projection, and d^3 / 3; memory public_refit_bytes. Throws as ShardedArray::read_features.
 LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows,
                                std::uint64_t most_posteriors = kMostPosteriors);
 

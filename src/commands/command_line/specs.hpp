@@ -15,10 +15,10 @@ namespace dpreduce {
 /// "Z", "Z:Q", "E": the parts that a mechanism of this kind must have; ":K", the count, may follow.
 std::string_view parameters_of(MechanismKind kind);
 
-/// @throws UsageError with option, text and form, unless text is parameters_of(kind), optionally with ":K".
+/// Throws UsageError with option, text and form, unless text is parameters_of(kind), optionally with ":K".
 MechanismSpec parse_mechanism_spec(MechanismKind kind, const std::string& text);
 
-/// @throws UsageError with the text and the form, unless it is NAME:D or NAME:D:W, NAME not empty, D and W > 0.
+/// Throws UsageError with the text and the form, unless it is NAME:D or NAME:D:W, NAME not empty, D and W > 0.
 BlockSpec parse_block_spec(const std::string& text);
 
 }  // namespace dpreduce

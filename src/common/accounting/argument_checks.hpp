@@ -11,13 +11,13 @@ namespace dpreduce {
 /// The shortest decimal that reads back as the same double; "nan", "inf" or "-inf".
 std::string print_number(double value);
 
-/// @throws UsageError unless low <= value <= high.
+/// Throws UsageError unless low <= value <= high.
 void require_between(std::string_view name, double value, double low, double high);
 
-/// @throws UsageError unless value is finite and > 0.
+/// Throws UsageError unless value is finite and > 0.
 void require_positive(std::string_view name, double value);
 
-/// @throws UsageError unless 0 < value < 1.
+/// Throws UsageError unless 0 < value < 1.
 void require_probability(std::string_view name, double value);
 
 }  // namespace dpreduce

@@ -10,18 +10,17 @@
 namespace dpreduce {
 
 /// The best power at alpha against a mu-GDP release, Phi(Phi^-1(alpha) + mu), raised by 1e-12 relative for the rounding
-/// of double; at most 1. Gaussian noise of sigma = D / mu permits exactly that.
-/// @pre kSmallestMu <= mu <= kLargestMu; 0 < alpha < 1.  @throws UsageError naming the argument.
+/// of double; at most 1. Gaussian noise of sigma = D / mu permits exactly that. Preconditions: kSmallestMu <= mu <=
+/// kLargestMu; 0 < alpha < 1. Throws UsageError naming the argument.
 double gdp_attack_power(double mu, double alpha);
 
 /// The best power at alpha against any (epsilon, delta)-DP release:
 ///   min(e^epsilon alpha + delta, 1 - e^-epsilon (1 - delta - alpha), 1), raised likewise.
-/// @pre epsilon >= 0; 0 <= delta < 1; 0 < alpha < 1.  @throws UsageError naming the argument.
+/// Preconditions: epsilon >= 0; 0 <= delta < 1; 0 < alpha < 1. Throws UsageError naming the argument.
 double attack_power(double epsilon, double delta, double alpha);
 
 /// How often an attacker is right at best who is shown either of two equally likely neighbors: Phi(mu / 2), raised
-/// likewise.
-/// @pre as gdp_attack_power.  @throws UsageError naming the argument.
+/// likewise. Precondition: as gdp_attack_power. Throws UsageError naming the argument.
 double gdp_even_odds_accuracy(double mu);
 
 }  // namespace dpreduce

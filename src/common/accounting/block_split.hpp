@@ -26,9 +26,9 @@ struct NoiseOfBlock {
 /// The noise that minimizes sum_b W_b s_b^2 subject to sum_b D_b^2 / s_b^2 <= mu^2, by Lagrange
 ///   s_b^2 = (D_b / sqrt(W_b)) (sum_j D_j sqrt(W_j)) / mu^2,
 /// so that the block's share of mu^2 is D_b sqrt(W_b) / sum_j D_j sqrt(W_j). Computed with 50 digits; every sigma is
-/// rounded up, so that the constraint holds for the doubles returned.
-/// @pre some block; every D_b and W_b > 0 and finite; kSmallestMu <= mu <= kLargestMu; every s_b a finite double.
-/// @throws UsageError naming the argument and its value.
+/// rounded up, so that the constraint holds for the doubles returned. Preconditions: some block; every D_b and W_b > 0
+/// and finite; kSmallestMu <= mu <= kLargestMu; every s_b a finite double. Throws UsageError naming the argument and
+/// its value.
 std::vector<NoiseOfBlock> split_blocks(std::span<const WeightedBlock> blocks, double mu);
 
 }  // namespace dpreduce

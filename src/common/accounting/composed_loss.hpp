@@ -33,8 +33,8 @@ enum class Side { kUpper, kLower };
 
 class ComposedLoss {
  public:
-  /// Cost: one transform of length (high - low) / step for each part, and one back.
-  /// @pre some part; all steps equal; side kLower needs parts without infinite mass to mean anything.
+  /// Cost: one transform of length (high - low) / step for each part, and one back. Preconditions: some part; all steps
+  /// equal; side kLower needs parts without infinite mass to mean anything.
   ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow& window, Side side);
 
   /// A number in [0, 1] that is at least (at most) delta(epsilon).

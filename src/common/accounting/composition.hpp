@@ -37,23 +37,22 @@ struct ComposedEpsilon {
   double best() const;  ///< the least upper bound
 };
 
-/// The same run against a group: every mechanism with the parameters above.
-/// @pre check_run; 1 <= records <= 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove;
+/// The same run against a group: every mechanism with the parameters above. Preconditions: check_run; 1 <= records <=
+/// 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove;
 ///      the scaled parameters lie in mechanism.hpp's ranges.
-/// @throws UsageError naming the mechanism and the argument.
+/// Throws UsageError naming the mechanism and the argument.
 std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors);
 
 /// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (Laplace, pure DP), rounded up; empty
-/// if a Gaussian is sampled.
-/// @pre check_run.  @throws UsageError.
+/// if a Gaussian is sampled. Precondition: check_run. Throws UsageError.
 std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run);
 
-/// sqrt(sum count mu^2), rounded up, if all mechanisms are Gaussians, else empty.
-/// @pre check_run.  @throws UsageError.
+/// sqrt(sum count mu^2), rounded up, if all mechanisms are Gaussians, else empty. Precondition: check_run. Throws
+/// UsageError.
 std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run);
 
-/// epsilon at delta under every accountant.
-/// @pre as run_for; kSmallestPldDelta <= delta < 1.  @throws UsageError naming the argument.
+/// epsilon at delta under every accountant. Preconditions: as run_for; kSmallestPldDelta <= delta < 1. Throws
+/// UsageError naming the argument.
 ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta, const Neighbors& neighbors = {});
 
 }  // namespace dpreduce

@@ -11,7 +11,7 @@ namespace dpreduce {
 /// Transforms between n real numbers and the n/2 + 1 first of their n coefficients z_k = sum_j x_j e^(-2 pi i jk/n).
 class RealFourier {
  public:
-  /// @pre n even and > 0.
+  /// Precondition: n even and > 0.
   explicit RealFourier(std::size_t n);
   ~RealFourier();
   RealFourier(const RealFourier&) = delete;

@@ -26,40 +26,37 @@ inline constexpr double kLargestEpsilon = 1e6;
 
 /// delta(epsilon, mu) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), rounded up (never 0).
 ///
-/// @pre 0 <= epsilon <= 1e9, finite; kSmallestMu <= mu <= kLargestMu.
-/// @throws UsageError naming the argument and its value.
+/// Preconditions: 0 <= epsilon <= 1e9, finite; kSmallestMu <= mu <= kLargestMu. Throws UsageError naming the argument
+/// and its value.
 double gdp_delta(double epsilon, double mu);
 
 /// The smallest epsilon >= 0 with delta(epsilon, mu) <= delta, rounded up; 0 where delta(0, mu) <= delta.
 ///
-/// @pre kSmallestMu <= mu <= kLargestMu; 0 < delta < 1.
-/// @throws UsageError naming the argument and its value.
+/// Preconditions: kSmallestMu <= mu <= kLargestMu; 0 < delta < 1. Throws UsageError naming the argument and its value.
 double gdp_epsilon(double mu, double delta);
 
 /// The largest mu with delta(epsilon, mu) <= delta, rounded down.
 ///
-/// @pre 0 <= epsilon <= kLargestEpsilon; 0 < delta < 1; the result is at least kSmallestMu.
-/// @throws UsageError naming the argument and its value.
+/// Preconditions: 0 <= epsilon <= kLargestEpsilon; 0 < delta < 1; the result is at least kSmallestMu. Throws UsageError
+/// naming the argument and its value.
 double gdp_mu(double epsilon, double delta);
 
 /// sigma = sensitivity / mu, the smallest noise that makes the release (epsilon, delta)-DP, rounded up.
 ///
 /// The unit is the sensitivity's. For a joint release of blocks, sensitivity is the joint one: a class sum of rows with
-/// norm at most 1 together with its count has sqrt(2), not 1.
-/// @pre as gdp_mu; sensitivity > 0 and finite.
-/// @throws UsageError naming the argument and its value.
+/// norm at most 1 together with its count has sqrt(2), not 1. Preconditions: as gdp_mu; sensitivity > 0 and finite.
+/// Throws UsageError naming the argument and its value.
 double gaussian_sigma(double epsilon, double delta, double sensitivity);
 
 /// sigma = sqrt(steps) sensitivity / mu, rounded up: the noise of each of so many releases that have mu together.
 ///
-/// @pre kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite; steps >= 1; sigma is a finite double.
-/// @throws UsageError naming the argument and its value.
+/// Preconditions: kSmallestMu <= mu <= kLargestMu; sensitivity > 0 and finite; steps >= 1; sigma is a finite double.
+/// Throws UsageError naming the argument and its value.
 double sigma_for_mu(double mu, double sensitivity, std::uint64_t steps = 1);
 
 /// sqrt(sum_r mu_r^2), rounded up: the GDP parameter of all the releases together; 0 for none.
 ///
-/// @pre every mu is >= 0 and finite.
-/// @throws UsageError naming the value.
+/// Precondition: every mu is >= 0 and finite. Throws UsageError naming the value.
 double gdp_compose(std::span<const double> mus);
 
 }  // namespace dpreduce

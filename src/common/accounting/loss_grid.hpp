@@ -46,21 +46,20 @@ struct LossCells {
   std::vector<Cell> cells;  // empty for a law without smooth part
 };
 
-/// @pre step > 0.
+/// Precondition: step > 0.
 LossCells loss_cells(const LossLaw& law, double step);
 
-/// The linear interpolant of H between the nodes ("connect the dots" [doroshenko2022]): every outcome between
-/// two nodes is split between them so that its P- and Q-mass stay. H is convex, so its chords lie above. Adds a
-/// variance of step^2/6 per loss, whereas rounding up would add a mean of step/2. Mass below the range moves up to the
-/// first node, mass above it to infinity.
-/// @pre cells = loss_cells(law, step).
+/// The linear interpolant of H between the nodes ("connect the dots" [doroshenko2022]): every outcome between two nodes
+/// is split between them so that its P- and Q-mass stay. H is convex, so its chords lie above. Adds a variance of
+/// step^2/6 per loss, whereas rounding up would add a mean of step/2. Mass below the range moves up to the first node,
+/// mass above it to infinity. Precondition: cells = loss_cells(law, step).
 LossGrid pessimistic_grid(const LossLaw& law, const LossCells& cells);
 
 /// The largest convex function on the nodes below H - c, where c_j is the larger gap of the two cells at node j, so
 /// that the chord of H - c lies below H. Near both ends c is all that H has there, so that P loses no mass, unless all
 /// of the law lies in a few cells. Mass outside the range is dropped; atoms must lie on nodes and keep their place.
 /// Removes a variance of about step^2/6 per loss. Its Q-mass may pass 1: only H at K >= 0 counts, see above.
-/// @pre cells = loss_cells(law, step).
+/// Precondition: cells = loss_cells(law, step).
 LossGrid optimistic_grid(const LossLaw& law, const LossCells& cells);
 
 }  // namespace dpreduce

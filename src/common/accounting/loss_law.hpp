@@ -64,15 +64,15 @@ struct LossLaw {
   double tail = 0;  ///< P-mass above smooth's range is at most this, and below it too
 };
 
-/// The dominating pair above. The tail bounds what smooth leaves out.
-/// @pre check_mechanism; 1e-290 <= tail < 0.1.
+/// The dominating pair above. The tail bounds what smooth leaves out. Preconditions: check_mechanism; 1e-290 <= tail <
+/// 0.1.
 LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double tail);
 
 /// A pair that the mechanism itself, or an instance of it, dominates, with its atoms on multiples of step.
 ///
 /// Laplace and pure DP are taken at epsilon rounded down to a multiple of step. The exponential mechanism is one with
-/// two outcomes and losses {t, t - epsilon}, t the worst for the moment E_P[e^(tilt loss)].
-/// @pre as pessimistic_law; step > 0; tilt >= 0.
+/// two outcomes and losses {t, t - epsilon}, t the worst for the moment E_P[e^(tilt loss)]. Preconditions: as
+/// pessimistic_law; step > 0; tilt >= 0.
 LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double tail, double step, double tilt);
 
 /// The loss at which a law of this mechanism has an atom that a grid should hit; 0 for none.

@@ -42,8 +42,8 @@ class LossSpectrum {
   /// Of no loss at all: Y = 1.
   explicit LossSpectrum(std::size_t length);
 
-  /// Takes the loss in, count times. Uses the transform's buffers.
-  /// @pre fourier has this spectrum's length; the masses' sum is 1 but for rounding; count > 0.
+  /// Takes the loss in, count times. Uses the transform's buffers. Preconditions: fourier has this spectrum's length;
+  /// the masses' sum is 1 but for rounding; count > 0.
   void add(RealFourier& fourier, const TiltedLoss& loss, std::uint64_t count);
 
   /// y = the tilted sum's masses, modulo the length: y[s - peak()] belongs to node s. And at least the L2 norm of the
@@ -63,20 +63,20 @@ class LossSpectrum {
  private:
   struct Mode {
     std::complex<double> log_value = 0;
-    double log_bound = 0;  ///< ln of a bound of the exact modulus
-    double rounding = 0;   ///< relative to that bound, of e^log_value
+    double log_bound = 0;  // ln of a bound of the exact modulus
+    double rounding = 0;   // relative to that bound, of e^log_value
   };
   struct Transform {
-    double mass;        ///< that was transformed
-    double l2_error;    ///< over sqrt(N): of all modes
-    double mode_error;  ///< of each
+    double mass;        // that was transformed
+    double l2_error;    // over sqrt(N): of all modes
+    double mode_error;  // of each
   };
   static Transform transform(RealFourier& fourier, const TiltedLoss& loss, std::int64_t reach);
 
   std::vector<Mode> modes_;
   std::int64_t peak_ = 0;
-  double transform_error_ = 0;  ///< L2, of y, from the single transforms, to first order
-  double growth_ = 0;           ///< ln of what higher orders multiply it by, at most
+  double transform_error_ = 0;  // L2, of y, from the single transforms, to first order
+  double growth_ = 0;           // ln of what higher orders multiply it by, at most
   double relative_error_ = 0;
 };
 

@@ -60,10 +60,10 @@ inline constexpr double kSmallestPureEpsilon = 1e-6;
 inline constexpr double kLargestPureEpsilon = 200;
 inline constexpr std::uint64_t kLargestCount = 10'000'000;
 
-/// @throws UsageError naming the parameter, unless each lies in its range above; q = 1 is allowed.
+/// Throws UsageError naming the parameter, unless each lies in its range above; q = 1 is allowed.
 void check_mechanism(const Mechanism& mechanism);
 
-/// @throws UsageError if there is no part, a part's count is 0, all counts together pass kLargestCount, or a parameter
+/// Throws UsageError if there is no part, a part's count is 0, all counts together pass kLargestCount, or a parameter
 ///         is out of its range.
 void check_run(std::span<const RepeatedMechanism> run);
 

@@ -33,8 +33,8 @@ const std::vector<double>& default_rdp_orders();
 ///   Laplace       A_alpha = alpha/(2 alpha-1) e^((alpha-1) E) + (alpha-1)/(2 alpha-1) e^(-alpha E)
 ///   pure DP       that of randomized response
 ///
-/// All are summed as A_alpha - 1, term by term not negative, so that tiny divergences keep their digits.
-/// @pre check_mechanism; kSmallestOrder <= order <= kLargestOrder.  @throws UsageError naming the argument.
+/// All are summed as A_alpha - 1, term by term not negative, so that tiny divergences keep their digits. Preconditions:
+/// check_mechanism; kSmallestOrder <= order <= kLargestOrder. Throws UsageError naming the argument.
 double rdp(const Mechanism& mechanism, double order);
 
 struct RdpEpsilon {
@@ -44,11 +44,11 @@ struct RdpEpsilon {
 
 /// The epsilon of one order: rdp + ln(1 - 1/alpha) - ln(delta alpha) / (alpha - 1), at least 0, rounded up; 0 also
 /// where delta^2 > 1 - e^-rdp (then the total variation is at most delta); infinite for orders up to 1.01, whose
-/// conversion loses its digits.
-/// @pre rdp >= 0; order > 1; 0 < delta < 1.  @throws UsageError naming the argument.
+/// conversion loses its digits. Preconditions: rdp >= 0; order > 1; 0 < delta < 1. Throws UsageError naming the
+/// argument.
 double epsilon_from_rdp(double rdp, double order, double delta);
 
-/// The least epsilon_from_rdp over the orders given.  @pre some order.  @throws UsageError.
+/// The least epsilon_from_rdp over the orders given. Precondition: some order. Throws UsageError.
 RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta, std::span<const double> orders);
 
 /// The same over all real orders in range, by golden section from the best default order: never more than the grid's.

@@ -14,25 +14,24 @@ namespace dpreduce {
 inline constexpr double kSmallestRho = 1e-40;
 inline constexpr double kLargestRho = 5e7;
 
-/// epsilon = rho + 2 sqrt(rho L), rounded up.
-/// @pre kSmallestRho <= rho <= kLargestRho; 0 < delta < 1.  @throws UsageError naming the argument and its value.
+/// epsilon = rho + 2 sqrt(rho L), rounded up. Preconditions: kSmallestRho <= rho <= kLargestRho; 0 < delta < 1. Throws
+/// UsageError naming the argument and its value.
 double epsilon_from_zcdp_simple(double rho, double delta);
 
 /// epsilon = min over real alpha > 1 of alpha rho + ln(1 - 1/alpha) + (L - ln alpha) / (alpha - 1), rounded up; at
-/// least 0.
-/// @pre as epsilon_from_zcdp_simple.  @throws UsageError naming the argument and its value.
+/// least 0. Precondition: as epsilon_from_zcdp_simple. Throws UsageError naming the argument and its value.
 double epsilon_from_zcdp_tight(double rho, double delta);
 
-/// The largest rho with epsilon_from_zcdp_tight(rho, delta) <= epsilon, rounded down.
-/// @pre 0 < epsilon <= kLargestEpsilon; 0 < delta < 1.  @throws UsageError naming the argument and its value.
+/// The largest rho with epsilon_from_zcdp_tight(rho, delta) <= epsilon, rounded down. Preconditions: 0 < epsilon <=
+/// kLargestEpsilon; 0 < delta < 1. Throws UsageError naming the argument and its value.
 double zcdp_from_epsilon_tight(double epsilon, double delta);
 
-/// mu = sqrt(2 rho), rounded down: Gaussian noise of this mu is rho-zCDP.
-/// @pre kSmallestRho <= rho <= kLargestRho.  @throws UsageError naming the value.
+/// mu = sqrt(2 rho), rounded down: Gaussian noise of this mu is rho-zCDP. Precondition: kSmallestRho <= rho <=
+/// kLargestRho. Throws UsageError naming the value.
 double mu_from_zcdp(double rho);
 
-/// rho = mu^2 / 2, rounded up: what Gaussian noise of this mu costs.
-/// @pre kSmallestMu <= mu <= kLargestMu.  @throws UsageError naming the value.
+/// rho = mu^2 / 2, rounded up: what Gaussian noise of this mu costs. Precondition: kSmallestMu <= mu <= kLargestMu.
+/// Throws UsageError naming the value.
 double zcdp_from_mu(double mu);
 
 }  // namespace dpreduce

@@ -78,7 +78,7 @@ class ArrayFile {
   ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape);
 
  private:
-  /// Rows in C order: a view of the file, or of `scratch` after they have been gathered there.
+  // Rows in C order: a view of the file, or of `scratch` after they have been gathered there.
   virtual std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
                                                  std::vector<std::byte>& scratch) = 0;
 

@@ -60,11 +60,11 @@ class AtomicFile {
   void open_beside(const std::string& target, bool exists, unsigned mode);
   void rename_onto_target();
 
-  std::string path_;  ///< as given
+  std::string path_;  // as given
   Existing existing_;
-  std::string target_;     ///< path_ without symbolic links at its end; empty where written directly
-  std::string directory_;  ///< of target_
-  std::string temporary_;  ///< name to remove unless renamed; empty where unnamed
+  std::string target_;     // path_ without symbolic links at its end; empty where written directly
+  std::string directory_;  // of target_
+  std::string temporary_;  // name to remove unless renamed; empty where unnamed
   std::uint64_t written_ = 0;
   int fd_ = -1;
   bool committed_ = false;

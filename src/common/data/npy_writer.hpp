@@ -39,7 +39,7 @@ class NpyWriter {
 
   AtomicFile file_;
   DType dtype_;
-  std::uint64_t missing_;  ///< elements still to come
+  std::uint64_t missing_;  // elements still to come
   std::vector<std::byte> buffer_;
 };
 

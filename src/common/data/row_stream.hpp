@@ -57,7 +57,7 @@ class RowStream {
   std::size_t rows_per_chunk_;
   std::size_t labels_per_row_;
   std::uint64_t next_row_;
-  RowRange given_;  ///< rows of the chunk handed out last
+  RowRange given_;  // rows of the chunk handed out last
   std::vector<float> features_;
   std::vector<std::int32_t> labels_;
 };

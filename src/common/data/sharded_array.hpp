@@ -50,7 +50,7 @@ class ShardedArray {
 
   /// The element type of all files. Throws BadInput naming two files where they differ.
   DType dtype() const;
-  /// Bytes of a row as it is stored.  @pre as dtype.
+  /// Bytes of a row as it is stored. Precondition: as dtype.
   std::uint64_t row_bytes() const { return columns_ * size_of(dtype()); }
   /// From here on this array is the rows `places` of what it was: row r is places[r]. Preconditions (asserted): places
   /// rise and exist; nothing was left out before. Memory: 8 bytes a row.
@@ -79,16 +79,16 @@ class ShardedArray {
  private:
   struct Shard {
     std::string path;
-    std::uint64_t first = 0;  ///< rows first .. end - 1 of the whole
+    std::uint64_t first = 0;  // rows first .. end - 1 of the whole
     std::uint64_t end = 0;
     DType dtype = DType::kFloat32;
     FileIdentity identity;
-    std::unique_ptr<ArrayFile> file;  ///< null while closed
+    std::unique_ptr<ArrayFile> file;  // null while closed
   };
 
   ShardedArray(ArrayRole role, std::size_t columns) : role_(role), columns_(columns) {}
 
-  /// Consecutive rows of the files.
+  // Consecutive rows of the files.
   struct Run {
     std::uint64_t first;
     std::uint64_t count;
@@ -105,7 +105,7 @@ class ShardedArray {
   ArrayRole role_;
   std::size_t columns_ = 0;
   std::vector<Shard> shards_;
-  std::optional<std::vector<std::uint64_t>> kept_;  ///< places in the files; all where empty
+  std::optional<std::vector<std::uint64_t>> kept_;  // places in the files; all where empty
   std::size_t last_opened_ = 0;
 };
 

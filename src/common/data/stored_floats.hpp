@@ -24,7 +24,7 @@ class StoredFloats {
   bool empty() const { return stored_.empty(); }
 
   /// Elements first .. first + count - 1, rounded as convert_features does: where they lie, if these are aligned native
-  /// floats; else in `scratch`, which grows as needed.  @pre (asserted) they exist.
+  /// floats; else in `scratch`, which grows as needed. Precondition (asserted): they exist.
   std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const;
 
  private:

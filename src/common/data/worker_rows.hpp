@@ -79,8 +79,8 @@ class WorkerRows {
 
   ShardedArray features_;
   std::optional<ShardedArray> labels_;
-  RowRange all_;    ///< of the files
-  RowRange range_;  ///< of what is kept of them
+  RowRange all_;    // of the files
+  RowRange range_;  // of what is kept of them
 };
 
 }  // namespace dpreduce

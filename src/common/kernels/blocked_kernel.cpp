@@ -11,17 +11,17 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kMaxColumns = 4096;
-/// Columns of B that stay in a cache of 1 MiB while the panels of A pass: 96 x 2048 rows = 384 KiB.
+// Columns of B that stay in a cache of 1 MiB while the panels of A pass: 96 x 2048 rows = 384 KiB.
 constexpr std::size_t kColumnsInCache = 96;
 
-/// A panel of A with some neighboring panels of B: what one thread multiplies while the panel of A is in its cache.
+// A panel of A with some neighboring panels of B: what one thread multiplies while the panel of A is in its cache.
 struct PanelRow {
   std::size_t a = 0;
   Range b;
 };
 
-/// All pairs of panels, or those that touch the upper triangle; `group_size` panels of B at a time. Where that gives
-/// `threads` too few steps to share, each is one pair.
+// All pairs of panels, or those that touch the upper triangle; `group_size` panels of B at a time. Where that gives
+// `threads` too few steps to share, each is one pair.
 std::vector<PanelRow> order_panels(std::size_t count_a, std::size_t count_b, std::size_t group_size, ProductPart part,
                                    std::size_t threads) {
   constexpr std::size_t kStepsOfThread = 16;
@@ -38,14 +38,14 @@ std::vector<PanelRow> order_panels(std::size_t count_a, std::size_t count_b, std
   return rows;
 }
 
-/// C += A^T B for one packed block of each: the panels of two column ranges.
+// C += A^T B for one packed block of each: the panels of two column ranges.
 class BlockProduct {
  public:
   BlockProduct(const MicroKernel& micro, const PackedPanels& a, const PackedPanels& b, ProductPart part,
                const Int64View& c)
       : micro_(micro), a_(a), b_(b), part_(part), c_(c) {}
 
-  /// The tiles of some panels, over a block of `depth` rows.
+  // The tiles of some panels, over a block of `depth` rows.
   void accumulate(const PanelRow& row, std::size_t depth) const {
     for (std::size_t b = row.b.begin; b < row.b.end; ++b) accumulate(row.a, b, depth);
   }
@@ -83,7 +83,7 @@ class BlockProduct {
     }
   }
 
-  /// Asks for the tile of C, which is needed thousands of cycles later.
+  // Asks for the tile of C, which is needed thousands of cycles later.
   void prefetch(const Range& rows, const Range& columns) const {
     constexpr std::size_t kLine = 64 / sizeof(std::int64_t);
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
@@ -109,7 +109,7 @@ class BlockProduct {
   Int64View c_;
 };
 
-/// C += A^T B for two column ranges that fit the packing memory.
+// C += A^T B for two column ranges that fit the packing memory.
 void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand& a, const Range& range_a,
                        const Operand& b, const Range& range_b, ProductPart part, const Int64View& c) {
   const std::size_t depth = a.depth();

@@ -11,11 +11,11 @@
 namespace dpreduce {
 namespace {
 
-/// Rows that are grouped at a time. An int32 holds the sum of that many values: 65535 * 32768 < 2^31.
+// Rows that are grouped at a time. An int32 holds the sum of that many values: 65535 * 32768 < 2^31.
 constexpr std::size_t kChunkRows = 65535;
-/// Columns that one step sums: its int32 sums stay in the first-level cache.
+// Columns that one step sums: its int32 sums stay in the first-level cache.
 constexpr std::size_t kColumnBlock = 1024;
-/// Rows that are added in one pass over those sums.
+// Rows that are added in one pass over those sums.
 constexpr std::size_t kTogether = 4;
 
 // k, where labels are n x k.
@@ -57,8 +57,8 @@ void check(const Int16View& rows, std::span<const std::int32_t> labels, const In
   if (threads == 0) throw UsageError("class sums: threads is 0, must be at least 1");
 }
 
-/// The rows of a chunk, ordered by class, once for each class of theirs: class j has order[begin[j]] ... order[begin[j
-/// + 1] - 1].
+// The rows of a chunk, ordered by class, once for each class of theirs: class j has order[begin[j]] ... order[begin[j
+// + 1] - 1].
 struct RowsByClass {
   std::vector<std::size_t> begin;
   std::vector<std::uint32_t> order;

@@ -34,7 +34,7 @@ struct CounterStream {
 /// Whether this processor has what the two functions below need.
 bool has_vector_aes();
 
-/// @pre has_vector_aes().
+/// Precondition: has_vector_aes().
 AesSchedule expand_aes256_key(std::span<const std::byte, 32> key);
 
 /// Preconditions (asserted): has_vector_aes(); |words| is a multiple of kStreamStep.

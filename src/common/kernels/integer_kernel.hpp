@@ -39,8 +39,8 @@ class IntegerKernel {
   void accumulate_row_products(const Int16View& a, const Int16View& b, const Int64View& c, unsigned threads = 1) const;
 
  private:
-  /// C(i, j) += sum_k A(k, i) B(k, j), for i <= j only where `part` says so (then A and B are one matrix). Shapes are
-  /// checked and not empty.
+  // C(i, j) += sum_k A(k, i) B(k, j), for i <= j only where `part` says so (then A and B are one matrix). Shapes are
+  // checked and not empty.
   virtual void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                           unsigned threads) const = 0;
 };

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kRows = 8;
 constexpr std::size_t kLanes = 16;
-/// The packed panels stream from the second-level cache: ask for them this many pairs ahead.
+// The packed panels stream from the second-level cache: ask for them this many pairs ahead.
 constexpr std::size_t kPairsAhead = 32;
 
 // sums += left.first * right.first + left.second * right.second, in every lane. Written as an instruction because GCC

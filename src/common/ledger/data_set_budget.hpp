@@ -35,15 +35,15 @@ Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const
 ///
 /// With Gaussian releases alone, sqrt(sum mu^2) is compared with the mu that the budget allows: runs add up exactly,
 /// also when chosen adaptively. As soon as a selection or a sampled round is on file or reserved, the upper bound of
-/// epsilon at the budget's delta decides (spending.hpp, which says what that assumes).
-/// @pre the budget is one that gdp_mu takes; with selections or sampled rounds its delta is at least kSmallestPldDelta.
-/// @throws BudgetRefused, naming `path` and the figures; UsageError naming the argument.
+/// epsilon at the budget's delta decides (spending.hpp, which says what that assumes). Preconditions: the budget is one
+/// that gdp_mu takes; with selections or sampled rounds its delta is at least kSmallestPldDelta. Throws BudgetRefused,
+/// naming `path` and the figures; UsageError naming the argument.
 void require_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
                   const std::filesystem::path& path);
 
 /// What the private charges on file cost together, and what the budget, if there is one, leaves of that: for the
 /// ledger's owner. "mu 0.6 is charged; the budget (epsilon 1, delta 1e-06) is mu 0.25, and mu 0.2 of it is left".
-/// @throws UsageError as require_room.
+/// Throws UsageError as require_room.
 std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit);
 
 }  // namespace dpreduce

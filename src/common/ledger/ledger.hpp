@@ -42,15 +42,14 @@ class Ledger {
 
   /// Reserves what the run may charge from here on. Where the run has an open reservation already (a resumed run), this
   /// one takes its place. Where reservation.instead_of has one, that ends in the same step ("stopped"), and neither
-  /// counts for the budget; where it has none, it is left out of the line.
-  /// @pre fault_of(reservation) is empty.
-  /// @throws UsageError naming the field; BudgetRefused where there is no room (require_room) or where the run, or the
+  /// counts for the budget; where it has none, it is left out of the line. Precondition: fault_of(reservation) is
+  /// empty. Throws UsageError naming the field; BudgetRefused where there is no room (require_room) or where the run,
+  /// or the
   ///         one that it replaces, was released; nothing is written then.
   void reserve(Reservation reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
 
-  /// Charges one release.
-  /// @pre fault_of(entry) is empty; the line is at most kLongestLedgerLine bytes long.
-  /// @throws UsageError naming the field, or what the run's reservation does not cover; BudgetRefused where the run has
+  /// Charges one release. Preconditions: fault_of(entry) is empty; the line is at most kLongestLedgerLine bytes long.
+  /// Throws UsageError naming the field, or what the run's reservation does not cover; BudgetRefused where the run has
   ///         no open reservation (any more); ResumeMismatch if the release id is on file with another content.
   Charge append(const LedgerEntry& entry);
 
@@ -65,7 +64,7 @@ class Ledger {
   static LedgerState read(const std::filesystem::path& path);
 
  private:
-  /// What signs the next lines; of `state_`'s ledger.
+  // What signs the next lines; of `state_`'s ledger.
   const SigningKey& key();
   void verify_text(const std::string& text);
   template <typename Step>

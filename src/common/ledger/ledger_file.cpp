@@ -22,7 +22,7 @@ constexpr off_t kLargestLedger = off_t{1} << 30;
   throw BadInput(path.string() + ": " + what + ": " + std::generic_category().message(error_number));
 }
 
-/// Repeats a system call that a signal interrupted.
+// Repeats a system call that a signal interrupted.
 template <typename Call>
 auto uninterrupted(Call call) {
   auto result = call();

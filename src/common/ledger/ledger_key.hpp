@@ -13,12 +13,12 @@ namespace dpreduce {
 
 std::filesystem::path signing_key_path(const std::filesystem::path& ledger);
 
-/// The ledger's key; nothing where there is no such file.
-/// @throws BadInput naming the file where it is no Ed25519 key, not exactly 0600, another user's, or cannot be read.
+/// The ledger's key; nothing where there is no such file. Throws BadInput naming the file where it is no Ed25519 key,
+/// not exactly 0600, another user's, or cannot be read.
 std::optional<SigningKey> find_signing_key(const std::filesystem::path& ledger);
 
 /// The ledger's key; where there is none, a new one, on the disk before it is returned. Two processes that meet an
-/// absent file get one and the same key.  @throws as find_signing_key, and where it cannot be made; EntropyFailure.
+/// absent file get one and the same key. Throws as find_signing_key, and where it cannot be made; EntropyFailure.
 SigningKey find_or_make_signing_key(const std::filesystem::path& ledger);
 
 }  // namespace dpreduce

@@ -44,8 +44,8 @@ inline constexpr int kLedgerSchema = 2;
 inline constexpr int kOldLedgerSchema = 1;
 inline constexpr std::size_t kLongestLedgerLine = std::size_t{1} << 20;
 
-/// The line of a record without its signature and newline: what is signed (line_signature.hpp).
-/// @pre fault_of(record's content) is empty.
+/// The line of a record without its signature and newline: what is signed (line_signature.hpp). Precondition:
+/// fault_of(record's content) is empty.
 std::string print_unsigned(const LedgerRecord& record);
 
 /// A line that was read.
@@ -54,8 +54,8 @@ struct LedgerLine {
   std::optional<std::string> signature;  ///< as it stands there; none in a line of the old form
 };
 
-/// The line without newline. Neither chain nor signature is checked: LedgerState does that.
-/// @throws LedgerCorrupt naming where ("ledger.jsonl:7") and what is wrong with the line.
+/// The line without newline. Neither chain nor signature is checked: LedgerState does that. Throws LedgerCorrupt naming
+/// where ("ledger.jsonl:7") and what is wrong with the line.
 LedgerLine parse_line(std::string_view line, const std::string& where);
 
 /// "previous" of a first line.

@@ -39,12 +39,11 @@ struct LedgerHead {
 /// form, at the start alone, are not signed; the first signed line protects them.
 class LedgerState {
  public:
-  /// Of a whole text.  @throws LedgerCorrupt naming source, line and fault.
+  /// Of a whole text. Throws LedgerCorrupt naming source, line and fault.
   static LedgerState of(std::string_view text, const std::string& source);
 
-  /// Adds the lines of `text` behind those that are in.  Cost: one Ed25519 verification a new line.
-  /// @pre text begins with what was given before.
-  /// @throws as `of`; the state is then of no use.
+  /// Adds the lines of `text` behind those that are in.  Cost: one Ed25519 verification a new line. Precondition: text
+  /// begins with what was given before. Throws as `of`; the state is then of no use.
   void extend(std::string_view text, const std::string& source);
 
   /// Oldest first.
@@ -82,8 +81,8 @@ class LedgerState {
 };
 
 /// Returns where the ledger contains what the head says it had: the same public key, where it had one, and at that line
-/// that hash.
-/// @throws LedgerCorrupt naming source and what differs (lines cut off at the end, another ledger, a rewritten one).
+/// that hash. Throws LedgerCorrupt naming source and what differs (lines cut off at the end, another ledger, a
+/// rewritten one).
 void require_contains(const LedgerState& state, const LedgerHead& head, const std::string& source);
 
 }  // namespace dpreduce

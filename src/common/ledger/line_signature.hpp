@@ -8,7 +8,7 @@
 
 namespace dpreduce {
 
-/// {...,"signature":"..."}  @pre unsigned_line ends with "}" and has a member.
+/// {...,"signature":"..."} Precondition: unsigned_line ends with "}" and has a member.
 std::string with_signature(const std::string& unsigned_line, std::string_view signature);
 
 /// The same with the key's signature of the line, in 128 hex digits.

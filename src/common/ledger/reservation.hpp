@@ -77,7 +77,7 @@ struct LedgerEntry;
 /// silos.left), a name that has rounds left, its sampling rate, at most its mu; of a selection, exactly its terms.
 std::string uncovered(const Reservation& reservation, const LedgerEntry& entry);
 
-/// Takes a charge off the reservation.  @pre uncovered(reservation, entry) is empty.
+/// Takes a charge off the reservation. Precondition: uncovered(reservation, entry) is empty.
 void take_off(Reservation& reservation, const LedgerEntry& entry);
 
 }  // namespace dpreduce

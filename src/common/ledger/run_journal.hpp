@@ -54,18 +54,18 @@ class RunJournal {
   /// Of a run that has ended and whose journal is destroyed: it can charge nothing more.
   static RunJournal of_ended(std::string run_id);
 
-  /// A new one beside that ledger, on the disk and locked, of a run with a new id.
-  /// @pre binding is hexadecimal.  @throws EntropyFailure; where it cannot be made.
+  /// A new one beside that ledger, on the disk and locked, of a run with a new id. Precondition: binding is
+  /// hexadecimal. Throws EntropyFailure; where it cannot be made.
   static RunJournal make(const std::filesystem::path& ledger, const std::string& binding, NoiseKey secret);
 
   /// The newest journal beside that ledger with this binding that no living run has, locked; nothing where there is
-  /// none. Where all that fit are locked, waits some seconds for one.
-  /// @throws where they stay locked; where a journal beside the ledger is not private or is damaged.
+  /// none. Where all that fit are locked, waits some seconds for one. Throws where they stay locked; where a journal
+  /// beside the ledger is not private or is damaged.
   static std::optional<RunJournal> take_over(const std::filesystem::path& ledger, const std::string& binding,
                                              ResumableJournal which = ResumableJournal::kAny);
 
-  /// The journal beside that ledger in which that run is, locked; nothing where there is none.
-  /// @throws where a living run has it; as take_over.
+  /// The journal beside that ledger in which that run is, locked; nothing where there is none. Throws where a living
+  /// run has it; as take_over.
   static std::optional<RunJournal> of_run(const std::filesystem::path& ledger, const std::string& run_id,
                                           LockedJournal locked = LockedJournal::kWait);
 
@@ -91,7 +91,7 @@ class RunJournal {
   /// From here on charges are of a run with another id.
   void begin_run();
 
-  /// Of what the run named last charges under `label`. @pre it has no other fingerprint for that label.
+  /// Of what the run named last charges under `label`. Precondition: it has no other fingerprint for that label.
   void add_charge(const std::string& label, const std::string& fingerprint);
   /// The fingerprint of what that run charged, or was about to charge, under that label; nullptr where it has none.
   const std::string* fingerprint_of(const std::string& run_id, const std::string& label) const;

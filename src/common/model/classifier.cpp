@@ -16,9 +16,9 @@
 namespace dpreduce {
 namespace {
 
-/// Bound on K and on d_in, so that products of two fit std::size_t.
+// Bound on K and on d_in, so that products of two fit std::size_t.
 constexpr std::size_t kMaxExtent = std::size_t{1} << 24;
-/// Rows transformed and scored at a time: 1664 doubles each stay in a second-level cache.
+// Rows transformed and scored at a time: 1664 doubles each stay in a second-level cache.
 constexpr std::size_t kBlockRows = 32;
 
 void check_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {

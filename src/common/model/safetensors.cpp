@@ -17,7 +17,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kPrefix = sizeof(std::uint64_t);
-/// The format's own limit on headers.
+// The format's own limit on headers.
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 
 // product(shape) * element_size(type), or nothing where it passes 2^64.

@@ -9,8 +9,8 @@ namespace dpreduce {
 /// An all-zero statistic with the blocks of `request`.
 Statistic empty_statistic(const ReleaseRequest& request);
 
-/// Zeros for a selection's utilities: one block "utilities", groups x candidates, row g holds group g.
-/// @pre fault_of(selection.terms) is empty.
+/// Zeros for a selection's utilities: one block "utilities", groups x candidates, row g holds group g. Precondition:
+/// fault_of(selection.terms) is empty.
 Statistic empty_utilities(const PlannedSelection& selection);
 
 }  // namespace dpreduce

@@ -74,7 +74,7 @@ struct PlannedRelease {
   double sampling_rate = 1;  ///< as in the request
 
   bool is_sampled() const { return sampling_rate < 1; }
-  /// @throws UsageError if there is no block of that name.
+  /// Throws UsageError if there is no block of that name.
   const PlannedBlock& block(std::string_view block_name) const;
 };
 
@@ -97,21 +97,22 @@ struct NoisePlan {
   std::vector<PlannedRelease> releases{};
   std::vector<PlannedSelection> selections{};
 
-  /// @throws UsageError if there is no release of that name.
+  /// Throws UsageError if there is no release of that name.
   const PlannedRelease& release(std::string_view release_name) const;
-  /// @throws UsageError if there is no selection of that name.
+  /// Throws UsageError if there is no selection of that name.
   const PlannedSelection& selection(std::string_view selection_name) const;
 };
 
 /// The optimal plan; see the top of this file.
 ///
-/// @pre kSmallestMu <= mu <= kLargestMu; at least one release, names all different; every share > 0 and finite, rounds
+/// Preconditions: kSmallestMu <= mu <= kLargestMu; at least one release, names all different; every share > 0 and
+/// finite, rounds
 ///      >= 1, sampling rate 1; every release has at least one block and one profile; block names not empty and all
 ///      different, elements
 ///      >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a positive one in some
 ///      profile (a block that no change moves is public, and needs no noise); add-remove has exactly one profile; no
 ///      sigma passes kLargestPlannedSigma.
-/// @throws UsageError naming the release, block and value.
+/// Throws UsageError naming the release, block and value.
 NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases);
 
 /// A plan of a single release.
@@ -120,14 +121,13 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_na
 
 /// The plan with these selections beside whatever it has.
 ///
-/// @pre every name is not empty and no other release's or selection's; fault_of(terms) is empty.
-/// @throws UsageError naming the selection and its fault.
+/// Preconditions: every name is not empty and no other release's or selection's; fault_of(terms) is empty. Throws
+/// UsageError naming the selection and its fault.
 NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
 
 /// sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost.
 ///
-/// @pre sigmas > 0 and finite, one a block of every profile.
-/// @throws UsageError naming the value.
+/// Precondition: sigmas > 0 and finite, one a block of every profile. Throws UsageError naming the value.
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
                    std::uint64_t rounds = 1);
 
@@ -138,8 +138,7 @@ double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
 ///
 /// Only entries i <= j of G = x x^T are released. With variance s^2 on the diagonal and s^2 / 2 beside it, one record
 /// costs sum_i G_ii^2 / s^2 + sum_{i<j} 2 G_ij^2 / s^2 = |x x^T|_F^2 / s^2: a block of squared sensitivity |x|^4 and
-/// noise s.
-/// @pre sigma > 0 and finite.  @throws UsageError naming the value.
+/// noise s. Precondition: sigma > 0 and finite. Throws UsageError naming the value.
 double off_diagonal_sigma(double sigma);
 
 }  // namespace dpreduce

@@ -17,7 +17,8 @@ namespace dpreduce {
 /// of u_p = sum_b D_pb^2 sqrt(W_b / c_b), what profile p uses. A is maximal when no u_p exceeds A. The search moves
 /// weight from the profile that uses least to the one that uses most, each time as far as is best.
 ///
-/// @pre weights positive; profiles not empty, one entry a weight; every block has D_pb > 0 for some p; squared_mu > 0.
+/// Preconditions: weights positive; profiles not empty, one entry a weight; every block has D_pb > 0 for some p;
+/// squared_mu > 0.
 ///      The caller has checked all of it.
 /// Cost: one step for up to two profiles; each step takes about 150 x blocks square roots.
 std::vector<HighPrecision> split_precision(std::span<const double> weights,

@@ -23,8 +23,7 @@ struct Spending {
 /// Of a whole plan, under its adjacency.
 Spending spending_of(const NoisePlan& plan);
 
-/// `rounds` sampled rounds, each of that mu where a row is drawn.
-/// @pre mu > 0; 0 < sampling_rate < 1.
+/// `rounds` sampled rounds, each of that mu where a row is drawn. Preconditions: mu > 0; 0 < sampling_rate < 1.
 RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t rounds);
 
 /// The noise multiplier that a mu is counted with beside other mechanisms: at most 1 / mu, with 24 binary digits.
@@ -36,8 +35,8 @@ Spending composed(const Spending& one, const Spending& other);
 /// The smallest epsilon at delta: exact for Gaussians alone, else the upper bound of the privacy loss distribution,
 /// within about 1e-7 of itself; infinity where a parameter passes the accountants' ranges (mechanism.hpp), 0 for
 /// nothing. The last digits of mu are rounded away, upwards, before a distribution is made, and equal sampled rounds
-/// are counted together, so that the answer is the same at every point of a run.
-/// @pre 0 < delta < 1, with selections or samples kSmallestPldDelta <= delta.  @throws UsageError naming the argument.
+/// are counted together, so that the answer is the same at every point of a run. Precondition: 0 < delta < 1, with
+/// selections or samples kSmallestPldDelta <= delta. Throws UsageError naming the argument.
 double epsilon_of(const Spending& spending, double delta);
 
 /// rho of all together: mu^2/2 (sampled rounds: as if all rows had been drawn), epsilon^2/8 (exponential mechanism) or

@@ -28,10 +28,10 @@ struct BlockShape {
 /// Not copyable, and not printable: it holds exact private sums.
 class Statistic {
  public:
-  /// All blocks zero.
-  /// @pre at least one block; names not empty and all different; every block has at least one element; all blocks
+  /// All blocks zero. Preconditions: at least one block; names not empty and all different; every block has at least
+  /// one element; all blocks
   ///      together have at most 2^40 elements.
-  /// @throws UsageError naming the block; std::bad_alloc.
+  /// Throws UsageError naming the block; std::bad_alloc.
   explicit Statistic(std::vector<BlockShape> shape);
 
   Statistic(Statistic&&) noexcept = default;
@@ -41,10 +41,10 @@ class Statistic {
 
   const std::vector<BlockShape>& shape() const { return shape_; }
 
-  /// Position of the block of that name in shape().  @throws UsageError naming the block.
+  /// Position of the block of that name in shape(). Throws UsageError naming the block.
   std::size_t index_of(std::string_view name) const;
 
-  /// The elements of one block.  @pre block < shape().size().
+  /// The elements of one block. Precondition: block < shape().size().
   std::span<std::int64_t> block(std::size_t block);
   std::span<const std::int64_t> block(std::size_t block) const;
 
@@ -52,10 +52,12 @@ class Statistic {
   std::span<std::uint64_t> words() { return words_; }
   std::span<const std::uint64_t> words() const { return words_; }
 
-  /// block += addend, mod 2^64.  @pre addend has as many elements as the block.  @throws UsageError naming both sizes.
+  /// block += addend, mod 2^64. Precondition: addend has as many elements as the block. Throws UsageError naming both
+  /// sizes.
   void accumulate(std::size_t block, std::span<const std::int64_t> addend);
 
-  /// Every block += the other's, mod 2^64.  @pre equal shapes.  @throws UsageError naming the first block that differs.
+  /// Every block += the other's, mod 2^64. Precondition: equal shapes. Throws UsageError naming the first block that
+  /// differs.
   void merge(const Statistic& other);
 
   friend std::ostream& operator<<(std::ostream&, const Statistic&) = delete;

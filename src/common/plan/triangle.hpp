@@ -10,12 +10,12 @@
 
 namespace dpreduce {
 
-/// d (d + 1) / 2.  @pre d < 2^31.
+/// d (d + 1) / 2. Precondition: d < 2^31.
 constexpr std::uint64_t triangle_elements(std::uint64_t order) {
   return order * (order + 1) / 2;
 }
 
-/// Position of (i, i): the start of row i.  @pre i < d < 2^31.
+/// Position of (i, i): the start of row i. Precondition: i < d < 2^31.
 constexpr std::uint64_t triangle_row(std::uint64_t i, std::uint64_t order) {
   return i * (2 * order - i + 1) / 2;
 }

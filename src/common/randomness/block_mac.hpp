@@ -17,7 +17,7 @@ namespace dpreduce {
 
 class BlockMac {
  public:
-  /// Errors: EntropyFailure if OpenSSL has no AES-256-ECB.
+  /// Throws EntropyFailure if OpenSSL has no AES-256-ECB.
   explicit BlockMac(std::span<const std::byte, 32> key);
 
   /// states[m] <- AES(states[m] xor blocks[m]) for every message m. Words are little-endian, as in block_source.hpp.

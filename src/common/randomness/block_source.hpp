@@ -37,7 +37,7 @@ class BlockSource {
 /// what it has against AES-256.
 class AesBlockSource final : public BlockSource {
  public:
-  /// Errors: EntropyFailure if OpenSSL has no AES-256-CTR.
+  /// Throws EntropyFailure if OpenSSL has no AES-256-CTR.
   explicit AesBlockSource(std::span<const std::byte, 32> key);
   void read(std::uint64_t row, std::uint64_t first_column, std::span<RandomBlock> out) override;
 

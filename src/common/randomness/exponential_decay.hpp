@@ -79,7 +79,7 @@ inline double power_of_half(double x) {
 /// d -> exp(-gamma d).
 class ExponentialDecay {
  public:
-  /// Errors: UsageError as require_valid(rate).
+  /// Throws UsageError as require_valid(rate).
   explicit ExponentialDecay(const SelectionRate& rate);
 
   /// x (1 + theta) with exp(-gamma d) = 2^-x, |theta| <= kHalvingsRoundoffs u.

@@ -196,7 +196,7 @@ class UniformDigits {
     append(leading);
   }
 
-  // Twice as many digits. Errors: EntropyFailure once there are 2^12.
+  // Twice as many digits. Throws EntropyFailure once there are 2^12.
   void read_further_digits() {
     constexpr std::uint64_t kMostRows = 32;
     if (rows_ >= kMostRows) {

@@ -28,16 +28,15 @@ namespace dpreduce {
 
 /// i with probability exp(gamma u_i) / sum_j exp(gamma u_j), for any 64-bit utilities.
 ///
-/// Preconditions: require_valid(rate); utilities are not empty. Errors: UsageError; EntropyFailure if the stream ends
-/// or its digits cannot be random (an event of probability below 2^-1000). Cost: two readings of the utilities, 4 ns a
-/// candidate.
-/// Source: [mcsherry2007]; exactness is ours.
+/// Preconditions: require_valid(rate); utilities are not empty. Throws UsageError; EntropyFailure if the stream ends or
+/// its digits cannot be random (an event of probability below 2^-1000). Cost: two readings of the utilities, 4 ns a
+/// candidate. Source: [mcsherry2007]; exactness is ours.
 std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
                                const SelectionRate& rate);
 
 /// i with probability m_i exp(gamma u_i) / sum_j m_j exp(gamma u_j).
 ///
-/// Preconditions: require_valid(rate); as many multiplicities as utilities; some m_i > 0. Errors: as above.
+/// Preconditions: require_valid(rate); as many multiplicities as utilities; some m_i > 0. Throws as above.
 std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
                                         const Multiplicities& multiplicities, const SelectionRate& rate);
 

@@ -30,16 +30,16 @@ inline std::uint64_t coin_of(const RandomBlock& block) {
 /// A proposal x = left + width * U with its coin V, of which more digits are read when a decision needs them.
 class GaussianProposal {
  public:
-  /// Errors: EntropyFailure if the tail level passes 2^9.
+  /// Throws EntropyFailure if the tail level passes 2^9.
   GaussianProposal(RandomStream& stream, std::uint64_t column, const RandomBlock& block);
 
   /// The entry of gaussian_bins(); its size for a tail level beyond the table.
   std::size_t entry() const { return entry_; }
 
-  /// [V < A(x)]. Errors: EntropyFailure after 16 rows without a decision.
+  /// [V < A(x)]. Throws EntropyFailure after 16 rows without a decision.
   bool accepted();
 
-  /// round(sigma * x). Errors: as accepted.
+  /// round(sigma * x). Throws as accepted.
   std::int64_t rounded(const ExactSigma& sigma);
 
  private:

@@ -13,16 +13,15 @@ namespace dpreduce {
 /// m_i >= 0, with the leading digits of each beside it. Made once, used for many selections.
 class Multiplicities {
  public:
-  /// Errors: UsageError if one is negative or has more than 2^20 binary digits.
+  /// Throws UsageError if one is negative or has more than 2^20 binary digits.
   explicit Multiplicities(std::vector<BigInteger> counts);
   explicit Multiplicities(std::span<const std::uint64_t> counts);
 
   /// m_j = C(j, subset_size - 1), j = 0, ..., candidates - 1: so many sets of `subset_size` candidates have candidate j
   /// as their worst, when candidates come in falling order of utility. About 32 bytes and a product each.
   ///
-  /// Preconditions: subset_size >= 1. Errors: UsageError.
-  /// Source: [wahdany2025], DPPL-PublicK; its printed multiplicity C(rank, subset_size) is that of "worst or better"
-  /// and not private.
+  /// Preconditions: subset_size >= 1. Throws UsageError. Source: [wahdany2025], DPPL-PublicK; its printed multiplicity
+  /// C(rank, subset_size) is that of "worst or better" and not private.
   static Multiplicities of_subsets_by_worst(std::size_t candidates, std::size_t subset_size);
 
   std::size_t size() const { return counts_.size(); }

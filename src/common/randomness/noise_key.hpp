@@ -21,7 +21,7 @@ namespace dpreduce {
 /// 32 secret bytes. Movable, not copyable, not printable; overwritten when it goes.
 class NoiseKey {
  public:
-  /// 32 bytes of `source`. Errors: EntropyFailure.
+  /// 32 bytes of `source`. Throws EntropyFailure.
   static NoiseKey from_entropy(const EntropySource& source = openssl_private_bytes);
 
   /// SHA-256("dpreduce noise key from seed v1" || 0 || seed, 8 bytes little-endian): repeatable, hence not private.

@@ -27,10 +27,10 @@ namespace dpreduce {
 /// of its place in the order (`first` and `second` of rows 0, 1, ...). Neither the order of visiting nor arithmetic has
 /// a part in the result. How long it takes depends on the utilities.
 ///
-/// Preconditions: require_valid(rate); utilities are not empty. Errors: UsageError; EntropyFailure if the stream ends
-/// or its digits cannot be random (an event of probability below 2^-1000). Cost: 5 ns a candidate. Source:
-/// [mckenna2020], Algorithm 1; the equality with exponential noise: [ding2021]. Departure: the order is by real keys
-/// instead of shuffling.
+/// Preconditions: require_valid(rate); utilities are not empty. Throws UsageError; EntropyFailure if the stream ends or
+/// its digits cannot be random (an event of probability below 2^-1000). Cost: 5 ns a candidate. Source: [mckenna2020],
+/// Algorithm 1; the equality with exponential noise: [ding2021]. Departure: the order is by real keys instead of
+/// shuffling.
 std::size_t permute_and_flip(RandomStream& stream, std::span<const std::int64_t> utilities, const SelectionRate& rate);
 
 }  // namespace dpreduce

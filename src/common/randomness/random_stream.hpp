@@ -21,17 +21,17 @@ class RandomStream {
   RandomStream(const RandomStream&) = delete;
   RandomStream& operator=(const RandomStream&) = delete;
 
-  /// The next 8 bytes, little-endian. Errors: EntropyFailure at the end of the row (2^64 - 1 blocks).
+  /// The next 8 bytes, little-endian. Throws EntropyFailure at the end of the row (2^64 - 1 blocks).
   std::uint64_t next_u64();
 
-  /// out = the next |out| bytes. Errors: as next_u64.
+  /// out = the next |out| bytes. Throws as next_u64.
   void fill(std::span<std::byte> out);
 
   /// out = the next |out| whole blocks; returns the column of the first. Skips the rest of a block begun by the two
-  /// functions above. Errors: as next_u64.
+  /// functions above. Throws as next_u64.
   std::uint64_t take_blocks(std::span<RandomBlock> out);
 
-  /// Moves `blocks` whole blocks ahead, as take_blocks would. Errors: as next_u64.
+  /// Moves `blocks` whole blocks ahead, as take_blocks would. Throws as next_u64.
   void skip_blocks(std::uint64_t blocks);
 
   /// block(row, column): the further digits of a column that was taken. Does not move the stream.
@@ -50,7 +50,7 @@ class RandomStream {
   std::size_t cursor_ = 0;            // bytes of the buffer that were read
 };
 
-/// @throws EntropyFailure: of who drew the same again and again, which random bytes do not do.
+/// Throws EntropyFailure: of who drew the same again and again, which random bytes do not do.
 [[noreturn]] void throw_not_random();
 
 }  // namespace dpreduce

@@ -15,7 +15,7 @@ namespace dpreduce {
 /// post-processing of the continuous Gaussian mechanism, whose guarantee it has with nothing added, for any dimension
 /// and shift.
 ///
-/// Precondition: kSmallestSigma <= sigma <= kLargestSigma. Errors: UsageError on sigma; EntropyFailure if the stream
+/// Precondition: kSmallestSigma <= sigma <= kLargestSigma. Throws UsageError on sigma; EntropyFailure if the stream
 /// ends or its digits cannot be random (an event of probability below 2^-500). Result: a function of the stream alone,
 /// the same for any compiler and machine. It starts at the stream's next whole block and takes one block for each
 /// proposal, about 1.005 blocks a sample. Time depends on the samples by a few nanoseconds in a hundred of them.

@@ -21,7 +21,7 @@ bool openssl_private_bytes(std::span<std::byte> out);
 
 /// out = |out| independent uniform bytes of `source`.
 ///
-/// Errors: EntropyFailure if the source fails; it is asked once, and `out` then holds zeros.
+/// Throws EntropyFailure if the source fails; it is asked once, and `out` then holds zeros.
 void secure_bytes(std::span<std::byte> out, const EntropySource& source = openssl_private_bytes);
 
 /// Overwrites with zeros, in a way that the compiler may not leave out (OPENSSL_cleanse).

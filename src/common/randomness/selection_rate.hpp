@@ -46,10 +46,10 @@ constexpr SelectionGuarantee selection_guarantee(SelectionMechanism mechanism) {
 ///
 /// Adjacency is that of `sensitivity` and `change`: utilities that count or add non-negative terms are monotone under
 /// add/remove, and not under replace-one. Preconditions: kSmallestSelectionEpsilon <= epsilon <=
-/// kLargestSelectionEpsilon (NaN and infinity are refused); sensitivity >= 1. Errors: UsageError.
+/// kLargestSelectionEpsilon (NaN and infinity are refused); sensitivity >= 1. Throws UsageError.
 SelectionRate selection_rate(double epsilon, std::uint64_t sensitivity, ScoreChange change);
 
-/// Errors: UsageError unless numerator >= 1, denominator >= 1, scale_bits <= kMostRateScaleBits.
+/// Throws UsageError unless numerator >= 1, denominator >= 1, scale_bits <= kMostRateScaleBits.
 void require_valid(const SelectionRate& rate);
 
 }  // namespace dpreduce

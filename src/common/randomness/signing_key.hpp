@@ -32,7 +32,7 @@ std::optional<Signature> signature_of_hex(std::string_view text);
 /// Movable, not copyable, not printable.
 class SigningKey {
  public:
-  /// A new one. Errors: EntropyFailure.
+  /// A new one. Throws EntropyFailure.
   static SigningKey generate();
 
   /// Of a PEM text without a passphrase; nothing where it holds no Ed25519 private key.

@@ -30,7 +30,7 @@ namespace dpreduce {
 class Job;
 class SiloJob;
 
-/// Most elements of one MPI message; longer sums go in several.
+/// The largest number of elements in one MPI message; longer sums are sent in several messages.
 inline constexpr std::size_t kElementsPerMessage = std::size_t{1} << 24;
 
 class Communicator {
@@ -81,7 +81,7 @@ class Communicator {
   /// sum_to the coordinator.
   void sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
 
-  /// The same sum, known to every rank.
+  /// values <- sum over ranks, as sum_to makes it, on every rank.
   void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
 
   /// Sums of doubles, for figures that need not be exact (diagnostics). The order of ranks may change their last bits.
@@ -114,15 +114,15 @@ class Communicator {
   /// Whether the ranks have agreed on a failure: then all of them are on their way out.
   bool failure_agreed() const { return failure_agreed_; }
 
-  /// Ends the whole job at once with `code`: for a failure outside `together`, for whose end other ranks would wait in
-  /// vain.
+  /// Ends the whole job at once with `code`. For a failure outside `together`: there the other ranks would wait for
+  /// this one in vain.
   [[noreturn]] void abort(ExitCode code);
 
  private:
   Communicator(std::unique_ptr<Job> job, int rank, int size);
 
-  std::unique_ptr<Job> job_;  // none in a job of one
-  SiloJob* silos_ = nullptr;  // the same, where it is one of silos
+  std::unique_ptr<Job> job_;  // null in a job of one
+  SiloJob* silos_ = nullptr;  // the same object, where the job is a run of silos
   int rank_ = 0;
   int size_ = 1;
   bool failure_agreed_ = false;

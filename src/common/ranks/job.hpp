@@ -17,11 +17,11 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  /// Tells the others that this rank has failed, so that they need not work on.
+  /// Announces to the other ranks that this one has failed, so that they stop working.
   virtual void announce_failure() = 0;
-  /// Throws PeerFailed where another has announced its failure.
+  /// Throws PeerFailed where another rank has announced its failure.
   virtual void check_peers() = 0;
-  /// The smallest of all verdicts.
+  /// The smallest verdict of all ranks, on every rank.
   virtual std::int64_t agree(std::int64_t verdict) = 0;
 
   /// How many ranks, from 0 on, may own a sum.
@@ -40,7 +40,7 @@ class Job {
   virtual void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) = 0;
   virtual void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) = 0;
   virtual int ranks_on_machine() = 0;
-  /// Ends what can be ended of the others; the caller ends this process.
+  /// Ends the other processes, as far as this job can. The caller ends its own process.
   virtual void abort(ExitCode code) = 0;
 };
 

@@ -16,7 +16,7 @@ namespace dpreduce {
 namespace {
 
 volatile std::sig_atomic_t guarded_child = 0;
-volatile std::sig_atomic_t told_to_end = 0;  // the launcher ends the job: whatever becomes of the child is no news
+volatile std::sig_atomic_t launcher_ends_job = 0;  // then how the child ends need not be reported
 void (*last_act)() noexcept = nullptr;
 
 // First of these that a launcher has set: Open MPI, PMIx (srun --mpi=pmix), PMI (srun --mpi=pmi2, MPICH).
@@ -37,7 +37,7 @@ void end_at_once(int signal) {
 }
 
 void forward_to_child(int signal) {
-  told_to_end = 1;
+  launcher_ends_job = 1;
   if (guarded_child > 0) kill(guarded_child, signal);
 }
 
@@ -55,7 +55,7 @@ int wait_for_child(pid_t child) {
   }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   const int signal = WTERMSIG(status);
-  if (told_to_end == 0 && signal != SIGTERM && signal != SIGINT) {
+  if (launcher_ends_job == 0 && signal != SIGTERM && signal != SIGINT) {
     std::fprintf(stderr,
                  "dpreduce: rank %s was lost: killed by signal %d (%s); the job ends, unfinished output is discarded\n",
                  launcher_rank(), signal, strsignal(signal));

@@ -195,8 +195,8 @@ class MpiJob final : public Job {
   void abort(ExitCode code) override { MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)); }
 
  private:
-  /// Into room_for(length of all), at the coordinator alone: one rank after the other, in messages of bounded length;
-  /// the lengths first.
+  // Gathers into room_for(length of all), at the coordinator alone: first the lengths, then one rank after the other,
+  // in messages of bounded length.
   template <typename T, typename RoomFor>
   void gather(std::span<const T> local, MPI_Datatype type, const RoomFor& room_for) const {
     const auto length = static_cast<std::int64_t>(local.size());

@@ -3,8 +3,8 @@
 
 namespace dpreduce {
 
-/// The values of the sum belong to it until it has ended; they outlive it. Its end is the end of the sum: a rank that
-/// fails in between waits for what the others have begun as well.
+/// A sum over ranks that has begun. The values must outlive it, and must not be touched before wait() has returned. Its
+/// destructor waits for the sum to end, so a rank that fails in between still takes part in what the others have begun.
 class PendingSum {
  public:
   PendingSum() = default;
@@ -12,14 +12,14 @@ class PendingSum {
   PendingSum& operator=(const PendingSum&) = delete;
   virtual ~PendingSum() = default;
 
-  /// Lets it go on without waiting: messages move only while somebody looks after them. Not collective.
+  /// Makes progress without waiting: MPI moves messages only while one of its functions runs. Not collective.
   virtual void advance() = 0;
   /// Returns when the owner has the sum and other ranks' values are zeroed. Throws AggregationAborted where a message
   /// fails.
   virtual void wait() = 0;
 };
 
-/// One that was over when it began.
+/// A sum that was complete as soon as it began.
 class FinishedSum final : public PendingSum {
  public:
   void advance() override {}

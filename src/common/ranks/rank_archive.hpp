@@ -1,10 +1,10 @@
-// What ranks that trust each other tell each other in structured form: one archive of Boost.Serialization.
+// How ranks that trust each other exchange structured values: as one archive of Boost.Serialization.
 //
 //     "dpreduce archive 1 0.1.0 LENGTH CRC\n"   format, version of the program; of the rest: bytes, CRC-32 (hex)
 //     Boost's binary archive of the value       in the machine's own byte order
 //
-// For the time of one job and among equal programs only: no archive is written to a file, and none goes to or comes
-// from a silo. Boost's headers are slow: include this in few files.
+// An archive lives no longer than one job, and only equal programs exchange it: none is written to a file, and none
+// goes to or comes from a silo. Boost's headers are slow to compile: include this in few files.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace boost::serialization {
 
-// Whether there is a value, and that.
+// First whether there is a value, then the value.
 template <typename Archive, typename T>
 void save(Archive& archive, const std::optional<T>& value, unsigned) {
   const bool is_there = value.has_value();
@@ -45,7 +45,7 @@ void serialize(Archive& archive, std::optional<T>& value, unsigned version) {
   split_free(archive, value, version);
 }
 
-// Which alternative it is, and that.
+// First the index of the alternative, then its value.
 template <typename Archive, typename... T>
 void save(Archive& archive, const std::variant<T...>& value, unsigned) {
   const std::size_t index = value.index();
@@ -109,7 +109,7 @@ Value unarchived(const std::string& archive) {
   try {
     boost::archive::binary_iarchive reader(stream);
     reader >> value;
-  } catch (const std::exception&) {  // of another Boost, or of another kind of value
+  } catch (const std::exception&) {  // made by another Boost, or from another type of value
     refuse_damaged_archive();
   }
   return value;

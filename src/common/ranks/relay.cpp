@@ -31,21 +31,22 @@ namespace {
 using Clock = WireClock;
 constexpr int kMessageTag = 1;
 constexpr int kEndTag = 2;    // the sender's party has ended: its exit code, a byte
-constexpr int kBeatTag = 3;   // the coordinator's relay is there
-constexpr int kLeaveTag = 4;  // it leaves without those that do not come
+constexpr int kBeatTag = 3;   // a sign of life from the coordinator's relay
+constexpr int kLeaveTag = 4;  // that relay leaves MPI without those that do not come
 constexpr auto kBeat = std::chrono::seconds(5);
-constexpr auto kSilence = std::chrono::seconds(60);  // then the coordinator's relay is taken for lost
-constexpr auto kGrace = std::chrono::seconds(5);     // for a party to end when the coordinator has
+constexpr auto kSilence = std::chrono::seconds(60);  // after which the coordinator's relay counts as lost
+constexpr auto kGrace = std::chrono::seconds(5);     // for a party to end after the coordinator has ended
 constexpr auto kFarewellTime = std::chrono::seconds(10);
-constexpr auto kLeaveTime = std::chrono::seconds(20);   // for relays that are all there to leave together
-constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up
-// What waits for a party, and for all other relays: then nothing more is taken in, until a peer that takes nothing for
-// kSilence is taken for lost.
+constexpr auto kLeaveTime = std::chrono::seconds(20);  // within which relays that are all there leave together
+constexpr auto kLastChance =
+    std::chrono::seconds(10);  // for a coordinator that every silo has given up to end by itself
+// How many bytes may wait for the party, and for all other relays together. At that limit nothing more is taken in,
+// until a peer that has taken nothing for kSilence counts as lost.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;
 constexpr std::size_t kMostForPeers = std::size_t{256} << 20;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 18;
-// Backoffs grow with the time in which nothing came or went, so that the relays of many silos leave a machine to the
-// parties, and nobody waits much longer than it has waited anyway.
+// The backoff grows with the time in which nothing has come or gone. So the relays of many silos leave a machine to the
+// parties, and nobody waits much longer than it has waited already.
 constexpr auto kShortestBackoff = std::chrono::microseconds(1000);
 constexpr auto kLongestBackoff = std::chrono::microseconds(20000);
 constexpr int kIdleTimeToBackoff = 8;
@@ -133,14 +134,14 @@ class Relay {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  // The coordinator's party has the last word; a silo's relay waits for it.
+  // The end of the coordinator's party ends the run; a silo's relay waits for that.
   bool is_over() const {
     if (is_party_there_ || !come_.empty()) return false;
     if (!outgoing_.empty() && Clock::now() < ended_at_ + kFarewellTime) return false;
     return rank_ == 0 ? to_peers_.empty() : coordinator_has_ended_;
   }
 
-  // Then no sum can be made any more: a coordinator that is well finds that out by itself.
+  // Whether every silo has failed. Then no sum can be made any more; a coordinator that works notices that by itself.
   bool all_have_failed() const {
     return size_ > 1 && std::find(has_failed_.begin() + 1, has_failed_.end(), false) == has_failed_.end();
   }
@@ -204,7 +205,7 @@ class Relay {
     come_.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
       is_socket_closed_ = true;
-      come_.clear();  // at most the beginning of a message
+      come_.clear();  // holds at most the beginning of a message
       return true;
     }
     if (got <= 0) return false;
@@ -280,7 +281,7 @@ class Relay {
     return moved;
   }
 
-  // Whoever takes nothing must not keep the others from getting anything.
+  // Gives up a peer that takes nothing, so that it does not keep the others from getting their messages.
   void give_up_on_the_stuck() {
     if (outgoing_bytes_ < kMostForPeers || Clock::now() - outgoing_.front().posted < kSilence) return;
     const int peer = outgoing_.front().to;
@@ -296,7 +297,7 @@ class Relay {
     }
   }
 
-  // Whether something came. `heard`: when the coordinator's relay was there last.
+  // Returns whether something came. Sets `heard` to the time of the last sign of life from the coordinator's relay.
   bool receive_from_peers(Clock::time_point& heard) {
     bool moved = begin_receiving(heard);
     // Many at once: a peer that is slow to send the rest of a message does not keep the others waiting.
@@ -323,7 +324,7 @@ class Relay {
     bool moved = false;
     for (;;) {
       if (is_party_there_ && for_party_bytes_ + to_party_.bytes() + incoming_bytes_ >= kMostForParty) {
-        heard = Clock::now();  // whom it does not listen to is not silent
+        heard = Clock::now();  // it is not listening now, so it cannot call the coordinator silent
         break;
       }
       int is_there = 0;
@@ -370,7 +371,7 @@ class Relay {
     announce_farewell(0);
   }
 
-  // Its last messages lie in the socket when it has ended.
+  // Notices the end of the party. Its last messages may then still lie in the socket: they are read first.
   void reap() {
     if (!is_party_there_) return;
     if (!has_exited_) {
@@ -401,18 +402,18 @@ class Relay {
     for (int peer = 1; peer < size_; ++peer) announce_end_to(peer);
   }
 
-  // Every other party has ended, which its relay has said.
+  // Whether every other party has ended, as its relay has announced.
   bool all_have_ended() const { return std::find(has_ended_.begin() + 1, has_ended_.end(), false) == has_ended_.end(); }
 
-  // Whether it is time to go without the others. A busy machine is no reason: a process that leaves MPI alone makes
-  // the launcher end the job with an exit code of its own. Only rank 0 knows whether anybody is lost.
+  // Whether it is time to leave without the others. A busy machine is no reason to: a process that leaves MPI alone
+  // makes the launcher end the job with an exit code of the launcher's own. Only rank 0 knows whether anybody is lost.
   bool is_left_alone(Clock::time_point since) const {
     const auto waited = Clock::now() - since;
     if (leaves_alone_ || waited >= kLeaveTime) return true;
     return waited >= kFarewellTime && (rank_ == 0 ? !all_have_ended() : is_coordinator_lost_);
   }
 
-  // Together, as MPI wants it; without those that do not come.
+  // Leaves MPI together with the others, as MPI demands, or without those that do not come.
   void leave() {
     MPI_Request all = MPI_REQUEST_NULL;
     const auto since = Clock::now();
@@ -439,21 +440,21 @@ class Relay {
   MPI_Comm job_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  std::vector<std::byte> come_;                   // of the party, not yet whole messages
-  std::deque<std::vector<std::byte>> for_party_;  // what waits for it
+  std::vector<std::byte> come_;                   // bytes from the party that are not yet whole messages
+  std::deque<std::vector<std::byte>> for_party_;  // what waits to be written to the party
   std::size_t for_party_bytes_ = 0;
-  std::size_t written_ = 0;       // of the first
-  Line to_party_;                 // what has come for it
-  Line to_peers_;                 // what it has sent, each message with whom it goes to
+  std::size_t written_ = 0;       // bytes of the first of these
+  Line to_party_;                 // what has come for the party
+  Line to_peers_;                 // what the party has sent; `from` holds the receiver
   std::list<Incoming> incoming_;  // in the order in which they began to come
   std::size_t incoming_bytes_ = 0;
   std::list<Outgoing> outgoing_;
   std::size_t outgoing_bytes_ = 0;
   std::list<Outgoing> abandoned_;  // to lost peers: MPI may still read them
-  std::vector<bool> has_ended_;    // peers whose party has
-  std::vector<bool> has_failed_;   // and with an error
+  std::vector<bool> has_ended_;    // peers whose party has ended
+  std::vector<bool> has_failed_;   // peers whose party has ended with an error
   std::byte end_mark_{0};
-  bool is_given_up_ = false;  // the coordinator's party, by all silos
+  bool is_given_up_ = false;  // all silos have given up the coordinator's party
   bool is_party_there_ = true;
   bool has_exited_ = false;
   bool is_socket_closed_ = false;
@@ -461,7 +462,7 @@ class Relay {
   int exit_code_ = 0;
   bool coordinator_has_ended_ = false;
   bool is_coordinator_lost_ = false;
-  bool leaves_alone_ = false;  // as the coordinator's relay does
+  bool leaves_alone_ = false;  // the coordinator's relay has announced that it leaves alone
 };
 
 }  // namespace

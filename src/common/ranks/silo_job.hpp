@@ -1,8 +1,8 @@
 // A run of silos as a job: rank 0 is the coordinator, without rows, rank i is silo i.
 //
-// Sums to the coordinator go masked (silos/masked_sum.hpp); broadcasts and numbers are public values. What would bring
-// single silos' values together has no place here, and is an error of ours: gathering labels, owners beside the
-// coordinator, sums of doubles.
+// Sums to the coordinator go masked (silos/masked_sum.hpp); broadcasts and numbers are public values. Whatever would
+// bring the values of single silos together is not offered, and calling it is a bug of this program: gathering labels,
+// owners beside the coordinator, sums of doubles.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ class SiloJob final : public Job {
 
   const SiloTerms& terms() const { return terms_; }
   bool has_roster() const { return has_roster_; }
-  /// This party's own; null: none.
+  /// The log of this party; null: none.
   PartyLog* log() const { return log_; }
   /// At a silo: the run that it takes part in.
   const RunId& run() const { return silo_->run(); }
@@ -30,7 +30,7 @@ class SiloJob final : public Job {
   /// At the coordinator; null elsewhere.
   const CoordinatorSession* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
 
-  void announce_failure() override {}  // its status says so at once
+  void announce_failure() override {}  // its status message says so at once
   void check_peers() override;
   std::int64_t agree(std::int64_t verdict) override;
   int owners() const override { return 1; }

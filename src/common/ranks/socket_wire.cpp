@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kFrameBytesAtOnce = std::size_t{1} << 18;
 
-// The relay is gone, and with it the run.
+// The relay has ended, and so has the run.
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);
 }

@@ -16,12 +16,12 @@
 namespace dpreduce {
 
 struct EnvelopeHeader {
-  std::uint32_t party = 0;  ///< to the relay: whom it goes to; from it: who sent it
+  std::uint32_t party = 0;  ///< toward the relay: the receiver; from the relay: the sender
   std::uint32_t length = 0;
   std::uint32_t flags = 0;
 };
 inline constexpr std::uint32_t kFarewellFlag = 1;
-inline constexpr std::uint32_t kLineFlag = 2;  ///< to the relay, for itself: LineTerms
+inline constexpr std::uint32_t kLineFlag = 2;  ///< for the relay itself: the message is LineTerms
 
 class SocketWire final : public Wire {
  public:
@@ -34,8 +34,8 @@ class SocketWire final : public Wire {
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   std::optional<Message> receive(WireClock::time_point until) override;
 
-  /// From here on all that is sent and received goes over such a line, in either direction, beginning at the relay:
-  /// nobody waits for it but who waits for the message.
+  /// From here on all that is sent and received goes over such a line, in either direction. The line begins at the
+  /// relay, so that only the receiver of a message waits for it.
   void set_line(const LineTerms& terms);
 
  private:
@@ -43,7 +43,7 @@ class SocketWire final : public Wire {
   std::optional<Message> whole_message();
 
   int socket_;
-  std::vector<std::byte> come_;  // of which a message may still lack its end
+  std::vector<std::byte> come_;  // received; the end of the last message may still be missing
 };
 
 }  // namespace dpreduce

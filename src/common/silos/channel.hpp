@@ -1,4 +1,4 @@
-// The channel of a pair of parties in one run: keys of its own for each direction, and numbers that only rise.
+// The channel between two parties in one run: each direction has its own key, and message numbers that only rise.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct OpenedMessage {
 
 class Channel {
  public:
-  /// `secret` is what the keys of the run of both parties agree on.
+  /// `secret` is what both parties derive from their keys of the run (key_agreement.hpp).
   Channel(std::span<const std::byte> secret, const RunId& run, std::uint32_t own, std::uint32_t peer);
 
   std::vector<std::byte> seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload);
 
-  /// The next message of the peer. @throws AggregationAborted naming the fault: a replay, a reflection, another order
-  /// or length, a foreign key, another round. The channel is then of no more use.
+  /// The next message of the peer. Throws AggregationAborted naming the fault: a replay, a reflection, another order or
+  /// length, a foreign key, another round. The channel must not be used after that.
   OpenedMessage open(std::uint64_t round, std::span<const std::byte> frame);
 
  private:

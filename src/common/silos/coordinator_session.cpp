@@ -154,7 +154,7 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
       payload.end();
       return true;
     };
-    // A failure ends the run: nobody else is waited for.
+    // A failure ends the run: the coordinator waits for no other silo.
     while (!awaited.empty() && verdict == kNobodyFailed) {
       const std::optional<Message> message = wire_.receive(began + entry_.timeout);
       if (!message) break;
@@ -197,7 +197,8 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
       return true;
     });
   };
-  // Of those that were told a list, those that have signed it and are left; they are shown that they are enough.
+  // Asks silos to sign the list that they have received. Returns those that have signed and are left; each of these is
+  // sent the signatures which show that they are enough.
   const auto agree_on_list = [&](ListStage stage, const std::vector<std::uint32_t>& silos) {
     gather(FrameKind::kConsent, silos, [&](std::uint32_t silo, PayloadReader& payload) {
       if (!is_of_attempt(payload)) throw AggregationAborted("it mixes up attempts at a sum");

@@ -1,7 +1,7 @@
 // The coordinator's side of a run: it leads the silos through rounds, and goes on without those that are lost.
 //
 // A silo is lost where its process ends, where nothing comes from it for a timeout, or where a message of it is
-// refused. It is told so, and never comes back. With fewer than t left the run ends.
+// refused. It is informed, and never comes back. With fewer than t left the run ends.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct LostSilo {
 
 /// What one kind of message has cost so far.
 struct PhaseCost {
-  double seconds = 0.0;     ///< that the coordinator waited for it
-  std::uint64_t waits = 0;  ///< and how often: once for all silos, a round trip each
+  double seconds = 0.0;     ///< for which the coordinator waited for it
+  std::uint64_t waits = 0;  ///< how often it waited: once for all silos together, a round trip each time
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;  ///< on the wire, in both directions
 };
@@ -58,11 +58,11 @@ class CoordinatorSession {
   const std::vector<LostSilo>& lost() const { return lost_; }
   /// The silos whose statistics the last sum holds.
   const std::vector<std::uint32_t>& last_summed() const { return last_summed_; }
-  /// By the name of the message.
+  /// What each kind of message has cost, by its name.
   const std::map<std::string, PhaseCost>& costs() const { return costs_; }
 
  private:
-  /// A silo's message of the kind that is due; whether that was its last of the phase.
+  // Takes a silo's message of the kind that is due. Returns whether it was that silo's last message of the phase.
   using Take = std::function<bool(std::uint32_t silo, PayloadReader& payload)>;
 
   void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take);
@@ -84,8 +84,8 @@ class CoordinatorSession {
   Transcript transcript_;
   std::uint32_t sums_ = 0;
   std::uint32_t broadcasts_ = 0;
-  std::uint32_t misled_ = 0;         // a silo that was told another value, on purpose; 0: none
-  Transcript transcript_of_misled_;  // of what it was told
+  std::uint32_t misled_ = 0;         // a silo that gets another value, on purpose; 0: none
+  Transcript transcript_of_misled_;  // of what that silo has received
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::uint32_t> left_;
   std::vector<LostSilo> lost_;

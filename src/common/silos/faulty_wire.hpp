@@ -3,8 +3,8 @@
 //     SILO:KIND@MESSAGE[#N]      e.g. 3:kill@masked, 2:slow=5@shares#2, 0:corrupt@keys#4
 //
 // SILO sends the message (0: the coordinator), MESSAGE is its kind (frame.hpp), N counts them from 1 (of equivocate:
-// the sums, or the broadcasts that are not empty). A fault touches nothing but this process and what it sends: it never
-// helps to open anything.
+// the sums, or the broadcasts that are not empty). A fault changes only this process and what it sends. It never helps
+// to open a sum.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,9 @@ enum class FaultKind {
   kReplay,     ///< the message before is sent again instead
   kReflect,    ///< the last message that came is sent back instead
   kWrongKey,   ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
-  kLie,        ///< a silo reveals another share than it was given (SiloEntry); the wire is as ever
-  kEquivocate  ///< the coordinator tells every silo another list, or one another value (SiloEntry); the wire is as ever
+  kLie,        ///< a silo reveals another share than it was given (SiloEntry); the wire itself is sound
+  kEquivocate  ///< the coordinator sends contradictory lists, or one silo another value (SiloEntry); the wire itself is
+               ///< sound
 };
 
 struct Fault {
@@ -39,7 +40,7 @@ struct Fault {
   double seconds = 0.0;  ///< kSlow
 };
 
-/// @throws UsageError with the text and the form, and where a lie is told elsewhere than at "reveal", or contradictory
+/// Throws UsageError with the text and the form, and where a lie is told elsewhere than at "reveal", or contradictory
 /// lists or values elsewhere than by the coordinator at "broadcast", "delivery" or "unmask".
 Fault parse_fault(const std::string& text);
 
@@ -55,7 +56,7 @@ struct SelfHarm {
 };
 SelfHarm harm_of_this_process();
 
-/// A wire whose owner has that fault.
+/// A wire that behaves as if its owner had that fault.
 class FaultyWire final : public Wire {
  public:
   FaultyWire(Wire& wire, Fault fault, SelfHarm harm) : wire_(wire), fault_(fault), harm_(std::move(harm)) {}

@@ -1,11 +1,11 @@
-// A file counts once among the silos of a run on one machine, which nobody else need know of.
+// Makes sure that a file counts once among the silos of a run on one machine. Nobody else learns anything of it.
 //
 // Each silo claims its files: a socket of the kernel's abstract namespace for each, whose name is a digest of the run,
 // the file's device, inode and place, and the silo's number. When all have claimed, each looks for the claims of silos
 // with smaller numbers on the same files. Nothing is sent: neither the coordinator nor a silo elsewhere learns
 // anything, and the names vanish with their processes. So files are compared where they can be known to be the same, on
 // one machine (and in one network namespace: containers may have their own). A digest of the content, exchanged through
-// the coordinator, would tell owners who should not know that two of them hold the same file.
+// the coordinator, would show two owners that they hold the same file, which they should not learn.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace dpreduce {
 
-/// What tells an array from others on a machine.
+/// What identifies an array on a machine.
 struct ClaimedArray {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

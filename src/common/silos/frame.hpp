@@ -10,8 +10,7 @@
 //   29+n tag          16   over payload, header and run
 //
 // Numbers are little-endian. Key and nonce belong to one direction of one pair of parties in one run (channel.hpp). A
-// frame is opened only where its header is exactly the one expected and its tag fits; nothing looks at a payload
-// before.
+// frame is opened only where its header is exactly the one expected and its tag fits. No payload is read before that.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +32,7 @@ enum class FrameKind : std::uint8_t {
   kMembers,    ///< coordinator: everyone's hello
   kStatus,     ///< silo: how a phase of its own work ended
   kVerdict,    ///< coordinator: how it ended for all
-  kNumber,     ///< a public number for the largest of all, and that back
+  kNumber,     ///< silo: a public number; coordinator: the largest of all
   kBroadcast,  ///< coordinator: public bytes
   kBegin,      ///< coordinator: an attempt at a sum
   kAdvertise,  ///< silo: its mask key of this attempt, signed
@@ -45,7 +44,7 @@ enum class FrameKind : std::uint8_t {
   kReveal,     ///< silo: one share of one secret of each whose shares it holds
   kDone,       ///< coordinator: the sum is made
   kDropped,    ///< coordinator: the run goes on without this silo, and why
-  kConsent,    ///< silo: its signature on the lists that it was told
+  kConsent,    ///< silo: its signature on the lists that it has received
   kQuorum      ///< coordinator: the signatures of at least t silos on them
 };
 
@@ -70,7 +69,7 @@ inline constexpr std::size_t kLargestFrame = kHeaderBytes + kLargestPayload + kT
 /// The header that the bytes claim; nothing where they are too short, too long or no frame of this version.
 std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame);
 
-/// Header and payload, sealed.  @pre (asserted) |payload| <= kLargestPayload.
+/// Header and payload, sealed. Precondition (asserted): |payload| <= kLargestPayload.
 std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const FrameHeader& header,
                                   std::span<const std::byte> payload);
 
@@ -78,7 +77,7 @@ std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const
 std::string fault_of_claim(const FrameHeader& claimed, const FrameHeader& expected);
 
 /// The payload of a frame from `expected.sender` with exactly the expected round and sequence, of any kind, which is
-/// set. @throws AggregationAborted naming sender, claim and fault.
+/// set. Throws AggregationAborted naming sender, claim and fault.
 std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, FrameHeader& expected,
                                   std::span<const std::byte> frame);
 

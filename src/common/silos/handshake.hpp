@@ -5,8 +5,8 @@
 //     members  coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
 //
 // Offer and hello have a fixed length and are used only after their signature has been verified. With a roster an
-// identity must be the one that stands there. Without one every identity is taken as it comes: parties are then only
-// known to be the same throughout the run, which serves a simulation.
+// identity must be the one that stands there. Without one any identity is accepted: a party is then only known to be
+// the same throughout the run, which is enough for a simulation.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace dpreduce {
 
-/// What all parties of a run must have been told alike.
+/// The terms of a run, which all parties must have been given alike.
 struct SiloTerms {
   std::uint32_t silos = 0;      ///< k
   std::uint32_t threshold = 0;  ///< t
@@ -51,11 +51,11 @@ inline constexpr std::size_t kHelloBytes = 32 + 32 + 64;
 
 PublicKey digest_of(const std::optional<Roster>& roster);
 
-/// Both as unsealed frames.
+/// The offer and the hello, each as a frame that is not sealed.
 std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo);
 std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const Offer& offer, std::uint32_t silo);
 
-/// @throws AggregationAborted naming the fault: of form, identity, terms or signature.
+/// Throws AggregationAborted naming the fault: of form, identity, terms or signature.
 Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
                  const std::optional<Roster>& roster);
 Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,

@@ -16,7 +16,7 @@ namespace dpreduce {
 /// Movable, not copyable, not printable.
 class Identity {
  public:
-  /// A new one. Errors: EntropyFailure.
+  /// A new one. Throws EntropyFailure.
   static Identity generate() { return Identity(SigningKey::generate()); }
 
   /// From its file. Throws BadInput naming `option`, path and reason where it is no regular file of an Ed25519 private

@@ -34,7 +34,7 @@ struct KeyContext {
 /// An X25519 key pair. Movable, not copyable, not printable.
 class AgreementKey {
  public:
-  /// A new one. Errors: EntropyFailure.
+  /// A new one. Throws EntropyFailure.
   static AgreementKey generate();
   /// The pair of this private half.
   static AgreementKey of_secret(std::span<const std::byte, 32> secret);

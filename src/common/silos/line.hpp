@@ -5,8 +5,8 @@
 //     arrives_i = leaves_i + T / 2
 //
 // T is the round trip, p the share of packets that get lost, MSS = 1460 bytes what a packet holds. The second term is
-// what TCP makes of a line that loses packets ([mathis1997], equation 3): no message is lost or
-// comes out of order, all take longer.
+// what TCP makes of a line that loses packets ([mathis1997], equation 3): no message is lost or arrives out of order,
+// but each takes longer.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,16 @@ double bytes_per_second(const LineTerms& terms);
 /// One direction of a line: messages leave it in the order in which they were put in, none before it has arrived.
 class Line {
  public:
-  /// No line: what is put in has arrived.
+  /// No line: a message has arrived as soon as it is put in.
   Line() = default;
 
-  /// Of what is put in from here on. @pre (asserted) T >= 0, rate > 0.
+  /// Sets the terms for what is put in from here on. Precondition (asserted): T >= 0, rate > 0.
   void set(const LineTerms& terms);
   void put(Message message, WireClock::time_point now);
-  /// The first message, where it has arrived by then.
+  /// The first message if it has arrived by `now`; else nothing.
   std::optional<Message> take(WireClock::time_point now);
 
-  /// All that is on it has arrived, and so has whatever is put in from here on.
+  /// Ends all waiting: what is on the line has arrived now, and so has whatever is put in from here on.
   void cut_short();
 
   bool empty() const { return messages_.empty(); }

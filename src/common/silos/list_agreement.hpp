@@ -4,8 +4,9 @@
 //     summed    U1, U2, U3    before anybody reveals
 //
 // The coordinator shows every silo the signatures of at least t silos of the last list. A silo goes on only where each
-// of them fits the lists that it was told itself. Two stories with t signatures each would have 2 t - k > c signers in
-// common, an honest one among them, and an honest silo signs once: so all silos that go on were told the same.
+// of them fits the lists that it has received itself. Two versions of a list with t signatures each would have 2 t - k
+// > c signers in common, an honest one among them, and an honest silo signs once. So all silos that go on have received
+// the same lists.
 #pragma once
 
 #include <cstdint>
@@ -34,21 +35,21 @@ struct SumLists {
 
 inline constexpr std::size_t kConsentBytes = 4 + 64;
 
-/// The bytes under a silo's signature: run, round, attempt, words, t, c, digest of the public values that it was told,
-/// stage, and the lists up to that stage.
+/// The bytes under a silo's signature: run, round, attempt, words, t, c, digest of the public values that it has
+/// received, stage, and the lists up to that stage.
 std::vector<std::byte> signed_part(const SumAttempt& attempt, ListStage stage, const SumLists& lists);
 
 /// "consent": the stage, and the signature of that identity.
 std::vector<std::byte> make_consent(const Identity& identity, const SumAttempt& attempt, ListStage stage,
                                     const SumLists& lists);
-/// @throws AggregationAborted where the bytes are no consent at that stage, or the signature is not that silo's on
-/// these lists.
+/// Throws AggregationAborted where the bytes are no consent at that stage, or the signature is not that silo's on these
+/// lists.
 Signature open_consent(PayloadReader& consent, const Roster& roster, std::uint32_t silo, const SumAttempt& attempt,
                        ListStage stage, const SumLists& lists);
 
 /// "quorum": the stage, and who has signed, each with its signature.
 std::vector<std::byte> make_quorum(ListStage stage, const std::map<std::uint32_t, Signature>& signatures);
-/// @throws AggregationAborted where fewer than t silos of the stage's list have signed these lists, naming the first
+/// Throws AggregationAborted where fewer than t silos of the stage's list have signed these lists, naming the first
 /// whose signature does not fit.
 void check_quorum(PayloadReader& quorum, const Roster& roster, const SumAttempt& attempt, ListStage stage,
                   const SumLists& lists);

@@ -27,7 +27,7 @@ class MaskStreams {
   MaskStreams& operator=(MaskStreams&&) noexcept;
   ~MaskStreams();
 
-  /// One more. Precondition (asserted): |key| = 32. Errors: EntropyFailure.
+  /// One more. Precondition (asserted): |key| = 32. Throws EntropyFailure.
   void add(std::span<const std::byte> key, MaskSign sign);
 
   /// words +-= every stream's words first_word, first_word + 1, ...

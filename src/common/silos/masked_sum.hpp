@@ -1,4 +1,4 @@
-// A sum that nobody sees the addends of: what both sides of it have in common.
+// A sum whose addends nobody sees: what its coordinator and its silos have in common.
 //
 // Legend: silo u of the n invited, x_u its statistic (N words), all in Z mod 2^64; PRG a mask stream (mask_stream.hpp).
 //
@@ -16,12 +16,12 @@
 //     reveal      u -> coordinator   of each v whose shares it holds one: of b_v where v is in U3, else of s_v^SK
 //     sum_{U3} x = sum_{U3} y - sum_{U3} PRG(b_u) -+ the masks that U3 shares with U2 \ U3
 //
-// ([bonawitz2017], with the coordinator as their server, their consistency check before masks too.) Keys, secrets
-// and shares are new in every attempt, so that what is revealed says nothing about any other. Departures: who has sent
-// a part of its y when it vanishes cannot be taken out again, for pieces are added as they come; the attempt is then
-// given up, none of its secrets being revealed, and begun anew without it. A silo signs U3 in one attempt at a sum at
-// most. And shares are committed to, each with a salt of its own, so that whoever reveals another share than it was
-// given is known by it, and the sum is made with those of the others.
+// ([bonawitz2017], with the coordinator as their server, their consistency check before masks too.) Keys, secrets and
+// shares are new in every attempt, so that what is revealed says nothing about any other. Departures: a silo that
+// vanishes after it has sent a part of its y cannot be taken out of the sum again, since pieces are added as they come.
+// That attempt is then given up, none of its secrets being revealed, and a new one begins without the silo. A silo
+// signs U3 in one attempt at a sum at most. Finally, each share is committed to with a salt of its own. So a silo that
+// reveals another share than it was given is found out, and the sum is made with the shares of the others.
 #pragma once
 
 #include <array>
@@ -96,7 +96,8 @@ std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo
 void write(PayloadWriter& writer, const Advertisement& advertisement);
 Advertisement read_advertisement(PayloadReader& reader);
 void write(PayloadWriter& writer, const SaltedShare& share);
-/// The holder is the reader's business. Throws AggregationAborted where a value is no field element.
+/// The bytes do not hold the holder: the caller says who it is. Throws AggregationAborted where a value is no field
+/// element.
 SaltedShare read_share(PayloadReader& reader, std::uint32_t holder);
 void write(PayloadWriter& writer, const ShareCommitments& commitments);
 ShareCommitments read_commitments(PayloadReader& reader);

@@ -26,8 +26,8 @@ bool has(const std::vector<std::uint32_t>& parties, std::uint32_t party) {
   return std::binary_search(parties.begin(), parties.end(), party);
 }
 
-// A story for one silo, as a coordinator would tell it that wants to open that silo: it and t - 1 others, its
-// neighbors last, so that as few masks as possible are on its statistic. Where the truth has t silos alone, one is
+// The list that a coordinator would send to one silo in order to open its statistic: that silo and t - 1 others, its
+// neighbors last, so that as few masks as possible are on the statistic. Where the true list has t silos only, one is
 // left out.
 std::vector<std::uint32_t> story_for(std::uint32_t silo, const std::vector<std::uint32_t>& truth,
                                      const NeighborGraph& graph, std::size_t threshold) {
@@ -46,7 +46,7 @@ MaskingCoordinator::MaskingCoordinator(const Roster& roster, const SumAttempt& a
                                        const Equivocation& equivocation)
     : roster_(roster), attempt_(attempt), equivocation_(equivocation), sum_(attempt.words, 0) {}
 
-// What that silo is told.
+// The lists that are sent to that silo.
 SumLists MaskingCoordinator::lists_for(std::uint32_t silo, ListStage stage) const {
   SumLists lists{graph_->participants(), sharing_, summed_};
   if (equivocation_.stage != stage) return lists;

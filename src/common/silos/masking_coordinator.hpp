@@ -3,9 +3,9 @@
 //     take_advertisement* -> keys_for* -> take_shares* -> delivery_for* -> take_consent* -> quorum -> add_piece*
 //                         -> unmask_for* -> take_consent* -> quorum -> take_reveal* -> sum
 //
-// Who has not come by the end of a phase has no part in the next; the caller decides when that is. The coordinator asks
-// for one secret of each silo only, and refuses a reveal that holds another, or a share that is not the one committed
-// to.
+// A silo whose message has not come by the end of a phase takes no part in the next. The caller decides when a phase
+// ends. The coordinator asks for one secret of each silo only, and refuses a reveal that holds another, or a share that
+// is not the one committed to.
 #pragma once
 
 #include <map>
@@ -20,10 +20,10 @@
 
 namespace dpreduce {
 
-/// Faults on purpose: what a coordinator tells silos of one sum that does not fit together.
+/// Faults on purpose: the contradictions in what a coordinator sends to the silos of one sum.
 struct Equivocation {
-  std::optional<ListStage> stage = std::nullopt;  ///< there every silo is told another list
-  std::uint32_t misled = 0;                       ///< a silo that was told other public values before; 0: none
+  std::optional<ListStage> stage = std::nullopt;  ///< at this stage every silo gets another list
+  std::uint32_t misled = 0;                       ///< a silo that has received other public values before; 0: none
   PublicKey broadcast_digest{};                   ///< the digest of those
 };
 
@@ -32,14 +32,15 @@ class MaskingCoordinator {
   /// `roster` outlives this. Memory: 8 N bytes.
   MaskingCoordinator(const Roster& roster, const SumAttempt& attempt, const Equivocation& equivocation = {});
 
-  /// Each throws AggregationAborted naming what is wrong with the message: the silo is then to be dropped.
+  /// Each takes one silo's message. Throws AggregationAborted naming what is wrong with it: the caller then drops the
+  /// silo.
   void take_advertisement(std::uint32_t silo, PayloadReader& advertisement);
   void take_shares(std::uint32_t silo, PayloadReader& shares);
   void take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent);
   void add_piece(std::uint32_t silo, PayloadReader& piece);
   void take_reveal(std::uint32_t silo, PayloadReader& reveal);
 
-  /// Ends a phase: who has delivered, in rising order. With fewer than t of them there can be no sum.
+  /// Each ends a phase and returns who has delivered, in rising order. With fewer than t of them there can be no sum.
   std::vector<std::uint32_t> close_advertising();  ///< U1
   std::vector<std::uint32_t> close_sharing();      ///< U2
   std::vector<std::uint32_t> close_masking();      ///< U3; precondition (asserted): nobody is_partial
@@ -49,7 +50,7 @@ class MaskingCoordinator {
   std::vector<std::byte> unmask_for(std::uint32_t silo) const;
   /// Who has signed the list of that stage, in rising order, and t of their signatures.
   std::vector<std::uint32_t> consenting(ListStage stage) const;
-  std::vector<std::byte> quorum(ListStage stage) const;  ///< @pre (asserted) at least t are consenting
+  std::vector<std::byte> quorum(ListStage stage) const;  ///< precondition (asserted): at least t are consenting
 
   bool has_masked_all(std::uint32_t silo) const;
   /// Some of its pieces are in the sum, and some are not there: the attempt cannot go on without it.
@@ -57,9 +58,8 @@ class MaskingCoordinator {
   /// Whether enough has been revealed.
   bool can_unmask() const;
 
-  /// values += sum over U3, mod 2^64.
-  /// @pre (asserted) can_unmask.  @throws AggregationAborted naming a silo that has shared out another secret than it
-  /// advertised.
+  /// values += sum over U3, mod 2^64. Precondition (asserted): can_unmask. Throws AggregationAborted naming a silo that
+  /// has shared out another secret than it advertised.
   void add_sum_to(std::span<std::uint64_t> values);
 
  private:

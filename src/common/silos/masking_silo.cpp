@@ -111,8 +111,9 @@ std::vector<std::byte> MaskingSilo::take_keys(PayloadReader& keys) {
   return shares.take();
 }
 
-// That nothing but the list itself is wrong: at least t silos of the list before, this one among them. Enough of its
-// neighbors are then among them for its masks to hold: of m neighbors at most n - t are missing, and n - t + c < m.
+// Refuses a list that is not a part of the list before with at least t silos, this one among them. In a list that
+// passes, enough of this silo's neighbors are left for its masks to hold: of m neighbors at most n - t are missing, and
+// n - t + c < m.
 void MaskingSilo::check_list(ListStage stage, const std::vector<std::uint32_t>& within) const {
   const std::vector<std::uint32_t>& list = lists_.of(stage);
   const bool is_sharing = stage == ListStage::kSharing;
@@ -187,7 +188,7 @@ std::vector<std::byte> MaskingSilo::take_unmask(PayloadReader& unmask) {
 std::vector<std::byte> MaskingSilo::take_summed_quorum(PayloadReader& quorum) {
   begin_phase(State::kSignedSummed);
   check_quorum(quorum, *self_.roster, attempt_, ListStage::kSummed, lists_);
-  // One secret of each, and never another: `expect` lets this happen once.
+  // This silo reveals one secret of each silo, and never another: `expect` lets this happen once.
   PayloadWriter reveal;
   for (const auto& [silo, shares] : held_) {
     const bool is_summed = std::binary_search(lists_.summed.begin(), lists_.summed.end(), silo);

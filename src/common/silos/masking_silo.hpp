@@ -3,9 +3,9 @@
 //     advertise -> take_keys -> take_delivery -> take_sharing_quorum -> mask, piece by piece
 //               -> take_unmask -> take_summed_quorum
 //
-// Each once and in this order; a phase that comes before its turn, twice, or after a refusal is refused. What the
-// coordinator sends is checked: a silo masks only after at least t silos have signed that they were told the same U1
-// and U2 as it, and reveals only after as many have signed the same U3. It signs one story of each itself.
+// Each phase comes once and in this order; one that comes before its turn, twice, or after a refusal is refused. What
+// the coordinator sends is checked: a silo masks only after at least t silos have signed that they have received the
+// same U1 and U2, and reveals only after as many have signed the same U3. It signs one version of each list itself.
 #pragma once
 
 #include <map>
@@ -24,39 +24,39 @@ struct SiloSelf {
   std::uint32_t number = 0;
   const Identity* identity = nullptr;
   const Roster* roster = nullptr;
-  /// With each other silo of the run: what their keys of the run agree on.
+  /// For each other silo of the run: the secret that both derive from their keys of the run.
   std::map<std::uint32_t, SecretVector<std::byte>> pair_secrets;
 };
 
 class MaskingSilo {
  public:
-  /// `self` outlives this. Errors: EntropyFailure.
+  /// `self` outlives this. Throws EntropyFailure.
   MaskingSilo(const SiloSelf& self, const SumAttempt& attempt);
 
   std::vector<std::byte> advertise();
 
-  /// From "keys" to "shares". @throws AggregationAborted where fewer than t take part, a neighbor is missing, or a
+  /// From "keys" to "shares". Throws AggregationAborted where fewer than t take part, a neighbor is missing, or a
   /// signature does not verify.
   std::vector<std::byte> take_keys(PayloadReader& keys);
 
-  /// From "delivery" to "consent". @throws AggregationAborted where U2 is no part of U1 with at least t silos, this one
+  /// From "delivery" to "consent". Throws AggregationAborted where U2 is no part of U1 with at least t silos, this one
   /// among them, or a neighbor's shares do not open, or are not those that it has committed itself to.
   std::vector<std::byte> take_delivery(PayloadReader& delivery);
 
-  /// From here on this silo masks. @throws AggregationAborted where fewer than t silos have signed the same U1 and U2.
+  /// From here on this silo masks. Throws AggregationAborted where fewer than t silos have signed the same U1 and U2.
   void take_sharing_quorum(PayloadReader& quorum);
 
   /// words <- words + masks of the places from first_word on.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
-  /// From "unmask" to "consent". @throws AggregationAborted where U3 is no part of U2 with at least t silos, this one
+  /// From "unmask" to "consent". Throws AggregationAborted where U3 is no part of U2 with at least t silos, this one
   /// among them.
   std::vector<std::byte> take_unmask(PayloadReader& unmask);
 
-  /// To "reveal". @throws AggregationAborted where fewer than t silos have signed the same U3.
+  /// To "reveal". Throws AggregationAborted where fewer than t silos have signed the same U3.
   std::vector<std::byte> take_summed_quorum(PayloadReader& quorum);
 
-  /// U1, U2, U3 as far as this silo was told.
+  /// U1, U2, U3 as far as this silo has received them.
   const SumLists& lists() const { return lists_; }
 
  private:
@@ -65,7 +65,7 @@ class MaskingSilo {
     SaltedShare self_mask;
     SaltedShare mask_key;
   };
-  // Whatever a phase throws, none comes after it.
+  // After a phase has thrown, no other phase is accepted.
   void begin_phase(State due);
   void check_list(ListStage stage, const std::vector<std::uint32_t>& within) const;
   std::vector<std::byte> consent(ListStage stage) const;

@@ -16,7 +16,7 @@ class PayloadWriter {
   PayloadWriter& u32(std::uint32_t number);
   PayloadWriter& u64(std::uint64_t number);
   PayloadWriter& bytes(std::span<const std::byte> bytes);
-  /// How many, and each.
+  /// Their number, then each of them.
   PayloadWriter& numbers(std::span<const std::uint32_t> numbers);
   std::vector<std::byte> take() { return std::move(bytes_); }
 
@@ -39,7 +39,7 @@ class PayloadReader {
     std::copy(read.begin(), read.end(), result.begin());
     return result;
   }
-  /// At most as many as are there.
+  /// What PayloadWriter::numbers has written; no longer than the payload.
   std::vector<std::uint32_t> numbers();
   std::span<const std::byte> rest() { return bytes(rest_.size()); }
   std::size_t size_left() const { return rest_.size(); }

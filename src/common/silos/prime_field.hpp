@@ -27,7 +27,7 @@ class FieldElement {
   }
   friend constexpr bool operator==(FieldElement, FieldElement) = default;
 
-  /// 1 / a = a^(p - 2) (Fermat).  @pre a is not 0; of 0 the result is 0.
+  /// 1 / a = a^(p - 2) (Fermat). Preconditions: a is not 0; of 0 the result is 0.
   constexpr FieldElement inverse() const {
     FieldElement result(1);
     FieldElement power = *this;

@@ -37,11 +37,11 @@ struct Roster {
 
 inline constexpr std::size_t kMostSilos = 1024;
 
-/// The roster that a TOML text is. Names are 1 to 64 of A-Z a-z 0-9 . _ -.
-/// @throws BadInput naming `path` and what is missing, unknown, out of range or there twice (names, keys).
+/// The roster that a TOML text is. Names are 1 to 64 of A-Z a-z 0-9 . _ -. Throws BadInput naming `path` and what is
+/// missing, unknown, out of range or there twice (names, keys).
 Roster parse_roster(const std::string& text, const std::string& path);
 
-/// The same of a file of at most 1 MiB.  @throws BadInput also where it cannot be read.
+/// The same of a file of at most 1 MiB. Throws BadInput also where it cannot be read.
 Roster read_roster(const std::string& path);
 
 }  // namespace dpreduce

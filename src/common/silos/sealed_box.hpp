@@ -17,7 +17,7 @@ inline constexpr std::size_t kTagBytes = 16;
 /// One key. Every message needs a number of its own: the nonce. Message numbers must not repeat under a key.
 class SealingKey {
  public:
-  /// Errors: EntropyFailure.
+  /// Throws EntropyFailure.
   explicit SealingKey(std::span<const std::byte> key);
   SealingKey(SealingKey&&) noexcept = default;
   SealingKey& operator=(SealingKey&&) noexcept = default;

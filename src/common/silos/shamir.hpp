@@ -29,9 +29,8 @@ struct Share {
   friend std::ostream& operator<<(std::ostream&, const Share&) = delete;
 };
 
-/// A share for each holder, in their order.
-/// Preconditions (asserted): |secret| = 32; 1 <= threshold <= |holders|; holders from 1 on, all different.
-/// Errors: EntropyFailure.
+/// A share for each holder, in their order. Preconditions (asserted): |secret| = 32; 1 <= threshold <= |holders|;
+/// holders from 1 on, all different. Throws EntropyFailure.
 std::vector<Share> share_secret(std::span<const std::byte> secret, std::uint32_t threshold,
                                 std::span<const std::uint32_t> holders,
                                 const EntropySource& source = openssl_private_bytes);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kExitCodes = 256;  // verdict = party * 256 + exit code
 constexpr std::size_t kShownOfKeys = 16;  // hex digits
-constexpr std::size_t kFirstShareAt = 8;  // of a reveal: behind whose it is, and which
+constexpr std::size_t kFirstShareAt =
+    8;  // in a reveal: after the number of the silo whose share it is, and which of its secrets
 
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);
@@ -51,7 +52,7 @@ void SiloSession::connect() {
   }
   roster_ = entry_.roster.value_or(Roster{0, 0, std::vector<Member>(entry_.terms.silos + 1)});
   roster_.members[0].key = offer.identity;
-  bool is_own_there = false;  // with the key that was just made: so this is no run that has been
+  bool is_own_there = false;  // with the key that was just made, so that this is no replay of an earlier run
   for (const std::uint32_t silo : present) {
     Hello other;
     other.identity = reader.array<32>();
@@ -74,7 +75,7 @@ void SiloSession::connect() {
   }
 }
 
-// What a silo learns of the others: who is named to it no more.
+// Notes which silos the coordinator names no more: all that a silo learns of the others.
 void SiloSession::note_present(const std::vector<std::uint32_t>& silos) {
   std::vector<std::uint32_t> gone;
   std::set_difference(present_.begin(), present_.end(), silos.begin(), silos.end(), std::back_inserter(gone));
@@ -124,7 +125,7 @@ void SiloSession::check() {
   const std::optional<Message> message = wire_.receive(WireClock::now());
   if (!message) return;
   if (message->is_farewell) throw_gone();
-  refuse_run_end(channel_->open(round_ + 1, message->bytes));  // the round that `agree` will be
+  refuse_run_end(channel_->open(round_ + 1, message->bytes));  // the next round is that of `agree`
   throw AggregationAborted("the coordinator goes ahead of this silo");
 }
 
@@ -175,7 +176,8 @@ void SiloSession::sum(std::span<const std::uint64_t> values) {
         note_present(sum.present());
         break;
       case SiloSum::Step::kMask:
-        // Until here nothing of this silo's statistic has left it: whatever lets it refuse a sum comes before.
+        // Nothing of this silo's statistic has left it until here: every check that can make it refuse the sum has come
+        // before.
         if (before_masking_) before_masking_(values);
         send_pieces(sum, values);
         break;

@@ -41,13 +41,13 @@ class SiloSession {
   /// The handshake.
   void connect();
 
-  /// What is agreed on (Communicator::together), from this silo's own verdict.
+  /// Sends this silo's own verdict, and returns the one that all agree on (Communicator::together).
   std::int64_t agree(std::int64_t verdict);
-  /// Throws PeerFailed where the run has failed elsewhere; takes no time.
+  /// Throws PeerFailed where the run has failed elsewhere; does not wait.
   void check();
 
-  /// What this silo does, in each attempt at a sum, when all silos have agreed on who takes part and before the first
-  /// masked word leaves it; where it throws, none does. It gets the values before they are masked.
+  /// A step that this silo takes in each attempt at a sum: after all silos have agreed on who takes part, and before
+  /// its first masked word leaves it. It gets the values before they are masked. Where it throws, nothing leaves.
   using BeforeMasking = std::function<void(std::span<const std::uint64_t> values)>;
   void set_before_masking(BeforeMasking before_masking) { before_masking_ = std::move(before_masking); }
 
@@ -56,7 +56,7 @@ class SiloSession {
   void receive_broadcast(std::span<std::byte> bytes);
   double largest(double value);
 
-  /// Of the handshake.
+  /// The run that the handshake was for.
   const RunId& run() const { return run_; }
 
  private:
@@ -74,8 +74,8 @@ class SiloSession {
   std::uint64_t round_ = 0;
   Transcript transcript_;
   std::optional<Channel> channel_;
-  std::optional<std::int64_t> failed_;  // the verdict that the run has ended with
-  std::vector<std::uint32_t> present_;  // silos of the run, as far as this one has been told
+  std::optional<std::int64_t> failed_;  // the verdict with which the run has ended
+  std::vector<std::uint32_t> present_;  // silos of the run, as far as this one knows
   std::uint32_t reveals_ = 0;
   BeforeMasking before_masking_;
 };

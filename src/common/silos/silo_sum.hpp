@@ -3,8 +3,9 @@
 //     begin -> advertise      keys -> shares      delivery -> consent      quorum -> (the masked statistic)
 //                             unmask -> consent   quorum -> reveal         done
 //
-// An attempt may be given up for another one at any time before this silo has signed who is summed (U3). Who has signed
-// that takes part in no further attempt: two attempts that were both opened would give the difference of two sums.
+// An attempt may be given up for another one at any time before this silo has signed who is summed (U3). A silo that
+// has signed U3 takes part in no further attempt: two attempts that were both opened would give the difference of two
+// sums.
 #pragma once
 
 #include <optional>
@@ -30,20 +31,20 @@ class SiloSum {
   };
 
   /// `self` outlives this; `sum` is what all attempts at it have in common; `present`: the silos of the run that are
-  /// left, as far as this one has been told. No attempt has begun.
+  /// left, as far as this one knows. No attempt has begun.
   SiloSum(const SiloSelf& self, const SumAttempt& sum, std::vector<std::uint32_t> present);
 
-  /// A message of the coordinator: of that attempt, with that body. @throws AggregationAborted where it does not fit,
+  /// A message of the coordinator: of that attempt, with that body. Throws AggregationAborted where it does not fit,
   /// and as MaskingSilo does.
   Due take(FrameKind kind, std::uint32_t attempt, PayloadReader& body);
 
-  /// words <- words + masks of the places from first_word on, of the attempt that is under way.
-  /// @pre (asserted) `kMask` was due in it.
+  /// words <- words + masks of the places from first_word on, of the attempt that is under way. Precondition
+  /// (asserted): `kMask` was due in it.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
   /// The attempt under way; 0 before the first.
   std::uint32_t attempt() const { return attempt_.attempt; }
-  /// The silos that are left, as far as this one has been told.
+  /// The silos that are left, as far as this one knows.
   const std::vector<std::uint32_t>& present() const { return present_; }
 
  private:

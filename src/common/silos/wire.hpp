@@ -1,6 +1,6 @@
-// How messages travel between the parties of a run: whole, but with no promise beyond that.
+// How messages travel between the parties of a run. A message arrives whole; nothing else is promised.
 //
-// Whatever comes may be late, changed, repeated or somebody else's; frame.hpp finds that out.
+// It may be late, changed, repeated or from somebody else: frame.hpp detects that.
 #pragma once
 
 #include <chrono>
@@ -22,10 +22,10 @@ struct Message {
 class Wire {
  public:
   virtual ~Wire() = default;
-  /// Hands a message over for delivery. To a party that is gone it is lost. Throws AggregationAborted where this end of
-  /// the wire is broken.
+  /// Hands a message over for delivery. A message to a party that is gone is lost. Throws AggregationAborted where this
+  /// end of the wire is broken.
   virtual void send(std::uint32_t to, std::vector<std::byte> bytes) = 0;
-  /// The next message of anybody; nothing where none has come by then. Throws as send.
+  /// The next message from any party; nothing where none has come by `until`. Throws as send.
   virtual std::optional<Message> receive(WireClock::time_point until) = 0;
 };
 

@@ -85,16 +85,16 @@ class SyntheticRows {
 
  private:
   struct Part {
-    std::vector<std::uint64_t> class_ends;  ///< cumulative class counts
+    std::vector<std::uint64_t> class_ends;  // cumulative class counts
     IndexPermutation shuffle;
   };
   void fill_classes(SyntheticPart which, std::uint64_t row, std::span<std::int32_t> slots) const;
   const Part& part(SyntheticPart which) const { return which == SyntheticPart::kTrain ? train_ : test_; }
 
   SyntheticSpec spec_;
-  std::vector<double> means_;        ///< K x d
-  std::vector<double> offset_;       ///< d
-  std::vector<double> adversarial_;  ///< K x d; empty without
+  std::vector<double> means_;        // K x d
+  std::vector<double> offset_;       // d
+  std::vector<double> adversarial_;  // K x d; empty without
   Part train_;
   Part test_;
 };

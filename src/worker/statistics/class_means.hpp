@@ -17,11 +17,11 @@ namespace dpreduce {
 /// The declaration.
 ReleaseRequest class_means_release(const ReleaseTerms& terms, double share);
 
-/// Its blocks. Cost: n d additions. Errors: as for_each_lattice_chunk.
+/// Its blocks. Cost: n d additions. Throws as for_each_lattice_chunk.
 Statistic class_means_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
 /// Adds the class sums of all chunks to the block class_sums and, where the statistic has it, the number of rows of
-/// each class to class_counts; shows each chunk to `also`. Errors: as for_each_lattice_chunk.
+/// each class to class_counts; shows each chunk to `also`. Throws as for_each_lattice_chunk.
 void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
                         const std::function<void(const LatticeRows&)>& also);
 

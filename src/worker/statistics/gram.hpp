@@ -16,7 +16,7 @@ ReleaseRequest gram_release(const ReleaseTerms& terms, double share);
 /// A block "gram" for the triangle of one d x d matrix.
 BlockRequest gram_block(std::size_t dim, double loss_weight);
 
-/// Its block. Cost: n d (d + 1) / 2 multiply-adds; memory: 8 d^2 bytes beside the statistic. Errors: as
+/// Its block. Cost: n d (d + 1) / 2 multiply-adds; memory: 8 d^2 bytes beside the statistic. Throws as
 /// for_each_lattice_chunk.
 Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 

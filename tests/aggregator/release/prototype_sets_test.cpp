@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kSensitivity = 1000000;
 
-/// Utilities in falling order, and the place of the worst member of S among them (from 0).
+// Utilities in falling order, and the place of the worst member of S among them (from 0).
 struct Ranked {
   std::vector<double> utilities;
   std::size_t worst_of_set;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kRefitDim = 16;
 
-/// m rows of two classes about +-0.6 e_0, the second class `ratio` times rarer; the truth in labels.
+// m rows of two classes about +-0.6 e_0, the second class `ratio` times rarer; the truth in labels.
 std::vector<float> two_classes(std::size_t rows, std::size_t ratio, std::vector<int>& truth) {
   std::mt19937_64 random(7);
   std::normal_distribution<float> noise(0.0f, 0.2f);

@@ -96,7 +96,7 @@ class OneOfManySilos {
     }
   }
 
-  /// Why it does not mask, where it was told the victim's list and is shown so many signatures on it.
+  // Why it does not mask, where it was told the victim's list and is shown so many signatures on it.
   std::string refusal(std::uint32_t threshold, std::size_t signatures) const {
     const SumAttempt attempt{{}, 1, 1, 1, threshold, 0};
     const NeighborGraph graph(all_, threshold, 0);

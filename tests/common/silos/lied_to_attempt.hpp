@@ -236,7 +236,7 @@ class LiedToAttempt {
     }
   }
 
-  /// t' shares of that secret are the coordinator's: revealed, or given to colluding silos.
+  // t' shares of that secret are the coordinator's: revealed, or given to colluding silos.
   bool knows(std::uint32_t silo, SecretKind kind) const {
     const auto graph = graphs_.find(silo);
     if (graph == graphs_.end()) return false;
