@@ -63,7 +63,8 @@ int join_and_run(const std::vector<std::string>& arguments, const std::string& d
   }
 }
 
-// A party of a run among silos: they do not share their failures, but for what the coordinator tells them.
+// Runs one party of a run among silos. Parties do not share their failures; a silo knows only what the coordinator
+// sends it.
 int run_party(const std::vector<std::string>& arguments, SocketWire& wire, int rank, int size) {
   PartyLog log;
   bool has_entered = false;

@@ -1,5 +1,5 @@
-// `fit` as an audit runs it: the real path from rows to releases and model, with a secret and a ledger of its own
-// for every run. Its journal stays in memory: nobody resumes it.
+// `fit` as an audit runs it: the real path from rows to releases and model, with a secret and a ledger of its own for
+// every run. Its journal stays in memory: such a run is never resumed.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ std::size_t reader_runs(double mu) {
 
 ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {
   DPREDUCE_ASSERT(terms.runs_per_world >= 12);
-  // 0 1 1 0 0 1 1 0 ...: what drifts with time tells nothing of the world.
+  // 0 1 1 0 0 1 1 0 ...: so what drifts with time reveals nothing of the world.
   std::vector<PublicFields> worlds[2];
   for (std::size_t run = 0; run < 2 * terms.runs_per_world; ++run) {
     const bool has_canary = run % 4 == 1 || run % 4 == 2;

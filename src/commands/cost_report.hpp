@@ -1,5 +1,5 @@
-// What --dry-run tells of a run's cost. It depends on the number of rows, which is private: for the data's owner alone,
-// never part of a report.
+// What --dry-run reports of a run's cost. It depends on the number of rows, which is private: for the data's owner
+// alone, never part of a report.
 #pragma once
 
 #include <cstdint>

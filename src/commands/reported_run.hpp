@@ -62,10 +62,9 @@ struct ReportedRun {
 inline constexpr std::size_t kLargestReport = std::size_t{64} << 20;
 
 /// The run that the text reports. Throws BadInput naming path and reason, unless the text is JSON with the fields of a
-/// report, each in its range, and
-///         not in contradiction: a private run has releases, each with sigma and sensitivity, or selections; mu covers
-///         every block's own; epsilon is at least what mu gives at delta, or, where delta is 0, all selections
-///         together, and then there is nothing but selections.
+/// report, each in its range, and not in contradiction: a private run has releases, each with sigma and sensitivity, or
+/// selections; mu covers every block's own; epsilon is at least what mu gives at delta, or, where delta is 0, all
+/// selections together, and then there is nothing but selections.
 ReportedRun parse_report(std::string_view text, const std::string& path);
 
 /// The same of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.

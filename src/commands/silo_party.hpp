@@ -23,8 +23,8 @@ FitOptions options_of_party(const std::vector<std::string>& arguments, int rank)
 bool has_coordinator_ended(Wire& wire);
 
 /// Enters the run as rank `rank` of `size`, the coordinator being rank 0. Throws UsageError where ranks, threshold and
-/// roster do not go together, BadInput on roster and identity, and what SiloJob throws.
-/// The coordinator tells of lost silos on standard error as they are lost. Both outlive it.
+/// roster do not go together, BadInput on roster and identity, and what SiloJob throws. The coordinator reports lost
+/// silos on standard error as they are lost. Both outlive it.
 class SiloParty {
  public:
   SiloParty(SocketWire& wire, int rank, int size, const FitOptions& options, PartyLog& log);

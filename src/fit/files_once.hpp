@@ -14,7 +14,7 @@
 
 namespace dpreduce {
 
-/// Throws BadInput on every rank, one of them telling both names, where two ranks have one file (or one data set of it)
+/// Throws BadInput on every rank, with both names on one of them, where two ranks have one file (or one data set of it)
 /// as features, or as labels; and where ranks that share a list do not see the same. Collective. Not among silos.
 void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ranks);
 

@@ -26,11 +26,12 @@ std::unique_ptr<Releaser> make_releaser(const PlannedFit& fit, Communicator& ran
                                     fit.terms(), shares);
 }
 
-// From here on the run's releases are kept, those that are kept already are taken. Collective.
+// From here on the run's releases are recorded in the checkpoint, and those that it holds already are taken from it.
+// Collective.
 void record_releases(TrainingRun& run, ReleaseLog* log, Releaser& releaser, const PlannedFit& fit) {
   std::array<std::byte, 1> has_ended{std::byte{releaser.has_ended()}};
   run.ranks().broadcast(has_ended);
-  // Where the run has ended no row is read again, and nothing is left to tell whether they are the same.
+  // Where the run has ended, no row is read again, and the secret is gone by which rows could be compared.
   if (has_ended[0] == std::byte{0}) run.require_same_rows();
   run.ranks().together([&] {
     if (log == nullptr) return;

@@ -1,10 +1,11 @@
 // A fit as one call: from rows, in files or in memory, to a classifier whose releases are charged.
 //
-//     fit(options, ranks)           open_fit  ->  open_account  ->  train        rows in the files that the options
-//     name fit(options, rows, ranks)     the same                                     rows in memory
+//     fit(options, ranks)         open_fit  ->  open_account  ->  train      rows in the files that the options name
+//     fit(options, rows, ranks)   the same                                   rows in memory
 //
 // Nothing is printed, and no model or report is written. The caller keeps what it wants of the result, and then every
-// rank calls finish(): until that, a killed run can be resumed by its journal, which can take the noise off.
+// rank calls finish(). Until that a killed run can be resumed by its journal; with the journal, the noise could be taken
+// off as well.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +28,9 @@ struct TrainingTerms {
   unsigned threads = 1;
   std::optional<std::size_t> memory_bytes{};  ///< of row buffers; empty: --memory
   Timings timings{};                          ///< begun by the caller: what it did before is in the phase "open"
-  ProgressOf progress{};                      ///< null: nobody looks
+  ProgressOf progress{};                      ///< null: progress is not shown
   ReleaseWatcher watcher{};                   ///< shown each release; only where a rank is alone
-  Warn warn{};                                ///< told how to resume where another rank failed
+  Warn warn{};                                ///< gets a line on how to resume where another rank failed
 };
 
 /// What a fit made. On every rank, where classifier and preprocessing are the same.
@@ -41,15 +42,16 @@ struct FittedRun {
   std::string chosen_setting;                   ///< by --choose; at the coordinator
   Timings timings;                              ///< so far
   std::size_t resumed_releases = 0;             ///< taken from the checkpoint; at the coordinator
-  // What is charged: gone in the reverse order.
+  // What keeps the charges; destroyed in the reverse order.
   std::unique_ptr<PrivateFolder> folder;
   std::unique_ptr<ReleaseLog> log;     ///< the checkpoint, locked; at the coordinator
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
   Communicator* ranks = nullptr;       ///< which outlive this, where they are
 
-  /// The result is kept: the run ends on the ledger, and its journal is destroyed. Collective; does nothing without
-  /// noise, or a second time. A run that goes without has stopped: what it did not charge is given back, and its
-  /// journal stays where it has charged. Throws as Releaser::finish at the coordinator, PeerFailed elsewhere.
+  /// Call it when the result is kept: the run ends on the ledger, and its journal is destroyed. Collective; does nothing
+  /// without noise, or a second time. A run that is destroyed without it has stopped: what it did not charge is given
+  /// back, and its journal stays where it has charged something. Throws as Releaser::finish at the coordinator,
+  /// PeerFailed elsewhere.
   void finish();
 };
 
@@ -59,7 +61,7 @@ struct FittedRun {
 FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
 
-/// Who keeps account of what a fit spends.
+/// Where the account of what a fit spends is kept.
 enum class Accounts {
   kLedger,    ///< the ledger that the options name, with its limit
   kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left

@@ -43,11 +43,11 @@ RunJournal open_journal(const FitOptions& options, const Communicator& ranks, co
   if (log != nullptr && !log->run_id().empty()) {
     std::optional<RunJournal> journal = RunJournal::of_run(options.privacy.ledger, log->run_id());
     if (journal) return std::move(*journal);
-    if (log->recorded() > 0) return RunJournal::of_ended(log->run_id());  // else it ended before its first release
+    if (log->recorded() > 0) return RunJournal::of_ended(log->run_id());  // else the run ended before its first release
   }
   const std::string digest = to_hex(sha256(binding.dump()));
   if (options.privacy.resume) {
-    // A run with a checkpoint has made that before its first charge.
+    // A run with a checkpoint has written it before its first charge.
     const ResumableJournal which = log != nullptr ? ResumableJournal::kUncharged : ResumableJournal::kAny;
     std::optional<RunJournal> journal = RunJournal::take_over(options.privacy.ledger, digest, which);
     if (journal) return std::move(*journal);

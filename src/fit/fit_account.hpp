@@ -12,13 +12,13 @@
 
 namespace dpreduce {
 
-/// Exists on every rank; it serves on the coordinator, and at silos that keep ledgers of their own.
+/// Every rank has one; it is used on the coordinator, and at silos that keep ledgers of their own.
 struct FitAccount {
   Charging charging;
   RunJournal journal;                       ///< its secret decides all noise
   bool is_recorded = false;                 ///< whether there is a checkpoint; the same on every rank
   std::unique_ptr<ReleaseLog> log{};        ///< that checkpoint; at the coordinator
-  std::unique_ptr<PrivateFolder> folder{};  ///< of a ledger that nobody keeps
+  std::unique_ptr<PrivateFolder> folder{};  ///< of a ledger that is dropped with the account
 
   /// Whether a run that has charged something goes on, or one that is finished is written again. At the coordinator.
   bool goes_on() const { return journal.has_ended() || (!journal.is_new() && journal.has_charged()); }

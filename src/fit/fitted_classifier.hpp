@@ -1,4 +1,4 @@
-// What a training method returns, as a classifier that says what it promises.
+// What a training method returns, as a classifier that states its guarantee.
 #pragma once
 
 #include "aggregator/solvers/linear_scores.hpp"

@@ -10,8 +10,8 @@
 namespace dpreduce {
 
 /// Bytes that new allocations on this machine may take: MemAvailable, or what is left of the memory limit of this
-/// process's control group (version 1 or 2) or of one around it, files' pages counted as free; the least of them.
-/// None where /proc/meminfo does not tell. `root` stands before /proc and /sys.
+/// process's control group (version 1 or 2) or of one around it, files' pages counted as free; the least of them. None
+/// where /proc/meminfo does not say. `root` stands before /proc and /sys.
 std::optional<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
 
 /// Throws UsageError where ranks_on_machine times bytes_of_rank is more than `available`, with what to do.
@@ -21,15 +21,15 @@ void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint
 /// This rank's part of its machine.
 struct MachineShare {
   int ranks = 1;                           ///< on the machine
-  std::optional<std::uint64_t> available;  ///< bytes, for all of them; none where the machine does not tell
+  std::optional<std::uint64_t> available;  ///< bytes, for all of these ranks; none where the machine does not say
 
   /// available / ranks, or no bound.
   std::uint64_t bytes_for_rank() const;
-  /// require_memory, where the machine tells what it has.
+  /// require_memory, where the machine says what it has.
   void require(std::uint64_t bytes_of_rank) const;
 };
 
-/// As things are now. Collective.
+/// The share of this rank as things are now. Collective.
 MachineShare machine_share(Communicator& ranks);
 
 }  // namespace dpreduce

@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// Immutable, so that threads share it: an audit makes tens of thousands of runs of one.
+/// Immutable, so that threads can share it: an audit makes tens of thousands of runs from one plan.
 class PlannedFit {
  public:
   /// For rows of `input_dim` features, with so many public rows to choose from, on ranks that have `bytes_for_rank`

@@ -31,7 +31,7 @@ struct JobShape {
   unsigned threads = 1;         ///< a rank
 };
 
-/// What one phase does: products and rows over all ranks, the rest at one place or on one path.
+/// What one phase does. Products and rows are counted over all ranks, all else at one place or on one path.
 struct PhaseWork {
   std::string name;            ///< of the release, or of what the phase is for
   double rows_prepared = 0.0;  ///< read, transformed and rounded

@@ -3,9 +3,9 @@
 //     b_c <- b_c - log max(n_c, s, 1)        n_c the released size of class c, s its noise's standard deviation
 //
 // Softmax rounds learn log p(class | row), which holds log of the class's share; without that share the largest score
-// is the class that is right most often over classes. A class below its noise counts as the noise: nothing is known of
-// it but that. Source: [menon2021], logit adjustment after training, with noised sizes. Post-processing but for
-// the sizes. Public rows that rows are centered by refine what came out (public_refit.hpp).
+// is the class that is right most often over classes. A class smaller than its noise counts as large as the noise:
+// nothing else is known of it. Source: [menon2021], logit adjustment after training, with noised sizes. All but the
+// sizes is post-processing. Where rows are centered by public rows, these refine the result (public_refit.hpp).
 #pragma once
 
 #include "aggregator/solvers/linear_scores.hpp"

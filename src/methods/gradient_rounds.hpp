@@ -4,12 +4,12 @@
 //
 // Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767. A released entry is the sum over rows in
 // lattice units; divided by unit = Lattice{1, K}.scale() * Lattice{C, d}.scale() it is in feature units, with noise of
-// known standard deviation s = sigma / unit. Sums, never means: no rule knows n, nor how many rows a sample took. Of a
-// Poisson sample at rate q the unit is q times that one: gradients are unbiased for the sum over all rows, and a step
-// rule need not know of samples.
+// known standard deviation s = sigma / unit. Sums, never means: no rule knows n, or how many rows a sample has taken.
+// Of a Poisson sample at rate q the unit is q times that one: gradients are unbiased for the sum over all rows, and a
+// step rule need not know of samples.
 //
-// What a rule does is post-processing of releases. It runs on the coordinator alone, so that W has the same bits for
-// any number of ranks.
+// A rule post-processes releases. It runs on the coordinator alone, so that W has the same bits for any number of
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct NoisedRound {
 /// weights stay where they began.
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm);
 
-/// From one round's release to the next weights.
+/// A step rule: from one round's release to the next weights.
 class StepRule {
  public:
   virtual ~StepRule() = default;

@@ -44,9 +44,10 @@ struct MethodEntry {
   void (*check)(const FitOptions& options) = nullptr;
   /// The method that resolved `options` describe; null where resolve names another.
   std::unique_ptr<TrainingMethod> (*make)(const FitOptions& options) = nullptr;
-  /// `options` with another method in the place of this one, by public knowledge alone; null: it is what it is named.
+  /// `options` with another method in the place of this one, chosen by public knowledge alone; null: the method stands
+  /// for itself.
   FitOptions (*resolve)(FitOptions options, const RowsAhead& rows) = nullptr;
-  /// By what `resolve` goes, where reports say what it chose; else empty.
+  /// What `resolve` decides by, where reports say what it has chosen; else empty.
   std::string_view resolved_by = {};
 
   /// Whether every row is read once and forgotten, so that a small buffer serves; null: no.

@@ -171,8 +171,8 @@ constexpr std::array kFitTerms{
     FitTerm{"--secure-aggregation", [](const FitOptions& fit) { return fit.silos.secure_aggregation; }},
 };
 
-// Terms that only those methods accept which name them in `takes`. All other terms are accepted by every method that
-// does not name them in `refuses`.
+// The terms that a method accepts only if it names them in `takes`. Any other term is accepted by every method that
+// does not name it in `refuses`.
 constexpr std::array<std::string_view, 2> kTermsOfFew{"--center moments", "--select-by t"};
 
 bool is_given(std::string_view option, const FitOptions& options) {

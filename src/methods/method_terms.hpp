@@ -1,6 +1,7 @@
 // The options that only some methods take, and those that some refuse: what each is named, and whether it is given.
 //
-// The methods' entries name them (method_entry.hpp). From both come the refusals, and what help says of who takes what.
+// The methods' entries name them (method_entry.hpp). From both follow the refusals, and what help says of which method
+// takes which option.
 #pragma once
 
 #include <span>
@@ -11,7 +12,7 @@
 
 namespace dpreduce {
 
-/// An option of methods' own.
+/// An option that only some methods take.
 struct MethodOption {
   std::string_view name;
   /// Adds it to a table; help says what it does, not which methods take it.

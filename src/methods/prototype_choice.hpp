@@ -1,4 +1,4 @@
-// Which prototypes serve better, class means or chosen public rows: told from public knowledge alone.
+// Which serve better as prototypes, class means or chosen public rows: decided by public knowledge alone.
 //
 //     means  <=>  mu n_s >= sqrt(d)   or   epsilon n_m < 7 log m
 //
@@ -7,9 +7,9 @@
 // K^2 that of the mean class (both N / K without it), d features of prepared rows, m public rows; mu and epsilon what
 // the budget buys either way.
 //
-// The noise of a class sum is sqrt(d) / mu long, a sum of n_s unit rows at most n_s: below the first bound directions
-// of small classes are mostly noise, and such classes are never predicted. A choice among m rows needs utilities that
-// differ by some log m / epsilon: below the second bound it is mostly chance, and means lose less.
+// The noise of a class sum is sqrt(d) / mu long, a sum of n_s unit rows at most n_s: below the first bound the
+// directions of small classes are mostly noise, and such classes are never predicted. A choice among m rows needs
+// utilities that differ by some log m / epsilon: below the second bound it is mostly chance, and means lose less.
 // Source: the suggestion that closes section 5.1 of [wahdany2025]; the rule is ours, and docs/methods.md says what it
 // was measured on.
 #pragma once

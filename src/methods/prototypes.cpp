@@ -1,4 +1,4 @@
-// Prototypes, whichever serve better: class means or chosen public rows, told from public knowledge alone
+// Class means or chosen public rows as prototypes, whichever serve better: decided by public knowledge alone
 // (prototype_choice.hpp). Both are centered by public rows, unless --center says otherwise.
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"

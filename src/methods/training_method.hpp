@@ -1,4 +1,4 @@
-// A method: which releases it makes, and how it comes from them to a classifier. One file each.
+// A method: which releases it makes, and how it makes a classifier of them. Each method has a file of its own.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class TrainingMethod {
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
 
-  /// How many releases each rank makes of its own rows, with noise of its own, for one sum over ranks; 1: every release
-  /// is such a sum.
+  /// How many releases each rank makes of its own rows, with noise of its own, between two sums over ranks; 1: every
+  /// release is a sum over ranks itself.
   virtual std::uint64_t releases_per_sum() const { return 1; }
 
   /// The score from which on a class is more likely a row's than not, where train() does not say; none where scores
@@ -58,12 +58,12 @@ std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 /// `input_dim` features, with so many public rows to choose from. Methods that stand for others say which
 /// (MethodEntry::resolve). Rounds on rows of several classes descend on sigmoids. --memory is 64 MiB where rows are
 /// read once; else 4096 MiB, or half of `bytes_for_rank` where that is less: results do not depend on it. Throws
-/// UsageError where an option is for the other of two methods.
+/// UsageError where an option belongs to another method than the one that was chosen.
 FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t public_rows = 0,
                     std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
 
-/// From so many classes on class sums, gradients and the directions that tell classes apart are many (measured with 10
-/// and fewer, and with 51 and 72): the usual settings are others.
+/// From so many classes on there are many class sums, gradients and directions that separate classes, and other
+/// settings are usual (measured with 10 classes and fewer, and with 51 and 72).
 inline constexpr std::size_t kManyClasses = 30;
 
 /// Makes the coordinator's W and b known to every rank. Collective.

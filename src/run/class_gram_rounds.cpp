@@ -46,7 +46,7 @@ ReleasedBlock shared(Communicator& ranks, const std::string& name, std::size_t e
   return ReleasedBlock(name, std::move(values), sigma);
 }
 
-// The whole release for whoever watches it, block by block.
+// The whole release for the watcher, block by block.
 class WatchedParts {
  public:
   explicit WatchedParts(const ReleaseRequest& request) : request_(request) {}

@@ -10,7 +10,7 @@
 namespace dpreduce {
 namespace {
 
-// Of an entry in the log: classes, and the bits of their numbers.
+// The blocks of an entry in the log: the classes, and the bits of their numbers.
 constexpr const char* kClasses = "classes";
 constexpr const char* kSolutions = "solutions";
 
@@ -67,8 +67,8 @@ void ClassSolutions::add(std::size_t label, std::vector<double> solution) {
   own_.emplace(label, std::move(solution));
 }
 
-// A slot a rank: 1 + the class, and the numbers' bits; zeros without a class. One rank alone has bits at each place, so
-// that their sum is what it has.
+// Each rank has a slot: 1 + the class, then the bits of its numbers; zeros where it has no class. Only one rank writes
+// at each place, so the sum over ranks is what that rank has written.
 void ClassSolutions::end_round() {
   const std::size_t slot = 1 + width_;
   const auto owners = static_cast<std::size_t>(ranks_.owners());

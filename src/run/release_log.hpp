@@ -11,8 +11,8 @@
 // (class_solutions.hpp). Of public rows it holds a digest of their sums, to tell whether
 // they changed.
 //
-// Every file carries its own SHA-256, against accidents. Who may write into the folder can make up releases: that costs
-// the model, never privacy, since whatever is made of rows is noised and charged as ever.
+// Every file carries its own SHA-256, against accidents. Whoever may write into the folder can forge releases. That
+// harms the model, never privacy: whatever is computed from rows is noised and charged as always.
 #pragma once
 
 #include <chrono>
@@ -51,8 +51,8 @@ class LockedFolder {
 /// Public integers by name.
 using NamedIntegers = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
-/// On the coordinator. Life cycle: made, then bound, then releases in order: all that it holds are taken (next), then
-/// new ones recorded; flush at the end.
+/// On the coordinator. Life cycle: the log is made, then bound. Then come the releases in order: those that it holds
+/// are taken (next), new ones are recorded. At the end it is flushed.
 class ReleaseLog {
  public:
   /// kNewRun: writes nothing yet. Throws ResumeMismatch where the folder holds the releases of a run.
@@ -64,19 +64,19 @@ class ReleaseLog {
   /// What names the run in the ledger; empty before bind in a new run.
   const std::string& run_id() const { return run_id_; }
 
-  /// Labels of what is on disk, in order: those of releases as label_of_round spells them. One for all that is there of
-  /// a release in parts.
+  /// Labels of what is on disk, in order: those of releases as label_of_round spells them. A release in parts has one
+  /// label for all of its entries.
   std::vector<std::string> release_labels() const;
 
-  /// How many entries are on disk, public sums too, that were there at the start.
+  /// How many entries were on disk at the start, public sums included.
   std::uint64_t recorded() const { return labels_.size(); }
 
   /// Returns where the run on disk, if there is one, has this binding: a flat object of public values.
   /// Throws ResumeMismatch naming the first entry that differs, and both values.
   void require_binding(const nlohmann::json& binding) const;
 
-  /// Ties a log without releases to its run, durably; others are tied already. Precondition: require_binding has
-  /// returned.
+  /// Binds a log without releases to its run, on disk; a log with releases is bound already. Precondition:
+  /// require_binding has returned.
   void bind(const std::string& run_id, const nlohmann::json& binding);
 
   /// The next release on disk. Precondition: recorded() entries have not all been taken.  Throws BadInput where it is

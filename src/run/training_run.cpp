@@ -88,7 +88,7 @@ Release TrainingRun::release_of_own_rows(std::string_view name, const PublicPoin
   return release;
 }
 
-// Whether the next of what is recorded is on disk already.
+// Whether the next release is on disk already; counts it.
 bool TrainingRun::takes_recorded() {
   if (recorded_ == 0) return false;
   --recorded_;

@@ -1,12 +1,12 @@
 // One training run as a method sees it: releases of statistics of everybody's rows, one after the other.
 //
-//     release(name)    = this rank's statistic of its rows  ->  noise, ledger, reduction over ranks
-//     (aggregator/release) sum_public(name) = this rank's statistic of its public rows  ->  reduction over ranks
-//     choose(candidates)   = correct rows of each  ->  the best on public rows, or a private choice
+//     release(name)         = this rank's statistic of its rows  ->  noise, ledger, reduction (aggregator/release)
+//     sum_public(name)      = this rank's statistic of its public rows  ->  reduction over ranks
+//     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
 //     select_public_rows()  = utilities of all public rows  ->  a private choice for each class
 //
-// The only way from rows to a method, so that a method cannot look at anything that has no noise; and the reason why a
-// log of the releases is all that a run needs to go on (release_log.hpp).
+// It is the only way from rows to a method. So a method cannot look at anything without noise, and a log of the
+// releases is all that a run needs to go on (release_log.hpp).
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ namespace dpreduce {
 
 class ReleaseLog;
 
-/// Makes what is told how far a pass has come (for the named release).
+/// Makes the function that is shown how far a pass over rows has come, for the named release.
 using ProgressOf = std::function<OnChunk(std::string_view release)>;
 
 /// Called at the rank that owns the class, with its released Gram matrix (upper triangle); returns what is made of it,
@@ -74,8 +74,8 @@ class TrainingRun {
 
   /// The next round of that release as each rank makes it of its own rows, at a point of its own, with noise of its own
   /// (Releaser::release_of_each_rank): on every rank its own. Collective: all ranks make it at the same time, and stop
-  /// soon after one fails. Preconditions (asserted): nothing is recorded; with more ranks nobody watches. Throws as
-  /// release.
+  /// soon after one fails. Preconditions (asserted): nothing is recorded; with more ranks there is no watcher. Throws
+  /// as release.
   Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
   /// The exact sum of that statistic over the public rows of all ranks, transformed as training rows are now; at the
@@ -120,8 +120,8 @@ class TrainingRun {
   /// All public rows to choose among. Precondition (asserted): there are some.
   WorkerRows& candidates() const;
 
-  /// From their next pass on every rank's rows, as they are now, are kept in memory, where they fit into --memory on
-  /// that rank, until they change. For methods that pass over them many times; results are the same.
+  /// From the next pass on, every rank keeps its rows in memory as they are prepared now, where they fit into its
+  /// --memory, until they change. For methods that pass over rows many times; results are the same.
   void keep_rows() { keeps_rows_ = true; }
 
   /// Returns where the rows of all ranks, as they are transformed at first, are those that the run began with
@@ -182,8 +182,8 @@ class TrainingRun {
   ProgressOf progress_;
   Timings& timings_;
   RowTransform transform_;
-  bool keeps_rows_ = false;         // at their next pass
-  std::optional<KeptChunks> kept_;  // of rows_, by transform_
+  bool keeps_rows_ = false;         // from their next pass on
+  std::optional<KeptChunks> kept_;  // rows_ as transform_ prepares them
   PublicRows public_rows_;
   std::string chosen_setting_;
   std::optional<Selection> chosen_public_rows_;

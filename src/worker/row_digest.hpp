@@ -1,4 +1,4 @@
-// A number that tells multisets of labeled rows apart without telling anything about them: what noise is bound to
+// A number that distinguishes multisets of labeled rows without revealing anything about them: noise is bound to it
 // where the statistic is made in parts that never exist at once.
 //
 // Legend: q a lattice row (d integers), Y its classes (at most k, in k slots), R a secret L x d matrix of independent

@@ -27,7 +27,7 @@ struct CostTerms {
 struct StatisticCost {
   double product_macs = 0.0;  ///< a row: of Gram matrices and digests
   double round_macs = 0.0;    ///< a row: of scores, residuals and gradients, or of distances from a center
-  double words_down = 0.0;    ///< of 8 bytes, to each rank, a round: its point, or what every rank is told of it
+  double words_down = 0.0;    ///< of 8 bytes, to each rank, a round: its point, or what every rank gets of it
   double passes = 1.0;        ///< over the rows, a round
   RowChange row_change = RowChange::kNone;
 };

@@ -136,7 +136,7 @@ bool shows_number(const std::string& text, std::size_t number) {
 }
 
 // Whether the number stands in the bytes, as an element of any type of 8 bytes.
-bool shows_number(const std::string& bytes, std::size_t number) {
+bool holds(const std::string& bytes, std::size_t number) {
   return bytes.find(element_bytes(std::vector<std::uint64_t>{number})) != std::string::npos ||
          bytes.find(element_bytes(std::vector<double>{static_cast<double>(number)})) != std::string::npos;
 }
@@ -160,7 +160,7 @@ TEST_F(ReportTest, NoExactCountIsToldAnywhere) {
         for (const std::string name : {"model.safetensors", "report.json", "ledger.jsonl"}) {
           const std::string bytes = read_bytes(folder_ / name);
           EXPECT_FALSE(shows_number(bytes, count)) << count << " in " << name;
-          EXPECT_FALSE(shows_number(bytes, count)) << count << " in " << name;
+          EXPECT_FALSE(holds(bytes, count)) << count << " in " << name;
         }
       }
     }

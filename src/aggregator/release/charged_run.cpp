@@ -36,7 +36,7 @@ ChargedRun::~ChargedRun() {
   if (!has_written_ || has_finished_) return;
   try {
     stop();
-  } catch (const std::exception&) {  // the reservation stands, and `ledger show` tells of it
+  } catch (const std::exception&) {  // the reservation stays, and `ledger show` lists it
   }
 }
 
@@ -53,7 +53,7 @@ void ChargedRun::reserve() {
     const OpenRun* open = state.open_run(run_id());
     const bool is_reserved = open != nullptr && open->remains.releases == reservation.releases &&
                              open->remains.selections == reservation.selections && !charging_.limit;
-    // A run that was killed while it began anew has left the reservation of the one before it.
+    // A run that was killed while it began anew has left the reservation that it had under its earlier id.
     for (const std::string& before : journal_.run_ids()) {
       if (before != run_id() && state.open_run(before) != nullptr) reservation.instead_of = before;
     }
@@ -162,7 +162,7 @@ std::array<std::uint64_t, 4> ChargedRun::fingerprint_of_rank(Communicator& ranks
   return words;
 }
 
-// Without its cost.
+// The ledger entry of that round, without its cost.
 LedgerEntry ChargedRun::entry_of(const std::string& label) const {
   LedgerEntry entry;
   entry.release_id = release_id(run_id(), label);
@@ -170,7 +170,7 @@ LedgerEntry ChargedRun::entry_of(const std::string& label) const {
   return entry;
 }
 
-// Of the round that was begun.
+// The ledger entry of the round that was begun.
 LedgerEntry ChargedRun::entry_of(const PlannedRelease& planned) const {
   LedgerEntry entry = entry_of(label_of_begun(planned));
   for (const PlannedBlock& block : planned.blocks) {
@@ -297,7 +297,7 @@ std::string ChargedRun::charge_new_sample(const PlannedRelease& planned, const s
   return append(entry_of(planned), label_of_begun(planned), fingerprint);
 }
 
-// Of what was begun, the round that was begun last is still to be charged.
+// The first round that is not charged yet. Every round that was begun is charged, but for the one that was begun last.
 std::uint64_t ChargedRun::first_round_left(const std::string& name) const {
   const auto begun = rounds_begun_.find(name);
   if (begun == rounds_begun_.end()) return 1;
@@ -325,7 +325,7 @@ Reservation ChargedRun::rest() const {
   return rest;
 }
 
-// The statistic is another one than that which the run has charged: what follows is charged under another id.
+// Called when the statistic is not the one that the run has charged: what follows is charged under another id.
 void ChargedRun::begin_anew() {
   const std::string before = run_id();
   journal_.begin_run();

@@ -1,13 +1,13 @@
-// A run that pays: plan, journal and ledger together. What becomes public passes here first.
+// A run whose releases are charged: plan, journal and ledger together. Whatever becomes public passes here first.
 //
 //     reservation of all that the plan may charge, before a row is read
 //     fingerprint of the exact statistic  ->  journal  ->  ledger line, both fsynced  ->  the id of its randomness
 //     end: finished (its result is on disk; the journal is destroyed) or stopped (what was not charged is given back)
 //
-// Charged on intent, never refunded. A run that was killed goes on with its journal: a release whose fingerprint is the
-// one in the journal, and whose line is on the ledger, is repeated bit for bit at no charge. Where a statistic is
-// another one the run goes on under another id, with all that is left reserved anew: two different statistics never
-// meet one noise, nor one id. From its first new release on nothing is repeated any more.
+// A release is charged before it is made, and never refunded. A run that was killed goes on with its journal: a release
+// whose fingerprint is the one in the journal, and whose line is on the ledger, is repeated bit for bit at no charge.
+// Where a statistic is another one, the run goes on under another id, and all that is left is reserved anew: two
+// different statistics never share noise or an id. From its first new release on, the run repeats nothing any more.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ struct Charging {
   std::optional<DataSetBudget> limit = std::nullopt;  ///< of the data set, over all runs on this ledger
 };
 
-/// Exists on every rank; journal and ledger serve on the coordinator, and at each silo of a run among silos, which
-/// charges on a ledger of its own (silo_account.hpp): it has the terms and the plan that it can answer for itself.
+/// Every rank has one. The journal and the ledger are used on the coordinator, and at each silo of a run among silos: a
+/// silo charges on a ledger of its own (silo_account.hpp), by the terms and the plan that it can answer for itself.
 class ChargedRun {
  public:
   /// `terms` need neither adjacency nor is_private: plan and journal have them.
@@ -49,7 +49,7 @@ class ChargedRun {
   ChargedRun& operator=(const ChargedRun&) = delete;
 
   const NoisePlan& plan() const { return plan_; }
-  /// Whether its noise promises anything: not under a seed.
+  /// Whether its noise protects anything: under a seed it does not.
   bool is_private() const { return terms_.is_private; }
   /// What names this run in the ledger.
   const std::string& run_id() const { return journal_.run_id(); }
@@ -61,7 +61,7 @@ class ChargedRun {
   /// The result is on disk: the run has ended, and its journal is destroyed. On the coordinator.
   void finish();
 
-  /// What the ledger says now. Where it is written.
+  /// What the ledger says now. On a rank that writes it.
   const LedgerState& ledger() { return ledger_.current(); }
 
   /// Whether there is something to repeat: charges, in a journal on disk. On the coordinator.
@@ -86,7 +86,8 @@ class ChargedRun {
   SecretVector<std::byte> shared_secret(Communicator& ranks, std::string_view purpose,
                                         const std::string& context) const;
 
-  /// Of the statistic over all ranks (statistic_fingerprint.hpp); on the coordinator, elsewhere of nothing. Collective.
+  /// The fingerprint of the statistic over all ranks (statistic_fingerprint.hpp), on the coordinator; elsewhere it
+  /// means nothing. Collective.
   std::string fingerprint(Communicator& ranks, std::string_view name, const Statistic& local) const;
   /// The same from each rank's part, as `part_of` makes it with the coefficients.
   std::string fingerprint(Communicator& ranks, std::string_view name,
@@ -103,7 +104,7 @@ class ChargedRun {
   std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
   std::string charge(const PlannedSelection& planned, const std::string& fingerprint);
 
-  /// Of all releases and selections.
+  /// How many rounds of releases, and selections, have begun.
   std::uint64_t rounds_begun() const { return begun_; }
 
   /// Charges the round that was begun last, where nobody has charged it yet; returns what it then charged. For a silo,
@@ -118,14 +119,14 @@ class ChargedRun {
   /// As charge, where that run charged that very statistic; else nothing, and nothing is charged.
   std::optional<std::string> charge_again(const PlannedRelease& planned, const std::string& run_id,
                                           const std::string& fingerprint);
-  /// The run for the round's sample that nobody has drawn: this one, under another id where it has drawn one before.
-  /// On the coordinator. Throws as Ledger::reserve; ResumeMismatch where the run has ended.
+  /// The run whose sample for the round has not been drawn yet: this one, under another id where it has drawn one
+  /// before. On the coordinator. Throws as Ledger::reserve; ResumeMismatch where the run has ended.
   std::string run_of_new_sample(const PlannedRelease& planned);
-  /// As charge, for that sample: never a repetition. Two samples may have the same statistic, and whether they do is
-  /// nobody's business.
+  /// As charge, for that sample: never a repetition. Two samples may have the same statistic; whether they do must not
+  /// become public.
   std::string charge_new_sample(const PlannedRelease& planned, const std::string& fingerprint);
 
-  /// What names the round that was begun last in this run: "gradient/3". The same on every rank.
+  /// The name of the round that was begun last in this run: "gradient/3". The same on every rank.
   std::string label_of_begun(const PlannedRelease& planned) const;
 
   /// From here on charges say how many silos are left.
@@ -159,7 +160,7 @@ class ChargedRun {
   std::map<std::string, LedgerEntry> on_file_;  // charges of the journal's runs, by release id
   std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;
   std::uint64_t begun_ = 0;
-  std::string current_;           // what was begun last: its round is not yet charged
+  std::string current_;           // the name of what was begun last; its round is not charged yet
   bool has_new_release_ = false;  // from then on nothing is a repetition
 };
 

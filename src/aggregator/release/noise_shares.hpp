@@ -1,4 +1,4 @@
-// Noise that no single party adds: each silo its share.
+// Noise that no single party adds: each silo adds a share of it.
 //
 //     s      the planned standard deviation of a block's noise
 //     T, c   silos that stay at least; those of them that may show the coordinator their shares
@@ -20,9 +20,9 @@
 
 namespace dpreduce {
 
-/// Below it the sum of rounded Gaussians is not yet as good as the rounded sum.
+/// The smallest share for which the bound above holds: a sum of rounded Gaussians is then as good as a rounded sum.
 inline constexpr double kSmallestShareSigma = 4.0;
-/// Of a symmetric block's diagonal: above sqrt(2) times that.
+/// The same for the diagonal of a symmetric block: more than sqrt(2) times that.
 inline constexpr double kSmallestDiagonalShareSigma = 6.0;
 
 struct NoiseShares {
@@ -39,8 +39,8 @@ struct NoiseShares {
     block.sigma = share_sigma(block.sigma, block.noise);
     return block;
   }
-  /// What T - c shares guarantee, whatever anybody says of how many there are: each block's sigma is sqrt(T - c) s_i,
-  /// where that passes s, and mu follows from it. Its shares are those of `plan`.
+  /// What T - c shares guarantee, however many are claimed to be there: each block's sigma is sqrt(T - c) s_i, where
+  /// that passes s, and mu follows from it. Its shares are those of `plan`.
   NoisePlan guaranteed(NoisePlan plan) const;
 };
 

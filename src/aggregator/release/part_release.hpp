@@ -32,9 +32,10 @@ namespace dpreduce {
 
 class PartRelease {
  public:
-  /// Without noise: for comparison only.
+  /// A release without noise: for comparison only.
   explicit PartRelease(Communicator& ranks);
-  /// Of a release that has been charged, with the noise of its `secret`, the same on every rank that owns parts.
+  /// A release that has been charged, with the noise that follows from `secret`, which is the same on every rank that
+  /// owns parts.
   PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret);
   /// The same where each silo adds its share (noise_shares.hpp), drawn from the stream of its own `secret`.
   PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey secret, NoiseShares shares);
@@ -55,7 +56,8 @@ class PartRelease {
    public:
     /// Lets the sums go on without waiting for them (PendingSum::advance).
     void advance();
-    /// Of each part the noised sum over ranks, at its owner: what this rank owns, in the order of the parts. Once.
+    /// Of each part the noised sum over ranks, at its owner: what this rank owns, in the order of the parts. Call it
+    /// once.
     Owned finish();
 
    private:

@@ -47,7 +47,7 @@ void check_utilities(const PlannedSelection& selection, const Statistic& local) 
       selection.name, shape.size(), shape[0].elements, expected, selection.terms.candidates, selection.terms.groups));
 }
 
-// In the place of a fingerprint where there may be none.
+// Stands in for a fingerprint where there must not be one.
 std::string nothing_of_the_data() {
   std::array<std::uint64_t, 2> words{};
   secure_bytes(std::as_writable_bytes(std::span(words)));
@@ -92,7 +92,7 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunJournal journal, Char
   });
 }
 
-// Who is left to make the next release, for its charge. On the coordinator.
+// Notes how many silos are left to make the next release, for its charge. On the coordinator.
 void Releaser::note_silos() {
   if (ranks_.silos() == nullptr || !ranks_.is_coordinator()) return;
   run_->set_silos_left(ranks_.silos()->coordinator()->left().size());
@@ -109,8 +109,8 @@ LedgerHead Releaser::ledger_head() const {
 }
 
 // A fingerprint is one sum more over the silos that are left at that time: where one is lost before the statistic
-// itself is summed, the two differ by what that silo has. Nobody resumes a run among silos, so there it serves nothing
-// but a seed, which promises nothing.
+// itself is summed, the two differ by what that silo has. Nobody resumes a run among silos, so a fingerprint serves
+// only a seed there, which protects nothing.
 bool Releaser::has_fingerprints() const {
   return ranks_.silos() == nullptr || !run_->is_private();
 }
@@ -138,7 +138,7 @@ Release Releaser::release_of_sample(std::string_view name, const StatisticOfSamp
   const PlannedRelease& planned = run_->plan().release(name);
   DPREDUCE_ASSERT(planned.is_sampled());
   run_->begin(planned);
-  std::vector<std::string> runs;  // whose sample is tried
+  std::vector<std::string> runs;  // whose samples are tried
   ranks_.together([&] {
     if (ranks_.is_coordinator()) runs = run_->runs_with_sample(planned);
   });
@@ -265,7 +265,7 @@ PartRelease Releaser::release_in_parts(std::string_view name, std::span<std::uin
     run_->stream("noise of parts", share_id(ranks_.rank(), run_->label_of_begun(planned))).fill(own);
     return PartRelease(ranks_, planned, NoiseKey::from_bytes(std::span<const std::byte, 32>(own)), *shares_);
   }
-  // Who owns no part draws no noise, and has no business with its secret.
+  // A rank that owns no part draws no noise, and must not get its secret.
   SecretVector<std::byte> secret(32);
   if (ranks_.owners() > 1) {
     secret = run_->shared_secret(ranks_, "noise of parts", id);

@@ -44,30 +44,30 @@ class Selection {
   std::size_t per_group_;
 };
 
-/// From a sample's secret, the same on every rank, to a rank's statistic.
+/// Makes a rank's statistic of a sample from the sample's secret, which is the same on every rank.
 using StatisticOfSample = std::function<Statistic(const SecretVector<std::byte>& secret)>;
 
 /// The candidates that group `group` chooses by its utilities.
 using ChoiceOfGroup =
     std::function<std::vector<std::uint64_t>(std::uint64_t group, std::span<const std::int64_t> utilities)>;
 
-/// Makes the releases of one run. Exists on every rank; plan, journal and ledger serve on the coordinator.
+/// Makes the releases of one run. Every rank has one; plan, journal and ledger are used on the coordinator.
 class Releaser {
  public:
   /// Without noise and ledger: for public rows, and for comparison.
   explicit Releaser(Communicator& ranks);
 
   /// With the noise of `plan`, drawn from the journal's secret, each release charged as `charging` says. The
-  /// coordinator reserves all of it now. Whoever does not call `finish` has stopped (~ChargedRun).
+  /// coordinator reserves all of it now. A run that is destroyed before `finish` was called has stopped (~ChargedRun).
   ///
-  /// With `shares`, in a run among silos, noise is each silo's share of it, none the coordinator's, which never sees a
-  /// sum without. Each draws from a secret of its own; no statistic has a fingerprint then, for it would tell the
-  /// coordinator something of the exact sum: replay is out of the question. Nor has one with central noise among silos,
-  /// but under a seed.
+  /// With `shares`, in a run among silos, each silo adds its share of the noise, which it draws from a secret of its
+  /// own. The coordinator adds none, and never sees a sum without noise. No statistic has a fingerprint then, since
+  /// that would tell the coordinator something of the exact sum; so no release can be repeated. With central noise
+  /// among silos no statistic has a fingerprint either, except under a seed.
   ///
   /// At a silo `charging` is its own: it reserves too, and charges what it can answer for before it masks
-  /// (silo_account.hpp). Where it may not, it throws alone, and is lost to the others.
-  /// Collective. Throws as ChargedRun::reserve.
+  /// (silo_account.hpp). Where its budget does not allow that, it throws alone, and is lost to the others. Collective.
+  /// Throws as ChargedRun::reserve.
   Releaser(Communicator& ranks, NoisePlan plan, RunJournal journal, Charging charging, RunTerms terms,
            std::optional<NoiseShares> shares = std::nullopt);
 
@@ -149,10 +149,10 @@ class Releaser {
   /// is made. The choice is a function of (the run's secret, release id, fingerprint, group): the same selection from
   /// the same utilities repeats it at no charge, as releases do; any other utilities have a choice and a charge of
   /// their own. Without noise: the best candidates, of equal ones those with the smaller index. Collective.
-  /// Preconditions: the plan has this very selection, which is made once; 1 <= chosen <=
-  /// candidates; `local` has its shape; over all ranks the
-  /// largest utilities of each rank add up to less than 2^63, and the smallest to at least -2^63, so that no sum can
-  /// wrap around. Throws as release; UsageError naming the shapes; BadInput where sums could wrap.
+  /// Preconditions: the plan has this very selection, which is made once; 1 <= chosen <= candidates; `local` has its
+  /// shape; over all ranks the largest utilities of each rank add up to less than 2^63, and the smallest to at least
+  /// -2^63, so that no sum can wrap around. Throws as release; UsageError naming the shapes; BadInput where sums could
+  /// wrap.
   Selection select(const PlannedSelection& selection, Statistic local);
 
   /// The same choice and charge where nothing is left to sum up: of every group this rank has the utilities of the
@@ -174,7 +174,7 @@ class Releaser {
 
   Communicator& ranks_;
   std::unique_ptr<ChargedRun> run_;
-  std::unique_ptr<SiloAccount> account_;  // at a silo; of run_
+  std::unique_ptr<SiloAccount> account_;  // at a silo: the account of run_
   std::optional<NoiseShares> shares_;
 };
 

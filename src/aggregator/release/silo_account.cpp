@@ -34,7 +34,7 @@ SiloAccount::~SiloAccount() {
   if (has_finished_) return;
   try {
     log_balance("ends early; what it did not charge is given back");
-  } catch (const std::exception&) {  // the ledger itself tells
+  } catch (const std::exception&) {  // the ledger shows it all the same
   }
 }
 
@@ -45,7 +45,8 @@ void SiloAccount::finish() {
   log_balance("has ended");
 }
 
-// Sums over rows that a silo has none of, public or the coordinator's, are of zeros and belong to no release.
+// Sums over public rows or the coordinator's rows, of which a silo has none, belong to no release. A silo's values in
+// them are zeros.
 void SiloAccount::charge(std::span<const std::uint64_t> values) {
   if (run_.rounds_begun() == closed_) {
     const bool is_nothing = std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value == 0; });

@@ -1,4 +1,5 @@
-// A silo's accounts of a run: what it can answer for, on a ledger of its own, before anything of its rows leaves it.
+// A silo's own account of a run: it charges what it can answer for on a ledger of its own, before anything of its rows
+// leaves it.
 //
 //     the whole plan is reserved, within the silo's own budget   before the first sum
 //     the release that was begun is charged, fsynced             before the first masked word of its first sum
@@ -25,11 +26,11 @@
 
 namespace dpreduce {
 
-/// At a silo, of a run whose releases have noise.
+/// The account of a run whose releases have noise, at a silo.
 class SiloAccount {
  public:
-  /// Reserves. From here on no sum of this silo leaves but in a release that is charged. Both outlive it.
-  /// Throws as ChargedRun::reserve.
+  /// Reserves the whole plan. From here on every sum that leaves this silo belongs to a release that is charged. `job`
+  /// and `run` outlive it. Throws as ChargedRun::reserve.
   SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit);
   ~SiloAccount();
   SiloAccount(const SiloAccount&) = delete;
@@ -48,7 +49,7 @@ class SiloAccount {
   SiloJob& job_;
   ChargedRun& run_;
   std::optional<DataSetBudget> limit_;
-  std::uint64_t closed_ = 0;  // that many rounds were begun, and are over
+  std::uint64_t closed_ = 0;  // the number of rounds that had begun when the last release was made
   bool has_finished_ = false;
 };
 

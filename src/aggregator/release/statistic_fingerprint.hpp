@@ -1,4 +1,4 @@
-// A number that tells exact statistics apart without telling anything about them: what noise is bound to.
+// A number that distinguishes exact statistics without revealing anything about them: noise is bound to it.
 //
 // Legend: S the statistic over all ranks (N integers of 64 bits), p = 2^127 - 1 (prime), r secret and uniform in F_p^N.
 //

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
-// What launch/environment tells programs that are not ours; null: OpenBLAS' own choice.
+// The kernels that launch/environment chooses for programs other than dpreduce; null: OpenBLAS' own choice.
 const char* kernels_of_processor() {
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512vl")) return "SkylakeX";

@@ -28,7 +28,7 @@ struct ConfiguredArguments {
 /// party: paths of its rows, identity, log, its ledger and what may be spent on it, its machine; at the coordinator
 /// also test rows and outputs; and `silo = 3`, whose it is, which it must where its name has no {rank}. Throws BadInput
 /// naming OWN and the key where it holds anything else, is another party's, or cannot be read or parsed: every party
-/// tells that of its own.
+/// reports that of its own file.
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party = std::nullopt);
 

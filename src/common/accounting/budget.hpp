@@ -12,8 +12,8 @@ namespace dpreduce {
 class PrivacyBudget {
  public:
   /// Preconditions: exactly one of epsilon (with delta), rho, mu; 0 < epsilon <= kLargestEpsilon; 0 < delta < 1;
-  ///      kSmallestRho <= rho <= kLargestRho; kSmallestMu <= mu <= kLargestMu; no delta with rho or mu.
-  /// Throws UsageError naming the options and their values.
+  /// kSmallestRho <= rho <= kLargestRho; kSmallestMu <= mu <= kLargestMu; no delta with rho or mu. Throws UsageError
+  /// naming the options and their values.
   static PrivacyBudget from_options(const StatedBudget& options);
   static PrivacyBudget from_mu(double mu);
 

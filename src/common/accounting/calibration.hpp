@@ -30,10 +30,10 @@ struct CalibrationTarget {
 ///
 /// kGdp and kZcdp invert exactly: z = sqrt(T) / mu. They need q = 1. kRdp and kPld search, to 1e-6 and 1e-5 relative;
 /// where even the smallest multiplier in range meets the target, they return that one. What stands beside the steps is
-/// for these two. Preconditions: 0 < epsilon <= kLargestEpsilon; 0 < delta < 1, for kPld at least kSmallestPldDelta;
-///      1 <= steps <= kLargestCount; kSmallestSamplingRate <= sampling_rate <= 1, and 1 for kGdp and kZcdp; the answer
-///      lies in mechanism.hpp's range; nothing beside the steps for kGdp and kZcdp, else check_run.
-/// Throws UsageError naming the argument.
+/// for these two. Preconditions: 0 < epsilon <= kLargestEpsilon; 0 < delta < 1, for kPld at least kSmallestPldDelta; 1
+/// <= steps <= kLargestCount; kSmallestSamplingRate <= sampling_rate <= 1, and 1 for kGdp and kZcdp; the answer lies in
+/// mechanism.hpp's range; nothing beside the steps for kGdp and kZcdp, else check_run. Throws UsageError naming the
+/// argument.
 double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant accountant);
 
 }  // namespace dpreduce

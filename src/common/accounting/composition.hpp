@@ -38,9 +38,8 @@ struct ComposedEpsilon {
 };
 
 /// The same run against a group: every mechanism with the parameters above. Preconditions: check_run; 1 <= records <=
-/// 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove;
-///      the scaled parameters lie in mechanism.hpp's ranges.
-/// Throws UsageError naming the mechanism and the argument.
+/// 1e6; no sampled Gaussian with q < 1 unless the group is one record under add-remove; the scaled parameters lie in
+/// mechanism.hpp's ranges. Throws UsageError naming the mechanism and the argument.
 std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, const Neighbors& neighbors);
 
 /// The sum of all rho: mu^2/2, epsilon^2/8 (exponential mechanism), epsilon^2/2 (Laplace, pure DP), rounded up; empty

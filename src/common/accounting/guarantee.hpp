@@ -10,7 +10,7 @@
 
 namespace dpreduce {
 
-/// Where a budget is stated in rho or mu without a delta, epsilon is told at this one.
+/// Where a budget is stated in rho or mu without a delta, epsilon is reported at this delta.
 inline constexpr double kDeltaToTell = 1e-5;
 
 struct EpsilonAtDelta {

@@ -64,7 +64,7 @@ inline constexpr std::uint64_t kLargestCount = 10'000'000;
 void check_mechanism(const Mechanism& mechanism);
 
 /// Throws UsageError if there is no part, a part's count is 0, all counts together pass kLargestCount, or a parameter
-///         is out of its range.
+/// is out of its range.
 void check_run(std::span<const RepeatedMechanism> run);
 
 /// E.g. "subsampled Gaussian, z = 1, q = 0.01".

@@ -1,6 +1,6 @@
 // The options of a command as data: what they are named, what help says of them, and how their arguments are read.
 //
-// Nothing here knows how arguments are told apart; the command line, configuration files and documents are made from
+// Nothing here knows how a command line is parsed; the command line, configuration files and documents are made from
 // the same table.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Option {
   std::string names = {};  ///< "--test-x,--x": the first is the usual one; one without dashes need not be written
   std::string help = {};
   std::string type = {};   ///< of a value, in help; empty: a flag
-  std::string usual = {};  ///< default, in help; empty: none is told
+  std::string usual = {};  ///< default, in help; empty: help names none
   std::string group = {};  ///< heading in help; empty: the options of the command
   OptionValues values = OptionValues::kOne;
   bool is_required = false;

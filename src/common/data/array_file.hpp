@@ -49,9 +49,10 @@ class ArrayFile {
   void read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out);
 
   /// Writes the classes of rows first_row .. first_row + count - 1 into count x k slots (label_slots.hpp), k =
-  /// out.size() / count. A row of more than k classes is told, not refused. Preconditions (asserted): the file holds
-  /// labels; the rows exist; k >= 1 divides; 1 <= classes < 2^31. Throws BadInput with file, row, value and range where
-  /// a label is none of 0 .. classes - 1, an entry of zeros and ones is neither, or these have not `classes` columns.
+  /// out.size() / count. A row of more than k classes is reported, not refused. Preconditions (asserted): the file
+  /// holds labels; the rows exist; k >= 1 divides; 1 <= classes < 2^31. Throws BadInput with file, row, value and range
+  /// where a label is none of 0 .. classes - 1, an entry of zeros and ones is neither, or these have not `classes`
+  /// columns.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
 
   /// Writes rows as they are stored, in C order and little-endian. Preconditions (asserted): the rows exist; out has

@@ -44,17 +44,16 @@ class Ledger {
   /// one takes its place. Where reservation.instead_of has one, that ends in the same step ("stopped"), and neither
   /// counts for the budget; where it has none, it is left out of the line. Precondition: fault_of(reservation) is
   /// empty. Throws UsageError naming the field; BudgetRefused where there is no room (require_room) or where the run,
-  /// or the
-  ///         one that it replaces, was released; nothing is written then.
+  /// or the one that it replaces, was released; nothing is written then.
   void reserve(Reservation reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
 
   /// Charges one release. Preconditions: fault_of(entry) is empty; the line is at most kLongestLedgerLine bytes long.
   /// Throws UsageError naming the field, or what the run's reservation does not cover; BudgetRefused where the run has
-  ///         no open reservation (any more); ResumeMismatch if the release id is on file with another content.
+  /// no open reservation (any more); ResumeMismatch if the release id is on file with another content.
   Charge append(const LedgerEntry& entry);
 
   /// Ends the run's reservation; what it did not charge is given back. Returns whether there was an open one; otherwise
-  /// nothing is written. A run that was stopped can be released all the same: then nobody goes on with it.
+  /// nothing is written. A run that was stopped can be released all the same; it can then not be resumed.
   bool end(const std::string& run_id, RunOutcome outcome);
 
   /// Where the ledger stands now, under a shared lock; valid until the next call.

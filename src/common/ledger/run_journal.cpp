@@ -101,7 +101,7 @@ std::vector<fs::path> journals_of(const fs::path& ledger) {
     }
     std::error_code unknown;
     fs::file_time_type written = fs::last_write_time(entry.path(), unknown);
-    if (unknown) written = fs::file_time_type::min();  // it has vanished, or is no file: `open` tells
+    if (unknown) written = fs::file_time_type::min();  // it has vanished, or is no file: `open` reports that
     // Named as the ledger is, so that messages do not depend on the folder's own name.
     found.emplace_back(written, ledger.has_parent_path() ? folder / name : fs::path(name));
   }
@@ -315,7 +315,7 @@ void RunJournal::destroy_ended(const fs::path& ledger, const LedgerState& state)
       std::optional<RunJournal> journal = open(path);
       if (!journal || !has_ended(journal->run_id()) || !journal->try_lock()) continue;
       if (has_ended(journal->run_id())) journal->destroy();  // still: it may have been resumed in the meantime
-    } catch (const BadInput&) {                              // another user's, or damaged: whoever needs it is told
+    } catch (const BadInput&) {  // another user's, or damaged: the run that needs it reports that
     }
   }
 }

@@ -48,7 +48,7 @@ enum class ResumableJournal {
 /// On the coordinator. Movable; all errors about the file are BadInput and name it.
 class RunJournal {
  public:
-  /// In memory alone: of a run that nobody resumes.
+  /// In memory alone: for a run that is never resumed.
   RunJournal(NoiseKey secret);
 
   /// Of a run that has ended and whose journal is destroyed: it can charge nothing more.

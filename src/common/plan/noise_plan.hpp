@@ -106,13 +106,10 @@ struct NoisePlan {
 /// The optimal plan; see the top of this file.
 ///
 /// Preconditions: kSmallestMu <= mu <= kLargestMu; at least one release, names all different; every share > 0 and
-/// finite, rounds
-///      >= 1, sampling rate 1; every release has at least one block and one profile; block names not empty and all
-///      different, elements
-///      >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a positive one in some
-///      profile (a block that no change moves is public, and needs no noise); add-remove has exactly one profile; no
-///      sigma passes kLargestPlannedSigma.
-/// Throws UsageError naming the release, block and value.
+/// finite, rounds >= 1, sampling rate 1; every release has at least one block and one profile; block names not empty
+/// and all different, elements >= 1, loss weight > 0 and finite; every profile has one entry a block, and every block a
+/// positive one in some profile (a block that no change moves is public, and needs no noise); add-remove has exactly
+/// one profile; no sigma passes kLargestPlannedSigma. Throws UsageError naming the release, block and value.
 NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases);
 
 /// A plan of a single release.

@@ -22,8 +22,7 @@ namespace dpreduce {
 /// The plan for one sampled release and any number of others, in the order given.
 ///
 /// Preconditions: the budget is (epsilon, delta); the accountant is kRdp or kPld; add-remove; exactly one release has a
-/// sampling
-///      rate below 1, at least kSmallestSamplingRate; the rest as make_noise_plan, calibrated_noise_multiplier.
+/// sampling rate below 1, at least kSmallestSamplingRate; the rest as make_noise_plan, calibrated_noise_multiplier.
 /// Throws UsageError naming the argument.
 NoisePlan make_sampled_noise_plan(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacency,
                                   std::vector<ReleaseRequest> releases);

@@ -29,9 +29,7 @@ struct BlockShape {
 class Statistic {
  public:
   /// All blocks zero. Preconditions: at least one block; names not empty and all different; every block has at least
-  /// one element; all blocks
-  ///      together have at most 2^40 elements.
-  /// Throws UsageError naming the block; std::bad_alloc.
+  /// one element; all blocks together have at most 2^40 elements. Throws UsageError naming the block; std::bad_alloc.
   explicit Statistic(std::vector<BlockShape> shape);
 
   Statistic(Statistic&&) noexcept = default;

@@ -1,4 +1,4 @@
-// Which rows a Poisson sample takes: a secret coin for every row, the same whoever tosses it.
+// Which rows a Poisson sample takes: a secret coin for every row, with the same outcome on whichever rank it is tossed.
 //
 //     row g is drawn  <=>  word g of the sample's stream < floor(q 2^64)        g: place among the rows of all ranks
 //

@@ -1,4 +1,4 @@
-// Bytes that nobody can guess, and memory that forgets them.
+// Bytes that nobody can guess, and memory that is wiped of them.
 //
 // Everything that must be unpredictable comes from here, and here from OpenSSL's private generator alone. There is no
 // second source, no retry and no fallback: a run without entropy ends.

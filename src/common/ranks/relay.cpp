@@ -37,9 +37,8 @@ constexpr auto kBeat = std::chrono::seconds(5);
 constexpr auto kSilence = std::chrono::seconds(60);  // after which the coordinator's relay counts as lost
 constexpr auto kGrace = std::chrono::seconds(5);     // for a party to end after the coordinator has ended
 constexpr auto kFarewellTime = std::chrono::seconds(10);
-constexpr auto kLeaveTime = std::chrono::seconds(20);  // within which relays that are all there leave together
-constexpr auto kLastChance =
-    std::chrono::seconds(10);  // for a coordinator that every silo has given up to end by itself
+constexpr auto kLeaveTime = std::chrono::seconds(20);   // within which relays that are all there leave together
+constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up to end
 // How many bytes may wait for the party, and for all other relays together. At that limit nothing more is taken in,
 // until a peer that has taken nothing for kSilence counts as lost.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;

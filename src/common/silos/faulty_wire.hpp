@@ -28,8 +28,7 @@ enum class FaultKind {
   kReflect,    ///< the last message that came is sent back instead
   kWrongKey,   ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
   kLie,        ///< a silo reveals another share than it was given (SiloEntry); the wire itself is sound
-  kEquivocate  ///< the coordinator sends contradictory lists, or one silo another value (SiloEntry); the wire itself is
-               ///< sound
+  kEquivocate  ///< the coordinator sends contradictory lists or values (SiloEntry); the wire itself is sound
 };
 
 struct Fault {

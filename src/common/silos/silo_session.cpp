@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kExitCodes = 256;  // verdict = party * 256 + exit code
 constexpr std::size_t kShownOfKeys = 16;  // hex digits
-constexpr std::size_t kFirstShareAt =
-    8;  // in a reveal: after the number of the silo whose share it is, and which of its secrets
+// In the body of a reveal the shares follow the number of the silo and the kind of its secret.
+constexpr std::size_t kFirstShareAt = 8;
 
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);
