@@ -84,7 +84,8 @@ class Federation:
     def options(self, method, out):
         a = self.arguments
         options = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta, "--seed", a.seed,
-                                           "--ledger", self.path(out + ".jsonl"), "--out", self.path(out), "--format", "json"]
+                                           "--ledger", self.path(out + ".jsonl"), "--out", self.path(out), "--overwrite",
+                                           "--format", "json"]
         if method == "fedavg":
             options += ["--rounds", a.rounds, "--local-steps", a.local_steps]
         return [str(option) for option in options]

@@ -4,8 +4,8 @@
 //     fit(options, rows, ranks)   the same                                   rows in memory
 //
 // Nothing is printed, and no model or report is written. The caller keeps what it wants of the result, and then every
-// rank calls finish(). Until that a killed run can be resumed by its journal; with the journal, the noise could be taken
-// off as well.
+// rank calls finish(). Until that a killed run can be resumed by its journal; with the journal, the noise could be
+// taken off as well.
 #pragma once
 
 #include <cstddef>
@@ -48,9 +48,9 @@ struct FittedRun {
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
   Communicator* ranks = nullptr;       ///< which outlive this, where they are
 
-  /// Call it when the result is kept: the run ends on the ledger, and its journal is destroyed. Collective; does nothing
-  /// without noise, or a second time. A run that is destroyed without it has stopped: what it did not charge is given
-  /// back, and its journal stays where it has charged something. Throws as Releaser::finish at the coordinator,
+  /// Call it when the result is kept: the run ends on the ledger, and its journal is destroyed. Collective; does
+  /// nothing without noise, or a second time. A run that is destroyed without it has stopped: what it did not charge is
+  /// given back, and its journal stays where it has charged something. Throws as Releaser::finish at the coordinator,
   /// PeerFailed elsewhere.
   void finish();
 };

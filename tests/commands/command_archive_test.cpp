@@ -39,7 +39,7 @@ std::vector<std::string> lines_of_all_options() {
   return {
       fit +
           " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
-          "replace-one --seed 9 --ledger l --resume --out m --report r --dry-run",
+          "replace-one --seed 9 --ledger l --resume --out m --report r --overwrite --dry-run",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2",
@@ -70,11 +70,13 @@ std::vector<std::string> lines_of_all_options() {
       "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --public-x p.npy --classes 9 --bad-rows "
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
+      "--overwrite "
       "--threads 2 --memory 99",
-      "predict --model m --x a.npy --out o.npy --scores --bad-rows zero",
+      "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
       "predict --model m --x a.npy --top-k 3",
       "predict --model m --x a.npy --sets --threshold 0.5 --out o.npy",
-      "evaluate --model m --test-x a.npy --test-y b.npy --train-y c.npy --bad-rows zero --report r --format json",
+      "evaluate --model m --test-x a.npy --test-y b.npy --train-y c.npy --bad-rows zero --report r --overwrite "
+      "--format json",
       "evaluate --model m --test-x a.npy --test-y b.npy --top-k 3 --threshold 0.25",
       "privacy calibrate --epsilon 2 --delta 1e-6 --accountant pld --sensitivity 3 --steps 5 --sampling-rate 0.2 "
       "--format json",
@@ -97,10 +99,10 @@ std::vector<std::string> lines_of_all_options() {
       "synth --out d --kind gaussian-mixture --rows 10 --test-rows 11 --dim 12 --classes 13 --shards 2 --offset 0.1 "
       "--stochastic 0.2 --test-stochastic 0.3 --adversarial 0.4 --separation 5 --spread 6 --imbalance-ratio 7 "
       "--max-labels 3 --seed 8",
-      "synth --out d --majority-share 0.5",
+      "synth --out d --majority-share 0.5 --overwrite",
       "synth sanitize --x a.npy --y b.npy --out d --normalize none --clip 2 --bad-rows zero --epsilon 1 --delta 1e-6 "
       "--accountant zcdp --seed 4 --format json",
-      "synth sanitize --x a.npy --out d --rho 0.5",
+      "synth sanitize --x a.npy --out d --overwrite --rho 0.5",
       "synth sanitize --x a.npy --out d --mu 0.5",
       "synth partition --x a.npy --y b.npy --out d --classes 10 --silos 4 --first-silo 3 --scheme dirichlet --alpha "
       "0.5 "

@@ -1,6 +1,7 @@
 #include "common/data/atomic_file.hpp"
 
 #include <csignal>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
   const TemporaryFolder folder;
   write_bytes(folder / "model", "old");
   ::chmod((folder / "model").c_str(), 0640);
-  AtomicFile file(folder / "model");
+  AtomicFile file(folder / "model", Existing::kReplace);
   file.write("new");
   EXPECT_EQ(read_bytes(folder / "model"), "old");
   file.commit();
@@ -41,11 +42,31 @@ TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
   EXPECT_EQ(status.st_mode & 07777, 0640u);
 }
 
+TEST(AtomicFile, AFileThatIsToBeKeptIsRefusedAtOnceUnderWhateverName) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "model", "old");
+  std::filesystem::create_symlink("model", folder / "link");
+  for (const char* name : {"model", "link"}) {
+    expect_bad_input([&] { AtomicFile(folder / name); }, {name, "is there already", "--overwrite"});
+  }
+  EXPECT_EQ(read_bytes(folder / "model"), "old");
+  EXPECT_EQ(folder.names(), (Names{"link", "model"}));
+}
+
+TEST(AtomicFile, AFileThatHasComeToBeThereSinceIsKept) {
+  const TemporaryFolder folder;
+  AtomicFile file(folder / "model");
+  file.write("new");
+  write_bytes(folder / "model", "another run's");
+  expect_bad_input([&] { file.commit(); }, {"model", "is there already"});
+  EXPECT_EQ(read_bytes(folder / "model"), "another run's");
+}
+
 TEST(AtomicFile, WithoutCommitTheTargetIsUntouchedAndNothingIsLeft) {
   const TemporaryFolder folder;
   write_bytes(folder / "model", "old");
   {
-    AtomicFile replaced(folder / "model");
+    AtomicFile replaced(folder / "model", Existing::kReplace);
     replaced.write("new");
     AtomicFile fresh(folder / "report");
     fresh.write("new");
@@ -79,7 +100,7 @@ TEST(AtomicFile, ASymbolicLinkStaysAndWhatItPointsToIsReplaced) {
   std::filesystem::create_symlink("link", folder / "link to link");
   std::filesystem::create_symlink("store/new", folder / "dangling");
   for (const std::string name : {"link to link", "dangling"}) {
-    AtomicFile file(folder / name);
+    AtomicFile file(folder / name, Existing::kReplace);
     file.write("new");
     file.commit();
     EXPECT_TRUE(std::filesystem::is_symlink(folder / name));

@@ -29,7 +29,7 @@ TEST(NpyWriter, WhatIsWrittenInPiecesIsReadBack) {
   std::vector<float> entries(kRows * kDim);
   for (std::size_t k = 0; k < entries.size(); ++k) entries[k] = static_cast<float>(k % 2048);
   for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
-    NpyWriter writer(folder / "x.npy", dtype, {kRows, kDim});
+    NpyWriter writer(folder / "x.npy", dtype, {kRows, kDim}, Existing::kReplace);
     writer.append(std::span<const float>(entries).first(12345));
     writer.append(std::span<const float>());
     writer.append(std::span<const float>(entries).subspan(12345));
@@ -63,7 +63,7 @@ TEST(NpyWriter, StoredElementsOfEveryTypeAreReadBack) {
         DType::kUint32, DType::kUint64, DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
     std::vector<std::byte> bytes(6 * size_of(dtype));
     for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<std::byte>(k % 2);
-    NpyWriter writer(folder / "x.npy", dtype, {3, 2});
+    NpyWriter writer(folder / "x.npy", dtype, {3, 2}, Existing::kReplace);
     writer.append_stored(std::span(bytes).first(2 * size_of(dtype)));
     writer.append_stored(std::span(bytes).subspan(2 * size_of(dtype)));
     writer.commit();
