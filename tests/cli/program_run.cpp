@@ -1,5 +1,7 @@
 #include "tests/cli/program_run.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -7,6 +9,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -49,6 +52,18 @@ int input_file(const std::string& text) {
   return copy;
 }
 
+// Puts --overwrite behind the command where that takes it.
+std::vector<std::string> overwriting(std::vector<std::string> arguments) {
+  constexpr std::array<std::string_view, 5> kWriters{"fit", "sweep", "predict", "evaluate", "synth"};
+  if (arguments.empty() || std::find(kWriters.begin(), kWriters.end(), arguments[0]) == kWriters.end())
+    return arguments;
+  auto place = arguments.begin() + 1;
+  if (arguments[0] == "synth" && place != arguments.end() && *place == "partition") return arguments;
+  if (arguments[0] == "synth" && place != arguments.end() && *place == "sanitize") ++place;
+  arguments.insert(place, "--overwrite");
+  return arguments;
+}
+
 std::vector<std::string> command_line(const std::vector<std::string>& arguments, const RunOptions& options) {
   std::vector<std::string> line;
   if (options.ranks > 0) {
@@ -61,7 +76,8 @@ std::vector<std::string> command_line(const std::vector<std::string>& arguments,
                                  std::to_string(options.first_rank_late_seconds) + "; exec \"$0\" \"$@\""});
   }
   line.emplace_back(DPREDUCE_PROGRAM);
-  line.insert(line.end(), arguments.begin(), arguments.end());
+  const std::vector<std::string> given = options.keeps_files ? arguments : overwriting(arguments);
+  line.insert(line.end(), given.begin(), given.end());
   return line;
 }
 

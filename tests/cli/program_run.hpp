@@ -24,6 +24,7 @@ struct RunOptions {
   std::optional<rlim_t> largest_file = {};                            ///< bytes; stands in for a full disk
   double first_rank_late_seconds = 0.0;                               ///< rank 0 starts that long after the others
   Privileges privileges = Privileges::kOwn;
+  bool keeps_files = false;       ///< else commands that write files get --overwrite: tests run in one folder often
   double timeout_seconds = 60.0;  ///< then everything that the run started is killed
 };
 

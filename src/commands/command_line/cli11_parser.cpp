@@ -136,8 +136,10 @@ std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, 
         fmt::format("'{}' belongs to no option (see {} --help)", app.remaining(true).front(), full_name(app)));
   } catch (const CLI::RequiredError&) {
     const std::string name = full_name(app);
-    throw UsageError(
-        fmt::format("{} needs {} (see {} --help)", name.substr(name.find(' ') + 1), missing_from(app, root), name));
+    const bool is_program = name == root.name;
+    throw UsageError(fmt::format("{} needs {} (see {} --help)",
+                                 is_program ? "the command line" : name.substr(root.name.size() + 1),
+                                 missing_from(app, root), name));
   } catch (const CLI::ArgumentMismatch& error) {  // its message begins with the option: "--classes: 1 required ..."
     const std::string option = std::string(error.what()).substr(0, std::string(error.what()).find(':'));
     throw UsageError(fmt::format("{} needs a value (see {} --help)", option, full_name(app)));

@@ -33,6 +33,7 @@ bool takes_word(const CommandEntry& command) {
 void check_option(const std::string& word, const CommandEntry& command, const std::string& name) {
   const std::string option = word.substr(0, word.find('='));
   const bool is_name = option.starts_with("--") || std::isalpha(static_cast<unsigned char>(option.back())) != 0;
+  if (option == "--config") return;  // of every command, and read before it (config_file.hpp)
   if (option.size() < 2 || !is_name || option == "--" || option == "-h" || option == "--help") return;
   if (command.options.find(option) != nullptr || (name.empty() && option == "--version")) return;
   std::vector<std::string> names;

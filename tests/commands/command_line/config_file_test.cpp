@@ -162,7 +162,7 @@ class OwnConfigFile : public ConfigFile {
     try {
       parse_command_line(arguments(), rank);
     } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr("--silo-config " + (rank == 0 ? coordinators_ : own_) + ":"));
+      EXPECT_THAT(error.what(), HasSubstr("--silo-config " + (rank == 0 ? coordinators_ : own_)));
       return error.what();
     }
     return "accepted";
@@ -254,9 +254,9 @@ TEST_F(OwnConfigFile, NamesItsLedgerAndItsBudget) {
 
 TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {
   EXPECT_THAT(refusal("train-z = \"a\"\n"), HasSubstr("'train-z' is not an option of fit"));
-  EXPECT_THAT(refusal("%%%\n"), HasSubstr("'%%%' is not an option of fit"));
+  EXPECT_THAT(refusal("%%%\n"), HasSubstr("line 1: "));
   EXPECT_THAT(refusal(std::string((1 << 20) + 1, '#')), HasSubstr("1 MiB"));
-  EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("line 1: [fti] is not a command"));
+  EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("[fti] is not a command"));
   std::filesystem::remove(own_);
   EXPECT_THROW(parse_command_line(arguments(), 3), BadInput);
 }
@@ -269,7 +269,7 @@ TEST_F(OwnConfigFile, RowsOfTheCommandLineStillNeedARank) {
 }
 
 TEST_F(OwnConfigFile, IsNamedWhereItsValuesAreWrong) {
-  for (const char* line : {"threads = \"many\"\n", "identity = \"a.privacy.key\"\n"}) {
+  for (const char* line : {"memory = \"many\"\n", "identity = \"a.privacy.key\"\n"}) {
     try {
       parsed(std::string(kOwnRows) + line);
       FAIL() << line;

@@ -1,0 +1,112 @@
+// Files that a command would write: none that it reads is touched, and none that is finished is replaced unasked.
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+class OutputFilesTest : public testing::Test {
+ protected:
+  OutputFilesTest() {
+    write_npy(make_rows({30, 30}, 4), folder_ / "x.npy", folder_ / "y.npy");
+    std::filesystem::create_symlink("x.npy", folder_ / "soft");
+    std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard");
+  }
+
+  ProgramRun run(const std::string& arguments, int ranks = 0) const {
+    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
+  }
+
+  // The command ends with the code, says why, and changes nothing.
+  void expect_refused(const std::string& arguments, int code, const std::string& message, int ranks = 0) const {
+    SCOPED_TRACE(arguments);
+    const auto names = folder_.names();
+    std::string before;
+    for (const std::string& name : names) before += read_bytes(folder_ / name);
+    const ProgramRun ended = run(arguments, ranks);
+    EXPECT_EQ(ended.exit_code, code) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr(message));
+    EXPECT_EQ(folder_.names(), names);
+    std::string after;
+    for (const std::string& name : names) after += read_bytes(folder_ / name);
+    EXPECT_TRUE(before == after);
+  }
+
+  const std::string fit_ = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --mu 1 ";
+  TemporaryFolder folder_;
+};
+
+TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
+  for (const char* overwrite : {"", " --overwrite"}) {
+    expect_refused(fit_ + "--out x.npy" + overwrite, 2, "--out x.npy: is the input x.npy");
+    expect_refused(fit_ + "--out soft" + overwrite, 2, "--out soft: is the input x.npy");
+    expect_refused(fit_ + "--report hard" + overwrite, 2, "--report hard: is the input y.npy");
+    expect_refused(fit_ + "--test-x t.npy --test-y y.npy --out t.npy" + overwrite, 3, "t.npy");
+    expect_refused(fit_ + "--out x.npy" + overwrite, 2, "is the input x.npy", 2);
+  }
+  ASSERT_EQ(run(fit_).exit_code, 0);
+  for (const char* overwrite : {"", " --overwrite"}) {
+    for (const char* what : {"", " --scores", " --top-k 1"}) {
+      const std::string predict = std::string("predict --model model.safetensors --x x.npy") + what + overwrite;
+      expect_refused(predict + " --out x.npy", 2, "--out x.npy: is the input x.npy");
+      expect_refused(predict + " --out model.safetensors", 2, "--out model.safetensors: is the input");
+    }
+    expect_refused(std::string("evaluate --model model.safetensors --x x.npy --y y.npy --report hard") + overwrite, 2,
+                   "--report hard: is the input y.npy");
+  }
+}
+
+TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
+  ASSERT_EQ(run(fit_ + "--report report.json --seed 1").exit_code, 0);
+  const std::string model = read_bytes(folder_ / "model.safetensors");
+  const std::string ledger = read_bytes(folder_ / "ledger.jsonl");
+  for (const int ranks : {0, 2}) {
+    expect_refused(fit_, 3, "model.safetensors: is there already", ranks);
+    expect_refused(fit_ + "--out other --report report.json", 3, "report.json: is there already", ranks);
+  }
+  EXPECT_EQ(read_bytes(folder_ / "ledger.jsonl"), ledger) << "refused before anything is charged";
+  EXPECT_EQ(run(fit_ + "--report report.json --seed 2 --overwrite").exit_code, 0);
+  EXPECT_FALSE(read_bytes(folder_ / "model.safetensors") == model);
+
+  const std::string predict = "predict --model model.safetensors --x x.npy --out labels.npy";
+  ASSERT_EQ(run(predict).exit_code, 0);
+  expect_refused(predict, 3, "labels.npy: is there already");
+  EXPECT_EQ(run(predict + " --overwrite").exit_code, 0);
+
+  const std::string sweep =
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 2 --methods mean --epsilons 1 "
+      "--seeds 1";
+  ASSERT_EQ(run(sweep).exit_code, 0);
+  expect_refused(sweep, 3, "sweep.csv: is there already");
+  EXPECT_EQ(run(sweep + " --overwrite").exit_code, 0);
+
+  ASSERT_EQ(run("synth --out made --rows 30").exit_code, 0);
+  EXPECT_EQ(run("synth --out made --rows 30").exit_code, 3);
+  EXPECT_EQ(run("synth --out made --rows 30 --overwrite").exit_code, 0);
+}
+
+// A batch script that always says --resume does not pay twice, and loses nothing.
+TEST_F(OutputFilesTest, OfAFinishedRunStayWhenItIsToBeResumed) {
+  ASSERT_EQ(run(fit_ + "--resume").exit_code, 0);
+  for (int start = 0; start < 2; ++start) {
+    expect_refused(fit_ + "--resume", 3, "model.safetensors: is there already");
+  }
+}
+
+TEST_F(OutputFilesTest, MayBeDevices) {
+  EXPECT_EQ(run(fit_ + "--out /dev/null --report /dev/null").exit_code, 0);
+  EXPECT_EQ(run(fit_ + "--out /dev/null").exit_code, 0);
+}
+
+}  // namespace
+}  // namespace dpreduce
