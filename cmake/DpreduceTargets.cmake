@@ -84,11 +84,12 @@ function(dpreduce_compile_as_test name)
 endfunction()
 
 # dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>]
-#               [FILE_BY_FILE])
+#               [SLOW_TIMEOUT <seconds>] [COST <seconds>] [FILE_BY_FILE])
 # One GoogleTest program, and a ctest of its own. Its files are compiled a few at a time, or FILE_BY_FILE where they use
-# the same names.
+# the same names. SLOW_TIMEOUT: the program has a long form (tests/slow_tests.hpp), a second ctest with the label slow.
+# COST: about so long it takes; tests with a cost begin first, the longest before all, so that none is left alone at the end.
 function(dpreduce_test name)
-  cmake_parse_arguments(arg "FILE_BY_FILE" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "FILE_BY_FILE" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS" ${ARGN})
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
@@ -104,6 +105,14 @@ function(dpreduce_test name)
   target_compile_definitions(${name} PRIVATE DPREDUCE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  if(arg_COST)
+    set_tests_properties(${name} PROPERTIES COST ${arg_COST})
+  endif()
+  if(arg_SLOW_TIMEOUT)
+    string(REGEX REPLACE "_test$" "_slow_test" slow ${name})
+    add_test(NAME ${slow} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${slow} PROPERTIES LABELS slow TIMEOUT ${arg_SLOW_TIMEOUT} ENVIRONMENT DPREDUCE_SLOW_TESTS=1)
+  endif()
 endfunction()
 
 # dpreduce_fuzzer(<name> SOURCES <file>... DEPENDS <target>... [CORPUS <folder>])

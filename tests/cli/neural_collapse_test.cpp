@@ -19,6 +19,7 @@
 
 #include "tests/cli/program_run.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/slow_tests.hpp"
 
 namespace dpreduce {
 namespace {
@@ -29,7 +30,7 @@ const std::string kExact = "--non-private";
 std::vector<int> dimensions() {
   std::vector<int> some;
   for (const int dim : {100, 500, 1000, 2000}) {
-    if (dim <= DPREDUCE_MOST_FEATURES) some.push_back(dim);
+    if (dim <= 1000 || runs_slow_tests()) some.push_back(dim);
   }
   return some;
 }

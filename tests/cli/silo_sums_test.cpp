@@ -14,6 +14,7 @@
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/training_files.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/slow_tests.hpp"
 
 namespace dpreduce {
 namespace {
@@ -125,17 +126,15 @@ class SiloSumsTest : public testing::Test {
 std::unique_ptr<TemporaryFolder> SiloSumsTest::data_;
 std::map<std::string, std::string> SiloSumsTest::plain_models_;
 
-#ifdef DPREDUCE_EVERY_NUMBER_OF_SILOS
 
 class EveryNumberOfSilosTest : public SiloSumsTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryNumberOfSilosTest, GivesTheBytesOfThePlainRun) {
+  if (!runs_slow_tests()) GTEST_SKIP() << "a long test";
   for (const std::size_t silos : {2, 3, 5, 8, 33}) expect_the_same(GetParam(), silos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, EveryNumberOfSilosTest, testing::ValuesIn(all_ways()));
-
-#else
 
 // Of each method one row here. All rows, for 2, 3, 5, 8 and 33 silos, take minutes: the long tests.
 TEST_F(SiloSumsTest, EveryMethodGivesTheBytesOfThePlainRun) {
@@ -150,8 +149,6 @@ TEST_F(SiloSumsTest, EveryMethodGivesTheBytesOfThePlainRun) {
 TEST_F(SiloSumsTest, EveryNumberOfSilosGivesTheBytesOfThePlainRun) {
   for (const std::size_t silos : {2, 5, 8, 33}) expect_the_same("ls --shared-gram", silos);
 }
-
-#endif
 
 }  // namespace
 }  // namespace dpreduce

@@ -7,6 +7,7 @@
 
 #include "common/silos/sealed_box.hpp"
 #include "tests/common/silos/lied_to_run.hpp"
+#include "tests/slow_tests.hpp"
 
 namespace dpreduce {
 namespace {
@@ -52,9 +53,9 @@ TEST_P(ContradictorySurvivorsTest, AreRefusedBeforeThatSiloMasks) {
   EXPECT_EQ(sum.known().size(), 0U);
 }
 
-#ifdef DPREDUCE_EVERY_THRESHOLD
 // Where the stories do not open a silo even without agreement they are refused all the same.
 TEST(EveryThreshold, RefusesContradictorySurvivors) {
+  if (!runs_slow_tests()) GTEST_SKIP() << "a long test";
   std::size_t would_open = 0;
   for (const std::uint32_t silos : {5U, 10U, 31U, 33U, 100U}) {
     const SiloParties parties(silos);
@@ -76,9 +77,6 @@ TEST(EveryThreshold, RefusesContradictorySurvivors) {
   }
   EXPECT_GT(would_open, 20U);
 }
-INSTANTIATE_TEST_SUITE_P(Silos, ContradictorySurvivorsTest, testing::Values(Case{1000, 990, 10}, Case{1000, 950, 60}),
-                         name_of_case);
-
 // Silo 1 of many, with all that it hears: of the others no more than that is made.
 class OneOfManySilos {
  public:
@@ -165,18 +163,19 @@ class OneOfManySilos {
 
 // With another list for the others, of which t have signed that, fewer than t can have signed the victim's.
 TEST(EveryThreshold, AVictimAmongAThousandDoesNotMask) {
+  if (!runs_slow_tests()) GTEST_SKIP() << "a long test";
   const OneOfManySilos silos(1000);
   for (std::uint32_t threshold = 501; threshold <= 1000; ++threshold) {
     EXPECT_THAT(silos.refusal(threshold, threshold - 1), HasSubstr("silos have signed the list")) << threshold;
   }
   for (const std::uint32_t threshold : {501U, 667U, 1000U}) EXPECT_EQ(silos.refusal(threshold, threshold), "");
 }
-#else
-INSTANTIATE_TEST_SUITE_P(Silos, ContradictorySurvivorsTest,
-                         testing::Values(Case{5, 3, 0}, Case{10, 6, 0}, Case{31, 16, 0}, Case{33, 23, 0},
-                                         Case{100, 67, 0}),
-                         name_of_case);
-#endif
+
+std::vector<Case> cases() {
+  if (runs_slow_tests()) return {{1000, 990, 10}, {1000, 950, 60}};
+  return {{5, 3, 0}, {10, 6, 0}, {31, 16, 0}, {33, 23, 0}, {100, 67, 0}};
+}
+INSTANTIATE_TEST_SUITE_P(Silos, ContradictorySurvivorsTest, testing::ValuesIn(cases()), name_of_case);
 
 }  // namespace
 }  // namespace dpreduce

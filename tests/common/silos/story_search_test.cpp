@@ -9,6 +9,7 @@
 
 #include "tests/common/silos/any_lists.hpp"
 #include "tests/common/silos/drawn_stories.hpp"
+#include "tests/slow_tests.hpp"
 
 namespace dpreduce {
 namespace {
@@ -66,17 +67,13 @@ TEST_P(TwoSumsTest, NoStoryGivesMoreThanOneSumOverEnoughSilosOfEither) {
   expect_no_leak(GetParam(), two_sums);
 }
 
-#ifdef DPREDUCE_ALL_STORIES
-INSTANTIATE_TEST_SUITE_P(MoreSilos, OneAttemptTest, testing::Values(5, 6, 7));
-INSTANTIATE_TEST_SUITE_P(MoreSilos, AnyListsTest, testing::Values(4));
-INSTANTIATE_TEST_SUITE_P(MoreSilos, TwoAttemptsTest, testing::Values(4, 5, 6, 7));
-INSTANTIATE_TEST_SUITE_P(MoreSilos, TwoSumsTest, testing::Values(3, 4));
-#else
-INSTANTIATE_TEST_SUITE_P(FewSilos, OneAttemptTest, testing::Values(2, 3, 4));
-INSTANTIATE_TEST_SUITE_P(FewSilos, AnyListsTest, testing::Values(2, 3));
-INSTANTIATE_TEST_SUITE_P(FewSilos, TwoAttemptsTest, testing::Values(2, 3));
-INSTANTIATE_TEST_SUITE_P(FewSilos, TwoSumsTest, testing::Values(2));
-#endif
+auto silos(std::vector<std::uint32_t> few, std::vector<std::uint32_t> more) {
+  return testing::ValuesIn(runs_slow_tests() ? std::move(more) : std::move(few));
+}
+INSTANTIATE_TEST_SUITE_P(Silos, OneAttemptTest, silos({2, 3, 4}, {5, 6, 7}));
+INSTANTIATE_TEST_SUITE_P(Silos, AnyListsTest, silos({2, 3}, {4}));
+INSTANTIATE_TEST_SUITE_P(Silos, TwoAttemptsTest, silos({2, 3}, {4, 5, 6, 7}));
+INSTANTIATE_TEST_SUITE_P(Silos, TwoSumsTest, silos({2}, {3, 4}));
 
 // Two sums of an honest coordinator are known, and no more.
 TEST(StorySearch, HonestStoriesGiveTheirSums) {
@@ -106,15 +103,15 @@ void expect_no_leak_in_drawn(const Terms& terms, std::chrono::milliseconds time)
 }
 
 TEST(DrawnStorySearch, NoDrawnStoryGivesMoreThanOneSumOverEnoughSilos) {
-#ifdef DPREDUCE_ALL_STORIES
-  for (std::uint32_t silos = 5; silos <= 40; silos += 5) {
-    for (const Terms& terms : all_terms(silos)) expect_no_leak_in_drawn(terms, std::chrono::milliseconds(500));
+  if (runs_slow_tests()) {
+    for (std::uint32_t parties = 5; parties <= 40; parties += 5) {
+      for (const Terms& terms : all_terms(parties)) expect_no_leak_in_drawn(terms, std::chrono::milliseconds(500));
+    }
+    return;
   }
-#else
   for (const Terms& terms : {Terms{5, 3, 0}, Terms{6, 5, 2}, Terms{8, 5, 1}, Terms{12, 10, 4}, Terms{33, 32, 3}}) {
     expect_no_leak_in_drawn(terms, std::chrono::milliseconds(300));
   }
-#endif
 }
 
 // What the search is worth: it finds what is wrong with each of these. Drawn stories have seeds that find it soon.
