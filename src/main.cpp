@@ -103,7 +103,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const AskedJob asked = asked_job(arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
     return run_with_relay([&](SocketWire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
-                            AtomicFile::remove_unfinished);
+                          AtomicFile::remove_unfinished);
   }
   return run_guarded([&] { return join_and_run(arguments, asked.doubt); }, AtomicFile::remove_unfinished);
 }

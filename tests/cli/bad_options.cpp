@@ -104,7 +104,7 @@ std::vector<BadCase> bad_options() {
        "adversarial = 0.1: moves rows of one class",
        {},
        Launch::kAloneOnly},
-      {"LabelsWithoutClasses", "inspect --x x.npy --y y.npy", 2, "--classes 0"},
+      {"LabelsWithoutClasses", "inspect --x x.npy --y y.npy", 2, "--train-y needs --classes"},
       {"CalibrateWithoutBudget", "privacy calibrate", 2, "no privacy budget", {}, Launch::kAloneOnly},
       {"CalibrateSampledByGdp", "privacy calibrate --epsilon 1 --delta 1e-5 --sampling-rate 0.1 --accountant gdp", 2,
        "--accountant gdp knows no gain from sampling"},

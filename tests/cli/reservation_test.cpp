@@ -83,7 +83,9 @@ TEST_F(ReservationTest, OfSixRunsAtOnceAsManyAsHaveRoomFinishAndTheOthersChargeN
     finished += run.exit_code == 0 ? 1 : 0;
     refused += run.exit_code == 4 ? 1 : 0;
     EXPECT_EQ(fs::exists(folder_ / (std::to_string(number) + ".safetensors")), run.exit_code == 0);
-    if (run.exit_code == 4) EXPECT_THAT(run.err, HasSubstr("budget")) << run.err;
+    if (run.exit_code == 4) {
+      EXPECT_THAT(run.err, HasSubstr("budget")) << run.err;
+    }
   }
   EXPECT_EQ(finished, 4);
   EXPECT_EQ(refused, 2);

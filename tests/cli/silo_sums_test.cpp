@@ -126,7 +126,6 @@ class SiloSumsTest : public testing::Test {
 std::unique_ptr<TemporaryFolder> SiloSumsTest::data_;
 std::map<std::string, std::string> SiloSumsTest::plain_models_;
 
-
 class EveryNumberOfSilosTest : public SiloSumsTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryNumberOfSilosTest, GivesTheBytesOfThePlainRun) {

@@ -157,12 +157,13 @@ void check_own_item(const TomlItem& item, const std::string& file, std::size_t r
   const auto is_in = [&](const auto& keys) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
   if (is_in(kOfAll) || (rank == 0 && is_in(kOfCoordinator))) return;
   if (is_in(kOfCoordinator)) {
-    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", file, item.key));
+    throw BadInput(
+        fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", place_of(item, file), item.key));
   }
   throw BadInput(
       fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
                   "--config; here may stand {}",
-                  file, item.key, fmt::join(kOfAll, ", ")));
+                  place_of(item, file), item.key, fmt::join(kOfAll, ", ")));
 }
 
 // A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for

@@ -254,8 +254,10 @@ void require_one_kind(JobKind kind, const std::string& doubt) {
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD),
             "MPI_Allreduce");
   const int in_doubt = least[2];
-  if (!doubt.empty() && in_doubt >= rank) throw UsageError(doubt);
-  if (!doubt.empty() || in_doubt != kNobody) throw PeerFailed(ExitCode::kUsage, in_doubt);
+  if (in_doubt != kNobody) {  // said before any rank ends: a launcher stops the others when one has failed
+    if (in_doubt == rank) fmt::print(stderr, "dpreduce: {}\n", doubt);
+    throw PeerFailed(ExitCode::kUsage, in_doubt);
+  }
   if (least[0] == -least[1]) return;
   if (rank == 0) {
     std::fputs(
