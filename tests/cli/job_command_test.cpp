@@ -1,5 +1,5 @@
-// Ranks that trust each other run what rank 0 was asked for, on the command line and in a file that only it need read; a rank that
-// may be a silo trusts nobody.
+// Ranks that trust each other run what rank 0 was asked for, on the command line and in a file that only it need read;
+// a rank that may be a silo trusts nobody.
 #include <filesystem>
 #include <fstream>
 #include <string>
