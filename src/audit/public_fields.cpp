@@ -19,7 +19,7 @@ namespace {
 
 // Members of reports and ledger lines, and the first word of a line that `fit` prints, that are points in time or
 // durations.
-constexpr std::array<std::string_view, 3> kTimes{"timings", "time", "seconds"};
+constexpr std::array<std::string_view, 4> kTimes{"timings", "rank_timings", "time", "seconds"};
 
 bool is_time(std::string_view name) {
   return std::find(kTimes.begin(), kTimes.end(), name) != kTimes.end();

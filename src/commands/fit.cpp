@@ -22,6 +22,7 @@
 #include "common/silos/party_log.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/machine_speed.hpp"
+#include "fit/rank_timings.hpp"
 #include "fit/ranked_rows.hpp"
 #include "methods/registry.hpp"
 
@@ -148,10 +149,14 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       run.timings.end_phase("test");
     }
 
+    const bool is_shared = ranks.size() > 1 && ranks.silos() == nullptr;
+    const std::vector<RankTimings> of_ranks =
+        is_shared ? gather_timings(run.timings, ranks) : std::vector<RankTimings>{};
     nlohmann::json report;
     ranks.together([&] {
       if (!ranks.is_coordinator()) return;
       report = fit_report(run, test, ranks.size(), open.threads);
+      for (const RankTimings& timings_of_rank : of_ranks) report["rank_timings"].push_back(to_json(timings_of_rank));
       if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
       if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
       if (outputs->report) {

@@ -121,8 +121,14 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (plan.noise) report["ledger"] = ledger_json(*run.releaser);
   if (run.log)
     report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
-  for (const auto& [phase, seconds] : run.timings.phases()) report["timings"][phase] = seconds;
+  report["timings"] = to_json(run.timings.phases());
   return report;
+}
+
+nlohmann::json to_json(const RankTimings& timings) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [phase, seconds] : timings) json[phase] = seconds;
+  return json;
 }
 
 nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options) {

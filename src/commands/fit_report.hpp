@@ -9,6 +9,7 @@
 #include "commands/evaluation.hpp"
 #include "commands/plan_report.hpp"
 #include "fit/fit.hpp"
+#include "fit/rank_timings.hpp"
 
 namespace dpreduce {
 
@@ -17,6 +18,9 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
 
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FittedRun& run, const nlohmann::json& report);
+
+/// {phase: seconds}.
+nlohmann::json to_json(const RankTimings& timings);
 
 /// {"method", "chosen", "by"}: which method the stated one stands for, of resolved `options`.
 nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options);

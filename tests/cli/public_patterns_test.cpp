@@ -99,7 +99,9 @@ class PublicRecord {
 
  private:
   // How long it took, and when it was.
-  static bool is_of_the_clock(const std::string& name) { return name == "timings" || name == "time"; }
+  static bool is_of_the_clock(const std::string& name) {
+    return name == "timings" || name == "rank_timings" || name == "time";
+  }
 
   static bool is_random(const std::string& word) {
     return word.size() >= kSecretDigits && word.find_first_not_of("0123456789abcdef") == std::string::npos;

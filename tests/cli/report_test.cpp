@@ -61,6 +61,13 @@ TEST_F(ReportTest, HasEveryKeyOfTheContract) {
   EXPECT_EQ(report["test"]["per_class"].size(), 3u);
   EXPECT_THAT(report["test"]["note"].get<std::string>(), HasSubstr("outside the privacy guarantee"));
   for (const auto& [phase, seconds] : report["timings"].items()) EXPECT_GE(seconds.get<double>(), 0.0) << phase;
+  ASSERT_EQ(report["rank_timings"].size(), 3u);
+  for (const json& of_rank : report["rank_timings"]) {
+    EXPECT_EQ(of_rank.size(), report["timings"].size());
+    for (const auto& [phase, seconds] : of_rank.items()) EXPECT_GE(seconds.get<double>(), 0.0) << phase;
+  }
+  ASSERT_EQ(fit("--mu 1").exit_code, 0);
+  EXPECT_FALSE(this->report().contains("rank_timings")) << "of one rank";
 }
 
 TEST_F(ReportTest, NumbersAgreeWithEachOther) {
