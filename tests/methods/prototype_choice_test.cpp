@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
-#include "methods/training_method.hpp"
 
 namespace dpreduce {
 namespace {
@@ -82,44 +81,6 @@ TEST(PrototypeChoice, KnowsATailByTheShareOfItsSmallestClass) {
   EXPECT_TRUE(prefers_means(natural, 768, 20'000));
   natural.method.smallest_share = 0.001;
   EXPECT_FALSE(prefers_means(natural, 768, 20'000));
-}
-
-TEST(PrototypeChoice, ResolvesToOneOfTheTwoCenteredByPublicRows) {
-  const FitOptions means = resolved(options_of(8, 1, 40'000), 768, 20'000);
-  EXPECT_EQ(means.method.name, "mean");
-  EXPECT_EQ(means.rows.center, Centering::kPublic);
-  FitOptions options = options_of(0.2, 10, 40'000);
-  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
-  options.rows.pool = 4;  // d = 192: sums have less noise
-  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "mean");
-  options.rows.center = Centering::kNone;
-  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kNone);
-}
-
-TEST(PrototypeChoice, ABalancedObjectiveTakesPrototypesWhereNoiseHidesTheSmallestClasses) {
-  FitOptions options = options_of(0.2, 100, 40'000);
-  options.method.name = "auto";
-  options.method.adaptive = false;
-  options.method.objective = Objective::kBalanced;
-  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
-  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kPublic);
-  EXPECT_EQ(resolved(options, 768).method.name, "fc");  // no public rows
-  EXPECT_EQ(resolved(options, 768).rows.center, Centering::kDp);
-  options.privacy.budget.epsilon = 0.02;  // too little to choose by
-  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
-  options.privacy.budget.epsilon = 8;
-  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
-  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kPublic);
-  options.rows.center = Centering::kDp;
-  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kDp);
-  options.rows.center.reset();
-  options.privacy.budget.delta.reset();
-  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
-  options.method.objective = Objective::kAccuracy;
-  options.privacy.budget.delta = 1e-5;
-  options.privacy.budget.epsilon = 0.2;
-  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
-  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kDp);  // of auto as ever
 }
 
 // Between 2 sqrt(log 10) = 3.03 standard deviations and fewer: mu = 0.1, 30 and 31 rows of 300,000 in the smallest

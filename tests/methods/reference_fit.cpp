@@ -16,29 +16,6 @@ double squares_of(const std::vector<double>& v) {
   return sum;
 }
 
-// A^-1 b, with the largest pivot of each column.
-std::vector<double> solved(Matrix a, std::vector<double> b) {
-  const std::size_t order = b.size();
-  for (std::size_t k = 0; k < order; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k; i < order; ++i) {
-      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
-    }
-    std::swap(a[k], a[pivot]);
-    std::swap(b[k], b[pivot]);
-    for (std::size_t i = k + 1; i < order; ++i) {
-      const double factor = a[i][k] / a[k][k];
-      for (std::size_t j = k; j < order; ++j) a[i][j] -= factor * a[k][j];
-      b[i] -= factor * b[k];
-    }
-  }
-  for (std::size_t k = order; k-- > 0;) {
-    for (std::size_t j = k + 1; j < order; ++j) b[k] -= a[k][j] * b[j];
-    b[k] /= a[k][k];
-  }
-  return b;
-}
-
 class Reference {
  public:
   Reference(const ReferenceRows& rows, const FitOptions& options, double intercept)
@@ -47,7 +24,7 @@ class Reference {
         dim_(rows.lattice.dim),
         loss_(options.method.loss.value_or(Loss::kSoftmax)),
         weights_(rows.classes * dim_, 0.0) {
-    const bool starts_low = options.method.name == "gd" || options.method.name == "adam";
+    const bool starts_low = options.method.name != "fc" && options.method.name != "newton";
     if (loss_ != Loss::kSigmoid || !starts_low) return;
     for (std::size_t c = 0; c < rows.classes; ++c) {
       weights_[c * dim_ + dim_ - 1] = -10.0 / (std::sqrt(intercept) * rows.lattice.clip_norm);
@@ -59,7 +36,8 @@ class Reference {
     std::vector<double> sum(weights_.size(), 0.0);
     for (std::uint64_t round = 1; round <= rounds; ++round) {
       take_gradient();
-      if (options_.method.name == "gd") descend();
+      if (options_.method.name == "global-adapt") adapt();
+      if (options_.method.name == "gd" || options_.method.name == "global-adapt") descend();
       if (options_.method.name == "adam") step_of_adam(static_cast<double>(round));
       if (options_.method.name == "fc") step_on_white_rows();
       if (options_.method.name == "newton") step_of_newton();
@@ -132,6 +110,7 @@ class Reference {
     const double scale = 32767.0 - std::ceil(std::sqrt(static_cast<double>(rows_.classes)) / 2.0);
     gradient_.assign(weights_.size(), 0.0);
     curvatures_.assign(rows_.q.size(), {});
+    beyond_ = 0.0;
     for (std::size_t row = 0; row < rows_.q.size(); ++row) {
       std::vector<double> r = probabilities(row, weights);
       const auto label = static_cast<std::size_t>(rows_.labels[row]);
@@ -141,12 +120,20 @@ class Reference {
       for (double& w : curvatures_[row]) w *= std::min(1.0, held);
       r[label] -= 1.0;
       for (double& entry : r) entry *= share;
-      const double norm = std::max(1.0, std::sqrt(squares_of(r)));
+      const double length = std::sqrt(squares_of(r));
+      const double norm = std::max(residual_norm_, length);
+      beyond_ += length > residual_norm_ ? 1.0 : 0.0;
       for (std::size_t c = 0; c < rows_.classes; ++c) {
-        const double rho = std::nearbyint(r[c] / norm * scale) / scale;
+        const double rho = residual_norm_ * std::nearbyint(r[c] / norm * scale) / scale;
         for (std::size_t a = 0; a < dim_; ++a) gradient_[c * dim_ + a] += rho * entry_of(row, a);
       }
     }
+  }
+
+  // Z follows the share of rows whose residual is longer.
+  void adapt() {
+    const double share = beyond_ / static_cast<double>(rows_.q.size());
+    residual_norm_ = std::clamp(residual_norm_ * std::exp(share - 0.1), 0.001, 2.0);
   }
 
   void descend() {
@@ -189,7 +176,7 @@ class Reference {
   void step_of_class(std::size_t c, const Matrix& matrix, double eta,
                      double farthest = std::numeric_limits<double>::infinity()) {
     const auto first = gradient_.begin() + static_cast<std::ptrdiff_t>(c * dim_);
-    const std::vector<double> step = solved(matrix, {first, first + static_cast<std::ptrdiff_t>(dim_)});
+    const std::vector<double> step = solved_by_elimination(matrix, {first, first + static_cast<std::ptrdiff_t>(dim_)});
     eta *= std::min(1.0, farthest / std::sqrt(squared_norm(step)));
     for (std::size_t a = 0; a < dim_; ++a) weights_[c * dim_ + a] -= eta * step[a];
   }
@@ -217,12 +204,36 @@ class Reference {
   std::vector<double> weights_;
   std::vector<double> gradient_;
   std::vector<std::vector<double>> curvatures_;
+  double residual_norm_ = 1.0;
+  double beyond_ = 0.0;
   double squares_ = 0.0;
   std::vector<double> first_;
   std::vector<double> second_;
 };
 
 }  // namespace
+
+std::vector<double> solved_by_elimination(std::vector<std::vector<double>> a, std::vector<double> b) {
+  const std::size_t order = b.size();
+  for (std::size_t k = 0; k < order; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t i = k; i < order; ++i) {
+      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
+    }
+    std::swap(a[k], a[pivot]);
+    std::swap(b[k], b[pivot]);
+    for (std::size_t i = k + 1; i < order; ++i) {
+      const double factor = a[i][k] / a[k][k];
+      for (std::size_t j = k; j < order; ++j) a[i][j] -= factor * a[k][j];
+      b[i] -= factor * b[k];
+    }
+  }
+  for (std::size_t k = order; k-- > 0;) {
+    for (std::size_t j = k + 1; j < order; ++j) b[k] -= a[k][j] * b[j];
+    b[k] /= a[k][k];
+  }
+  return b;
+}
 
 std::vector<double> reference_prototypes(const ReferenceRows& rows) {
   const std::size_t features = rows.lattice.dim - 1;

@@ -120,25 +120,5 @@ TEST(Registry, APublicChoiceNeedsPublicRows) {
   EXPECT_FALSE(may_choose_public_rows(good_fit("mean")));
 }
 
-TEST(Registry, ContradictionsWithinAMethodAreRefused) {
-  FitOptions fit = good_fit("ls");
-  fit.method.shared_gram = true;
-  fit.method.alpha = 2.0;
-  EXPECT_THAT(refusal(fit), HasSubstr("--alpha with --shared-gram"));
-  fit.method.alpha.reset();
-  fit.method.lambda = 1.0;
-  EXPECT_THAT(refusal(fit), HasSubstr("--lambda with --shared-gram"));
-  fit = good_fit("newton");
-  fit.method.loss = Loss::kSquare;
-  EXPECT_THAT(refusal(fit), HasSubstr("--method newton --loss square"));
-  fit = good_fit("public");
-  fit.method.d_min = 1.5;
-  fit.method.d_max = 1.5;
-  EXPECT_THAT(refusal(fit), HasSubstr("the lower bound must be below the upper"));
-  fit = good_fit("auto");
-  fit.method.expected_rows = 10;
-  EXPECT_THAT(refusal(fit), HasSubstr("--expected-rows with --method auto goes with --objective balanced"));
-}
-
 }  // namespace
 }  // namespace dpreduce

@@ -1,0 +1,107 @@
+// What auto stands for: by public knowledge alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/methods/options/good_fit.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Ten classes, the smallest a hundredth of the largest.
+FitOptions balanced(double epsilon) {
+  FitOptions options;
+  options.data.classes = 10;
+  options.data.imbalance_ratio = 100;
+  options.method.name = "auto";
+  options.method.objective = Objective::kBalanced;
+  options.method.expected_rows = 40'000;
+  options.privacy.budget.epsilon = epsilon;
+  options.privacy.budget.delta = 1e-5;
+  return options;
+}
+
+TEST(AutoMethod, HasAGramMatrixWhereItsSpectrumIsAffordable) {
+  FitOptions options;
+  EXPECT_EQ(resolved(options, 4096).method.name, "fc");
+  EXPECT_EQ(resolved(options, 4097).method.name, "adam");
+  EXPECT_EQ(resolved(options, 4097).rows.center, Centering::kDp);
+  options.method.gram_share = 0.2;
+  EXPECT_EQ(resolved(options, 4096).method.name, "fc");
+  EXPECT_THROW(resolved(options, 4097), UsageError);
+  options.rows.pool = 2;
+  EXPECT_EQ(resolved(options, 4097).method.name, "fc");
+  options.rows.pool = 1;
+  options.rows.pca = 50;
+  EXPECT_EQ(resolved(options, 20000).method.name, "fc");
+  options.rows.pca = 0;
+  options.rows.select = 4000;
+  EXPECT_EQ(resolved(options, 20000).method.name, "fc");
+}
+
+TEST(AutoMethod, KeepsACenterThatTheUserNames) {
+  FitOptions options;
+  EXPECT_EQ(resolved(options, 100).rows.center, Centering::kDp);
+  options.rows.center = Centering::kNone;
+  EXPECT_EQ(resolved(options, 100).rows.center, Centering::kNone);
+}
+
+TEST(AutoMethod, ForAccuracyPublicRowsAndBudgetDecideNothing) {
+  FitOptions options;
+  options.data.classes = 10;
+  for (const double epsilon : {0.01, 1.0, 100.0}) {
+    options.privacy.budget.epsilon = epsilon;
+    for (const std::uint64_t public_rows : {0U, 20'000U}) {
+      const FitOptions chosen = resolved(options, 768, public_rows);
+      EXPECT_EQ(chosen.method.name, "fc") << epsilon << " " << public_rows;
+      EXPECT_EQ(chosen.rows.center, Centering::kDp);
+    }
+  }
+}
+
+TEST(AutoMethod, ABalancedObjectiveTakesPrototypesWhereNoiseHidesTheSmallestClasses) {
+  FitOptions options = balanced(0.2);
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kPublic);
+  EXPECT_EQ(resolved(options, 768).method.name, "fc");  // no public rows
+  EXPECT_EQ(resolved(options, 768).rows.center, Centering::kDp);
+  options.privacy.budget.epsilon = 0.02;  // too little to choose by
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
+  options.privacy.budget.epsilon = 8;
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kPublic);
+  options.rows.center = Centering::kDp;
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kDp);
+  options.rows.center.reset();
+  options.privacy.budget.delta.reset();
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
+  options.method.objective = Objective::kAccuracy;
+  options.privacy.budget.delta = 1e-5;
+  options.privacy.budget.epsilon = 0.2;
+  EXPECT_EQ(resolved(options, 768, 20'000).method.name, "fc");
+  EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kDp);  // of auto as ever
+}
+
+TEST(AutoMethod, WhatIsExpectedOfRowsGoesWithABalancedObjective) {
+  FitOptions options = good_fit("auto");
+  options.method.expected_rows = 10;
+  EXPECT_THAT(refusal(options), HasSubstr("--expected-rows with --method auto goes with --objective balanced"));
+  options.method.expected_rows.reset();
+  options.method.smallest_share = 0.01;
+  EXPECT_THAT(refusal(options), HasSubstr("--smallest-share with --method auto goes with --objective balanced"));
+  options.method.objective = Objective::kBalanced;
+  EXPECT_THAT(refusal(options), IsEmpty());
+}
+
+TEST(AutoMethod, StandsForOthersAndIsNoneItself) {
+  const MethodEntry* entry = find_method("auto");
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->make, nullptr);
+  EXPECT_NE(entry->resolve, nullptr);
+  EXPECT_TRUE(entry->whitens_rows);
+}
+
+}  // namespace
+}  // namespace dpreduce
