@@ -103,6 +103,17 @@ TEST_F(OutputFilesTest, OfAFinishedRunStayWhenItIsToBeResumed) {
   }
 }
 
+// A run that fails after its model was written has paid for it: the next start replaces the model without being asked.
+TEST_F(OutputFilesTest, OfARunThatGoesOnAreReplaced) {
+  ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
+  const std::string model = read_bytes(folder_ / "model.safetensors");
+  expect_refused(fit_ + "--report report.json", 3, "model.safetensors: is there already");
+  const ProgramRun resumed = run(fit_ + "--report report.json --resume");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_TRUE(read_bytes(folder_ / "model.safetensors") == model) << "it repeats what it has paid for";
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "report.json"));
+}
+
 TEST_F(OutputFilesTest, MayBeDevices) {
   EXPECT_EQ(run(fit_ + "--out /dev/null --report /dev/null").exit_code, 0);
   EXPECT_EQ(run(fit_ + "--out /dev/null").exit_code, 0);
