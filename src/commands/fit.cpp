@@ -1,9 +1,13 @@
 #include "fit/fit.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,8 +35,28 @@ namespace {
 
 constexpr std::size_t kModelHeader = 4096;
 
+bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string held{std::istreambuf_iterator<char>(file), {}};
+  return std::ranges::equal(std::as_bytes(std::span(held)), bytes);
+}
+
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
+  // Throws BadInput where a model that is to be kept has come of another run: one that goes on makes its own again,
+  // byte for byte.
+  void write_model(const FitOptions& options, std::span<const std::byte> bytes, bool goes_on) {
+    const bool is_foreign =
+        goes_on && !options.output.overwrite && is_file(options.output.out) && !holds_bytes(options.output.out, bytes);
+    if (is_foreign) {
+      throw BadInput(
+          fmt::format("{}: is there already, and is the model of another run; give another name, or --overwrite",
+                      options.output.out));
+    }
+    model.write(bytes);
+    model.commit();
+  }
+
   Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) : model(options.output.out, existing) {
     const std::size_t heads = options.method.warm_start ? 2 : 1;
     const std::size_t row_constants = plan.preprocessing.dim() + plan.projection_elements + options.rows.select;
@@ -117,9 +141,11 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     }
   });
   std::optional<FitAccount> account = open_account(*open.fit, ranks);
+  bool goes_on = false;  // a run that charged something before; at the coordinator
   ranks.together([&] {
     if (!ranks.is_coordinator() || outputs) return;
-    const bool replaces = options.output.overwrite || (account && account->goes_on());
+    goes_on = account && account->goes_on();
+    const bool replaces = options.output.overwrite || goes_on;
     try {
       outputs.emplace(options, plan, replaces ? Existing::kReplace : Existing::kKeep);
     } catch (const Error&) {
@@ -136,8 +162,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     // What has been paid for is kept, whatever becomes of the test.
     ranks.together([&] {
       if (!ranks.is_coordinator()) return;
-      outputs->model.write(to_bytes(run.classifier));
-      outputs->model.commit();
+      outputs->write_model(options, to_bytes(run.classifier), goes_on);
     });
     run.timings.end_phase("write");
 

@@ -114,6 +114,16 @@ TEST_F(OutputFilesTest, OfARunThatGoesOnAreReplaced) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "report.json"));
 }
 
+TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
+  ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
+  write_bytes(folder_ / "model.safetensors", "of another run");
+  const ProgramRun refused = run(fit_ + "--resume");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("model.safetensors: is there already, and is the model of another run"));
+  EXPECT_EQ(read_bytes(folder_ / "model.safetensors"), "of another run");
+  EXPECT_EQ(run(fit_ + "--resume --overwrite").exit_code, 0);
+}
+
 TEST_F(OutputFilesTest, MayBeDevices) {
   EXPECT_EQ(run(fit_ + "--out /dev/null --report /dev/null").exit_code, 0);
   EXPECT_EQ(run(fit_ + "--out /dev/null").exit_code, 0);
