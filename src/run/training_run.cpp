@@ -70,15 +70,23 @@ Release TrainingRun::release(std::string_view name, const PublicPoint& point) {
   std::optional<Release> release;
   if (takes_recorded()) {
     releaser_.skip_release(name);
-    ranks_.together([&] { release = log_ ? log_->next(plan_.noise->release(name)) : Release({}); });
+    ranks_.together([&] {
+      release = log_ ? log_->next(plan_.noise->release(name)) : Release({});
+      show_observer(name, *release, point);
+    });
   } else {
     release = release_of_rows(plan_.request(name), point);
     ranks_.together([&] {
       if (log_) log_->record(plan_.noise->release(name), *release);
+      show_observer(name, *release, point);
     });
   }
   if (watcher_) watcher_({name, *release, preprocessing(), point});
   return std::move(*release);
+}
+
+void TrainingRun::show_observer(std::string_view name, const Release& release, const PublicPoint& point) const {
+  if (observer_) observer_({name, release, preprocessing(), point});
 }
 
 Release TrainingRun::release_of_own_rows(std::string_view name, const PublicPoint& point) {
