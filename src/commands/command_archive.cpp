@@ -14,10 +14,10 @@ void serialize(Archive& archive, PrintText& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, SweepOptions& options, unsigned) {
-  auto& [train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, overwrite, threads,
-         memory_mib] = options;
-  archive_all(archive, train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out,
-              overwrite, threads, memory_mib);
+  auto& [train, test, public_x, classes, methods, epsilons, non_private, delta, ratios, seeds, adjacency, out, html,
+         overwrite, threads, memory_mib] = options;
+  archive_all(archive, train, test, public_x, classes, methods, epsilons, non_private, delta, ratios, seeds, adjacency,
+              out, html, overwrite, threads, memory_mib);
 }
 
 template <typename Archive>
@@ -130,6 +130,12 @@ template <typename Archive>
 void serialize(Archive& archive, BenchOptions& options, unsigned) {
   auto& [kind, rows, dim, classes, count, elements, sigma, threads, repeats, kernel, format] = options;
   archive_all(archive, kind, rows, dim, classes, count, elements, sigma, threads, repeats, kernel, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, ReportOptions& options, unsigned) {
+  auto& [files, out, overwrite, for_public] = options;
+  archive_all(archive, files, out, overwrite, for_public);
 }
 
 template <typename Archive>

@@ -40,17 +40,6 @@ std::vector<double> training_shares(const EvaluateOptions& options, Communicator
   return {counts.begin(), counts.end()};
 }
 
-nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (std::size_t true_label = 0; true_label < matrix.classes(); ++true_label) {
-    nlohmann::json row = nlohmann::json::array();
-    for (std::size_t predicted = 0; predicted < matrix.classes(); ++predicted)
-      row.push_back(matrix.count(true_label, predicted));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 void line(const std::string& name, std::optional<double> value) {
   if (value) fmt::print("{:<22} {:.4f}\n", name, *value);
 }

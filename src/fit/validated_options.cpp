@@ -151,6 +151,7 @@ void check_rows(const FitOptions& options) {
 void check_outputs(const FitOptions& options) {
   const std::vector<std::pair<const char*, std::string>> outputs{{"--out", options.output.out},
                                                                  {"--report", options.output.report},
+                                                                 {"--html", options.output.html},
                                                                  {"--ledger", options.privacy.ledger},
                                                                  {"--checkpoint", options.output.checkpoint}};
   for (std::size_t first = 0; first < outputs.size(); ++first) {

@@ -39,7 +39,7 @@ std::vector<std::string> lines_of_all_options() {
   return {
       fit +
           " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
-          "replace-one --seed 9 --ledger l --resume --out m --report r --overwrite --dry-run",
+          "replace-one --seed 9 --ledger l --resume --out m --report r --html h --overwrite --dry-run",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2",
@@ -71,7 +71,7 @@ std::vector<std::string> lines_of_all_options() {
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
       "--overwrite "
-      "--threads 2 --memory 99",
+      "--threads 2 --memory 99 --html p.html --non-private",
       "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
       "predict --model m --x a.npy --top-k 3",
       "predict --model m --x a.npy --sets --threshold 0.5 --out o.npy",
@@ -93,6 +93,7 @@ std::vector<std::string> lines_of_all_options() {
       "privacy split --block a:1 --rho 0.5",
       "privacy split --block a:1 --mu 0.5",
       "privacy explain --report r.json --format json",
+      "report --file r.json l.jsonl --out p.html --overwrite --public",
       "ledger show --ledger l --format json",
       "ledger verify --ledger l --report r",
       "ledger release run7 --ledger l",

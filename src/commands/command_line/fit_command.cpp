@@ -80,6 +80,9 @@ void declare_output(OptionTable& table, OutputOptions& output) {
       .in_group(kGroup);
   table.text("--out", output.out, "the model").in_group(kGroup);
   table.text("--report", output.report, "JSON report").in_group(kGroup);
+  table.text("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
+      .typed("FILE")
+      .in_group(kGroup);
   table.flag("--overwrite", output.overwrite, "replace a model and a report that are there already").in_group(kGroup);
   declare_format(table, output.format);
   table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")

@@ -31,6 +31,10 @@ SweepOptions validated(SweepOptions options) {
   for (const double epsilon : options.epsilons) check_positive("--epsilons", epsilon);
   for (const double ratio : options.ratios) check_range("--imbalance", ratio, 1, kLargestImbalance);
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
+  for (const char* suffix : {".csv", ".json"}) {
+    if (options.html.empty() || !is_same_file(options.html, options.out + suffix)) continue;
+    throw UsageError(fmt::format("--html and --out are both {}: they must be different files", options.html));
+  }
   check_range("--threads", options.threads, 0, kMostThreads);
   if (options.memory_mib) {
     check_range("--memory", static_cast<double>(*options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
@@ -55,12 +59,14 @@ CommandEntry sweep_command() {
       .split_at(',')
       .required();
   table.numbers("--epsilons", options->epsilons, "budgets, each with --delta").required();
+  table.flag("--non-private", options->non_private, "every method without noise too, to compare with");
   table.number("--delta", options->delta, "of every budget; not spent by methods that are pure");
   table.numbers("--imbalance", options->ratios,
                 "ratios of long tails to train on, as --imbalance-ratio of fit; 1: all rows");
   table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
   table.choice("--adjacency", options->adjacency, "which data sets are neighbors");
   table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json");
+  table.text("--html", options->html, "a page to look at: charts and tables of OUT.json").typed("FILE");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");
   table.count("--memory", options->memory_mib, "for the rows of a rank, as in fit").typed("MIB");
