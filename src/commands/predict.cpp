@@ -9,6 +9,7 @@
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/output_check.hpp"
@@ -53,8 +54,14 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     if (options.out.empty()) {
+      const std::vector<std::string>& names = classifier.parts().class_names;
       for (std::size_t place = 0; place < all.size(); ++place) {
-        fmt::print("{}{}", all[place], (place + 1) % per_row == 0 ? '\n' : ' ');
+        const bool is_last = (place + 1) % per_row == 0;
+        // Names hold no tab, but may hold spaces.
+        fmt::print("{}{}", name_of_class(names, static_cast<std::size_t>(all[place])),
+                   is_last         ? '\n'
+                   : names.empty() ? ' '
+                                   : '\t');
       }
       return;
     }

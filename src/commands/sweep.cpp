@@ -106,6 +106,7 @@ FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
   }
   FitOptions used = *options;
   used.data.train.bad_rows = sweep.train.bad_rows;
+  used.data.train.class_names = sweep.train.class_names;
   return used;
 }
 

@@ -14,8 +14,8 @@ namespace dpreduce {
 
 template <typename Archive>
 void serialize(Archive& archive, RowsOptions& options, unsigned) {
-  auto& [x, y, bad_rows] = options;
-  archive_all(archive, x, y, bad_rows);
+  auto& [x, y, bad_rows, class_names] = options;
+  archive_all(archive, x, y, bad_rows, class_names);
 }
 
 template <typename Archive>

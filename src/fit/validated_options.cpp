@@ -171,6 +171,7 @@ bool may_choose_public_rows(const FitOptions& options) {
 }
 
 FitOptions validated(FitOptions options) {
+  if (options.data.classes == 0) options.data.classes = options.data.train.class_names.size();
   check(options.data);
   check(options.rows);
   check_method(options);
@@ -188,6 +189,9 @@ FitOptions validated(FitOptions options) {
   check_checkpoint(options);
   check_among_silos(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
+  for (RowsOptions* rows : {&options.data.test, &options.data.validation}) {
+    rows->class_names = options.data.train.class_names;
+  }
   return options;
 }
 

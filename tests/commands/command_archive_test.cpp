@@ -1,6 +1,7 @@
 #include "commands/command_archive.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
@@ -32,10 +33,19 @@ std::vector<std::string> split(const std::string& line) {
   return arguments;
 }
 
+// A list of twelve classes, which --class-names reads while the command line is parsed.
+std::string list_of_classes() {
+  const std::string path = testing::TempDir() + "dpreduce_command_archive_classes.txt";
+  std::ofstream file(path);
+  for (char name = 'a'; name < 'm'; ++name) file << name << '\n';
+  return path;
+}
+
 // Command lines that between them give every option of every command (the first test sees to that), none its default.
 std::vector<std::string> lines_of_all_options() {
   const std::string rows = "--train-x a.npy b.npy --train-y c.npy --classes 12";
   const std::string fit = "fit " + rows + " --mu 0.3";
+  const std::string names = " --class-names " + list_of_classes();
   return {
       fit +
           " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
@@ -62,6 +72,11 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --method fisher --select 6 --select-by t",
       fit + " --method prototypes --auto --public-x p.npy",
       fit + " --accountant zcdp",
+      "fit --train-x a.npy --train-y c.npy --mu 0.3" + names,
+      "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --methods mean --epsilons 1 --delta 1e-8 "
+      "--out o" +
+          names,
+      "inspect --train-x a.npy --train-y b.npy" + names,
       "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --threshold 5 --noise "
       "distributed --colluding 1 --silo-timeout 4.5 --log l{rank} --fault 3:kill@masked --round-trip 3 --bandwidth 40 "
       "--packet-loss 0.5",
@@ -200,6 +215,21 @@ TEST(CommandArchive, MembersBesideTheOptionsComeBack) {
   const Command command = fit;
   EXPECT_TRUE(unarchived_command(archived_command(command)) == command);
   EXPECT_FALSE(unarchived_command(archived_command(Command(FitOptions{}))) == command);
+}
+
+// Rank 0 alone reads the file: others get the list.
+TEST(CommandArchive, NamesOfClassesTravelWithoutTheirFile) {
+  const std::string path = list_of_classes();
+  const Command command =
+      parse_command_line(split("fit --train-x a.npy --train-y c.npy --mu 0.3 --class-names " + path));
+  const std::string archive = archived_command(command);
+  std::remove(path.c_str());
+  const auto fit = std::get<FitOptions>(unarchived_command(archive));
+  EXPECT_EQ(fit.data.classes, 12U);
+  for (const RowsOptions* rows : {&fit.data.train, &fit.data.test, &fit.data.validation}) {
+    ASSERT_EQ(rows->class_names.size(), 12U);
+    EXPECT_EQ(rows->class_names[2], "c");
+  }
 }
 
 TEST(CommandArchive, DamageIsRefusedBeforeAnythingIsParsed) {

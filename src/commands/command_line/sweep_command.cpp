@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "commands/command_line/class_options.hpp"
 #include "commands/command_line/command_entry.hpp"
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 
@@ -17,7 +19,10 @@ constexpr double kMostSeeds = 1e6;
 }  // namespace
 
 SweepOptions validated(SweepOptions options) {
+  options.classes = classes_of(options.classes, options.train.class_names);
   check_classes(options.classes);
+  check_class_names(options.train.class_names, options.classes);
+  options.test.class_names = options.train.class_names;
   check_range("--seeds", static_cast<double>(options.seeds), 1, kMostSeeds);
   const auto check_once = [](const char* option, const auto& values) {
     auto sorted = values;
@@ -48,11 +53,11 @@ CommandEntry sweep_command() {
                        .help = "many fits on the same rows, into one table: an experiment, not private"};
   OptionTable& table = command.options;
   table.files("--train-x", options->train.x, "as in fit").required();
-  table.files("--train-y", options->train.y, "one class index a row").required();
+  table.files("--train-y", options->train.y, "one class index or name a row").required();
   table.files("--test-x", options->test.x, "features that every figure is about").required();
   table.files("--test-y", options->test.y, "their labels").required();
   table.files("--public-x", options->public_x, "as in fit, for the methods that take them");
-  table.count("--classes", options->classes, "K").required().defaults_to("");
+  declare_classes(table, options->classes, options->train.class_names, "K").required();
   table.choice("--bad-rows", options->train.bad_rows, "as in fit");
   table.files("--methods", options->methods, "each what would follow --method of fit, with options of its own")
       .typed("TEXT,...")

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "common/base/choices.hpp"
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -75,6 +76,7 @@ ClassifierParts checked(ClassifierParts parts) {
   if (!parts.cosine_head.empty()) check_entries("prototypes", parts.cosine_head, parts.classes * dim);
   check_method(parts.method);
   if (parts.privacy) check_privacy(*parts.privacy);
+  check_class_names(parts.class_names, parts.classes);
   return parts;
 }
 

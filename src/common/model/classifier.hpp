@@ -47,13 +47,15 @@ struct ClassifierParts {
   std::vector<double> cosine_head;  ///< c, the prototypes, K x d, row-major; empty without the second head
   /// The score from which on a row is said to be of a class, where rows may be of several; finite.
   std::optional<double> threshold = std::nullopt;
+  /// Name k is that of class k (flaw_of_class_name); empty where classes have numbers only.
+  std::vector<std::string> class_names{};
 };
 
 class Classifier {
  public:
   /// Throws UsageError where K is below 2 or above 2^24, d_in above 2^24, the preprocessing is out of range, a size
-  /// does not follow from K and d, an entry is not finite, the method's name or the privacy statement is not as said
-  /// above.
+  /// does not follow from K and d, an entry is not finite, the method's name, the privacy statement or the names of
+  /// classes are not as said above.
   explicit Classifier(ClassifierParts parts);
 
   const ClassifierParts& parts() const { return parts_; }

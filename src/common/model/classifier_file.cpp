@@ -1,5 +1,6 @@
 #include "common/model/classifier_file.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@ class ClassifierReader {
     parts.preprocessing.normalize = normalize();
     parts.preprocessing.clip_norm = number<double>("clip_norm");
     if (file_.metadata.contains("threshold")) parts.threshold = number<double>("threshold");
+    if (file_.metadata.contains("class_names")) parts.class_names = class_names();
 
     const Tensor weights = take("weights");
     if (weights.shape.size() != 2) fail("weights must have two dimensions");
@@ -141,6 +143,15 @@ class ClassifierReader {
                             adjacency->get<std::string>()};
   }
 
+  std::vector<std::string> class_names() const {
+    const json list = json::parse(text("class_names"), nullptr, false);
+    const auto is_name = [](const json& name) { return name.is_string(); };
+    if (!list.is_array() || list.empty() || !std::all_of(list.begin(), list.end(), is_name)) {
+      fail("class_names is no JSON list of names");
+    }
+    return list.get<std::vector<std::string>>();
+  }
+
   Tensor take(const std::string& name) {
     const auto node = file_.tensors.extract(name);
     if (node.empty()) fail(fmt::format("no tensor {}", name));
@@ -190,6 +201,7 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
                    {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
                    {"privacy", to_json(parts.privacy).dump()}};
   if (parts.threshold) file.metadata["threshold"] = fmt::format("{}", *parts.threshold);
+  if (!parts.class_names.empty()) file.metadata["class_names"] = json(parts.class_names).dump();
   file.tensors.emplace("weights", make_tensor(parts.weights, {classes, dim}));
   file.tensors.emplace("bias", make_tensor(parts.bias, {classes}));
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();

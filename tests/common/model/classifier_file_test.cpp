@@ -124,6 +124,29 @@ TEST(ClassifierFile, BrokenReductionsAreRefused) {
               HasSubstr("selected is F64, not I64"));
 }
 
+TEST(ClassifierFile, NamesOfClassesComeBack) {
+  ClassifierParts parts = plain_parts();
+  parts.class_names = {"b \"quoted\", c", "ä\\n"};
+  const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
+  EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().class_names, parts.class_names);
+  EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
+  EXPECT_TRUE(classifier_from_bytes(to_bytes(Classifier(plain_parts())), "f").parts().class_names.empty());
+}
+
+TEST(ClassifierFile, BrokenNamesOfClassesAreRefused) {
+  const auto complaint = [](const std::string& names) {
+    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");
+    file.metadata["class_names"] = names;
+    return message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
+  };
+  for (const std::string names : {"a, b", "[]", "[1, 2]", "{\"a\": 1}"}) {
+    EXPECT_THAT(complaint(names), HasSubstr("class_names is no JSON list of names")) << names;
+  }
+  EXPECT_THAT(complaint(R"(["a"])"), HasSubstr("there are 1 for 2 classes"));
+  EXPECT_THAT(complaint(R"(["a", "a"])"), HasSubstr("\"a\" is that of class 0 and of class 1"));
+  EXPECT_THAT(complaint(R"(["a", "b\tc"])"), HasSubstr("control character"));
+}
+
 TEST(ClassifierFile, TheSameModelGivesTheSameBytes) {
   const std::vector<std::byte> bytes = to_bytes(Classifier(full_parts()));
   EXPECT_EQ(to_bytes(Classifier(full_parts())), bytes);
