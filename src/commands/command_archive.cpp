@@ -22,8 +22,8 @@ void serialize(Archive& archive, SweepOptions& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, PredictOptions& options, unsigned) {
-  auto& [model, x, out, scores, top_k, sets, threshold, bad_rows, overwrite] = options;
-  archive_all(archive, model, x, out, scores, top_k, sets, threshold, bad_rows, overwrite);
+  auto& [model, x, out, scores, probabilities, top_k, sets, threshold, bad_rows, overwrite] = options;
+  archive_all(archive, model, x, out, scores, probabilities, top_k, sets, threshold, bad_rows, overwrite);
 }
 
 template <typename Archive>

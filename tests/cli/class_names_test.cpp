@@ -98,6 +98,15 @@ TEST_F(ClassNames, PredictionsAndTablesSayThem) {
   EXPECT_GT(right, rows_.rows() * 9 / 10);
   EXPECT_THAT(succeed("predict --model model.safetensors --x x.npy --top-k 2", 3).out, HasSubstr("oak\t"));
 
+  succeed("predict --model model.safetensors --x x.npy --out labels.csv --scores scores.csv");
+  const std::vector<std::string> table_of_labels = lines_of(read_bytes(folder_ / "labels.csv"));
+  ASSERT_EQ(table_of_labels.size(), printed.size() + 1);
+  for (std::size_t row = 0; row < printed.size(); ++row) {
+    const bool has_comma = printed[row].find(',') != std::string::npos;
+    EXPECT_EQ(table_of_labels[row + 1], has_comma ? "\"" + printed[row] + "\"" : printed[row]);
+  }
+  EXPECT_EQ(lines_of(read_bytes(folder_ / "scores.csv")).front(), "oak,\"élm, wych\",ash");
+
   for (const char* labels : {"strings.npy", "y.npy"}) {
     const json figures =
         succeed(fmt::format("evaluate --model model.safetensors --test-x x.npy --test-y {} --train-y {} --format json",

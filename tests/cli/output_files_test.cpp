@@ -60,14 +60,18 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
     expect_refused(fit_ + "--out x.npy" + overwrite, 2, "is the input x.npy", 2);
   }
   ASSERT_EQ(run(fit_ + "--report report.json").exit_code, 0);
+  std::filesystem::create_hard_link(folder_ / "model.safetensors", folder_ / "model.npy");
   std::filesystem::create_symlink("report.json", folder_ / "page.html");
   for (const char* overwrite : {"", " --overwrite"}) {
+    const std::string scores = std::string("predict --model model.safetensors --x x.npy") + overwrite + " --scores ";
+    expect_refused(scores + "x.npy", 2, "--scores x.npy: is the input x.npy");
+    expect_refused(scores + "model.npy --out labels.csv", 2, "--scores model.npy: is the input");
     expect_refused(std::string("report ledger.jsonl report.json --out page.html") + overwrite, 2,
                    "--out page.html: is the input report.json");
     for (const char* what : {"", " --scores", " --top-k 1"}) {
       const std::string predict = std::string("predict --model model.safetensors --x x.npy") + what + overwrite;
       expect_refused(predict + " --out x.npy", 2, "--out x.npy: is the input x.npy");
-      expect_refused(predict + " --out model.safetensors", 2, "--out model.safetensors: is the input");
+      expect_refused(predict + " --out model.npy", 2, "--out model.npy: is the input model.safetensors");
     }
     expect_refused(std::string("evaluate --model model.safetensors --x x.npy --y y.npy --report hard") + overwrite, 2,
                    "--report hard: is the input y.npy");
@@ -91,6 +95,9 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
   ASSERT_EQ(run(predict).exit_code, 0);
   expect_refused(predict, 3, "labels.npy: is there already");
   EXPECT_EQ(run(predict + " --overwrite").exit_code, 0);
+  ASSERT_EQ(run("predict --model model.safetensors --x x.npy --scores scores.csv").exit_code, 0);
+  expect_refused("predict --model model.safetensors --x x.npy --out new.csv --scores scores.csv", 3,
+                 "scores.csv: is there already");
 
   ASSERT_EQ(run(sweep_).exit_code, 0);
   expect_refused(sweep_, 3, "sweep.csv: is there already");

@@ -88,6 +88,8 @@ std::vector<std::string> lines_of_all_options() {
       "--overwrite "
       "--threads 2 --memory 99 --html p.html --non-private",
       "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
+      "predict --model m --x a.npy --scores s.csv --probabilities p.npy",
+      "predict --model m --x a.npy --probabilities --out o.npy",
       "predict --model m --x a.npy --top-k 3",
       "predict --model m --x a.npy --sets --threshold 0.5 --out o.npy",
       "evaluate --model m --test-x a.npy --test-y b.npy --train-y c.npy --bad-rows zero --report r --overwrite "

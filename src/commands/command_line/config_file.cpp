@@ -131,9 +131,13 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
       throw UsageError(fmt::format("{}: '{}' is set in line {} already; keep one of the two", place_of(item, file),
                                    item.key, earlier->second));
     }
-    const bool is_flag = option.values == OptionValues::kNone;
+    // An option whose value may be left out is a flag where it is set to true or false.
+    const bool may_be_flag = option.values == OptionValues::kOptional && item.values.size() == 1 &&
+                             (item.values.front() == "true" || item.values.front() == "false");
+    const bool is_flag = option.values == OptionValues::kNone || may_be_flag;
     if (is_flag && !is_true(item, file)) continue;
-    if (option.values == OptionValues::kOne && option.delimiter == '\0' && item.values.size() != 1) {
+    const bool takes_one = option.values == OptionValues::kOne || option.values == OptionValues::kOptional;
+    if (takes_one && option.delimiter == '\0' && item.values.size() != 1) {
       throw UsageError(fmt::format("{}: '{}' takes one value, not a list", place_of(item, file), item.key));
     }
     if (is_given(arguments, option)) continue;

@@ -47,6 +47,7 @@ class ClassifierReader {
     parts.preprocessing.clip_norm = number<double>("clip_norm");
     if (file_.metadata.contains("threshold")) parts.threshold = number<double>("threshold");
     if (file_.metadata.contains("class_names")) parts.class_names = class_names();
+    if (file_.metadata.contains("link")) parts.link = link();
 
     const Tensor weights = take("weights");
     if (weights.shape.size() != 2) fail("weights must have two dimensions");
@@ -143,6 +144,11 @@ class ClassifierReader {
                             adjacency->get<std::string>()};
   }
 
+  Link link() const {
+    if (const auto known = choice_of<Link>(text("link"))) return *known;
+    fail(fmt::format("link is {}, neither softmax nor sigmoid", printable_name(text("link"))));
+  }
+
   std::vector<std::string> class_names() const {
     const json list = json::parse(text("class_names"), nullptr, false);
     const auto is_name = [](const json& name) { return name.is_string(); };
@@ -202,6 +208,7 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
                    {"privacy", to_json(parts.privacy).dump()}};
   if (parts.threshold) file.metadata["threshold"] = fmt::format("{}", *parts.threshold);
   if (!parts.class_names.empty()) file.metadata["class_names"] = json(parts.class_names).dump();
+  if (parts.link) file.metadata["link"] = std::string(to_string(*parts.link));
   file.tensors.emplace("weights", make_tensor(parts.weights, {classes, dim}));
   file.tensors.emplace("bias", make_tensor(parts.bias, {classes}));
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();

@@ -7,7 +7,8 @@
 //     features are selected; d features after pooling, m in the end
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
-// privacy (a JSON object as a string), and where classes have names class_names (a JSON list as a string). The bytes
+// privacy (a JSON object as a string), where classes have names class_names (a JSON list as a string), and where
+// scores have probabilities link (softmax or sigmoid). The bytes
 // are a function of the released model alone: no times, no ranks, no counts.
 #pragma once
 
