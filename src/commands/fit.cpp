@@ -40,6 +40,16 @@ namespace {
 
 constexpr std::size_t kModelHeader = 4096;
 
+// About how large the model becomes, and not less.
+std::size_t model_bytes(const FitOptions& options, const FitPlan& plan) {
+  const std::size_t heads = options.method.warm_start ? 2 : 1;
+  const std::size_t numbers =
+      options.data.classes * (heads * plan.dim + 1) + 2 * plan.preprocessing.dim() + options.rows.select;
+  std::size_t names = 0;
+  for (const std::string& name : options.data.train.class_names) names += 4 * (name.size() + 2);  // quotes in quotes
+  return kModelHeader + names + sizeof(double) * numbers + sizeof(std::int16_t) * plan.projection_elements;
+}
+
 bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
   std::ifstream file(path, std::ios::binary);
   const std::string held{std::istreambuf_iterator<char>(file), {}};
@@ -63,9 +73,7 @@ struct Outputs {
   }
 
   Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) : model(options.output.out, existing) {
-    const std::size_t heads = options.method.warm_start ? 2 : 1;
-    const std::size_t row_constants = plan.preprocessing.dim() + plan.projection_elements + options.rows.select;
-    model.reserve(kModelHeader + sizeof(double) * (options.data.classes * (heads * plan.dim + 1) + row_constants));
+    model.reserve(model_bytes(options, plan));
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
   }

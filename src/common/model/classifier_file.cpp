@@ -11,6 +11,7 @@
 #include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
+#include "common/lattice/lattice_weights.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/model/safetensors_header.hpp"
 
@@ -20,7 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
-constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kFormatVersion = 2;
+constexpr std::uint64_t kFormatVersionWithoutProjection = 1;    // the same in both
 constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
 json to_json(const std::optional<PrivacyStatement>& privacy) {
@@ -74,9 +76,7 @@ class ClassifierReader {
     const std::uint64_t pooled_dim = preprocessing.pooled_dim();
     if (file_.tensors.contains("center")) preprocessing.center = doubles("center", take("center"), {pooled_dim});
     if (file_.tensors.contains("projection")) {
-      const Tensor projection = take("projection");
-      if (projection.shape.size() != 2) fail("projection must have two dimensions");
-      preprocessing.projection = doubles("projection", projection, {projection.shape[0], pooled_dim});
+      preprocessing.projection = projection(take("projection"), pooled_dim);
     }
     if (!file_.tensors.contains("selected")) return;
     const Tensor selected = take("selected");
@@ -85,6 +85,20 @@ class ClassifierReader {
       if (index < 0) fail(fmt::format("selected feature {}: no index", index));
       preprocessing.selected.push_back(static_cast<std::size_t>(index));
     }
+  }
+
+  std::vector<double> projection(const Tensor& matrix, std::uint64_t pooled_dim) {
+    if (matrix.shape.size() != 2) fail("projection must have two dimensions");
+    const std::vector<std::uint64_t> shape = {matrix.shape[0], pooled_dim};
+    if (matrix.type != TensorType::kI16) return doubles("projection", matrix, shape);  // of format version 1
+    check_shape("projection", matrix, shape);
+    const std::vector<double> largest = doubles("projection_largest", take("projection_largest"), {shape[0]});
+    const std::vector<std::int16_t> values = to_shorts(matrix);
+    if (largest.empty()) fail("projection has no row");
+    if (std::any_of(values.begin(), values.end(), [](std::int16_t value) { return value < -kLatticeNorm; })) {
+      fail(fmt::format("projection has an entry below -{}", kLatticeNorm));
+    }
+    return weights_of(values, largest);
   }
 
   [[noreturn]] void fail(std::string_view reason) const {
@@ -117,7 +131,7 @@ class ClassifierReader {
       throw BadInput(fmt::format("{}: a newer dpreduce wrote this (format version {}, known is {}); update dpreduce",
                                  source_, found, kFormatVersion));
     }
-    if (found != kFormatVersion) fail(fmt::format("format version {} is unknown", found));
+    if (found < kFormatVersionWithoutProjection) fail(fmt::format("format version {} is unknown", found));
   }
 
   Normalize normalize() const {
@@ -167,11 +181,14 @@ class ClassifierReader {
   std::vector<double> doubles(std::string_view name, const Tensor& tensor,
                               const std::vector<std::uint64_t>& shape) const {
     if (tensor.type != TensorType::kF64) fail(fmt::format("{} is {}, not F64", name, to_string(tensor.type)));
-    if (tensor.shape != shape) {
-      fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
-                       fmt::join(shape, ", ")));
-    }
+    check_shape(name, tensor, shape);
     return to_doubles(tensor);
+  }
+
+  void check_shape(std::string_view name, const Tensor& tensor, const std::vector<std::uint64_t>& shape) const {
+    if (tensor.shape == shape) return;
+    fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
+                     fmt::join(shape, ", ")));
   }
 
   SafetensorsFile file_;
@@ -196,16 +213,18 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
   const std::uint64_t dim = preprocessing.dim();
 
   SafetensorsFile file;
-  file.metadata = {{"format", std::string(kFormat)},
-                   {"format_version", fmt::format("{}", kFormatVersion)},
-                   {"version", version()},
-                   {"method", parts.method},
-                   {"classes", fmt::format("{}", classes)},
-                   {"input_dim", fmt::format("{}", preprocessing.input_dim)},
-                   {"pool", fmt::format("{}", preprocessing.pool)},
-                   {"normalize", std::string(to_string(preprocessing.normalize))},
-                   {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-                   {"privacy", to_json(parts.privacy).dump()}};
+  file.metadata = {
+      {"format", std::string(kFormat)},
+      {"format_version",
+       fmt::format("{}", preprocessing.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersion)},
+      {"version", version()},
+      {"method", parts.method},
+      {"classes", fmt::format("{}", classes)},
+      {"input_dim", fmt::format("{}", preprocessing.input_dim)},
+      {"pool", fmt::format("{}", preprocessing.pool)},
+      {"normalize", std::string(to_string(preprocessing.normalize))},
+      {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
+      {"privacy", to_json(parts.privacy).dump()}};
   if (parts.threshold) file.metadata["threshold"] = fmt::format("{}", *parts.threshold);
   if (!parts.class_names.empty()) file.metadata["class_names"] = json(parts.class_names).dump();
   if (parts.link) file.metadata["link"] = std::string(to_string(*parts.link));
@@ -214,8 +233,10 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
   if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {pooled_dim}));
   if (!preprocessing.projection.empty()) {
-    file.tensors.emplace("projection",
-                         make_tensor(preprocessing.projection, {preprocessing.projected_dim(), pooled_dim}));
+    const LatticeWeights projection(preprocessing.projection, Lattice{preprocessing.clip_norm, pooled_dim});
+    const std::uint64_t kept = preprocessing.projected_dim();
+    file.tensors.emplace("projection", make_short_tensor({projection.values(), kept * pooled_dim}, {kept, pooled_dim}));
+    file.tensors.emplace("projection_largest", make_tensor(projection.largest(), {kept}));
   }
   if (!preprocessing.selected.empty()) {
     const std::vector<std::int64_t> indices(preprocessing.selected.begin(), preprocessing.selected.end());
