@@ -20,7 +20,7 @@
 #include "commands/evaluation.hpp"
 #include "commands/fit_report.hpp"
 #include "commands/page_documents.hpp"
-#include "commands/progress.hpp"
+#include "commands/run_progress.hpp"
 #include "commands/silo_report.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
@@ -106,15 +106,16 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
           .speed = measure_speed(options, plan, threads, ranks)};
 }
 
-// What a training run shows of its passes; only at the coordinator's terminal.
-ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
-  const double bytes =
-      static_cast<double>(rows.range().count) * static_cast<double>(rows.dim() * sizeof(float)) * ranks.size();
-  const bool shows = ranks.is_coordinator();
-  return [bytes, shows](std::string_view release) -> OnChunk {
-    const auto progress = std::make_shared<Progress>(std::string(release), bytes, shows);
-    return [progress](double share) { progress->update(share); };
-  };
+// What the coordinator shows of the run. It knows of its own rows alone, and takes other ranks to have as many.
+RunProgress progress_of(const OpenFit& open, const std::optional<WorkerRows>& test_rows, const Communicator& ranks) {
+  const FitOptions& options = open.fit->options();
+  const FitPlan& plan = open.fit->plan();
+  const std::uint64_t rows_here = open.training.range().count;
+  const JobShape job{rows_here * static_cast<std::uint64_t>(ranks.size()), rows_here, ranks.size(), open.threads};
+  ShownRun run{.label = "", .phases = phases_of(options, plan, job), .job = job};
+  if (test_rows) run.phases.push_back(test_work(test_rows->range().count, options.data.classes, plan.dim));
+  const bool shows = ranks.is_coordinator() && !options.output.quiet;
+  return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, {run}};
 }
 
 // What a party of a run among silos writes down for its owner; null elsewhere.
@@ -192,10 +193,12 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   });
   std::optional<ReleaseFigures> figures = figures_for(options, plan);
   const Warn warn = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  RunProgress progress = progress_of(open, test_rows, ranks);
+  progress.begin_run();
   FittedRun run = train(open.fit, open.training, open.public_rows(), ranks, std::move(account),
                         {.threads = open.threads,
                          .timings = std::move(timings),
-                         .progress = progress_of(rows, ranks),
+                         .progress = progress.of_passes(),
                          .observer = shown_to(figures),
                          .warn = warn});
 
@@ -209,6 +212,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
 
     std::optional<TestFigures> test;
     if (test_rows && (ranks.silos() == nullptr || ranks.is_coordinator())) {
+      progress.begin("test");
       Communicator coordinator = Communicator::alone();
       test.emplace(evaluate_on_ranks(ranks.silos() == nullptr ? ranks : coordinator, run.classifier, *test_rows,
                                      options.data.test.bad_rows, open.threads));
@@ -232,13 +236,14 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       }
     });
     run.finish();
+    progress.end();
     ranks.together([&] {
       if (!ranks.is_coordinator()) return;
       if (outputs->html) {
         outputs->html->write(page_of_fit(report, options, plan));
         outputs->html->commit();
       }
-      print_fit(run, report);
+      if (!options.output.quiet) print_fit(run, report);
     });
   });
 }

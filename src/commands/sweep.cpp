@@ -24,6 +24,7 @@
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/run_progress.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
@@ -168,10 +169,12 @@ class Sweep {
   }
 
   void make_runs() {
+    RunProgress progress = shown_runs();
     const SweptRun* last = nullptr;
     for (SweptRun& run : runs_) {
+      progress.begin_run();
       if (last == nullptr || std::tie(last->ratio, last->seed) != std::tie(run.ratio, run.seed)) take_rows(run);
-      make_run(run);
+      make_run(run, progress);
       last = &run;
     }
   }
@@ -194,7 +197,24 @@ class Sweep {
     });
   }
 
-  void make_run(SweptRun& run) {
+  // Those of the coordinator; it knows of its own rows alone, and takes other ranks to have as many.
+  RunProgress shown_runs() const {
+    const std::uint64_t rows_here = train_.range().count;
+    const JobShape job{rows_here * static_cast<std::uint64_t>(ranks_.size()), rows_here, ranks_.size(), threads_};
+    std::vector<ShownRun> shown;
+    for (const SweptRun& run : runs_) {
+      const FitOptions& options = run.fit->options();
+      shown.push_back({.label = fmt::format("run {} of {}, {} {}", shown.size() + 1, runs_.size(), run.method,
+                                            run.epsilon ? fmt::format("at epsilon {}", *run.epsilon) : "without noise"),
+                       .phases = phases_of(options, run.fit->plan(), job),
+                       .job = job});
+      shown.back().phases.push_back(test_work(test_->range().count, options.data.classes, run.fit->plan().dim));
+    }
+    const bool shows = ranks_.is_coordinator() && !options_.quiet;
+    return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, shown};
+  }
+
+  void make_run(SweptRun& run, RunProgress& progress) {
     const auto started = std::chrono::steady_clock::now();
     const std::string ledger = folder_ / "ledger";
     const PublicRows public_rows{.features = public_rows_ ? &*public_rows_ : nullptr,
@@ -204,7 +224,9 @@ class Sweep {
       std::optional<FitAccount> account;
       if (run.epsilon)
         account.emplace(FitAccount{.charging = {.ledger_path = ledger}, .journal = NoiseKey::from_seed(run.seed)});
-      FittedRun fitted = train(run.fit, train_, public_rows, ranks_, std::move(account), {.threads = threads_});
+      FittedRun fitted = train(run.fit, train_, public_rows, ranks_, std::move(account),
+                               {.threads = threads_, .progress = progress.of_passes()});
+      progress.begin("test");
       const TestFigures figures =
           evaluate_on_ranks(ranks_, fitted.classifier, *test_, run.fit->options().data.train.bad_rows, threads_);
       run.test = std::get<ConfusionMatrix>(figures);
@@ -345,6 +367,7 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
       html->write(page_of(std::vector{PageDocument{DocumentKind::kSweep, name, std::move(results)}}));
       html->commit();
     }
+    if (options.quiet) return;
     print_table(options, sweep.runs());
     fmt::print("wrote {0}.csv and {0}.json: {1} runs, none of them private\n", options.out, sweep.runs().size());
   });

@@ -138,7 +138,7 @@ StreamPlan TrainingRun::stream_of(const WorkerRows& rows) const {
 std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
   Statistic counts = local_statistic(
-      "choice", rows, {}, {}, [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs, prior); });
+      "choose", rows, {}, {}, [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs, prior); });
   if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
   ranks_.sum_everywhere(counts.words());
   return best_candidates(counts.block(0), 1).front();

@@ -88,6 +88,7 @@ void declare_output(OptionTable& table, OutputOptions& output) {
       .typed("FILE")
       .in_group(kGroup);
   table.flag("--overwrite", output.overwrite, "replace a model and a report that are there already").in_group(kGroup);
+  table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay").in_group(kGroup);
   declare_format(table, output.format);
   table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
       .in_group(kGroup);

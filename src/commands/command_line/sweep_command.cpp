@@ -73,6 +73,7 @@ CommandEntry sweep_command() {
   table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json");
   table.text("--html", options->html, "a page to look at: charts and tables of OUT.json").typed("FILE");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");
   table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");
   table.count("--memory", options->memory_mib, "for the rows of a rank, as in fit").typed("MIB");
   declare_config(table);

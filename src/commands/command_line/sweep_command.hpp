@@ -29,6 +29,7 @@ struct SweepOptions {
   std::string out = "sweep";  ///< .csv and .json
   std::string html{};         ///< a page on what is in the JSON; empty: none
   bool overwrite = false;     ///< replace what is there already
+  bool quiet = false;         ///< no progress and no table
   unsigned threads = 0;       ///< as of fit
   std::optional<std::size_t> memory_mib;
   bool operator==(const SweepOptions&) const = default;

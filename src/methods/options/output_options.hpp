@@ -16,6 +16,7 @@ struct OutputOptions {
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
   bool overwrite = false;  ///< replace model and report that are there already
+  bool quiet = false;      ///< no progress and no summary
   bool operator==(const OutputOptions&) const = default;
 };
 
