@@ -76,8 +76,8 @@ void serialize(Archive& archive, ExplainOptions& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, LedgerShowOptions& options, unsigned) {
-  auto& [ledger, format] = options;
-  archive_all(archive, ledger, format);
+  auto& [ledger, delta, format] = options;
+  archive_all(archive, ledger, delta, format);
 }
 
 template <typename Archive>

@@ -12,6 +12,8 @@
 
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
+#include "common/ledger/data_set_budget.hpp"
+#include "common/ledger/ledger.hpp"
 #include "fit/plan_fit.hpp"
 #include "methods/registry.hpp"
 
@@ -159,6 +161,17 @@ nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options
       {"method", stated.method.name}, {"chosen", options.method.name}, {"by", method_entry(stated.method).resolved_by}};
 }
 
+namespace {
+
+// What all runs on the ledger have spent together.
+std::string ledger_balance(const FitOptions& options, const FitPlan& plan) {
+  const PrivacyOptions& privacy = options.privacy;
+  return balance_text(Ledger::read(privacy.ledger), privacy.adjacency, plan.limit,
+                      privacy.budget.delta.value_or(kDeltaToTell));
+}
+
+}  // namespace
+
 void print_fit(const FittedRun& run, const nlohmann::json& report) {
   const FitOptions& options = run.fit->options();
   const FitPlan& plan = run.fit->plan();
@@ -171,7 +184,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
     fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
                plan.is_private ? "" : "; seeded, so NOT private");
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
-    fmt::print("ledger     {}\n", options.privacy.ledger);
+    fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(options, plan));
   } else {
     fmt::print("privacy    none: this run is NOT private\n");
   }

@@ -16,6 +16,7 @@
 
 #include "commands/commands.hpp"
 #include "commands/ledger_json.hpp"
+#include "commands/ledger_text.hpp"
 #include "commands/reported_run.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
@@ -32,94 +33,6 @@ void require_file(const std::string& path) {
   if (!std::filesystem::exists(path)) throw BadInput(path + ": no such ledger; check the path");
 }
 
-std::string of_sample(double sampling_rate) {
-  return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
-}
-
-// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
-// whom its charge holds.
-std::string silos_text(const LedgerSilos& silos) {
-  if (!silos.is_of_silo()) {
-    return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
-                       to_string(silos.noise), silos.left, silos.threshold, silos.colluding);
-  }
-  if (silos.noise == NoiseSource::kCentral) {
-    return fmt::format(
-        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator",
-        silos.silo);
-  }
-  return fmt::format(
-      "account of silo {}: distributed noise, at least {} honest shares; holds against the coordinator and {} "
-      "colluding "
-      "silos, too",
-      silos.silo, silos.threshold - silos.colluding, silos.colluding);
-}
-
-void print_silos(const LedgerEntry& entry) {
-  if (entry.terms.silos) fmt::print("    {}\n", silos_text(*entry.terms.silos));
-}
-
-void print_selection(const LedgerCharge& charge, std::string_view seeded) {
-  const SelectionTerms& terms = *charge.entry.selection;
-  fmt::print("{}  {}  {}  epsilon {:.6g}{}\n", charge.utc_time, charge.entry.release_id, charge.entry.terms.method,
-             terms.epsilon, seeded);
-  fmt::print("    selection by {}: {} of {} candidates{}, sensitivity {}\n", to_string(terms.mechanism), terms.chosen,
-             terms.candidates, terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups),
-             terms.sensitivity);
-  print_silos(charge.entry);
-}
-
-void print_charge(const LedgerCharge& charge) {
-  const LedgerEntry& entry = charge.entry;
-  const std::string_view seeded = entry.terms.is_private ? "" : "  (seeded: not private)";
-  if (entry.selection) return print_selection(charge, seeded);
-  fmt::print("{}  {}  {}  mu {:.6g}{}{}\n", charge.utc_time, entry.release_id, entry.terms.method, entry.mu,
-             of_sample(entry.sampling_rate), seeded);
-  print_silos(entry);
-  for (const LedgerBlock& block : entry.blocks) {
-    fmt::print("    {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
-               block.sensitivity, block.sigma);
-  }
-}
-
-void print_remains(const Reservation& remains) {
-  if (remains.is_empty()) fmt::print("    nothing\n");
-  for (const ReservedRelease& release : remains.releases) {
-    fmt::print("    {:<14} {:>12} {} of mu {:.6g}{}\n", release.name, release.rounds,
-               release.rounds == 1 ? "round" : "rounds", release.mu, of_sample(release.sampling_rate));
-  }
-  for (const PlannedSelection& selection : remains.selections) {
-    fmt::print("    {:<14} selection of epsilon {:.6g}\n", selection.name, selection.terms.epsilon);
-  }
-}
-
-void print_sum(const LedgerState& state) {
-  const std::vector<LedgerCharge>& charges = state.charges();
-  const Spending spent = spending_of(charges, Adjacency::kAddRemove);
-  fmt::print("{} releases", charges.size());
-  if (!charges.empty()) fmt::print("; if all were about the same records: mu {:.6g} together", spent.mu);
-  if (std::any_of(charges.begin(), charges.end(), [](const auto& charge) { return charge.entry.selection; })) {
-    fmt::print(" (without selections), rho {:.6g} (with them)", rho_of(spent));
-  }
-  if (!spent.samples.empty()) {
-    fmt::print(" (without sampled rounds), epsilon {:.6g} at delta {:g} (with everything)",
-               epsilon_of(spent, kDeltaToTell), kDeltaToTell);
-  }
-  fmt::print("\n");
-}
-
-void print_text(const LedgerState& state) {
-  for (const LedgerCharge& charge : state.charges()) print_charge(charge);
-  print_sum(state);
-  if (state.open_runs().empty()) return;
-  fmt::print("open runs, and what they may still charge (alive, or ended early: resume those, or ledger release):\n");
-  for (const auto& [run_id, run] : state.open_runs()) {
-    fmt::print("{}  {}  {}{}\n", run.since, run_id, run.remains.terms.method,
-               run.remains.terms.is_private ? "" : "  (seeded: not private)");
-    print_remains(run.remains);
-  }
-}
-
 // What the line says, without its place in the chain.
 nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::string& utc_time) {
   nlohmann::json fields = nlohmann::json::parse(print_unsigned({std::move(content), utc_time, kNoPrevious}));
@@ -130,7 +43,7 @@ nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::str
 // What each run has charged, in the order of their first charges, and what it and all before it spent together.
 // Epsilons of selections and samples are those of privacy loss distributions, which take time: of long ledgers only the
 // last have one.
-nlohmann::json runs_of(const LedgerState& state) {
+nlohmann::json runs_of(const LedgerState& state, double delta) {
   constexpr std::size_t kMostDistributions = 100;
   std::vector<std::pair<std::string, std::vector<LedgerCharge>>> runs;
   std::map<std::string, std::size_t> place;
@@ -146,7 +59,7 @@ nlohmann::json runs_of(const LedgerState& state) {
     so_far = composed(so_far, spending_of(charges, Adjacency::kAddRemove));
     const LedgerCharge& first = charges.front();
     const bool has_epsilon = so_far.is_gaussian() || json.size() + kMostDistributions >= runs.size();
-    const double epsilon = has_epsilon ? epsilon_of(so_far, kDeltaToTell) : 0.0;
+    const double epsilon = has_epsilon ? epsilon_of(so_far, delta) : 0.0;
     json.push_back({{"run", run},
                     {"since", first.utc_time},
                     {"method", first.entry.terms.method},
@@ -156,14 +69,14 @@ nlohmann::json runs_of(const LedgerState& state) {
                      {{"mu", so_far.mu},
                       {"rho", rho_of(so_far)},
                       {"epsilon", has_epsilon && std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
-                      {"delta", kDeltaToTell}}}});
+                      {"delta", delta}}}});
   }
   return json;
 }
 
 }  // namespace
 
-nlohmann::json json_of_ledger(const LedgerState& state) {
+nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));
@@ -178,13 +91,13 @@ nlohmann::json json_of_ledger(const LedgerState& state) {
   }
   const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
   nlohmann::json whole{{"releases", releases},
-                       {"runs", runs_of(state)},
+                       {"runs", runs_of(state, delta)},
                        {"mu", spent.mu},
                        {"rho", rho_of(spent)},
                        {"open_runs", open_runs}};
   if (!spent.samples.empty()) {
-    whole["epsilon"] = epsilon_of(spent, kDeltaToTell);
-    whole["delta"] = kDeltaToTell;
+    whole["epsilon"] = epsilon_of(spent, delta);
+    whole["delta"] = delta;
   }
   return whole;
 }
@@ -226,8 +139,8 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     require_file(options.ledger);
     const LedgerState state = Ledger::read(options.ledger);
-    if (options.format == OutputFormat::kText) return print_text(state);
-    fmt::print("{}\n", json_of_ledger(state).dump(2));
+    if (options.format == OutputFormat::kText) return print_ledger(state, options.delta);
+    fmt::print("{}\n", json_of_ledger(state, options.delta).dump(2));
   });
 }
 

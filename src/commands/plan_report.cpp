@@ -1,6 +1,8 @@
 #include "commands/plan_report.hpp"
 
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -9,20 +11,24 @@
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
+#include "fit/release_figures.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr double kClassSizesToTell[] = {10, 100, 1000, 10000};
+constexpr double kRowsToTell[] = {1000, 10000, 100000};
+
+constexpr std::string_view kClassMeans = "class_means";
 
 bool has_class_means(const FitPlan& plan) {
-  return !plan.requests.empty() && plan.requests.back().name == "class_means";
+  return !plan.requests.empty() && plan.requests.back().name == kClassMeans;
 }
 
 // sigma of the class sums in feature units, over the clip norm: how many rows of norm C one coordinate's noise is.
 double noise_in_rows(const FitPlan& plan) {
-  const PlannedBlock& sums = plan.noise->release("class_means").block("class_sums");
+  const PlannedBlock& sums = plan.noise->release(kClassMeans).block("class_sums");
   const Lattice lattice{plan.preprocessing.clip_norm, plan.dim};
   return sums.sigma / (lattice.scale() * lattice.clip_norm);
 }
@@ -86,18 +92,50 @@ std::string delta_note(const FitOptions& options, const FitPlan& plan) {
 
 nlohmann::json expected_error_json(const FitPlan& plan) {
   nlohmann::json errors = nlohmann::json::array();
-  if (!plan.noise || !has_class_means(plan)) return errors;
-  const double length = noise_in_rows(plan) * std::sqrt(static_cast<double>(plan.dim));
-  for (const double rows : kClassSizesToTell) errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
+  if (!plan.noise) return errors;
+  if (has_class_means(plan)) {
+    const double length = noise_in_rows(plan) * std::sqrt(static_cast<double>(plan.dim));
+    for (const double rows : kClassSizesToTell) errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
+  }
+  for (const PlannedRelease& release : plan.noise->releases) {
+    if (release.name == kClassMeans) continue;
+    for (const PlannedBlock& block : release.blocks) {
+      const double length = noise_norm(block, block.sigma) / block.sensitivity;
+      for (const double rows : kRowsToTell) {
+        errors.push_back({{"release", release.name}, {"name", block.name}, {"rows", rows}, {"error", length / rows}});
+      }
+    }
+  }
   return errors;
 }
 
 namespace {
 
+void print_expected_errors(const FitPlan& plan) {
+  if (has_class_means(plan)) {
+    fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));
+  }
+  std::string last;  // block
+  for (const auto& row : expected_error_json(plan)) {
+    if (row.contains("rows_per_class")) {
+      fmt::print("           a class of {:>6} rows: its mean is off by {:.3g} C\n", row["rows_per_class"].get<double>(),
+                 row["error"].get<double>());
+      continue;
+    }
+    const std::string block = row["release"].get<std::string>() + " " + row["name"].get<std::string>();
+    if (block != last) {
+      fmt::print("expected   {}: a mean over {:.0f} rows is off by {:.3g} of what one row changes at most",
+                 row["name"].get<std::string>(), row["rows"].get<double>(), row["error"].get<double>());
+    } else {
+      fmt::print(", over {:.0f} by {:.3g}{}", row["rows"].get<double>(), row["error"].get<double>(),
+                 row["rows"] == *std::rbegin(kRowsToTell) ? "\n" : "");
+    }
+    last = block;
+  }
+}
+
 void print_plan(const FitOptions& options, const FitPlan& plan) {
   fmt::print("dry run: no row is read, nothing is spent\n");
-  fmt::print("memory     {:.0f} MiB a rank at most, whatever the number of rows\n",
-             std::ceil(static_cast<double>(plan.memory_bytes) / (1 << 20)));
   if (!plan.noise) {
     fmt::print("noise      none: NOT private\n");
     return;
@@ -122,12 +160,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
                plan.public_selection ? "summed cosines" : "correct rows", terms.sensitivity, terms.epsilon,
                selection_mu(terms.epsilon));
   }
-  if (!has_class_means(plan)) return;
-  fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));
-  for (const auto& row : expected_error_json(plan)) {
-    fmt::print("           a class of {:>6} rows: its mean is off by {:.3g} C\n", row["rows_per_class"].get<double>(),
-               row["error"].get<double>());
-  }
+  print_expected_errors(plan);
 }
 
 }  // namespace

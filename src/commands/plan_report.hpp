@@ -16,9 +16,12 @@ namespace dpreduce {
 /// null and releases empty in a non-private run.
 nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant);
 
-/// For class means, and class sizes that a user may think of: {"rows_per_class", "error"}, where error = s sqrt(d) /
-/// (scale C rows_per_class) is the expected distance of a class's released mean from its exact one, in units of the
-/// clip norm.
+/// How far off what is released will be, for numbers of rows that a user may think of. For class means
+/// {"rows_per_class", "error"}, where error = s sqrt(d) / (scale C rows_per_class) is the expected distance of a
+/// class's released mean from its exact one, in units of the clip norm. For every block of other releases {"release",
+/// "name", "rows", "error"}, where error = |noise| / (D rows) is the expected distance of one round's mean over the
+/// rows from the exact one, in units of the most that one row changes, D; |noise| is the root of its expected square
+/// (release_figures.hpp).
 nlohmann::json expected_error_json(const FitPlan& plan);
 
 /// The guarantee in one line, without the adjacency.

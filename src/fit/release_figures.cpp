@@ -16,16 +16,6 @@ double norm_of(const ReleasedBlock& block) {
   return std::sqrt(sum);
 }
 
-double noise_norm_of(const ReleasedBlock& block, const PlannedBlock& planned) {
-  auto variances = static_cast<double>(block.values().size());
-  if (planned.noise == BlockNoise::kSymmetric) {
-    const auto triangles = static_cast<double>(planned.triangles);
-    const auto order = static_cast<double>(triangle_order(planned.elements / planned.triangles).value());
-    variances = triangles * (order + order * (order - 1.0) / 4.0);
-  }
-  return block.sigma() * std::sqrt(variances);
-}
-
 // The order of the one Gram matrix that a block is; nothing of other blocks.
 std::optional<std::uint64_t> order_of_gram(const PlannedBlock& planned) {
   if (planned.noise != BlockNoise::kSymmetric || planned.triangles != 1) return std::nullopt;
@@ -44,12 +34,22 @@ SpectrumFigures spectrum_of(const ReleasedBlock& block, const std::string& label
 
 }  // namespace
 
+double noise_norm(const PlannedBlock& block, double sigma) {
+  auto variances = static_cast<double>(block.elements);
+  if (block.noise == BlockNoise::kSymmetric) {
+    const auto triangles = static_cast<double>(block.triangles);
+    const auto order = static_cast<double>(triangle_order(block.elements / block.triangles).value());
+    variances = triangles * (order + order * (order - 1.0) / 4.0);
+  }
+  return sigma * std::sqrt(variances);
+}
+
 void ReleaseFigures::add(const WatchedRelease& watched) {
   const PlannedRelease& planned = plan_.release(watched.name);
   const std::string label = label_of_round(planned, ++rounds_[planned.name]);
   for (const ReleasedBlock& block : watched.release.blocks()) {
     const PlannedBlock& of_plan = planned.block(block.name());
-    blocks_.push_back({label, block.name(), norm_of(block), noise_norm_of(block, of_plan)});
+    blocks_.push_back({label, block.name(), norm_of(block), noise_norm(of_plan, block.sigma())});
     const std::optional<std::uint64_t> order = with_spectra_ ? order_of_gram(of_plan) : std::nullopt;
     if (order && *order <= kLargestSpectrum && *order == watched.preprocessing.output_dim()) {
       spectra_.push_back(spectrum_of(block, label, watched.preprocessing));

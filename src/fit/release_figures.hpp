@@ -34,6 +34,9 @@ struct SpectrumFigures {
 /// Larger matrices are left out: their eigenvalues would take longer than some methods do.
 inline constexpr std::uint64_t kLargestSpectrum = 2048;
 
+/// Root of the expected square of the norm of a block's noise (see the legend), where its numbers have noise `sigma`.
+double noise_norm(const PlannedBlock& block, double sigma);
+
 class ReleaseFigures {
  public:
   /// Of releases with the noise of `plan`, which outlives this. Spectra cost 4/3 d^3 flops each.

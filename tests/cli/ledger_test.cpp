@@ -79,7 +79,9 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
   EXPECT_NEAR(shown["mu"].get<double>(), 0.3 * std::sqrt(3.0), 1e-9);
   EXPECT_TRUE(shown["open_runs"].empty());
   const std::string text = succeed("ledger show").out;
-  EXPECT_THAT(text, HasSubstr("3 releases; if all were about the same records: mu 0.519615 together"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("3 releases; if all were about the same records: epsilon 2.081 at delta 1e-05 together (mu 0.519615)"));
   EXPECT_THAT(text, Not(HasSubstr("open runs")));
 }
 

@@ -88,8 +88,8 @@ TEST_F(SiloAccountsTest, EverySiloChargesOnALedgerOfItsOwn) {
               HasSubstr("account of silo 2: central noise; holds for readers of what is published, not against"));
   EXPECT_THAT(log(2), HasSubstr("account: charges "));
   EXPECT_THAT(log(2), HasSubstr("central noise, not against the coordinator"));
-  EXPECT_THAT(log(2), HasSubstr("the budget (epsilon 1.5, delta 1e-06) is mu "));
-  EXPECT_THAT(log(2), HasSubstr("of it is left"));
+  EXPECT_THAT(log(2),
+              HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 1.5; a run of epsilon "));
   EXPECT_THAT(log(1), HasSubstr("no budget is set"));
   EXPECT_THAT(log(0), Not(HasSubstr("account:")));
   // Nobody else is told of a silo's budget.

@@ -2,7 +2,10 @@
 
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "commands/command_line/command_entry.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 
@@ -12,10 +15,17 @@ CommandEntry ledger_command() {
   CommandEntry show{.name = "show",
                     .help = "every release of a ledger, their sum, and what open runs may still charge"};
   show.options.text("--ledger,ledger", shown->ledger, "the ledger file");
+  show.options.number("--delta", shown->delta, "that epsilons are told at");
   declare_format(show.options, shown->format);
   show.footer =
-      "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --format json";
-  show.chosen = [shown](const ParsedCommand&) { return *shown; };
+      "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "
+      "--format json";
+  show.chosen = [shown](const ParsedCommand&) {
+    if (!(shown->delta > 0.0 && shown->delta < 1.0)) {
+      throw UsageError(fmt::format("--delta {}: must be above 0 and below 1", shown->delta));
+    }
+    return *shown;
+  };
   const auto verified = std::make_shared<LedgerVerifyOptions>();
   CommandEntry verify{.name = "verify", .help = "find any edit, of the last line too (exit 6)"};
   verify.options.text("--ledger,ledger", verified->ledger, "the ledger file");

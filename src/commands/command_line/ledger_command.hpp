@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/accounting/guarantee.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -11,6 +12,7 @@ struct CommandEntry;
 
 struct LedgerShowOptions {
   std::string ledger = "ledger.jsonl";
+  double delta = kDeltaToTell;  ///< that epsilons are told at
   OutputFormat format = OutputFormat::kText;
   bool operator==(const LedgerShowOptions&) const = default;
 };

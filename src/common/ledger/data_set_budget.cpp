@@ -66,6 +66,17 @@ bool is_nothing(const Spending& spending) {
   return spending.is_gaussian() && spending.mu == 0;
 }
 
+// Four digits.
+std::string print_epsilon(double epsilon) {
+  return fmt::format("{:.4g}", epsilon);
+}
+
+// Four digits, rounded down: so much there is at least.
+std::string print_epsilon_down(double epsilon) {
+  const double unit = std::pow(10.0, std::floor(std::log10(std::max(epsilon, 1e-300))) - 3.0);
+  return print_epsilon(std::floor(epsilon / unit) * unit);
+}
+
 }  // namespace
 
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency) {
@@ -120,34 +131,43 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
   };
   const double sum = cost(total);
   if (sum <= most) return;
-  const std::string unit = is_gaussian ? "mu " : "epsilon ";
-  const std::string others = is_nothing(reserved)
-                                 ? ""
-                                 : fmt::format(", those that have not ended may still charge {} (dpreduce ledger show)",
-                                               print_number(cost(reserved)));
-  throw BudgetRefused(fmt::format(
-      "{}: the runs on file have {}{}{}, with this one's {} it would be {}, above the data set's budget of "
-      "{}{}{}; ask for less, or stop here",
-      path.string(), unit, print_number(cost(on_file)), others, print_number(cost(planned)), print_number(sum), unit,
-      print_number(most), is_gaussian ? "" : " at delta " + print_number(limit.delta)));
+  const auto told = [&](const Spending& spending) { return print_epsilon(epsilon_of(spending, limit.delta)); };
+  const std::string others =
+      is_nothing(reserved)
+          ? ""
+          : fmt::format(", those that have not ended may still charge {} (dpreduce ledger show)", told(reserved));
+  // Four digits, but where they would hide which of the two is larger.
+  std::string together = told(total);
+  std::string allowed = print_epsilon(limit.epsilon);
+  if (together == allowed) {
+    together = fmt::format("{:.17g}", epsilon_of(total, limit.delta));
+    allowed = print_number(limit.epsilon);
+  }
+  throw BudgetRefused(
+      fmt::format("{}: the runs on file have epsilon {}{}, with this one's {} it would be {}, above the data set's "
+                  "budget of epsilon "
+                  "{} at delta {:g}; ask for less, or stop here",
+                  path.string(), told(on_file), others, told(planned), together, allowed, limit.delta));
 }
 
-std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit) {
+std::string spent_text(const Spending& spending, double delta) {
+  const double epsilon = is_nothing(spending) ? 0.0 : epsilon_of(spending, delta);
+  if (!std::isfinite(epsilon)) return fmt::format("rho {:.4g}", rho_of(spending));
+  return fmt::format("epsilon {} at delta {:g}", print_epsilon(epsilon), delta);
+}
+
+std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
+                         double delta) {
   const Spending spent = spending_of(state.charges(), adjacency);
-  if (!limit) {
-    return spent.is_gaussian() ? fmt::format("mu {:.6g} is charged, no budget is set", spent.mu)
-                               : fmt::format("rho {:.6g} is charged, no budget is set", rho_of(spent));
-  }
-  const std::string budget = fmt::format("the budget (epsilon {:g}, delta {:g})", limit->epsilon, limit->delta);
+  if (!limit) return spent_text(spent, delta) + " is spent in all, no budget is set";
+  const std::string budget = fmt::format("of the data set's budget of epsilon {}", print_epsilon(limit->epsilon));
   if (!spent.is_gaussian()) {
-    const double epsilon = epsilon_of(spent, limit->delta);
-    return fmt::format("epsilon {:.6g} is charged, and {} leaves {:.6g}", epsilon, budget,
-                       std::max(0.0, limit->epsilon - epsilon));
+    return fmt::format("{} is spent in all, {}", spent_text(spent, limit->delta), budget);
   }
   const double most = gdp_mu(limit->epsilon, limit->delta);
   const double left = std::sqrt(std::max(0.0, most * most - spent.mu * spent.mu));
-  return fmt::format("mu {:.6g} is charged; {} is mu {:.6g}, and mu {:.6g} of it is left", spent.mu, budget, most,
-                     left);
+  return fmt::format("{} is spent in all, {}; a run of epsilon {} has room in it", spent_text(spent, limit->delta),
+                     budget, left < kSmallestMu ? "0" : print_epsilon_down(gdp_epsilon(left, limit->delta)));
 }
 
 }  // namespace dpreduce

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "common/accounting/guarantee.hpp"
 #include "common/base/choices.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/plan/spending.hpp"
@@ -41,9 +42,13 @@ Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const
 void require_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
                   const std::filesystem::path& path);
 
-/// What the private charges on file cost together, and what the budget, if there is one, leaves of that: for the
-/// ledger's owner. "mu 0.6 is charged; the budget (epsilon 1, delta 1e-06) is mu 0.25, and mu 0.2 of it is left".
-/// Throws UsageError as require_room.
-std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit);
+/// "epsilon 1.142 at delta 1e-06"; where no accountant reaches, "rho 12.5".
+std::string spent_text(const Spending& spending, double delta);
+
+/// What the private charges on file cost together, and what the budget, if there is one, leaves of that: "epsilon
+/// 0.6893 at delta 1e-06 is spent in all, of the data set's budget of epsilon 1; a run of epsilon 0.6892 has room in
+/// it". Epsilons are told at the budget's delta, without one at `delta`. Throws UsageError as require_room.
+std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
+                         double delta = kDeltaToTell);
 
 }  // namespace dpreduce

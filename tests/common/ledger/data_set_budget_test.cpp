@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,8 +119,8 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
   }
   const Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
   expect_refused([&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
-                 {"ledger.jsonl: the runs on file have mu 0.2", ", with this one's 0.1", " it would be 0.22",
-                  "above the data set's budget of mu 0.", "ask for less"});
+                 {"ledger.jsonl: the runs on file have epsilon 0.8341", ", with this one's 0.", " it would be 0.9",
+                  "above the data set's budget of epsilon 0.8341 at delta 1e-06; ask for less"});
   Reservation free = fifth;
   free.terms.is_private = false;
   require_room(charged(entries), free, limit, "ledger.jsonl");
@@ -133,7 +134,7 @@ TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
   };
   const LedgerState state = charged({choice("run-1/c", 0.4), choice("run-2/c", 0.4)});
   expect_refused([&] { require_room(state, reservation_for(choice("run-3/c", 0.21)), limit, "ledger.jsonl"); },
-                 {"ledger.jsonl: the runs on file have epsilon 0.79", "with this one's 0.2",
+                 {"ledger.jsonl: the runs on file have epsilon 0.8, with this one's 0.21",
                   "above the data set's budget of epsilon 1 at delta 1e-12; ask for less"});
   require_room(state, reservation_for(choice("run-3/c", 0.2)), limit, "ledger.jsonl");
 }
@@ -169,17 +170,21 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
 
 TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
-  EXPECT_EQ(balance_text({}, Adjacency::kAddRemove, std::nullopt), "mu 0 is charged, no budget is set");
+  EXPECT_EQ(balance_text({}, Adjacency::kAddRemove, std::nullopt),
+            "epsilon 0 at delta 1e-05 is spent in all, no budget is set");
   const LedgerState state = charged({gaussian("run-1/a", 0.3)});
-  EXPECT_EQ(balance_text(state, Adjacency::kAddRemove, std::nullopt), "mu 0.3 is charged, no budget is set");
+  EXPECT_EQ(balance_text(state, Adjacency::kAddRemove, std::nullopt, 1e-6),
+            fmt::format("epsilon {:.4g} at delta 1e-06 is spent in all, no budget is set", gdp_epsilon(0.3, 1e-6)));
   EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, limit),
-              testing::AllOf(HasSubstr("mu 0.3 is charged; the budget (epsilon "),
-                             HasSubstr("delta 1e-06) is mu 0.5, and mu 0.4 of it is left")));
-  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("and mu 0 of it is left"));
+              testing::AllOf(HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 2.254; "),
+                             HasSubstr("a run of epsilon 1.7")));
+  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("a run of epsilon 0 has room in it"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
-  EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt), "rho 0.03125 is charged, no budget is set");
-  EXPECT_THAT(balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
-              testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("the budget (epsilon 2, delta 1e-06) leaves 1.")));
+  EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
+            "epsilon 0.5 at delta 1e-05 is spent in all, no budget is set");
+  EXPECT_THAT(
+      balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
+      testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in all, of the data set's budget of epsilon 2")));
 }
 
 // A plan that takes all of a budget has room in it, whatever the number of its rounds: also when half of it is charged

@@ -1,0 +1,145 @@
+#include "commands/ledger_text.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "common/ledger/data_set_budget.hpp"
+#include "common/plan/spending.hpp"
+
+namespace dpreduce {
+namespace {
+
+std::string of_sample(double sampling_rate) {
+  return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
+}
+
+// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
+// whom its charge holds.
+std::string silos_text(const LedgerSilos& silos) {
+  if (!silos.is_of_silo()) {
+    return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
+                       to_string(silos.noise), silos.left, silos.threshold, silos.colluding);
+  }
+  if (silos.noise == NoiseSource::kCentral) {
+    return fmt::format(
+        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator",
+        silos.silo);
+  }
+  return fmt::format(
+      "account of silo {}: distributed noise, at least {} honest shares; holds against the coordinator and {} "
+      "colluding "
+      "silos, too",
+      silos.silo, silos.threshold - silos.colluding, silos.colluding);
+}
+
+std::string label_of(const LedgerEntry& entry) {
+  const std::size_t slash = entry.release_id.find('/');
+  return slash == std::string::npos ? entry.release_id : entry.release_id.substr(slash + 1);
+}
+
+// "gradient" of "gradient/3"; empty where the label is of no round.
+std::string_view name_of_round(std::string_view label) {
+  const std::size_t slash = label.rfind('/');
+  if (slash == std::string_view::npos || slash + 1 == label.size()) return {};
+  const bool is_number =
+      std::ranges::all_of(label.substr(slash + 1), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return is_number ? label.substr(0, slash) : std::string_view{};
+}
+
+// Whether the charges are rounds of one release, alike in all but their number.
+bool are_rounds_of_one(const LedgerEntry& one, const LedgerEntry& other) {
+  const std::string first = label_of(one);
+  const std::string second = label_of(other);
+  if (name_of_round(first).empty() || name_of_round(first) != name_of_round(second)) return false;
+  LedgerEntry renamed = other;
+  renamed.release_id = one.release_id;
+  return renamed == one;
+}
+
+std::string rounds_text(std::span<const LedgerCharge> rounds) {
+  const std::string first = label_of(rounds.front().entry);
+  if (rounds.size() == 1) return first;
+  const std::string last = label_of(rounds.back().entry);
+  return fmt::format("{} to {}", first, last.substr(last.rfind('/') + 1));
+}
+
+void print_rounds(std::span<const LedgerCharge> rounds) {
+  const LedgerEntry& entry = rounds.front().entry;
+  if (entry.selection) {
+    const SelectionTerms& terms = *entry.selection;
+    fmt::print("    {}: selection by {}: {} of {} candidates{}, sensitivity {}, epsilon {:.4g}\n", label_of(entry),
+               to_string(terms.mechanism), terms.chosen, terms.candidates,
+               terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups), terms.sensitivity,
+               terms.epsilon);
+  } else {
+    fmt::print("    {}: mu {:.4g}{}{}\n", rounds_text(rounds), entry.mu, rounds.size() > 1 ? " each" : "",
+               of_sample(entry.sampling_rate));
+  }
+  if (entry.terms.silos) fmt::print("        {}\n", silos_text(*entry.terms.silos));
+  for (const LedgerBlock& block : entry.blocks) {
+    fmt::print("        {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
+               block.sensitivity, block.sigma);
+  }
+}
+
+// Charges of one run that follow one another.
+void print_run(std::span<const LedgerCharge> charges, double delta) {
+  const LedgerEntry& first = charges.front().entry;
+  fmt::print("{}  run {}  {}  {}\n", charges.front().utc_time, run_of(first.release_id), first.terms.method,
+             first.terms.is_private ? spent_text(spending_of(charges, first.terms.adjacency), delta) +
+                                          fmt::format(", {}", to_string(first.terms.adjacency))
+                                    : "seeded: NOT private, not counted");
+  for (std::size_t begin = 0; begin < charges.size();) {
+    std::size_t end = begin + 1;
+    while (end < charges.size() && are_rounds_of_one(charges[begin].entry, charges[end].entry)) ++end;
+    print_rounds(charges.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+}  // namespace
+
+void print_remains(const Reservation& remains) {
+  if (remains.is_empty()) fmt::print("    nothing\n");
+  for (const ReservedRelease& release : remains.releases) {
+    fmt::print("    {:<14} {:>12} {} of mu {:.6g}{}\n", release.name, release.rounds,
+               release.rounds == 1 ? "round" : "rounds", release.mu, of_sample(release.sampling_rate));
+  }
+  for (const PlannedSelection& selection : remains.selections) {
+    fmt::print("    {:<14} selection of epsilon {:.6g}\n", selection.name, selection.terms.epsilon);
+  }
+}
+
+void print_ledger(const LedgerState& state, double delta) {
+  const std::span<const LedgerCharge> charges = state.charges();
+  for (std::size_t begin = 0; begin < charges.size();) {
+    const std::string run = run_of(charges[begin].entry.release_id);
+    std::size_t end = begin + 1;
+    while (end < charges.size() && run_of(charges[end].entry.release_id) == run) ++end;
+    print_run(charges.subspan(begin, end - begin), delta);
+    begin = end;
+  }
+  fmt::print("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
+  if (!charges.empty()) {
+    const Spending spent = spending_of(charges, Adjacency::kAddRemove);
+    fmt::print("; if all were about the same records: {} together (", spent_text(spent, delta));
+    fmt::print("{})",
+               spent.is_gaussian() ? fmt::format("mu {:.6g}", spent.mu) : fmt::format("rho {:.6g}", rho_of(spent)));
+  }
+  fmt::print("\n");
+  if (state.open_runs().empty()) return;
+  fmt::print("open runs, and what they may still charge (alive, or ended early: resume those, or ledger release):\n");
+  for (const auto& [run_id, run] : state.open_runs()) {
+    fmt::print("{}  run {}  {}{}\n", run.since, run_id, run.remains.terms.method,
+               run.remains.terms.is_private ? "" : "  (seeded: NOT private)");
+    print_remains(run.remains);
+  }
+}
+
+}  // namespace dpreduce
