@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Test accuracy of methods at several epsilons. launch/accuracy starts this; its head says what may be set.
 
-    accuracy_table.py write [--grid]               docs/accuracy.md, from the sets in build/data
+    accuracy_table.py write [--grid]               docs/experiments/accuracy.md, from the sets in build/data
     accuracy_table.py print DATA CLASSES DELTA     one table of dpreduce's methods on any set
 """
 import os
@@ -13,7 +13,7 @@ from runs import RunFailed, Runner, Set, Spread, best_of, settings_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DELTA = 1e-5
-# Of docs/accuracy.md, with their epsilons, unless SETS and EPSILONS say otherwise.
+# Of docs/experiments/accuracy.md, with their epsilons, unless SETS and EPSILONS say otherwise.
 SETS = {"fmnist768": "0.1 0.5 1 2 8", "debshort": "0.1 1 8", "glyphs62": "0.1 1 8", "teams45": "0.1 1 8",
         "libraries2": "0.1 1 8"}
 
@@ -106,7 +106,7 @@ def print_table(folder, classes, delta):
     print(table(["options", *map(str, epsilons)], rows_of_spreads(named, epsilons)))
 
 
-# ---- docs/accuracy.md ----------------------------------------------------------------------------------------------
+# ---- docs/experiments/accuracy.md ----------------------------------------------------------------------------------------------
 
 
 def ahead(first, second, epsilons):
@@ -191,7 +191,7 @@ def write_document(grid):
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
             sections="\n\n".join(sections), grids="\n\n".join(grids),
             notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)))
-    path = f"{ROOT}/docs/accuracy.md"
+    path = f"{ROOT}/docs/experiments/accuracy.md"
     with open(path + ".partial", "w") as f:
         f.write(document)
     os.rename(path + ".partial", path)
