@@ -5,6 +5,7 @@
     accuracy_table.py print DATA CLASSES DELTA     one table of dpreduce's methods on any set
 """
 import os
+import subprocess
 import sys
 from string import Template
 
@@ -180,12 +181,13 @@ def write_document(grid):
     grids = [table(["published method", "grid"], [[method.name, grid_text(method.grid)] for method in PUBLISHED]),
              f"and for DP-LS and DP-Newton ridge {', '.join(map(str, RIDGES))}. lambda = ridge (1 + alpha) for DP-LS,\n"
              "ridge for DP-Newton and DP-FC; eta = speed * ridge for DP-FC, movement / T for DP-Adam, movement / (T n) for "
-             "NoisyGD.\nGradients are clipped to 1; a clip of 0.1 was no better on fmnist768."]
+             "NoisyGD.\nGradients are clipped to 1."]
     if grid:
         grids += ["**Our grids**, chosen from in the same way:",
                   table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
     with open(os.path.dirname(os.path.abspath(__file__)) + "/document.md") as f:
         document = Template(f.read()).substitute(
+            build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
             command=" ".join([*stated_variables(), "launch/accuracy", *(["--grid"] if grid else [])]), delta=f"{DELTA:g}".replace("e-0", "e-"),
             seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
