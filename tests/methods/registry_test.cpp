@@ -39,7 +39,7 @@ TEST(Registry, EveryMethodHasANameOfItsOwnAndALineOfHelp) {
   }
 }
 
-// The first table of the page, whose rows begin with the method, with options where it has several forms.
+// The first table of the page: its rows begin with the method, with options where it has several forms.
 TEST(Registry, EveryMethodHasARowInTheTableOfTheDocuments) {
   std::ifstream page(DPREDUCE_TEST_DATA "/../../docs/reference/methods.md");
   const std::string text{std::istreambuf_iterator<char>(page), {}};
@@ -47,6 +47,13 @@ TEST(Registry, EveryMethodHasARowInTheTableOfTheDocuments) {
     const std::string row = fmt::format("\n| `{}", method->name);
     const bool has_row = text.find(row + "` |") != std::string::npos || text.find(row + " --") != std::string::npos;
     EXPECT_TRUE(has_row) << "docs/reference/methods.md: no row of " << method->name;
+  }
+}
+
+TEST(Registry, EveryMethodHasAPage) {
+  for (const MethodEntry* method : all_methods()) {
+    const std::string page = fmt::format("/../../docs/explanation/methods/{}.md", method->name);
+    EXPECT_TRUE(std::filesystem::exists(DPREDUCE_TEST_DATA + page)) << page;
   }
 }
 
