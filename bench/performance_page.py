@@ -18,7 +18,7 @@ PAGE = """# Speed: what the parts of a run take
 
 Written by `launch/performance`. Built from {build}. Every figure comes from that command.
 
-Machine: {machine}. Each figure is the fastest of {repeats} calls, since other work on a machine makes a call slower, never faster. The load says how much there was. [What a run costs](../explanation/cost.md) has the model behind
+Machine: {machine}. Each figure is the fastest of {repeats} calls, since other work on the machine makes a call slower, never faster: where the load is above 1, the machine can do better. [What a run costs](../explanation/cost.md) has the model behind
 the figures.
 
 ## Exact integer products
@@ -39,7 +39,7 @@ Exactly rounded Gaussian samples, on one core (`dpreduce bench noise`):
 
 A sum of 64-bit words over two ranks of this machine (`dpreduce bench reduce`): {reduce} GB/s.
 
-## From 16 to 4096 ranks
+## From 1 to 4096 ranks
 
 What the model makes of these rates for the shape of ImageNet, 10 rounds, ranks of one thread and links of 100 Gb/s (`bench/predict`); seconds, without reading from disk:
 

@@ -1,5 +1,6 @@
 #include "methods/registry.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
