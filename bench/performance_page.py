@@ -3,7 +3,7 @@
 
     performance_page.py PAGE BUILD
 
-DPREDUCE names the program. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
+DPREDUCE names the program; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
 the machine makes a call slower, never faster.
 """
 import json
@@ -13,7 +13,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
-REPEATS = int(os.environ.get("REPEATS", "5"))
+REPEATS, ROWS, DIM, CLASSES, COUNT = (int(os.environ.get(name, usual)) for name, usual in [
+    ("REPEATS", 5), ("ROWS", 8192), ("DIM", 1664), ("CLASSES", 1000), ("COUNT", 16_777_216)])
 PAGE = """# Speed: what the parts of a run take
 
 Written by `launch/performance`. Built from {build}. Every figure comes from that command.
@@ -27,7 +28,7 @@ Gram matrices of {rows} rows on one core, in multiply-adds a second (`dpreduce b
 
 {gram}
 
-A training round of {rows} rows of 1664 features in 1000 classes (`dpreduce bench round`): exact scores, residuals and gradient.
+A training round of {rows} rows of {dim} features in {classes} classes (`dpreduce bench round`): exact scores, residuals and gradient.
 
 {round}
 
@@ -71,14 +72,14 @@ def table(head, *lines):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *lines])
 
 
-def grams(rows):
-    dims = (64, 128, 256, 512, 1024, 1664, 2048, 4096)
-    rates = [f"{bench('gram', '--rows', rows, '--dim', dim, '--threads', 1)['gmac_per_second']:.0f}" for dim in dims]
+def grams():
+    dims = sorted({64, 128, 256, 512, 1024, DIM, 2048, 4096}) if DIM > 1000 else [DIM]
+    rates = [f"{bench('gram', '--rows', ROWS, '--dim', dim, '--threads', 1)['gmac_per_second']:.0f}" for dim in dims]
     return table(["d", *dims], ["GMAC/s", *rates])
 
 
-def rounds(rows):
-    options = ["--rows", rows, "--dim", 1664, "--classes", 1000]
+def rounds():
+    options = ["--rows", ROWS, "--dim", DIM, "--classes", CLASSES]
     ways = [("one rank, one thread", bench("round", *options, "--threads", 1)),
             ("one rank, two threads", bench("round", *options, "--threads", 2)),
             ("two ranks, one thread each", bench("round", *options, "--threads", 1, ranks=2))]
@@ -89,7 +90,7 @@ def rounds(rows):
 
 def noises():
     sigmas = (12, 20, 40)
-    rates = [bench("noise", "--sigma", 2**sigma, "--count", 10_000_000, "--threads", 1)["samples_per_second"] for sigma in sigmas]
+    rates = [bench("noise", "--sigma", 2**sigma, "--count", COUNT, "--threads", 1)["samples_per_second"] for sigma in sigmas]
     return table(["sigma", *(f"2^{sigma}" for sigma in sigmas)], ["million samples/s", *(f"{rate / 1e6:.0f}" for rate in rates)])
 
 
@@ -100,12 +101,13 @@ def machine():
 
 
 def main(page, build):
-    rows, told = 8192, machine()
-    predicted = subprocess.run([os.path.join(ROOT, "bench/predict")], check=True, capture_output=True, text=True).stdout
+    told = machine()
+    shape = [] if DIM == 1664 else ["--rows", ROWS, "--dim", DIM, "--classes", CLASSES]
+    predicted = subprocess.run([os.path.join(ROOT, "bench/predict"), *map(str, shape)], check=True, capture_output=True, text=True).stdout
     measured, _, predicted = predicted.partition("\n\n")
     predicted = predicted.strip() + "\n\nThe rates that it took: " + measured.splitlines()[0].partition(": ")[2] + "."
-    reduced = bench("reduce", "--elements", 16_777_216, ranks=2)["gigabytes_per_second"]
-    text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=rows, gram=grams(rows), round=rounds(rows), noise=noises(),
+    reduced = bench("reduce", "--elements", COUNT, ranks=2)["gigabytes_per_second"]
+    text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), noise=noises(),
                        reduce=f"{reduced:.1f}", predicted=predicted)
     with open(page + ".new", "w", encoding="utf-8") as file:
         file.write(text)
