@@ -84,12 +84,13 @@ function(dpreduce_compile_as_test name)
 endfunction()
 
 # dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>]
-#               [SLOW_TIMEOUT <seconds>] [COST <seconds>] [FILE_BY_FILE])
+#               [SLOW_TIMEOUT <seconds>] [COST <seconds>] [FILE_BY_FILE] [NOT_SANITIZED <case>...])
 # One GoogleTest program, and a ctest of its own. Its files are compiled a few at a time, or FILE_BY_FILE where they use
 # the same names. SLOW_TIMEOUT: the program has a long form (tests/slow_tests.hpp), a second ctest with the label slow.
 # COST: about so long it takes; tests with a cost begin first, the longest before all, so that none is left alone at the end.
+# NOT_SANITIZED: cases that compute much more of what other cases compute; sanitizers, five times slower, do without.
 function(dpreduce_test name)
-  cmake_parse_arguments(arg "FILE_BY_FILE" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "FILE_BY_FILE" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;NOT_SANITIZED" ${ARGN})
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
@@ -103,7 +104,12 @@ function(dpreduce_test name)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   target_compile_definitions(${name} PRIVATE DPREDUCE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set(filter)
+  if(DPREDUCE_SANITIZE AND arg_NOT_SANITIZED)
+    list(JOIN arg_NOT_SANITIZED ":" filter)
+    set(filter --gtest_filter=-${filter})
+  endif()
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${filter})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
   if(arg_COST)
     set_tests_properties(${name} PROPERTIES COST ${arg_COST})
@@ -126,7 +132,7 @@ function(dpreduce_fuzzer name)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}.found) # new inputs go to the first folder that is named
     file(MAKE_DIRECTORY ${found})
-    add_test(NAME ${name} COMMAND ${name} -runs=20000 -max_total_time=20 -rss_limit_mb=4096 ${found} ${arg_CORPUS})
+    add_test(NAME ${name} COMMAND ${name} -runs=20000 -max_total_time=10 -rss_limit_mb=4096 ${found} ${arg_CORPUS})
   else()
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp)
     add_test(NAME ${name} COMMAND ${name} ${arg_CORPUS})

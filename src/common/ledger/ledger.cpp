@@ -87,11 +87,12 @@ void require_not_released(const LedgerState& state, const fs::path& path, const 
 
 }  // namespace
 
-// Makes state_ that of the text, all of it verified. Lines that this object has read before must still be there.
-void Ledger::verify_text(const std::string& text) {
+// Makes state_ that of the text, whose lines are verified, but for the signatures of lines that are this object's own.
+// Lines that it has read before must still be there.
+void Ledger::verify_text(const std::string& text, LedgerState::Signatures signatures) {
   try {
     if (text.starts_with(verified_text_)) {
-      state_.extend(text, path_.string());
+      state_.extend(text, path_.string(), signatures);
     } else {
       state_ = LedgerState::of(text, path_.string());
     }
@@ -109,11 +110,12 @@ template <typename Step>
 void Ledger::extend(Step lines_of) {
   LedgerFile file(path_, LedgerFile::Use::kExtend);
   try {
-    verify_text(file.text());
+    verify_text(file.text(), LedgerState::Signatures::kToVerify);
     const std::string lines = lines_of();
     if (lines.empty()) return;
     file.append(lines);
-    verify_text(file.text());  // so that the next call misses these lines, too, if they are gone
+    // Read, too, so that the next call misses these lines if they are gone.
+    verify_text(file.text(), LedgerState::Signatures::kOwn);
   } catch (...) {
     file.remove_if_empty();
     throw;
@@ -184,7 +186,7 @@ bool Ledger::end(const std::string& run_id, RunOutcome outcome) {
 
 const LedgerState& Ledger::current() {
   const LedgerFile file(path_, LedgerFile::Use::kRead);
-  verify_text(file.text());
+  verify_text(file.text(), LedgerState::Signatures::kToVerify);
   return state_;
 }
 

@@ -65,7 +65,7 @@ class Ledger {
  private:
   // What signs the next lines; of `state_`'s ledger.
   const SigningKey& key();
-  void verify_text(const std::string& text);
+  void verify_text(const std::string& text, LedgerState::Signatures signatures);
   template <typename Step>
   void extend(Step lines_of);
 

@@ -42,9 +42,15 @@ class LedgerState {
   /// Of a whole text. Throws LedgerCorrupt naming source, line and fault.
   static LedgerState of(std::string_view text, const std::string& source);
 
-  /// Adds the lines of `text` behind those that are in.  Cost: one Ed25519 verification a new line. Precondition: text
-  /// begins with what was given before. Throws as `of`; the state is then of no use.
-  void extend(std::string_view text, const std::string& source);
+  /// Who says that a line is signed by its ledger's key.
+  enum class Signatures {
+    kToVerify,  ///< its signature, which is verified
+    kOwn        ///< the caller, who has just signed it with that key, and holds the file's lock
+  };
+
+  /// Adds the lines of `text` behind those that are in. Cost: one Ed25519 verification a new line that is to be
+  /// verified. Precondition: text begins with what was given before. Throws as `of`; the state is then of no use.
+  void extend(std::string_view text, const std::string& source, Signatures signatures = Signatures::kToVerify);
 
   /// Oldest first.
   const std::vector<LedgerCharge>& charges() const { return charges_; }
@@ -63,8 +69,8 @@ class LedgerState {
   const std::vector<std::string>& line_sha256() const { return line_sha256_; }
 
  private:
-  void add_line(std::string_view line, const std::string& where);
-  void verify_signature(const LedgerRecord& record, const std::string& signature);
+  void add_line(std::string_view line, const std::string& where, Signatures signatures);
+  void verify_signature(const LedgerRecord& record, const std::string& signature, Signatures signatures);
   void add_old_charge(const LedgerEntry& entry, const std::string& utc_time);
   void add(const LedgerEntry& entry, const std::string& utc_time);
   void add(const Reservation& reservation, const std::string& utc_time);
