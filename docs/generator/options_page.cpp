@@ -21,6 +21,7 @@ std::string names_of(const Option& option) {
 
 std::string value_of(const Option& option) {
   if (option.values == OptionValues::kNone) return "";
+  if (option.values == OptionValues::kOptional) return table_code("[" + option.type + "]");
   return table_code(option.type + (option.values == OptionValues::kMany ? " ..." : ""));
 }
 

@@ -77,6 +77,8 @@ std::vector<double> entries_of(const Tensor& tensor) {
       return numbers_in<std::int64_t>(tensor);
     case TensorType::kI32:
       return numbers_in<std::int32_t>(tensor);
+    case TensorType::kI16:
+      return numbers_in<std::int16_t>(tensor);
     case TensorType::kU8:
       return numbers_in<std::uint8_t>(tensor);
     case TensorType::kF16:

@@ -14,16 +14,16 @@ void serialize(Archive& archive, PrintText& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, SweepOptions& options, unsigned) {
-  auto& [train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out, overwrite, threads,
-         memory_mib] = options;
-  archive_all(archive, train, test, public_x, classes, methods, epsilons, delta, ratios, seeds, adjacency, out,
-              overwrite, threads, memory_mib);
+  auto& [train, test, public_x, classes, methods, epsilons, non_private, delta, ratios, seeds, adjacency, out, html,
+         overwrite, quiet, threads, memory_mib] = options;
+  archive_all(archive, train, test, public_x, classes, methods, epsilons, non_private, delta, ratios, seeds, adjacency,
+              out, html, overwrite, quiet, threads, memory_mib);
 }
 
 template <typename Archive>
 void serialize(Archive& archive, PredictOptions& options, unsigned) {
-  auto& [model, x, out, scores, top_k, sets, threshold, bad_rows, overwrite] = options;
-  archive_all(archive, model, x, out, scores, top_k, sets, threshold, bad_rows, overwrite);
+  auto& [model, x, out, scores, probabilities, top_k, sets, threshold, bad_rows, overwrite] = options;
+  archive_all(archive, model, x, out, scores, probabilities, top_k, sets, threshold, bad_rows, overwrite);
 }
 
 template <typename Archive>
@@ -130,6 +130,12 @@ template <typename Archive>
 void serialize(Archive& archive, BenchOptions& options, unsigned) {
   auto& [kind, rows, dim, classes, count, elements, sigma, threads, repeats, kernel, format] = options;
   archive_all(archive, kind, rows, dim, classes, count, elements, sigma, threads, repeats, kernel, format);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, ReportOptions& options, unsigned) {
+  auto& [files, out, overwrite, for_public] = options;
+  archive_all(archive, files, out, overwrite, for_public);
 }
 
 template <typename Archive>

@@ -16,6 +16,7 @@ void run_command(const ConvertOptions& options, Communicator& ranks);
 void run_command(const ComposeOptions& options, Communicator& ranks);
 void run_command(const SplitOptions& options, Communicator& ranks);
 void run_command(const ExplainOptions& options, Communicator& ranks);
+void run_command(const ReportOptions& options, Communicator& ranks);
 void run_command(const LedgerShowOptions& options, Communicator& ranks);
 void run_command(const LedgerVerifyOptions& options, Communicator& ranks);
 void run_command(const LedgerReleaseOptions& options, Communicator& ranks);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
@@ -25,11 +27,13 @@ constexpr const char* kOneClassARow =
     "--train-y: minority accuracy is about rows of one class; leave it out for n x K labels";
 
 // Share of each class among the owner's training labels, over all ranks. Collective.
-std::vector<double> training_shares(const EvaluateOptions& options, Communicator& ranks, std::size_t classes) {
+std::vector<double> training_shares(const EvaluateOptions& options, Communicator& ranks, const Classifier& classifier) {
+  const std::size_t classes = classifier.classes();
   std::vector<std::uint64_t> counts(classes, 0);
   ranks.together([&] {
     const bool own_files = paths_are_per_worker(options.train_y);
-    ShardedArray labels(expand_paths(options.train_y, static_cast<std::size_t>(ranks.rank())), ArrayRole::kLabels);
+    ShardedArray labels(expand_paths(options.train_y, static_cast<std::size_t>(ranks.rank())), ArrayRole::kLabels,
+                        named_classes(classifier.parts().class_names));
     if (labels.columns() > 1) throw UsageError(kOneClassARow);
     const RowRange range = own_files ? RowRange{0, labels.rows()}
                                      : even_share(labels.rows(), static_cast<std::size_t>(ranks.rank()),
@@ -38,17 +42,6 @@ std::vector<double> training_shares(const EvaluateOptions& options, Communicator
   });
   ranks.sum_everywhere(counts);
   return {counts.begin(), counts.end()};
-}
-
-nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (std::size_t true_label = 0; true_label < matrix.classes(); ++true_label) {
-    nlohmann::json row = nlohmann::json::array();
-    for (std::size_t predicted = 0; predicted < matrix.classes(); ++predicted)
-      row.push_back(matrix.count(true_label, predicted));
-    rows.push_back(std::move(row));
-  }
-  return rows;
 }
 
 void line(const std::string& name, std::optional<double> value) {
@@ -73,7 +66,8 @@ void print_text(const LabelSetFigures& figures) {
   fmt::print("per-class figures are in the JSON report\n");
 }
 
-void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares) {
+void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares,
+                const std::vector<std::string>& class_names) {
   line("accuracy", accuracy(matrix));
   line("balanced accuracy", balanced_accuracy(matrix));
   if (!shares.empty()) line("minority accuracy", minority_accuracy(matrix, shares));
@@ -82,10 +76,14 @@ void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares
     fmt::print("{} classes: per-class figures and the confusion matrix are in the JSON report\n", matrix.classes());
     return;
   }
-  fmt::print("\nclass  recall   rows by predicted class\n");
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < matrix.classes(); ++c) names.push_back(name_of_class(class_names, c));
+  std::size_t width = std::string_view("class").size();
+  for (const std::string& name : names) width = std::max(width, name.size());
+  fmt::print("\n{:>{}}  recall   rows by predicted class, in the order of the lines\n", "class", width);
   for (std::size_t c = 0; c < matrix.classes(); ++c) {
     const std::optional<double> share = recall(matrix, c);
-    fmt::print("{:>5}  {:>6}  ", c, share ? fmt::format("{:.4f}", *share) : "-");
+    fmt::print("{:>{}}  {:>6}  ", names[c], width, share ? fmt::format("{:.4f}", *share) : "-");
     for (std::size_t p = 0; p < matrix.classes(); ++p) fmt::print(" {:>6}", matrix.count(c, p));
     fmt::print("\n");
   }
@@ -99,7 +97,9 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
     check_top_k(options.top_k, classifier->classes());
-    rows.emplace(open_rows_for(classifier->input_dim(), options.test, ranks.rank(), ranks.size()));
+    RowsOptions test = options.test;
+    test.class_names = classifier->parts().class_names;
+    rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));
     const std::array outputs{NamedPath{"--report", options.report}};
     require_not_read(outputs, options.model);
     require_not_read(outputs, *rows);
@@ -108,7 +108,7 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     }
   });
   const std::vector<double> shares =
-      options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, classifier->classes());
+      options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, *classifier);
   const TestFigures figures = evaluate_on_ranks(ranks, *classifier, *rows, options.test.bad_rows, default_threads(),
                                                 {options.top_k, options.threshold});
   const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
@@ -123,6 +123,7 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     nlohmann::json report = matrix != nullptr ? to_json(*matrix, shares) : to_json(figures);
     if (matrix != nullptr) report["confusion_matrix"] = confusion_json(*matrix);
+    if (!classifier->parts().class_names.empty()) report["class_names"] = classifier->parts().class_names;
     report["method"] = classifier->parts().method;
     report["ranks"] = ranks.size();
     report["version"] = version();
@@ -139,7 +140,7 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     if (options.format == OutputFormat::kJson) {
       fmt::print("{}\n", report.dump(2));
     } else if (matrix != nullptr) {
-      print_text(*matrix, shares);
+      print_text(*matrix, shares, classifier->parts().class_names);
     } else {
       print_text(std::get<LabelSetFigures>(figures));
     }

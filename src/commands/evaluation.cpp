@@ -149,6 +149,17 @@ void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
   throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
 }
 
+nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t true_label = 0; true_label < matrix.classes(); ++true_label) {
+    nlohmann::json row = nlohmann::json::array();
+    for (std::size_t predicted = 0; predicted < matrix.classes(); ++predicted)
+      row.push_back(matrix.count(true_label, predicted));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 nlohmann::json to_json(const TestFigures& figures) {
   return std::visit([](const auto& some) { return to_json(some); }, figures);
 }

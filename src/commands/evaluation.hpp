@@ -36,6 +36,9 @@ using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;
 
 nlohmann::json to_json(const TestFigures& figures);
 
+/// K lists of K counts: row t holds the rows of true class t by predicted class.
+nlohmann::json confusion_json(const ConfusionMatrix& matrix);
+
 /// What figures about sets of labels are asked for beside the usual ones.
 struct LabelSetTerms {
   std::optional<std::size_t> top_k{};  ///< from 1 to K

@@ -1,4 +1,6 @@
 // dpreduce privacy explain: a report's guarantee in words.
+#include "commands/explain.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -299,6 +301,10 @@ void print_sentences(const std::vector<Section>& sections) {
 }
 
 }  // namespace
+
+nlohmann::json explanation_of(const ReportedRun& run) {
+  return json_of(run, run.guarantee ? std::optional(consequences_of(*run.guarantee)) : std::nullopt);
+}
 
 void run_command(const ExplainOptions& options, Communicator& ranks) {
   ranks.together([&] {

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,23 +19,36 @@
 #include "commands/cost_report.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/fit_report.hpp"
-#include "commands/progress.hpp"
+#include "commands/page_documents.hpp"
+#include "commands/run_progress.hpp"
 #include "commands/silo_report.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
+#include "common/page/page.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/machine_speed.hpp"
 #include "fit/rank_timings.hpp"
 #include "fit/ranked_rows.hpp"
+#include "fit/release_figures.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kModelHeader = 4096;
+
+// About how large the model becomes, and not less.
+std::size_t model_bytes(const FitOptions& options, const FitPlan& plan) {
+  const std::size_t heads = options.method.warm_start ? 2 : 1;
+  const std::size_t numbers =
+      options.data.classes * (heads * plan.dim + 1) + 2 * plan.preprocessing.dim() + options.rows.select;
+  std::size_t names = 0;
+  for (const std::string& name : options.data.train.class_names) names += 4 * (name.size() + 2);  // quotes in quotes
+  return kModelHeader + names + sizeof(double) * numbers + sizeof(std::int16_t) * plan.projection_elements;
+}
 
 bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
   std::ifstream file(path, std::ios::binary);
@@ -58,18 +73,19 @@ struct Outputs {
   }
 
   Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) : model(options.output.out, existing) {
-    const std::size_t heads = options.method.warm_start ? 2 : 1;
-    const std::size_t row_constants = plan.preprocessing.dim() + plan.projection_elements + options.rows.select;
-    model.reserve(kModelHeader + sizeof(double) * (options.data.classes * (heads * plan.dim + 1) + row_constants));
+    model.reserve(model_bytes(options, plan));
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
+    if (!options.output.html.empty()) html.emplace(options.output.html, existing);
   }
   AtomicFile model;
   std::optional<AtomicFile> report;
+  std::optional<AtomicFile> html;
 };
 
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test) {
-  const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report}};
+  const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
+                           NamedPath{"--html", options.output.html}};
   require_not_read(outputs, open.training);
   for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {
     if (*rows) require_not_read(outputs, **rows);
@@ -90,20 +106,42 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
           .speed = measure_speed(options, plan, threads, ranks)};
 }
 
-// What a training run shows of its passes; only at the coordinator's terminal.
-ProgressOf progress_of(const WorkerRows& rows, const Communicator& ranks) {
-  const double bytes =
-      static_cast<double>(rows.range().count) * static_cast<double>(rows.dim() * sizeof(float)) * ranks.size();
-  const bool shows = ranks.is_coordinator();
-  return [bytes, shows](std::string_view release) -> OnChunk {
-    const auto progress = std::make_shared<Progress>(std::string(release), bytes, shows);
-    return [progress](double share) { progress->update(share); };
-  };
+// What the coordinator shows of the run. It knows of its own rows alone, and takes other ranks to have as many.
+RunProgress progress_of(const OpenFit& open, const std::optional<WorkerRows>& test_rows, const Communicator& ranks) {
+  const FitOptions& options = open.fit->options();
+  const FitPlan& plan = open.fit->plan();
+  const std::uint64_t rows_here = open.training.range().count;
+  const JobShape job{rows_here * static_cast<std::uint64_t>(ranks.size()), rows_here, ranks.size(), open.threads};
+  ShownRun run{.label = "", .phases = phases_of(options, plan, job), .job = job};
+  if (test_rows) run.phases.push_back(test_work(test_rows->range().count, options.data.classes, plan.dim));
+  const bool shows = ranks.is_coordinator() && !options.output.quiet;
+  return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, {run}};
 }
 
 // What a party of a run among silos writes down for its owner; null elsewhere.
 PartyLog* log_of(const Communicator& ranks) {
   return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
+}
+
+// What releases show of themselves, for the report; none without noise, where there would be nothing but exact figures.
+std::optional<ReleaseFigures> figures_for(const FitOptions& options, const FitPlan& plan) {
+  if (!plan.noise) return std::nullopt;
+  const OutputOptions& output = options.output;
+  const bool has_readers = !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
+  return ReleaseFigures(*plan.noise, has_readers);
+}
+
+ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures) {
+  if (!figures) return nullptr;
+  return [&figures](const WatchedRelease& watched) { figures->add(watched); };
+}
+
+// A page on the report and, where there is one, the ledger as the run has left it.
+std::string page_of_fit(const nlohmann::json& report, const FitOptions& options, const FitPlan& plan) {
+  const std::string name = options.output.report.empty() ? "report" : options.output.report;
+  std::vector<PageDocument> documents{fit_document(std::filesystem::path(name).filename().string(), report)};
+  if (plan.noise) documents.push_back(ledger_document(options.privacy.ledger));
+  return page_of(documents);
 }
 
 Timings::OnPhase phases_to_log(const Communicator& ranks) {
@@ -153,10 +191,16 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       throw;
     }
   });
+  std::optional<ReleaseFigures> figures = figures_for(options, plan);
   const Warn warn = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  FittedRun run = train(
-      open.fit, open.training, open.public_rows(), ranks, std::move(account),
-      {.threads = open.threads, .timings = std::move(timings), .progress = progress_of(rows, ranks), .warn = warn});
+  RunProgress progress = progress_of(open, test_rows, ranks);
+  progress.begin_run();
+  FittedRun run = train(open.fit, open.training, open.public_rows(), ranks, std::move(account),
+                        {.threads = open.threads,
+                         .timings = std::move(timings),
+                         .progress = progress.of_passes(),
+                         .observer = shown_to(figures),
+                         .warn = warn});
 
   with_way_to_resume(*run.releaser, warn, [&] {
     // What has been paid for is kept, whatever becomes of the test.
@@ -168,6 +212,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
 
     std::optional<TestFigures> test;
     if (test_rows && (ranks.silos() == nullptr || ranks.is_coordinator())) {
+      progress.begin("test");
       Communicator coordinator = Communicator::alone();
       test.emplace(evaluate_on_ranks(ranks.silos() == nullptr ? ranks : coordinator, run.classifier, *test_rows,
                                      options.data.test.bad_rows, open.threads));
@@ -184,14 +229,21 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       for (const RankTimings& timings_of_rank : of_ranks) report["rank_timings"].push_back(to_json(timings_of_rank));
       if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
       if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
+      if (figures) add_figures(report, *figures);
       if (outputs->report) {
         outputs->report->write(report.dump(2) + "\n");
         outputs->report->commit();
       }
     });
     run.finish();
+    progress.end();
     ranks.together([&] {
-      if (ranks.is_coordinator()) print_fit(run, report);
+      if (!ranks.is_coordinator()) return;
+      if (outputs->html) {
+        outputs->html->write(page_of_fit(report, options, plan));
+        outputs->html->commit();
+      }
+      if (!options.output.quiet) print_fit(run, report);
     });
   });
 }

@@ -1,6 +1,7 @@
 #include "commands/fit_report.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <span>
 #include <variant>
@@ -16,6 +17,9 @@
 
 namespace dpreduce {
 namespace {
+
+// K^2 counts of more classes would be most of the report; evaluate writes them all.
+constexpr std::size_t kMostClassesInConfusion = 64;
 
 // Figures of each class, from the largest training share to the smallest, as a plot over class sizes needs them. The
 // shares are the experimenter's word, and public.
@@ -34,12 +38,13 @@ nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const doub
 }
 
 nlohmann::json test_json(const TestFigures& figures, const FitOptions& options) {
-  const std::optional<LongTail> tail = long_tail_of(options.data);
   const ConfusionMatrix* matrix = std::get_if<ConfusionMatrix>(&figures);
-  if (!tail || matrix == nullptr) return to_json(figures);
-  const std::vector<double> shares = long_tail_shares(options.data.classes, tail->ratio);
+  if (matrix == nullptr) return to_json(figures);
+  const std::optional<LongTail> tail = long_tail_of(options.data);
+  const std::vector<double> shares = tail ? long_tail_shares(options.data.classes, tail->ratio) : std::vector<double>{};
   nlohmann::json json = to_json(*matrix, shares);
-  json["by_class"] = by_class_json(*matrix, shares);
+  if (tail) json["by_class"] = by_class_json(*matrix, shares);
+  if (matrix->classes() <= kMostClassesInConfusion) json["confusion_matrix"] = confusion_json(*matrix);
   return json;
 }
 
@@ -96,6 +101,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
       {"ranks", ranks},
       {"threads", threads}};
   if (const std::string note = delta_note(options, plan); !note.empty()) report["privacy"]["note"] = note;
+  if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   if (options.data.max_labels) report["max_labels"] = *options.data.max_labels;
   if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);
   if (options.rows.pca > 0) report["pca"] = options.rows.pca;
@@ -123,6 +129,23 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
     report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
   report["timings"] = to_json(run.timings.phases());
   return report;
+}
+
+void add_figures(nlohmann::json& report, const ReleaseFigures& figures) {
+  std::map<std::pair<std::string, std::string>, const BlockFigures*> by_block;
+  for (const BlockFigures& block : figures.blocks()) by_block[{block.release, block.block}] = &block;
+  for (nlohmann::json& release : report["privacy"]["releases"]) {
+    const auto block = by_block.find({release["release"].get<std::string>(), release["name"].get<std::string>()});
+    if (block == by_block.end()) continue;
+    release["norm"] = block->second->norm;
+    release["noise_norm"] = block->second->noise_norm;
+  }
+  for (const SpectrumFigures& spectrum : figures.spectra()) {
+    report["spectra"].push_back({{"release", spectrum.release},
+                                 {"name", spectrum.block},
+                                 {"eigenvalues", spectrum.eigenvalues},
+                                 {"noise_radius", spectrum.noise_radius}});
+  }
 }
 
 nlohmann::json to_json(const RankTimings& timings) {
@@ -169,6 +192,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
                report["checkpoint"]["resumed_releases"].get<std::uint64_t>());
   }
   if (!options.output.report.empty()) fmt::print("report     {}\n", options.output.report);
+  if (!options.output.html.empty()) fmt::print("page       {}\n", options.output.html);
   if (report.contains("test") && report["test"].contains("hit_rate")) {
     const nlohmann::json& test = report["test"];
     const auto figure = [&](const char* key) {

@@ -10,11 +10,16 @@
 #include "commands/plan_report.hpp"
 #include "fit/fit.hpp"
 #include "fit/rank_timings.hpp"
+#include "fit/release_figures.hpp"
 
 namespace dpreduce {
 
 /// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);
+
+/// Adds what the releases show beside their noise: "norm" and "noise_norm" to each entry of privacy.releases that there
+/// are figures of, and "spectra".
+void add_figures(nlohmann::json& report, const ReleaseFigures& figures);
 
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FittedRun& run, const nlohmann::json& report);

@@ -118,6 +118,12 @@ nlohmann::json cosine_summary(const std::vector<double>& means, std::size_t dim,
           {"collapsed", -1.0 / (static_cast<double>(class_rows.size()) - 1.0)}};
 }
 
+// Said where class 0 has no row, but the last one has: with one class too many, labels from 1 look like that.
+std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
+  if (class_rows.front() != 0 || class_rows.back() == 0) return "";
+  return "class 0 has no row: labels count from 0; if yours count from 1, subtract 1 from each";
+}
+
 }  // namespace
 
 void run_command(const InspectOptions& options, Communicator& ranks) {
@@ -192,7 +198,9 @@ void run_command(const InspectOptions& options, Communicator& ranks) {
                       {"clip_norm", options.clip_norm},
                       {"share_longer_than_clip", static_cast<double>(counts[3]) / n}};
   if (has_labels) {
+    if (!options.rows.class_names.empty()) json["class_names"] = options.rows.class_names;
     json["class_rows"] = pass->class_rows;
+    if (const std::string doubt = doubt_of(pass->class_rows); !doubt.empty()) json["doubt"] = doubt;
     if (has_sets) {
       std::vector<std::uint64_t>& rows_by_labels = pass->rows_by_labels;
       while (rows_by_labels.back() == 0 && rows_by_labels.size() > 1) rows_by_labels.pop_back();

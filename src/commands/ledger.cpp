@@ -2,8 +2,12 @@
 #include "common/ledger/ledger.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +15,7 @@
 #include <unistd.h>
 
 #include "commands/commands.hpp"
+#include "commands/ledger_json.hpp"
 #include "commands/reported_run.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
@@ -122,7 +127,43 @@ nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::str
   return fields;
 }
 
-nlohmann::json json_of(const LedgerState& state) {
+// What each run has charged, in the order of their first charges, and what it and all before it spent together.
+// Epsilons of selections and samples are those of privacy loss distributions, which take time: of long ledgers only the
+// last have one.
+nlohmann::json runs_of(const LedgerState& state) {
+  constexpr std::size_t kMostDistributions = 100;
+  std::vector<std::pair<std::string, std::vector<LedgerCharge>>> runs;
+  std::map<std::string, std::size_t> place;
+  for (const LedgerCharge& charge : state.charges()) {
+    const std::string run = run_of(charge.entry.release_id);
+    const auto [found, is_new] = place.emplace(run, runs.size());
+    if (is_new) runs.emplace_back(run, std::vector<LedgerCharge>{});
+    runs[found->second].second.push_back(charge);
+  }
+  nlohmann::json json = nlohmann::json::array();
+  Spending so_far;
+  for (const auto& [run, charges] : runs) {
+    so_far = composed(so_far, spending_of(charges, Adjacency::kAddRemove));
+    const LedgerCharge& first = charges.front();
+    const bool has_epsilon = so_far.is_gaussian() || json.size() + kMostDistributions >= runs.size();
+    const double epsilon = has_epsilon ? epsilon_of(so_far, kDeltaToTell) : 0.0;
+    json.push_back({{"run", run},
+                    {"since", first.utc_time},
+                    {"method", first.entry.terms.method},
+                    {"private", first.entry.terms.is_private},
+                    {"releases", charges.size()},
+                    {"so_far",
+                     {{"mu", so_far.mu},
+                      {"rho", rho_of(so_far)},
+                      {"epsilon", has_epsilon && std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
+                      {"delta", kDeltaToTell}}}});
+  }
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json json_of_ledger(const LedgerState& state) {
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));
@@ -136,13 +177,19 @@ nlohmann::json json_of(const LedgerState& state) {
     open_runs.push_back(std::move(fields));
   }
   const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
-  nlohmann::json whole{{"releases", releases}, {"mu", spent.mu}, {"rho", rho_of(spent)}, {"open_runs", open_runs}};
+  nlohmann::json whole{{"releases", releases},
+                       {"runs", runs_of(state)},
+                       {"mu", spent.mu},
+                       {"rho", rho_of(spent)},
+                       {"open_runs", open_runs}};
   if (!spent.samples.empty()) {
     whole["epsilon"] = epsilon_of(spent, kDeltaToTell);
     whole["delta"] = kDeltaToTell;
   }
   return whole;
 }
+
+namespace {
 
 // A reader may have the ledger without its key. Where a key of his own lies beside it, the lines must be signed with
 // that key: somebody who replaced the whole ledger would have signed with another one.
@@ -180,7 +227,7 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks) {
     require_file(options.ledger);
     const LedgerState state = Ledger::read(options.ledger);
     if (options.format == OutputFormat::kText) return print_text(state);
-    fmt::print("{}\n", json_of(state).dump(2));
+    fmt::print("{}\n", json_of_ledger(state).dump(2));
   });
 }
 

@@ -1,16 +1,22 @@
+// Labels, sets of labels, scores and probabilities of new rows.
+//
+//     labels alone            each rank predicts its share of the rows; they are gathered in rank order, which is row
+//     order what is of every class  n x K numbers may be more than fit into memory: the coordinator goes through all
+//     rows, and
+//                             writes what is made of their scores, labels among it, as it goes
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/prediction_file.hpp"
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
-#include "common/data/npy_writer.hpp"
 #include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
 #include "fit/default_threads.hpp"
@@ -23,80 +29,145 @@ Existing existing(const PredictOptions& options) {
   return options.overwrite ? Existing::kReplace : Existing::kKeep;
 }
 
+// The file that gets the scores, or the probabilities; empty where none does.
+std::string file_of(const std::optional<std::string>& stated, const PredictOptions& options) {
+  return stated && stated->empty() ? options.out : stated.value_or("");
+}
+
+// Whether --out gets labels, and not something in their place.
+bool writes_labels(const PredictOptions& options) {
+  return !options.out.empty() && !options.sets && options.scores != "" && options.probabilities != "";
+}
+
+bool goes_through_scores(const PredictOptions& options) {
+  return options.scores || options.probabilities || options.sets;
+}
+
 // The rows of this rank of so many, which are not what is written.
 WorkerRows open_features(const PredictOptions& options, const Classifier& classifier, int rank, int ranks) {
   WorkerRows rows = open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, rank, ranks);
-  require_not_read(std::array{NamedPath{"--out", options.out}}, rows);
+  require_not_read(prediction_files(options), rows);
   return rows;
 }
 
-// Labels fit the memory of the coordinator (4 bytes each); they are gathered in rank order, which is row order.
+// Of each row the class of the largest score, or of the largest.
+std::vector<std::int32_t> labels_of(std::span<const double> scores, std::size_t classes,
+                                    const std::optional<std::size_t>& top_k) {
+  std::vector<std::int32_t> labels;
+  for (std::size_t first = 0; first < scores.size(); first += classes) {
+    const std::span<const double> row = scores.subspan(first, classes);
+    if (!top_k) {
+      labels.push_back(argmax(row));
+      continue;
+    }
+    const auto best = largest_classes(row, *top_k);
+    labels.insert(labels.end(), best.begin(), best.end());
+  }
+  return labels;
+}
+
+void print_labels(std::span<const std::int32_t> labels, std::size_t per_row, std::span<const std::string> names) {
+  const char separator = names.empty() ? ' ' : '\t';  // names hold no tab, but may hold spaces
+  for (std::size_t place = 0; place < labels.size(); ++place) {
+    const bool is_last = (place + 1) % per_row == 0;
+    fmt::print("{}{}", name_of_class(names, static_cast<std::size_t>(labels[place])), is_last ? '\n' : separator);
+  }
+}
+
+// Labels fit the memory of the coordinator (4 bytes each).
 void predict_labels(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
   const std::size_t per_row = options.top_k.value_or(1);
   std::vector<std::int32_t> labels;
   ranks.together([&] {
     WorkerRows rows = open_features(options, classifier, ranks.rank(), ranks.size());
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
-      if (!options.top_k) {
-        const auto predicted = classifier.predict_labels(features, default_threads());
-        labels.insert(labels.end(), predicted.begin(), predicted.end());
-        return;
-      }
-      const std::vector<double> scores = classifier.predict_scores(features, default_threads());
-      for (std::size_t first = 0; first < scores.size(); first += classifier.classes()) {
-        const auto best = largest_classes(std::span(scores).subspan(first, classifier.classes()), per_row);
-        labels.insert(labels.end(), best.begin(), best.end());
-      }
+      const std::vector<std::int32_t> predicted =
+          options.top_k
+              ? labels_of(classifier.predict_scores(features, default_threads()), classifier.classes(), options.top_k)
+              : classifier.predict_labels(features, default_threads());
+      labels.insert(labels.end(), predicted.begin(), predicted.end());
     });
   });
   const std::vector<std::int32_t> all = ranks.gather_to_coordinator(labels);
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    if (options.out.empty()) {
-      for (std::size_t place = 0; place < all.size(); ++place) {
-        fmt::print("{}{}", all[place], (place + 1) % per_row == 0 ? '\n' : ' ');
-      }
-      return;
-    }
-    const std::uint64_t rows = all.size() / per_row;
-    NpyWriter writer(options.out, DType::kInt64, options.top_k ? Shape{rows, per_row} : Shape{rows}, existing(options));
-    writer.append(std::span<const std::int32_t>(all));
-    writer.commit();
+    if (options.out.empty()) return print_labels(all, per_row, classifier.parts().class_names);
+    PredictionFile file = PredictionFile::of_labels(options.out, classifier, all.size() / per_row,
+                                                    options.top_k.value_or(0), existing(options));
+    file.append(std::span<const std::int32_t>(all));
+    file.commit();
   });
 }
 
-// n x K scores may be more than fit into memory, so the coordinator goes through all rows and writes what is made of
-// them to the file as it goes.
-void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier, DType dtype,
-                       const std::function<void(std::span<const double> scores, NpyWriter& writer)>& append) {
+// What is made of scores, each in a file.
+class ScoreFiles {
+ public:
+  ScoreFiles(const PredictOptions& options, const Classifier& classifier, std::optional<double> threshold,
+             std::uint64_t rows)
+      : options_(options), classifier_(classifier), threshold_(threshold) {
+    const auto of_classes = [&](const std::string& path, DType dtype) {
+      return PredictionFile::of_classes(path, classifier, dtype, rows, existing(options));
+    };
+    if (const std::string path = file_of(options.scores, options); !path.empty()) {
+      scores_.emplace(of_classes(path, DType::kFloat32));
+    }
+    if (const std::string path = file_of(options.probabilities, options); !path.empty()) {
+      probabilities_.emplace(of_classes(path, DType::kFloat32));
+    }
+    if (options.sets) sets_.emplace(of_classes(options.out, DType::kUint8));
+    if (writes_labels(options)) {
+      labels_.emplace(
+          PredictionFile::of_labels(options.out, classifier, rows, options.top_k.value_or(0), existing(options)));
+    }
+  }
+
+  // Labels and sets are decided by exact scores. Those that are written are rounded to float32, which may put a score
+  // on the other side of the threshold.
+  void append(std::vector<double> scores) {
+    if (labels_) labels_->append(labels_of(scores, classifier_.classes(), options_.top_k));
+    if (sets_) sets_->append_sets(sets_of(scores));
+    if (scores_) scores_->append(std::vector<float>(scores.begin(), scores.end()));
+    if (!probabilities_) return;
+    for (std::size_t first = 0; first < scores.size(); first += classifier_.classes()) {
+      classifier_.to_probabilities(std::span(scores).subspan(first, classifier_.classes()));
+    }
+    probabilities_->append(std::vector<float>(scores.begin(), scores.end()));
+  }
+
+  void commit() {
+    for (std::optional<PredictionFile>* file : {&labels_, &sets_, &scores_, &probabilities_}) {
+      if (*file) (*file)->commit();
+    }
+  }
+
+ private:
+  std::vector<std::byte> sets_of(std::span<const double> scores) const {
+    std::vector<std::byte> sets(scores.size());
+    std::transform(scores.begin(), scores.end(), sets.begin(),
+                   [&](double score) { return score >= threshold_.value() ? std::byte{1} : std::byte{0}; });
+    return sets;
+  }
+
+  const PredictOptions& options_;
+  const Classifier& classifier_;
+  std::optional<double> threshold_;
+  std::optional<PredictionFile> labels_;
+  std::optional<PredictionFile> sets_;
+  std::optional<PredictionFile> scores_;
+  std::optional<PredictionFile> probabilities_;
+};
+
+void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier,
+                       std::optional<double> threshold) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     WorkerRows rows = open_features(options, classifier, 0, 1);
-    NpyWriter writer(options.out, dtype, {rows.range().count, classifier.classes()}, existing(options));
+    ScoreFiles files(options, classifier, threshold, rows.range().count);
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
-      append(classifier.predict_scores(features, default_threads()), writer);
+      files.append(classifier.predict_scores(features, default_threads()));
     });
-    writer.commit();
+    files.commit();
   });
-}
-
-void predict_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
-  predict_of_scores(options, ranks, classifier, DType::kFloat32, [](std::span<const double> exact, NpyWriter& writer) {
-    const std::vector<float> scores(exact.begin(), exact.end());
-    writer.append(std::span<const float>(scores));
-  });
-}
-
-// Decides by exact scores. Those that --scores writes are rounded to float32, which may put a score on the other side
-// of the threshold.
-void predict_sets(const PredictOptions& options, Communicator& ranks, const Classifier& classifier, double threshold) {
-  predict_of_scores(
-      options, ranks, classifier, DType::kUint8, [threshold](std::span<const double> scores, NpyWriter& writer) {
-        std::vector<std::byte> sets(scores.size());
-        std::transform(scores.begin(), scores.end(), sets.begin(),
-                       [threshold](double score) { return score >= threshold ? std::byte{1} : std::byte{0}; });
-        writer.append_stored(sets);
-      });
 }
 
 std::optional<double> threshold_of(const PredictOptions& options, const Classifier& classifier) {
@@ -109,6 +180,14 @@ std::optional<double> threshold_of(const PredictOptions& options, const Classifi
   return threshold;
 }
 
+void check_has_probabilities(const PredictOptions& options, const Classifier& classifier) {
+  if (!options.probabilities || classifier.parts().link) return;
+  throw UsageError(fmt::format(
+      "--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote it); "
+      "use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
+      options.model, classifier.parts().method));
+}
+
 }  // namespace
 
 void run_command(const PredictOptions& options, Communicator& ranks) {
@@ -117,15 +196,16 @@ void run_command(const PredictOptions& options, Communicator& ranks) {
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
     check_top_k(options.top_k, classifier->classes());
+    check_has_probabilities(options, *classifier);
     threshold = threshold_of(options, *classifier);
-    require_not_read(std::array{NamedPath{"--out", options.out}}, options.model);
+    const std::vector<NamedPath> outputs = prediction_files(options);
+    require_not_read(outputs, options.model);
     open_features(options, *classifier, ranks.rank(), ranks.size());  // to be refused before anything is written
-    if (ranks.is_coordinator() && !options.out.empty()) AtomicFile check_writable(options.out, existing(options));
+    if (!ranks.is_coordinator()) return;
+    for (const NamedPath& output : outputs) AtomicFile check_writable(output.path, existing(options));
   });
-  if (options.scores) {
-    predict_scores(options, ranks, *classifier);
-  } else if (options.sets) {
-    predict_sets(options, ranks, *classifier, threshold.value());
+  if (goes_through_scores(options)) {
+    predict_of_scores(options, ranks, *classifier, threshold);
   } else {
     predict_labels(options, ranks, *classifier);
   }

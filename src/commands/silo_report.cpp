@@ -38,6 +38,10 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
     json["noise"]["shares_at_least"] = job.terms().honest_shares();
     json["noise"]["shares_in_last_sum"] = session.last_summed().size();
   }
+  json["took_part"] = nlohmann::json::array();
+  for (const std::uint32_t silo : session.left()) {
+    json["took_part"].push_back({{"silo", silo}, {"name", session.name_of(silo)}});
+  }
   for (const LostSilo& lost : session.lost()) {
     json["lost"].push_back({{"silo", lost.silo},
                             {"name", lost.name},

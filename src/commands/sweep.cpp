@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -23,10 +24,12 @@
 #include "commands/command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/run_progress.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/private_folder.hpp"
+#include "common/page/page.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/fit.hpp"
 #include "fit/fit_rows.hpp"
@@ -43,8 +46,8 @@ namespace {
 
 // One run, and what came of it.
 struct SweptRun {
-  std::string method;  // as in --methods
-  double epsilon;
+  std::string method;             // as in --methods
+  std::optional<double> epsilon;  // none: without noise
   double ratio;
   std::uint64_t seed;
   FitOptions stated;
@@ -78,11 +81,15 @@ std::vector<std::string> arguments_of(const SweepOptions& sweep, const SweptRun&
   arguments.insert(arguments.end(), method.begin(), method.end());
   for (const auto& [option, value] :
        std::vector<std::pair<std::string, std::string>>{{"--classes", fmt::format("{}", sweep.classes)},
-                                                        {"--epsilon", fmt::format("{}", run.epsilon)},
-                                                        {"--delta", fmt::format("{}", sweep.delta)},
                                                         {"--adjacency", std::string(to_string(sweep.adjacency))},
                                                         {"--seed", fmt::format("{}", run.seed)}}) {
     arguments.insert(arguments.end(), {option, value});
+  }
+  if (run.epsilon) {
+    arguments.insert(arguments.end(),
+                     {"--epsilon", fmt::format("{}", *run.epsilon), "--delta", fmt::format("{}", sweep.delta)});
+  } else {
+    arguments.emplace_back("--non-private");
   }
   if (run.ratio > 1.0) {
     arguments.insert(arguments.end(), {"--imbalance-ratio", fmt::format("{}", run.ratio), "--imbalance-seed",
@@ -95,11 +102,12 @@ FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
   const Command command = parse_command_line(arguments_of(sweep, run));
   const FitOptions* options = std::get_if<FitOptions>(&command);
   if (options == nullptr || options->output.dry_run || options->privacy.resume || !options->output.checkpoint.empty() ||
-      options->privacy.budget.non_private || !options->data.validation.x.empty()) {
+      options->privacy.budget.non_private == run.epsilon.has_value() || !options->data.validation.x.empty()) {
     throw UsageError(fmt::format("--methods '{}': only what says how to train may follow a method", run.method));
   }
   FitOptions used = *options;
   used.data.train.bad_rows = sweep.train.bad_rows;
+  used.data.train.class_names = sweep.train.class_names;
   return used;
 }
 
@@ -109,10 +117,13 @@ std::vector<SweptRun> runs_of(const SweepOptions& sweep) {
   for (const double ratio : sweep.ratios) {
     for (std::uint64_t seed = 1; seed <= sweep.seeds; ++seed) {
       for (const std::string& method : sweep.methods) {
-        for (const double epsilon : sweep.epsilons) {
+        const auto add = [&](std::optional<double> epsilon) {
           runs.push_back({.method = method, .epsilon = epsilon, .ratio = ratio, .seed = seed, .stated = {}});
           runs.back().stated = options_of(sweep, runs.back());
-        }
+        };
+        for (const double epsilon : sweep.epsilons) add(epsilon);
+        // On all rows a seed decides nothing but noise.
+        if (sweep.non_private && (seed == 1 || ratio > 1.0)) add(std::nullopt);
       }
     }
   }
@@ -158,10 +169,12 @@ class Sweep {
   }
 
   void make_runs() {
+    RunProgress progress = shown_runs();
     const SweptRun* last = nullptr;
     for (SweptRun& run : runs_) {
+      progress.begin_run();
       if (last == nullptr || std::tie(last->ratio, last->seed) != std::tie(run.ratio, run.seed)) take_rows(run);
-      make_run(run);
+      make_run(run, progress);
       last = &run;
     }
   }
@@ -184,17 +197,36 @@ class Sweep {
     });
   }
 
-  void make_run(SweptRun& run) {
+  // Those of the coordinator; it knows of its own rows alone, and takes other ranks to have as many.
+  RunProgress shown_runs() const {
+    const std::uint64_t rows_here = train_.range().count;
+    const JobShape job{rows_here * static_cast<std::uint64_t>(ranks_.size()), rows_here, ranks_.size(), threads_};
+    std::vector<ShownRun> shown;
+    for (const SweptRun& run : runs_) {
+      const FitOptions& options = run.fit->options();
+      shown.push_back({.label = fmt::format("run {} of {}, {} {}", shown.size() + 1, runs_.size(), run.method,
+                                            run.epsilon ? fmt::format("at epsilon {}", *run.epsilon) : "without noise"),
+                       .phases = phases_of(options, run.fit->plan(), job),
+                       .job = job});
+      shown.back().phases.push_back(test_work(test_->range().count, options.data.classes, run.fit->plan().dim));
+    }
+    const bool shows = ranks_.is_coordinator() && !options_.quiet;
+    return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, shown};
+  }
+
+  void make_run(SweptRun& run, RunProgress& progress) {
     const auto started = std::chrono::steady_clock::now();
     const std::string ledger = folder_ / "ledger";
     const PublicRows public_rows{.features = public_rows_ ? &*public_rows_ : nullptr,
                                  .validation = nullptr,
                                  .candidates = candidates_ ? &*candidates_ : nullptr};
     {
-      FittedRun fitted =
-          train(run.fit, train_, public_rows, ranks_,
-                FitAccount{.charging = {.ledger_path = ledger}, .journal = NoiseKey::from_seed(run.seed)},
-                {.threads = threads_});
+      std::optional<FitAccount> account;
+      if (run.epsilon)
+        account.emplace(FitAccount{.charging = {.ledger_path = ledger}, .journal = NoiseKey::from_seed(run.seed)});
+      FittedRun fitted = train(run.fit, train_, public_rows, ranks_, std::move(account),
+                               {.threads = threads_, .progress = progress.of_passes()});
+      progress.begin("test");
       const TestFigures figures =
           evaluate_on_ranks(ranks_, fitted.classifier, *test_, run.fit->options().data.train.bad_rows, threads_);
       run.test = std::get<ConfusionMatrix>(figures);
@@ -231,14 +263,17 @@ std::string figure(const std::optional<double>& value) {
   return value ? fmt::format("{:.6f}", *value) : std::string();
 }
 
-// One line for each run. Figures that need test rows are left empty without them.
+// One line for each run; without noise it has neither epsilon nor delta. Figures that need test rows are left empty
+// without them.
 std::string csv_of(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
   std::string csv =
       "method,trained_by,epsilon,delta,imbalance_ratio,seed,accuracy,balanced_accuracy,minority_accuracy,seconds\n";
   for (const SweptRun& run : runs) {
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{:.3f}\n", run.method, run.fit->method().name(), run.epsilon,
-                       sweep.delta, run.ratio, run.seed, figure(accuracy(*run.test)),
-                       figure(balanced_accuracy(*run.test)), figure(minority_of(run)), run.seconds);
+    csv +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{:.3f}\n", run.method, run.fit->method().name(),
+                    run.epsilon ? fmt::format("{}", *run.epsilon) : "",
+                    run.epsilon ? fmt::format("{}", sweep.delta) : "", run.ratio, run.seed, figure(accuracy(*run.test)),
+                    figure(balanced_accuracy(*run.test)), figure(minority_of(run)), run.seconds);
   }
   return csv;
 }
@@ -264,7 +299,7 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
     json["runs"].push_back({{"method", run.method},
                             {"trained_by", run.fit->method().name()},
                             {"settings", run.fit->method().settings()},
-                            {"epsilon", run.epsilon},
+                            {"epsilon", run.epsilon ? nlohmann::json(*run.epsilon) : nlohmann::json()},
                             {"imbalance_ratio", run.ratio},
                             {"seed", run.seed},
                             {"seconds", run.seconds},
@@ -273,12 +308,12 @@ nlohmann::json json_of(const SweepOptions& sweep, const std::vector<SweptRun>& r
   return json;
 }
 
-// Medians over seeds.
+// Medians over seeds; without noise epsilon is infinite.
 void print_table(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
   std::map<std::tuple<double, std::string, double>, std::vector<std::pair<double, double>>> groups;
   for (const SweptRun& run : runs) {
-    groups[{run.ratio, run.method, run.epsilon}].emplace_back(balanced_accuracy(*run.test).value_or(0.0),
-                                                              minority_of(run).value_or(std::nan("")));
+    groups[{run.ratio, run.method, run.epsilon.value_or(std::numeric_limits<double>::infinity())}].emplace_back(
+        balanced_accuracy(*run.test).value_or(0.0), minority_of(run).value_or(std::nan("")));
   }
   const auto median = [](std::vector<double> values) {
     std::sort(values.begin(), values.end());
@@ -305,13 +340,16 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
   Sweep sweep(options, ranks);
   std::optional<AtomicFile> csv;
   std::optional<AtomicFile> json;
+  std::optional<AtomicFile> html;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const Existing existing = options.overwrite ? Existing::kReplace : Existing::kKeep;
-    const std::array outputs{NamedPath{"--out", options.out + ".csv"}, NamedPath{"--out", options.out + ".json"}};
+    const std::array outputs{NamedPath{"--out", options.out + ".csv"}, NamedPath{"--out", options.out + ".json"},
+                             NamedPath{"--html", options.html}};
     for (const WorkerRows* rows : sweep.all_rows()) require_not_read(outputs, *rows);
     csv.emplace(options.out + ".csv", existing);
     json.emplace(options.out + ".json", existing);
+    if (!options.html.empty()) html.emplace(options.html, existing);
   });
   if (ranks.is_coordinator()) {
     warn_of_weakness(weakness_of(*std::max_element(options.epsilons.begin(), options.epsilons.end()), options.delta));
@@ -320,9 +358,16 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     csv->write(csv_of(options, sweep.runs()));
-    json->write(json_of(options, sweep.runs(), ranks.size()).dump(2) + "\n");
+    nlohmann::json results = json_of(options, sweep.runs(), ranks.size());
+    json->write(results.dump(2) + "\n");
     csv->commit();
     json->commit();
+    if (html) {
+      const std::string name = std::filesystem::path(options.out + ".json").filename().string();
+      html->write(page_of(std::vector{PageDocument{DocumentKind::kSweep, name, std::move(results)}}));
+      html->commit();
+    }
+    if (options.quiet) return;
     print_table(options, sweep.runs());
     fmt::print("wrote {0}.csv and {0}.json: {1} runs, none of them private\n", options.out, sweep.runs().size());
   });

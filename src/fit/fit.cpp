@@ -109,6 +109,7 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
                     fit->stream_over(training, terms.threads, terms.memory_bytes), or_silent(std::move(terms.progress)),
                     terms.timings, public_rows);
     if (terms.watcher) run.watch(std::move(terms.watcher));
+    if (ranks.is_coordinator()) run.observe(std::move(terms.observer));
     if (account && account->is_recorded) record_releases(run, log.get(), *releaser, *fit);
     const std::size_t resumed = log ? log->release_labels().size() : 0;
     prepare_rows(run, fit->options());

@@ -14,8 +14,8 @@ namespace dpreduce {
 
 template <typename Archive>
 void serialize(Archive& archive, RowsOptions& options, unsigned) {
-  auto& [x, y, bad_rows] = options;
-  archive_all(archive, x, y, bad_rows);
+  auto& [x, y, bad_rows, class_names] = options;
+  archive_all(archive, x, y, bad_rows, class_names);
 }
 
 template <typename Archive>
@@ -61,8 +61,8 @@ void serialize(Archive& archive, PrivacyOptions& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, OutputOptions& options, unsigned) {
-  auto& [out, report, checkpoint, checkpoint_every, format, dry_run, overwrite] = options;
-  archive_all(archive, out, report, checkpoint, checkpoint_every, format, dry_run, overwrite);
+  auto& [out, report, html, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet] = options;
+  archive_all(archive, out, report, html, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet);
 }
 
 template <typename Archive>

@@ -16,7 +16,9 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
                         .weights = std::move(scores.weights),
                         .bias = std::move(scores.bias),
                         .cosine_head = std::move(scores.cosine_head),
-                        .threshold = std::nullopt};
+                        .threshold = std::nullopt,
+                        .class_names = options.data.train.class_names,
+                        .link = method.link()};
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;

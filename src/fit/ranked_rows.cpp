@@ -25,8 +25,8 @@ void check_largest_dim(double dim, double largest, const std::string& name) {
 }  // namespace
 
 WorkerRows open_rows_for(std::size_t input_dim, const RowsOptions& options, int worker, int workers) {
-  WorkerRows rows =
-      WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers));
+  WorkerRows rows = WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker),
+                                     static_cast<std::size_t>(workers), named_classes(options.class_names));
   check_features_of(rows, input_dim, options.x.front());
   return rows;
 }
@@ -65,7 +65,8 @@ WorkerRows open_ranked_rows(const RowsOptions& options, Communicator& ranks, Row
     if (is_shared) require_no_file_left_out(options, ranks);
     if (!has_some) return;
     rows.emplace(WorkerRows::open(options.x, options.y, is_shared ? static_cast<std::size_t>(ranks.rank()) : 0,
-                                  is_shared ? static_cast<std::size_t>(ranks.size()) : 1));
+                                  is_shared ? static_cast<std::size_t>(ranks.size()) : 1,
+                                  named_classes(options.class_names)));
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
   if (ranks.silos() == nullptr) require_files_once(*rows, !paths_are_per_worker(options.x), ranks);

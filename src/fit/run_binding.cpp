@@ -42,6 +42,7 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   binding["public rows"] = !options.data.public_x.empty();
   binding["noise of the releases"] = noise_of(*plan.noise);
   if (plan.makes_class_grams()) binding["candidates"] = make_method(options)->candidates();  // each is recorded
+  if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
   binding["seed"] = options.privacy.seed ? nlohmann::json(*options.privacy.seed) : nlohmann::json();
   return binding;
 }

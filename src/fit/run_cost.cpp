@@ -57,7 +57,7 @@ double flops_of(const BlockRequest& block, const ReleaseRequest& request, bool i
 PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, const FitOptions& options,
                   const FitPlan& plan, const JobShape& job, double projection) {
   const StatisticCost cost = cost_of(request, options);
-  PhaseWork work{.name = request.name};
+  PhaseWork work{.name = request.name, .rounds = request.rounds};
   const auto rounds = static_cast<double>(request.rounds);
   const auto rows = static_cast<double>(job.rows);
   const double rows_used = rows * request.sampling_rate;

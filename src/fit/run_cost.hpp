@@ -34,6 +34,7 @@ struct JobShape {
 /// What one phase does. Products and rows are counted over all ranks, all else at one place or on one path.
 struct PhaseWork {
   std::string name;            ///< of the release, or of what the phase is for
+  std::uint64_t rounds = 1;    ///< T: passes over rows, one after the other
   double rows_prepared = 0.0;  ///< read, transformed and rounded
   double product_macs = 0.0;   ///< of Gram matrices, projections and digests
   double round_macs = 0.0;     ///< of scores and gradients
@@ -63,6 +64,15 @@ struct MachineSpeed {
   double bytes_per_second = 0.0;  ///< of a memory copy, one thread
   double words_per_second = 0.0;  ///< into a sum over all ranks and back; infinite for one rank
 };
+
+/// A usual machine's, where nothing was timed: within some tens of the truth.
+inline constexpr MachineSpeed kUsualSpeed{.product_macs_per_second = 2e10,
+                                          .round_macs_per_second = 5e9,
+                                          .rows_per_second = 2e5,
+                                          .noise_per_second = 2e6,
+                                          .flops_per_second = 5e9,
+                                          .bytes_per_second = 5e9,
+                                          .words_per_second = 5e7};
 
 /// Seconds of a phase: its rows and products shared evenly by P ranks, then sums, noise and solvers one after the
 /// other. Preconditions: job.ranks >= 1; speeds > 0.

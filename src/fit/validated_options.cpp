@@ -151,6 +151,7 @@ void check_rows(const FitOptions& options) {
 void check_outputs(const FitOptions& options) {
   const std::vector<std::pair<const char*, std::string>> outputs{{"--out", options.output.out},
                                                                  {"--report", options.output.report},
+                                                                 {"--html", options.output.html},
                                                                  {"--ledger", options.privacy.ledger},
                                                                  {"--checkpoint", options.output.checkpoint}};
   for (std::size_t first = 0; first < outputs.size(); ++first) {
@@ -170,6 +171,7 @@ bool may_choose_public_rows(const FitOptions& options) {
 }
 
 FitOptions validated(FitOptions options) {
+  if (options.data.classes == 0) options.data.classes = options.data.train.class_names.size();
   check(options.data);
   check(options.rows);
   check_method(options);
@@ -187,6 +189,9 @@ FitOptions validated(FitOptions options) {
   check_checkpoint(options);
   check_among_silos(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
+  for (RowsOptions* rows : {&options.data.test, &options.data.validation}) {
+    rows->class_names = options.data.train.class_names;
+  }
   return options;
 }
 

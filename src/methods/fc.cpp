@@ -133,6 +133,7 @@ class WhitenedDescentMethod : public TrainingMethod {
   }
 
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+  std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
     const Lattice lattice = run.lattice();

@@ -34,6 +34,7 @@ class GradientDescentMethod : public TrainingMethod {
   }
 
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
+  std::optional<Link> link() const override { return link_of(settings_.loss); }
 
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(settings_.intercept_share);

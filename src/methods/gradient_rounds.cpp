@@ -126,6 +126,18 @@ std::optional<double> decision_threshold(Loss loss) {
   return std::nullopt;
 }
 
+std::optional<Link> link_of(Loss loss) {
+  switch (loss) {
+    case Loss::kSoftmax:
+      return Link::kSoftmax;
+    case Loss::kSigmoid:
+      return Link::kSigmoid;
+    case Loss::kSquare:
+      break;
+  }
+  return std::nullopt;
+}
+
 nlohmann::json to_json(const RoundSettings& settings) {
   nlohmann::json json{{"rounds", settings.rounds},
                       {"loss", to_string(settings.loss)},

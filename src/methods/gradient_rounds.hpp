@@ -22,6 +22,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "aggregator/solvers/linear_scores.hpp"
+#include "common/base/link.hpp"
 #include "methods/options/method_options.hpp"
 #include "run/training_run.hpp"
 
@@ -82,6 +83,9 @@ std::size_t iterates_to_choose_among(const RoundSettings& settings);
 
 /// The score at which a class is as likely as not: 0 of sigmoids, 1/2 of least squares, none of softmax.
 std::optional<double> decision_threshold(Loss loss);
+
+/// What the loss takes the probability of a class to be; none of squares.
+std::optional<Link> link_of(Loss loss);
 
 /// {"rounds", "loss", "iterate", "intercept"}, with a warm start "warm_start_share", on samples "batch": for reports,
 /// and for what a ledger line is bound to.

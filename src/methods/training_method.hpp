@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "aggregator/solvers/linear_scores.hpp"
+#include "common/base/link.hpp"
 #include "methods/options/fit_options.hpp"
 #include "run/training_run.hpp"
 
@@ -46,6 +47,9 @@ class TrainingMethod {
   /// The score from which on a class is more likely a row's than not, where train() does not say; none where scores
   /// only rank.
   virtual std::optional<double> threshold() const { return std::nullopt; }
+
+  /// What makes probabilities of its scores; none where they only rank.
+  virtual std::optional<Link> link() const { return std::nullopt; }
 
   /// Makes the releases of requests() and solves. The result is the same on every rank. Collective.
   virtual LinearScores train(TrainingRun& run) const = 0;

@@ -123,7 +123,11 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
           shared(ranks_, block, whole.local.size(), parts.sigma(block), parts.start(block, {&whole, 1}).finish()));
       if (watched) watched->add(block, 0, known.back());
     }
-    ranks_.together([&] { on_sums(Release(std::move(known))); });
+    ranks_.together([&] {
+      const Release released(std::move(known));
+      show_observer(name, released, {});
+      on_sums(released);
+    });
   }
   end_phase("sums");
 

@@ -70,15 +70,23 @@ Release TrainingRun::release(std::string_view name, const PublicPoint& point) {
   std::optional<Release> release;
   if (takes_recorded()) {
     releaser_.skip_release(name);
-    ranks_.together([&] { release = log_ ? log_->next(plan_.noise->release(name)) : Release({}); });
+    ranks_.together([&] {
+      release = log_ ? log_->next(plan_.noise->release(name)) : Release({});
+      show_observer(name, *release, point);
+    });
   } else {
     release = release_of_rows(plan_.request(name), point);
     ranks_.together([&] {
       if (log_) log_->record(plan_.noise->release(name), *release);
+      show_observer(name, *release, point);
     });
   }
   if (watcher_) watcher_({name, *release, preprocessing(), point});
   return std::move(*release);
+}
+
+void TrainingRun::show_observer(std::string_view name, const Release& release, const PublicPoint& point) const {
+  if (observer_) observer_({name, release, preprocessing(), point});
 }
 
 Release TrainingRun::release_of_own_rows(std::string_view name, const PublicPoint& point) {
@@ -130,7 +138,7 @@ StreamPlan TrainingRun::stream_of(const WorkerRows& rows) const {
 std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
   WorkerRows& rows = public_rows_.validation != nullptr ? *public_rows_.validation : rows_;
   Statistic counts = local_statistic(
-      "choice", rows, {}, {}, [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs, prior); });
+      "choose", rows, {}, {}, [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs, prior); });
   if (plan_.choice) return releaser_.select(*plan_.choice, std::move(counts)).of_group(0).front();
   ranks_.sum_everywhere(counts.words());
   return best_candidates(counts.block(0), 1).front();

@@ -139,6 +139,11 @@ class TrainingRun {
   /// rank only: with more ranks they must not be watched.
   void watch(ReleaseWatcher watcher) { watcher_ = std::move(watcher); }
 
+  /// From here on `observer` is shown, within `together`, every release that is summed over ranks, as it becomes
+  /// public, also one that a log held: of a release in parts that is made what all ranks know, its sums. Set at the
+  /// coordinator alone.
+  void observe(ReleaseWatcher observer) { observer_ = std::move(observer); }
+
   /// From here on rows are centered by this released mean.
   void set_center(std::vector<double> center);
   /// From here on rows, as they are now, are multiplied by this matrix (k x d, row-major) and scaled or clipped again.
@@ -167,6 +172,7 @@ class TrainingRun {
                             const std::function<Statistic(const StatisticInputs&)>& compute);
   void keep_rows_now();
   bool takes_recorded();
+  void show_observer(std::string_view name, const Release& release, const PublicPoint& point) const;
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
   StreamPlan stream_of(const WorkerRows& rows) const;
   std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
@@ -188,6 +194,7 @@ class TrainingRun {
   std::string chosen_setting_;
   std::optional<Selection> chosen_public_rows_;
   ReleaseWatcher watcher_;
+  ReleaseWatcher observer_;                 // at the coordinator
   ReleaseLog* log_ = nullptr;               // at the coordinator
   std::uint64_t recorded_ = 0;              // releases that the log holds and that are still to be taken; on every rank
   std::optional<std::uint64_t> first_row_;  // once a sample has asked for it

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <numeric>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,6 +94,108 @@ TEST_F(ModelCommandsTest, TheLargestScoreIsThePredictedLabel) {
     const float* const first = scores.data() + row * kClasses;
     EXPECT_EQ(first[labels[row]], *std::max_element(first, first + kClasses)) << "row " << row;
   }
+}
+
+std::vector<std::vector<std::string>> fields_of(const std::string& text) {
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& line : lines_of(text)) {
+    std::vector<std::string>& fields = rows.emplace_back();
+    std::istringstream stream(line);
+    for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+  }
+  return rows;
+}
+
+TEST_F(ModelCommandsTest, TablesHoldTheSameWhateverTheirFormat) {
+  const std::string predict = "predict --model model.safetensors --x test_x.npy ";
+  for (const int ranks : {0, 3}) {
+    EXPECT_EQ(succeed(predict + "--out labels.csv --scores scores.csv", ranks).out, "");
+    EXPECT_EQ(succeed(predict + "--out labels.npy --scores scores.npy", ranks).out, "");
+    const std::vector<std::int32_t> labels = labels_in(folder_ / "labels.npy", kClasses);
+    const auto lines = fields_of(read_bytes(folder_ / "labels.csv"));
+    const auto scores = fields_of(read_bytes(folder_ / "scores.csv"));
+    ASSERT_EQ(lines.size(), kTestRows + 1);
+    ASSERT_EQ(scores.size(), kTestRows + 1);
+    EXPECT_EQ(lines.front(), std::vector<std::string>{"label"});
+    EXPECT_EQ(scores.front(), (std::vector<std::string>{"class_0", "class_1", "class_2", "class_3"}));
+    ShardedArray array({folder_ / "scores.npy"}, ArrayRole::kFeatures);
+    std::vector<float> stored(kTestRows * kClasses);
+    array.read_features(0, kTestRows, stored);
+    for (std::size_t row = 0; row < kTestRows; ++row) {
+      EXPECT_EQ(std::stoi(lines[row + 1].front()), labels[row]);
+      ASSERT_EQ(scores[row + 1].size(), kClasses);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        EXPECT_EQ(std::stof(scores[row + 1][c]), stored[row * kClasses + c]) << row;
+      }
+    }
+  }
+  succeed(predict + "--out best.csv --top-k 2");
+  EXPECT_EQ(fields_of(read_bytes(folder_ / "best.csv")).front(), (std::vector<std::string>{"label_1", "label_2"}));
+  EXPECT_EQ(fields_of(read_bytes(folder_ / "best.csv")).size(), kTestRows + 1);
+  succeed(predict + "--out sets.csv --sets --threshold 0");
+  EXPECT_EQ(fields_of(read_bytes(folder_ / "sets.csv"))[1].size(), kClasses);
+}
+
+TEST_F(ModelCommandsTest, LabelsBesideScoresAreThoseWithoutThem) {
+  const std::string predict = "predict --model model.safetensors --x test_x.npy ";
+  succeed(predict + "--out alone.npy");
+  succeed(predict + "--out beside.npy --scores scores.npy", 3);
+  EXPECT_TRUE(read_bytes(folder_ / "beside.npy") == read_bytes(folder_ / "alone.npy"));
+  succeed(predict + "--out scores_of_old.npy --scores");  // without a file of their own they take that of labels
+  EXPECT_TRUE(read_bytes(folder_ / "scores_of_old.npy") == read_bytes(folder_ / "scores.npy"));
+  succeed(predict + "--scores only.npy");
+  EXPECT_TRUE(read_bytes(folder_ / "only.npy") == read_bytes(folder_ / "scores.npy"));
+}
+
+TEST_F(ModelCommandsTest, ProbabilitiesAreThoseOfTheLoss) {
+  const auto table = [&](const std::string& name) {
+    std::vector<double> numbers;
+    const auto rows = fields_of(read_bytes(folder_ / name));
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+      for (const std::string& field : rows[row]) numbers.push_back(std::stod(field));
+    }
+    return numbers;
+  };
+  for (const std::string loss : {"softmax", "sigmoid", "softmax --warm-start"}) {
+    succeed(
+        "fit --method gd --rounds 8 --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --loss " +
+        loss);
+    succeed("predict --model model.safetensors --x test_x.npy --scores s.csv --probabilities p.csv");
+    const std::vector<double> scores = table("s.csv");
+    const std::vector<double> probabilities = table("p.csv");
+    ASSERT_EQ(probabilities.size(), kTestRows * kClasses);
+    for (std::size_t row = 0; row < kTestRows; ++row) {
+      double sum = 0.0;
+      double total = 0.0;
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        sum += std::exp(scores[row * kClasses + c]);
+        total += probabilities[row * kClasses + c];
+      }
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        const double score = scores[row * kClasses + c];
+        const double expected = loss == "softmax"   ? std::exp(score) / sum
+                                : loss == "sigmoid" ? 1.0 / (1.0 + std::exp(-score))
+                                                    : score / 2.0;
+        EXPECT_NEAR(probabilities[row * kClasses + c], expected, 1e-5) << loss;
+      }
+      if (loss == "sigmoid") continue;  // of each class by itself
+      EXPECT_NEAR(total, 1.0, 1e-5) << loss;
+    }
+  }
+}
+
+TEST_F(ModelCommandsTest, WhatHasNoProbabilitiesSaysSo) {
+  const auto refused = [&](const std::string& options, const std::string& message) {
+    const ProgramRun run_of = run("predict --model model.safetensors --x test_x.npy " + options);
+    EXPECT_EQ(run_of.exit_code, 2) << options;
+    EXPECT_NE(run_of.err.find(message), std::string::npos) << run_of.err;
+  };
+  refused("--probabilities p.csv", "--probabilities: model.safetensors has none: scores of method mean only rank");
+  refused("--out labels.txt", "--out labels.txt: tables are written as .npy or .csv");
+  refused("--scores s.parquet", "--scores s.parquet: tables are written as .npy or .csv");
+  refused("--out t.csv --scores ./t.csv", "must be different files");
+  refused("--scores", "--scores needs --out, or a file of its own");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "p.csv"));
 }
 
 TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {

@@ -43,6 +43,9 @@ class OutputFilesTest : public testing::Test {
   }
 
   const std::string fit_ = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --mu 1 ";
+  const std::string sweep_ =
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 2 --methods mean --epsilons 1 "
+      "--seeds 1 ";
   TemporaryFolder folder_;
 };
 
@@ -51,15 +54,24 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
     expect_refused(fit_ + "--out x.npy" + overwrite, 2, "--out x.npy: is the input x.npy");
     expect_refused(fit_ + "--out soft" + overwrite, 2, "--out soft: is the input x.npy");
     expect_refused(fit_ + "--report hard" + overwrite, 2, "--report hard: is the input y.npy");
+    expect_refused(fit_ + "--html soft" + overwrite, 2, "--html soft: is the input x.npy");
+    expect_refused(sweep_ + "--html hard" + overwrite, 2, "--html hard: is the input y.npy");
     expect_refused(fit_ + "--test-x t.npy --test-y y.npy --out t.npy" + overwrite, 3, "t.npy");
     expect_refused(fit_ + "--out x.npy" + overwrite, 2, "is the input x.npy", 2);
   }
-  ASSERT_EQ(run(fit_).exit_code, 0);
+  ASSERT_EQ(run(fit_ + "--report report.json").exit_code, 0);
+  std::filesystem::create_hard_link(folder_ / "model.safetensors", folder_ / "model.npy");
+  std::filesystem::create_symlink("report.json", folder_ / "page.html");
   for (const char* overwrite : {"", " --overwrite"}) {
+    const std::string scores = std::string("predict --model model.safetensors --x x.npy") + overwrite + " --scores ";
+    expect_refused(scores + "x.npy", 2, "--scores x.npy: is the input x.npy");
+    expect_refused(scores + "model.npy --out labels.csv", 2, "--scores model.npy: is the input");
+    expect_refused(std::string("report ledger.jsonl report.json --out page.html") + overwrite, 2,
+                   "--out page.html: is the input report.json");
     for (const char* what : {"", " --scores", " --top-k 1"}) {
       const std::string predict = std::string("predict --model model.safetensors --x x.npy") + what + overwrite;
       expect_refused(predict + " --out x.npy", 2, "--out x.npy: is the input x.npy");
-      expect_refused(predict + " --out model.safetensors", 2, "--out model.safetensors: is the input");
+      expect_refused(predict + " --out model.npy", 2, "--out model.npy: is the input model.safetensors");
     }
     expect_refused(std::string("evaluate --model model.safetensors --x x.npy --y y.npy --report hard") + overwrite, 2,
                    "--report hard: is the input y.npy");
@@ -73,6 +85,7 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
   for (const int ranks : {0, 2}) {
     expect_refused(fit_, 3, "model.safetensors: is there already", ranks);
     expect_refused(fit_ + "--out other --report report.json", 3, "report.json: is there already", ranks);
+    expect_refused(fit_ + "--out other --html report.json", 3, "report.json: is there already", ranks);
   }
   EXPECT_EQ(read_bytes(folder_ / "ledger.jsonl"), ledger) << "refused before anything is charged";
   EXPECT_EQ(run(fit_ + "--report report.json --seed 2 --overwrite").exit_code, 0);
@@ -82,13 +95,19 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
   ASSERT_EQ(run(predict).exit_code, 0);
   expect_refused(predict, 3, "labels.npy: is there already");
   EXPECT_EQ(run(predict + " --overwrite").exit_code, 0);
+  ASSERT_EQ(run("predict --model model.safetensors --x x.npy --scores scores.csv").exit_code, 0);
+  expect_refused("predict --model model.safetensors --x x.npy --out new.csv --scores scores.csv", 3,
+                 "scores.csv: is there already");
 
-  const std::string sweep =
-      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 2 --methods mean --epsilons 1 "
-      "--seeds 1";
-  ASSERT_EQ(run(sweep).exit_code, 0);
-  expect_refused(sweep, 3, "sweep.csv: is there already");
-  EXPECT_EQ(run(sweep + " --overwrite").exit_code, 0);
+  ASSERT_EQ(run(sweep_).exit_code, 0);
+  expect_refused(sweep_, 3, "sweep.csv: is there already");
+  expect_refused(sweep_ + "--out other --html report.json", 3, "report.json: is there already");
+  EXPECT_EQ(run(sweep_ + "--overwrite").exit_code, 0);
+
+  const std::string page = "report report.json ledger.jsonl sweep.json --out page.html";
+  ASSERT_EQ(run(page).exit_code, 0);
+  expect_refused(page, 3, "page.html: is there already");
+  EXPECT_EQ(run(page + " --overwrite").exit_code, 0);
 
   ASSERT_EQ(run("synth --out made --rows 30").exit_code, 0);
   EXPECT_EQ(run("synth --out made --rows 30").exit_code, 3);

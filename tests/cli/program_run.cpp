@@ -54,7 +54,7 @@ int input_file(const std::string& text) {
 
 // Puts --overwrite behind the command where that takes it.
 std::vector<std::string> overwriting(std::vector<std::string> arguments) {
-  constexpr std::array<std::string_view, 5> kWriters{"fit", "sweep", "predict", "evaluate", "synth"};
+  constexpr std::array<std::string_view, 6> kWriters{"fit", "sweep", "predict", "evaluate", "synth", "report"};
   if (arguments.empty() || std::find(kWriters.begin(), kWriters.end(), arguments[0]) == kWriters.end())
     return arguments;
   auto place = arguments.begin() + 1;

@@ -56,7 +56,8 @@ class PublicRecord {
   void add(const std::string& where, const json& value) {
     if (value.is_object()) {
       for (const auto& [name, inner] : value.items()) {
-        if (!is_of_the_clock(name)) add(where + "/" + name, inner);
+        if (is_of_the_clock(name)) continue;
+        add(where + "/" + name, is_released(name) ? json(std::vector<std::string>(inner.size(), "noised")) : inner);
       }
     } else if (value.is_array()) {
       for (std::size_t k = 0; k < value.size(); ++k) add(where + "/" + std::to_string(k), value[k]);
@@ -102,6 +103,10 @@ class PublicRecord {
   static bool is_of_the_clock(const std::string& name) {
     return name == "timings" || name == "rank_timings" || name == "time";
   }
+
+  // Functions of noised sums alone, as the entries of a model are: the guarantee covers them, and which of them are
+  // equal. How many there are must not differ.
+  static bool is_released(const std::string& name) { return name == "norm" || name == "eigenvalues"; }
 
   static bool is_random(const std::string& word) {
     return word.size() >= kSecretDigits && word.find_first_not_of("0123456789abcdef") == std::string::npos;

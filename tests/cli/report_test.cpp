@@ -189,7 +189,11 @@ TEST_F(ReportTest, ADryRunTellsThePlanOfTheRunAndMakesNothing) {
 
   const ProgramRun real = fit(options);
   ASSERT_EQ(real.exit_code, 0) << real.err;
-  EXPECT_EQ(plan["privacy"], report()["privacy"]);
+  json privacy = report()["privacy"];
+  for (json& release : privacy["releases"]) {  // what only a release can tell
+    for (const char* figure : {"norm", "noise_norm"}) EXPECT_EQ(release.erase(figure), 1u) << release;
+  }
+  EXPECT_EQ(plan["privacy"], privacy);
   EXPECT_EQ(plan["private"], report()["private"]);
   EXPECT_EQ(plan["method"], report()["method"]);
   EXPECT_EQ(real.json(), report());  // standard output is one JSON document, the report

@@ -1,6 +1,7 @@
 #include "commands/command_archive.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
@@ -32,14 +33,23 @@ std::vector<std::string> split(const std::string& line) {
   return arguments;
 }
 
+// A list of twelve classes, which --class-names reads while the command line is parsed.
+std::string list_of_classes() {
+  const std::string path = testing::TempDir() + "dpreduce_command_archive_classes.txt";
+  std::ofstream file(path);
+  for (char name = 'a'; name < 'm'; ++name) file << name << '\n';
+  return path;
+}
+
 // Command lines that between them give every option of every command (the first test sees to that), none its default.
 std::vector<std::string> lines_of_all_options() {
   const std::string rows = "--train-x a.npy b.npy --train-y c.npy --classes 12";
   const std::string fit = "fit " + rows + " --mu 0.3";
+  const std::string names = " --class-names " + list_of_classes();
   return {
       fit +
           " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
-          "replace-one --seed 9 --ledger l --resume --out m --report r --overwrite --dry-run",
+          "replace-one --seed 9 --ledger l --resume --out m --report r --html h --overwrite --dry-run",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2",
@@ -62,6 +72,11 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --method fisher --select 6 --select-by t",
       fit + " --method prototypes --auto --public-x p.npy",
       fit + " --accountant zcdp",
+      "fit --train-x a.npy --train-y c.npy --mu 0.3" + names,
+      "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --methods mean --epsilons 1 --delta 1e-8 "
+      "--out o" +
+          names,
+      "inspect --train-x a.npy --train-y b.npy" + names,
       "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --threshold 5 --noise "
       "distributed --colluding 1 --silo-timeout 4.5 --log l{rank} --fault 3:kill@masked --round-trip 3 --bandwidth 40 "
       "--packet-loss 0.5",
@@ -71,8 +86,10 @@ std::vector<std::string> lines_of_all_options() {
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
       "--overwrite "
-      "--threads 2 --memory 99",
+      "--threads 2 --memory 99 --html p.html --non-private",
       "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
+      "predict --model m --x a.npy --scores s.csv --probabilities p.npy",
+      "predict --model m --x a.npy --probabilities --out o.npy",
       "predict --model m --x a.npy --top-k 3",
       "predict --model m --x a.npy --sets --threshold 0.5 --out o.npy",
       "evaluate --model m --test-x a.npy --test-y b.npy --train-y c.npy --bad-rows zero --report r --overwrite "
@@ -93,6 +110,7 @@ std::vector<std::string> lines_of_all_options() {
       "privacy split --block a:1 --rho 0.5",
       "privacy split --block a:1 --mu 0.5",
       "privacy explain --report r.json --format json",
+      "report --file r.json l.jsonl --out p.html --overwrite --public",
       "ledger show --ledger l --format json",
       "ledger verify --ledger l --report r",
       "ledger release run7 --ledger l",
@@ -199,6 +217,21 @@ TEST(CommandArchive, MembersBesideTheOptionsComeBack) {
   const Command command = fit;
   EXPECT_TRUE(unarchived_command(archived_command(command)) == command);
   EXPECT_FALSE(unarchived_command(archived_command(Command(FitOptions{}))) == command);
+}
+
+// Rank 0 alone reads the file: others get the list.
+TEST(CommandArchive, NamesOfClassesTravelWithoutTheirFile) {
+  const std::string path = list_of_classes();
+  const Command command =
+      parse_command_line(split("fit --train-x a.npy --train-y c.npy --mu 0.3 --class-names " + path));
+  const std::string archive = archived_command(command);
+  std::remove(path.c_str());
+  const auto fit = std::get<FitOptions>(unarchived_command(archive));
+  EXPECT_EQ(fit.data.classes, 12U);
+  for (const RowsOptions* rows : {&fit.data.train, &fit.data.test, &fit.data.validation}) {
+    ASSERT_EQ(rows->class_names.size(), 12U);
+    EXPECT_EQ(rows->class_names[2], "c");
+  }
 }
 
 TEST(CommandArchive, DamageIsRefusedBeforeAnythingIsParsed) {

@@ -25,9 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::vector<float> copy(floats.begin(), floats.end());
       }
     } else {
-      array.check_holds_labels();
+      const NamedClasses names({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
+      array.check_holds_labels(&names);
       std::vector<std::int32_t> labels(rows);
-      array.read_labels(array.rows() - rows, rows, 10, labels);
+      array.read_labels(array.rows() - rows, rows, 10, labels, &names);
     }
   } catch (const BadInput&) {
   }

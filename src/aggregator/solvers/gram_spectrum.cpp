@@ -56,6 +56,19 @@ std::vector<double> cleaned(std::span<const double> eigenvalues, double variance
   return values;
 }
 
+// Eigenvalues, ascending; with job 'V' eigenvectors take the matrix's place. The upper triangle of a row-major matrix
+// is the lower one of the same array read by columns, as LAPACK does; eigenvectors then come as columns, which are our
+// rows.
+std::vector<double> eigenvalues_into(std::vector<double>& matrix, std::size_t dim, char job) {
+  use_one_blas_thread();
+  std::vector<double> eigenvalues(dim);
+  const auto order = static_cast<lapack_int>(dim);
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, job, 'L', order, matrix.data(), order, eigenvalues.data()) != 0) {
+    throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
+  }
+  return eigenvalues;
+}
+
 }  // namespace
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
@@ -70,21 +83,20 @@ std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& latt
   return matrix;
 }
 
+double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice) {
+  return gram.sigma() / (lattice.scale() * lattice.scale()) * std::sqrt(static_cast<double>(lattice.dim) / 2.0);
+}
+
+std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice) {
+  std::vector<double> matrix = gram_in_units(gram, lattice);
+  return eigenvalues_into(matrix, lattice.dim, 'N');
+}
+
 GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
-    : noise_radius_(gram.sigma() / (lattice.scale() * lattice.scale()) *
-                    std::sqrt(static_cast<double>(lattice.dim) / 2.0)),
-      eigenvalues_(lattice.dim),
-      eigenvectors_(gram_in_units(gram, lattice)) {
+    : noise_radius_(noise_radius_of(gram, lattice)), eigenvectors_(gram_in_units(gram, lattice)) {
   const std::size_t dim = lattice.dim;
   for (std::size_t i = 0; i < dim; ++i) trace_ += eigenvectors_[i * dim + i];
-
-  // The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
-  // eigenvectors then come as columns, which are our rows.
-  use_one_blas_thread();
-  const auto order = static_cast<lapack_int>(dim);
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', order, eigenvectors_.data(), order, eigenvalues_.data()) != 0) {
-    throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");
-  }
+  eigenvalues_ = eigenvalues_into(eigenvectors_, dim, 'V');
   eigenvalues_ = cleaned(eigenvalues_, 2.0 * noise_radius_ * noise_radius_ / static_cast<double>(dim));
 }
 

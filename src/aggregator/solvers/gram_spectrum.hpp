@@ -27,6 +27,13 @@ namespace dpreduce {
 /// below the diagonal. Preconditions (asserted): d (d + 1) / 2 elements.
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice);
 
+/// The eigenvalues l_i of G + N as they were released, ascending, in units of feature^2. Cost: 4/3 d^3 flops, on one
+/// thread. Preconditions, errors: as GramSpectrum.
+std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice);
+
+/// w of a released Gram matrix, in units of feature^2; 0 without noise.
+double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice);
+
 class GramSpectrum {
  public:
   /// Of a released upper triangle, as gram_in_units. Cost: about 9 d^3 flops, on one thread, so that

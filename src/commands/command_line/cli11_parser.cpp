@@ -23,6 +23,11 @@ CLI::Option* declared(CLI::App& app, const Option& option) {
     case OptionValues::kNone:
       return app.add_flag_callback(
           option.names, [read] { read({}); }, option.help);
+    case OptionValues::kOptional:
+      return app
+          .add_option_function<std::string>(
+              option.names, [read](const std::string& word) { read({word}); }, option.help)
+          ->expected(0, 1);
     case OptionValues::kOne:
       return app.add_option_function<std::string>(
           option.names, [read](const std::string& word) { read({word}); }, option.help);
@@ -35,13 +40,17 @@ CLI::Option* declared(CLI::App& app, const Option& option) {
 void declare_options(CLI::App& app, const OptionTable& table) {
   for (const Option& option : table.options()) {
     CLI::Option& added = *declared(app, option);
-    if (option.values != OptionValues::kNone) added.type_name(option.type);
+    const bool may_be_left_out = option.values == OptionValues::kOptional;
+    if (option.values != OptionValues::kNone) {
+      added.type_name(may_be_left_out ? fmt::format("[{}]", option.type) : option.type);
+    }
     if (!option.usual.empty()) added.default_str(option.usual);
     if (!option.group.empty()) added.group(option.group);
     if (option.delimiter != '\0') added.delimiter(option.delimiter);
     if (option.is_required) added.required();
     // Of `--epsilon 1 ... --epsilon 2` the last one counts: scripts append what they change.
-    if (option.values == OptionValues::kOne) added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    if (option.values == OptionValues::kOne || may_be_left_out)
+      added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 }
 

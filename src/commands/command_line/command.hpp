@@ -16,6 +16,7 @@
 #include "commands/command_line/ledger_command.hpp"
 #include "commands/command_line/partition_command.hpp"
 #include "commands/command_line/predict_command.hpp"
+#include "commands/command_line/report_command.hpp"
 #include "commands/command_line/sanitize_command.hpp"
 #include "commands/command_line/split_command.hpp"
 #include "commands/command_line/sweep_command.hpp"
@@ -33,6 +34,6 @@ struct PrintText {
 using Command = std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions,
                              ConvertOptions, ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions,
                              LedgerVerifyOptions, LedgerReleaseOptions, SynthOptions, SanitizeOptions, PartitionOptions,
-                             InspectOptions, AuditOptions, BenchOptions, KeygenOptions>;
+                             InspectOptions, AuditOptions, BenchOptions, KeygenOptions, ReportOptions>;
 
 }  // namespace dpreduce

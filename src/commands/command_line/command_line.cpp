@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "commands/command_line/class_options.hpp"
 #include "commands/command_line/cli11_parser.hpp"
 #include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/config_file.hpp"
@@ -75,6 +76,7 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
         "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
   }
   if (configured.rows_are_own) let_rows_be_own(root);
+  let_names_count_classes(root, configured.arguments);
   try {
     const auto read = read_arguments(root, configured.arguments);
     if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;

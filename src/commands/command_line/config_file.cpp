@@ -131,9 +131,13 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
       throw UsageError(fmt::format("{}: '{}' is set in line {} already; keep one of the two", place_of(item, file),
                                    item.key, earlier->second));
     }
-    const bool is_flag = option.values == OptionValues::kNone;
+    // An option whose value may be left out is a flag where it is set to true or false.
+    const bool may_be_flag = option.values == OptionValues::kOptional && item.values.size() == 1 &&
+                             (item.values.front() == "true" || item.values.front() == "false");
+    const bool is_flag = option.values == OptionValues::kNone || may_be_flag;
     if (is_flag && !is_true(item, file)) continue;
-    if (option.values == OptionValues::kOne && option.delimiter == '\0' && item.values.size() != 1) {
+    const bool takes_one = option.values == OptionValues::kOne || option.values == OptionValues::kOptional;
+    if (takes_one && option.delimiter == '\0' && item.values.size() != 1) {
       throw UsageError(fmt::format("{}: '{}' takes one value, not a list", place_of(item, file), item.key));
     }
     if (is_given(arguments, option)) continue;
@@ -148,10 +152,11 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
 void check_own_item(const TomlItem& item, const std::string& file, std::size_t rank) {
-  constexpr std::array<std::string_view, 13> kOfAll{"train-x",    "train-y",        "identity",     "roster",  "log",
-                                                    "ledger",     "budget-epsilon", "budget-delta", "threads", "memory",
-                                                    "round-trip", "bandwidth",      "packet-loss"};
-  constexpr std::array<std::string_view, 5> kOfCoordinator{"test-x", "test-y", "out", "report", "overwrite"};
+  constexpr std::array<std::string_view, 14> kOfAll{
+      "train-x",      "train-y", "identity", "roster",     "log",       "ledger",      "budget-epsilon",
+      "budget-delta", "threads", "memory",   "round-trip", "bandwidth", "packet-loss", "class-names"};
+  constexpr std::array<std::string_view, 7> kOfCoordinator{"test-x", "test-y",    "out",  "report",
+                                                           "html",   "overwrite", "quiet"};
   std::string key = item.key;
   std::replace(key.begin(), key.end(), '_', '-');
   const auto is_in = [&](const auto& keys) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "commands/command_line/budget_options.hpp"
+#include "commands/command_line/class_options.hpp"
 #include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/row_options.hpp"
 #include "commands/command_line/silo_options.hpp"
@@ -21,7 +22,9 @@ void declare_data(OptionTable& table, DataOptions& data) {
       .required();
   table
       .files("--train-y", data.train.y,
-             "integer labels 0..K-1, one a row of the features, or zeros and ones, n x K, with --max-labels")
+             "labels, one a row of the features: integers from 0 to K-1 or, with --class-names, names; or zeros and "
+             "ones, n "
+             "x K, with --max-labels")
       .required();
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)");
   table.files("--test-y", data.test.y, "their labels");
@@ -38,7 +41,8 @@ void declare_data(OptionTable& table, DataOptions& data) {
       .typed("R")
       .defaults_to("");
   table.count("--imbalance-seed", data.imbalance_seed, "which rows that keeps; default: 1");
-  table.count("--classes", data.classes, "K: public knowledge, never taken from the data").required().defaults_to("");
+  declare_classes(table, data.classes, data.train.class_names, "K: public knowledge, never taken from the data")
+      .required();
   table.count("--max-labels", data.max_labels,
               "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
   table.choice("--bad-rows", data.train.bad_rows,
@@ -80,7 +84,11 @@ void declare_output(OptionTable& table, OutputOptions& output) {
       .in_group(kGroup);
   table.text("--out", output.out, "the model").in_group(kGroup);
   table.text("--report", output.report, "JSON report").in_group(kGroup);
+  table.text("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
+      .typed("FILE")
+      .in_group(kGroup);
   table.flag("--overwrite", output.overwrite, "replace a model and a report that are there already").in_group(kGroup);
+  table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay").in_group(kGroup);
   declare_format(table, output.format);
   table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
       .in_group(kGroup);
@@ -134,7 +142,7 @@ CommandEntry fit_command() {
     choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
     fit.silos.rows_are_own = parsed.rows_are_own;
     fit.silos.ledger_is_own = parsed.ledger_is_own;
-    fit.silos.agreed = agreed_options(parsed.options);
+    fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
     return validated(std::move(fit));
   };
   return command;

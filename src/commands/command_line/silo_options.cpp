@@ -79,11 +79,12 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .in_group(kGroup);
 }
 
-std::string agreed_options(const OptionTable& fit) {
-  constexpr std::array<std::string_view, 22> kOwn{
-      "train-x",    "train-y",   "identity",    "roster",         "log",          "threads",  "memory", "test-x",
-      "test-y",     "out",       "report",      "ledger",         "format",       "config",   "fault",  "silo-config",
-      "round-trip", "bandwidth", "packet-loss", "budget-epsilon", "budget-delta", "overwrite"};
+std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names) {
+  constexpr std::array<std::string_view, 25> kOwn{
+      "train-x",      "train-y",   "identity",    "roster",     "log",       "threads",     "memory",
+      "test-x",       "test-y",    "out",         "report",     "html",      "ledger",      "format",
+      "config",       "fault",     "silo-config", "round-trip", "bandwidth", "packet-loss", "budget-epsilon",
+      "budget-delta", "overwrite", "quiet",       "class-names"};
   constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
   const auto is_in = [](const auto& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -91,6 +92,7 @@ std::string agreed_options(const OptionTable& fit) {
   std::string agreed;
   for (const Option& option : fit.options()) {
     if (!option.is_given() || is_in(kOwn, option.long_name())) continue;
+    if (option.is_named("classes") && !class_names.empty()) continue;  // the list says it
     agreed += option.long_name();
     const bool names_files = is_in(kFiles, option.long_name());
     for (const std::string& word : names_files ? std::vector<std::string>{"given"} : option.given) {
@@ -98,6 +100,8 @@ std::string agreed_options(const OptionTable& fit) {
     }
     agreed += '\n';
   }
+  // Each party has a file of its own; what it says must be the same. A name holds no tab and no end of a line.
+  if (!class_names.empty()) agreed += fmt::format("class-names\t{}\n", fmt::join(class_names, "\t"));
   return agreed;
 }
 

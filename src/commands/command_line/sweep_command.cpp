@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "commands/command_line/class_options.hpp"
 #include "commands/command_line/command_entry.hpp"
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 
@@ -17,7 +19,10 @@ constexpr double kMostSeeds = 1e6;
 }  // namespace
 
 SweepOptions validated(SweepOptions options) {
+  options.classes = classes_of(options.classes, options.train.class_names);
   check_classes(options.classes);
+  check_class_names(options.train.class_names, options.classes);
+  options.test.class_names = options.train.class_names;
   check_range("--seeds", static_cast<double>(options.seeds), 1, kMostSeeds);
   const auto check_once = [](const char* option, const auto& values) {
     auto sorted = values;
@@ -31,6 +36,10 @@ SweepOptions validated(SweepOptions options) {
   for (const double epsilon : options.epsilons) check_positive("--epsilons", epsilon);
   for (const double ratio : options.ratios) check_range("--imbalance", ratio, 1, kLargestImbalance);
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
+  for (const char* suffix : {".csv", ".json"}) {
+    if (options.html.empty() || !is_same_file(options.html, options.out + suffix)) continue;
+    throw UsageError(fmt::format("--html and --out are both {}: they must be different files", options.html));
+  }
   check_range("--threads", options.threads, 0, kMostThreads);
   if (options.memory_mib) {
     check_range("--memory", static_cast<double>(*options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
@@ -44,24 +53,27 @@ CommandEntry sweep_command() {
                        .help = "many fits on the same rows, into one table: an experiment, not private"};
   OptionTable& table = command.options;
   table.files("--train-x", options->train.x, "as in fit").required();
-  table.files("--train-y", options->train.y, "one class index a row").required();
+  table.files("--train-y", options->train.y, "one class index or name a row").required();
   table.files("--test-x", options->test.x, "features that every figure is about").required();
   table.files("--test-y", options->test.y, "their labels").required();
   table.files("--public-x", options->public_x, "as in fit, for the methods that take them");
-  table.count("--classes", options->classes, "K").required().defaults_to("");
+  declare_classes(table, options->classes, options->train.class_names, "K").required();
   table.choice("--bad-rows", options->train.bad_rows, "as in fit");
   table.files("--methods", options->methods, "each what would follow --method of fit, with options of its own")
       .typed("TEXT,...")
       .split_at(',')
       .required();
   table.numbers("--epsilons", options->epsilons, "budgets, each with --delta").required();
+  table.flag("--non-private", options->non_private, "every method without noise too, to compare with");
   table.number("--delta", options->delta, "of every budget; not spent by methods that are pure");
   table.numbers("--imbalance", options->ratios,
                 "ratios of long tails to train on, as --imbalance-ratio of fit; 1: all rows");
   table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
   table.choice("--adjacency", options->adjacency, "which data sets are neighbors");
   table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json");
+  table.text("--html", options->html, "a page to look at: charts and tables of OUT.json").typed("FILE");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");
   table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");
   table.count("--memory", options->memory_mib, "for the rows of a rank, as in fit").typed("MIB");
   declare_config(table);

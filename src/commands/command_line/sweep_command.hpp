@@ -21,12 +21,15 @@ struct SweepOptions {
   std::size_t classes = 0;
   std::vector<std::string> methods;  ///< each as it follows --method of fit, with options of its own
   std::vector<double> epsilons;
+  bool non_private = false;  ///< and every method without noise, to compare with
   double delta = 1e-5;
   std::vector<double> ratios{1.0};  ///< of imbalance
   std::uint64_t seeds = 5;          ///< 1, ..., seeds, of noise and of long tails
   Adjacency adjacency = Adjacency::kAddRemove;
   std::string out = "sweep";  ///< .csv and .json
+  std::string html{};         ///< a page on what is in the JSON; empty: none
   bool overwrite = false;     ///< replace what is there already
+  bool quiet = false;         ///< no progress and no table
   unsigned threads = 0;       ///< as of fit
   std::optional<std::size_t> memory_mib;
   bool operator==(const SweepOptions&) const = default;

@@ -101,6 +101,14 @@ Option& OptionTable::text(const std::string& names, std::string& value, std::str
               .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }});
 }
 
+Option& OptionTable::optional_text(const std::string& names, std::optional<std::string>& value, std::string help) {
+  return add({.names = names,
+              .help = std::move(help),
+              .type = "TEXT",
+              .values = OptionValues::kOptional,
+              .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }});
+}
+
 Option& OptionTable::files(const std::string& names, std::vector<std::string>& values, std::string help) {
   return add({.names = names,
               .help = std::move(help),

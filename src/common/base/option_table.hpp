@@ -21,7 +21,12 @@
 namespace dpreduce {
 
 /// How many arguments follow the name of an option.
-enum class OptionValues { kNone, kOne, kMany };
+enum class OptionValues {
+  kNone,
+  kOptional,  ///< one, or none: then it is read as an empty word
+  kOne,
+  kMany
+};
 
 struct Option {
   std::string names = {};  ///< "--test-x,--x": the first is the usual one; one without dashes need not be written
@@ -85,6 +90,8 @@ class OptionTable {
 
   Option& flag(const std::string& names, bool& value, std::string help);
   Option& text(const std::string& names, std::string& value, std::string help);
+  /// A text that may be left out.
+  Option& optional_text(const std::string& names, std::optional<std::string>& value, std::string help);
   Option& files(const std::string& names, std::vector<std::string>& values, std::string help);
 
   template <typename Number>

@@ -10,6 +10,7 @@
 #include "common/data/label_slots.hpp"
 #include "common/data/npy_array.hpp"
 #include "common/data/paths.hpp"
+#include "common/data/stored_names.hpp"
 
 namespace dpreduce {
 namespace {
@@ -30,14 +31,27 @@ void fill_slots(std::span<const std::int32_t> entries, std::span<std::int32_t> s
   slots.front() = -static_cast<std::int32_t>(found);
 }
 
+// What to do about a class index that is out of range. That of the last class plus one is what labels from 1 look like.
+std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
+  if (bad.value != std::to_string(classes)) return "; correct it, or pass the number of classes with --classes";
+  return fmt::format(
+      ": labels count from 0; if yours count from 1, subtract 1 from each, or save names instead and list them with "
+      "--class-names FILE; if there are more than {} classes, pass --classes",
+      classes);
+}
+
 }  // namespace
 
-ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape)
-    : name_(std::move(name)), dtype_(dtype), byte_order_(byte_order), shape_(std::move(shape)) {
+ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape, std::size_t element_bytes)
+    : name_(std::move(name)),
+      dtype_(dtype),
+      byte_order_(byte_order),
+      shape_(std::move(shape)),
+      element_bytes_(element_bytes) {
   if (shape_.empty()) {
     throw BadInput(fmt::format("{}: holds a single number; an array with one row a record is needed", name_));
   }
-  byte_size(shape_, dtype_, name_);
+  byte_size(shape_, dtype_, element_bytes_, name_);
   // The product of the extents after the first may still overflow where one of all is 0: then there is nothing to read.
   if (std::find(shape_.begin(), shape_.end(), 0u) == shape_.end() || shape_.size() <= 2) {
     for (std::size_t axis = 1; axis < shape_.size(); ++axis) columns_ *= shape_[axis];
@@ -60,12 +74,24 @@ void ArrayFile::check_holds_features() const {
   if (shape_[1] == 0) throw BadInput(fmt::format("{}: rows have no features; write the file again", name_));
 }
 
-void ArrayFile::check_holds_labels() const {
+void ArrayFile::check_holds_labels(const NamedClasses* names) const {
   if (is_float(dtype_)) {
     throw BadInput(
         fmt::format("{}: labels are {}; convert them to int64 class indices (if these are features, the "
                     "files are swapped)",
                     name_, to_string(dtype_)));
+  }
+  if (is_string(dtype_) && names == nullptr) {
+    throw BadInput(
+        fmt::format("{}: labels are names; list all classes in a file, one name a line, and give it to fit as "
+                    "--class-names FILE, or save class indices as int64",
+                    name_));
+  }
+  if (is_string(dtype_) && (shape_.size() > 2 || columns_ != 1)) {
+    throw BadInput(
+        fmt::format("{}: labels are names of shape {}; give one name a row, shape (n,), or for rows of several classes "
+                    "zeros and ones, one column a class{}",
+                    name_, to_string(shape_), kForOwnerOnly));
   }
   if (shape_.size() > 2 || columns_ == 0) {
     throw BadInput(
@@ -88,20 +114,45 @@ void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std:
 }
 
 void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
-                            std::span<std::int32_t> out) {
+                            std::span<std::int32_t> out, const NamedClasses* names) {
   DPREDUCE_ASSERT(!is_float(dtype_) && columns_ >= 1);
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+  DPREDUCE_ASSERT(names == nullptr || names->size() == classes);
   if (columns_ > 1) return read_label_sets(first_row, count, classes, out);
   DPREDUCE_ASSERT(out.size() == count);
+  if (is_string(dtype_)) {
+    DPREDUCE_ASSERT(names != nullptr);
+    return read_named_labels(first_row, count, *names, out);
+  }
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t block = std::min(rows_per_block(), count - done);
     const auto bad = convert_labels(stored_rows(first_row + done, block, scratch_), dtype_, byte_order_, classes,
                                     out.subspan(done, block));
     if (bad) {
-      throw BadInput(
-          fmt::format("{}: row {} has label {}, outside 0 to {}; correct it, or pass the number of classes "
-                      "with --classes{}",
-                      name_, first_row + done + bad->index, bad->value, classes - 1, kForOwnerOnly));
+      throw BadInput(fmt::format("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + bad->index,
+                                 bad->value, classes - 1, cure_of(*bad, classes), kForOwnerOnly));
+    }
+    done += block;
+  }
+}
+
+void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
+                                  std::span<std::int32_t> out) {
+  visit_names(first_row, count, [&](std::uint64_t row, std::string_view name) {
+    const std::optional<std::int32_t> found = names.find(name);
+    if (!found) throw BadInput(fmt::format("{}: row {} has {}{}", name_, row, names.refusal(name), kForOwnerOnly));
+    out[row - first_row] = *found;
+  });
+}
+
+void ArrayFile::visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {
+  std::string buffer;
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t block = std::min(rows_per_block(), count - done);
+    const std::span<const std::byte> stored = stored_rows(first_row + done, block, scratch_);
+    for (std::uint64_t row = 0; row < block; ++row) {
+      const auto element = stored.subspan(row * element_bytes_, element_bytes_);
+      visit(first_row + done + row, stored_name(element, dtype_, byte_order_, buffer));
     }
     done += block;
   }
@@ -141,7 +192,7 @@ void ArrayFile::read_stored(std::uint64_t first_row, std::uint64_t count, std::s
     done += block;
   }
   if (byte_order_ == ByteOrder::kLittle) return;
-  const std::size_t element = size_of(dtype_);
+  const std::size_t element = element_bytes_;
   for (auto first = out.begin(); first != out.end(); first += static_cast<std::ptrdiff_t>(element)) {
     std::reverse(first, first + static_cast<std::ptrdiff_t>(element));
   }

@@ -2,18 +2,21 @@
 //
 // Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or
 // n x 1 class indices, or n x K zeros and ones (K >= 2: column c tells whether the row is of class c), of bool or an
-// integer type. Rows count from 0.
+// integer type; or n or n x 1 strings, the names of classes. Rows count from 0, and so do classes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/data/dtype.hpp"
 #include "common/data/file_identity.hpp"
+#include "common/data/named_classes.hpp"
 #include "common/data/stored_floats.hpp"
 
 namespace dpreduce {
@@ -39,8 +42,8 @@ class ArrayFile {
 
   /// Throws BadInput naming the file, its shape or type, and what to do, where it is no feature file as above.
   void check_holds_features() const;
-  /// The same for labels.
-  void check_holds_labels() const;
+  /// The same for labels; `names` are those of the classes, null where there are none, and labels must be numbers.
+  void check_holds_labels(const NamedClasses* names) const;
 
   /// Writes out[r * d + a] = feature a of row first_row + r as float32, for r < count. Exact but for float64, which is
   /// rounded to nearest (beyond the range of a float: an infinity).
@@ -50,15 +53,16 @@ class ArrayFile {
 
   /// Writes the classes of rows first_row .. first_row + count - 1 into count x k slots (label_slots.hpp), k =
   /// out.size() / count. A row of more than k classes is reported, not refused. Preconditions (asserted): the file
-  /// holds labels; the rows exist; k >= 1 divides; 1 <= classes < 2^31. Throws BadInput with file, row, value and range
-  /// where a label is none of 0 .. classes - 1, an entry of zeros and ones is neither, or these have not `classes`
-  /// columns.
-  void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
+  /// holds labels (check_holds_labels with the same names); the rows exist; k >= 1 divides; 1 <= classes < 2^31; names
+  /// are as many. Throws BadInput with file, row, value and range where a label is none of 0 .. classes - 1 nor of the
+  /// names, an entry of zeros and ones is neither, or these have not `classes` columns.
+  void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out,
+                   const NamedClasses* names = nullptr);
 
   /// Writes rows as they are stored, in C order and little-endian. Preconditions (asserted): the rows exist; out has
   /// count * row_bytes() bytes. BadInput where the file cannot be read.
   void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
-  std::uint64_t row_bytes() const { return columns_ * size_of(dtype_); }
+  std::uint64_t row_bytes() const { return columns_ * element_bytes_; }
 
   /// Returns the same rows where they lie, if the file has them in memory in C order; else nothing. Valid as long as
   /// the file is open. Precondition: the file holds features.
@@ -75,14 +79,21 @@ class ArrayFile {
   virtual bool is_cheap_to_keep_open() const = 0;
 
  protected:
+  using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
+
   /// Throws BadInput where `shape` has no extent (a single number), or more than 2^63 bytes.
-  ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape);
+  ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape, std::size_t element_bytes);
+
+  /// Calls visit with each row of strings, in order.
+  virtual void visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit);
 
  private:
   // Rows in C order: a view of the file, or of `scratch` after they have been gathered there.
   virtual std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
                                                  std::vector<std::byte>& scratch) = 0;
 
+  void read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
+                         std::span<std::int32_t> out);
   void read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                        std::span<std::int32_t> out);
   std::uint64_t rows_per_block() const;
@@ -91,6 +102,7 @@ class ArrayFile {
   DType dtype_;
   ByteOrder byte_order_;
   Shape shape_;
+  std::size_t element_bytes_;
   std::uint64_t columns_ = 1;
   std::vector<std::byte> scratch_;
 };

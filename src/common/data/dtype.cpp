@@ -26,12 +26,19 @@ std::size_t size_of(DType dtype) {
     case DType::kUint64:
     case DType::kFloat64:
       return 8;
+    case DType::kBytes:
+    case DType::kUnicode:
+      break;
   }
-  throw std::logic_error("dpreduce: internal error: unknown DType");
+  throw std::logic_error("dpreduce: internal error: a DType without a size");
 }
 
 bool is_float(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+}
+
+bool is_string(DType dtype) {
+  return dtype == DType::kBytes || dtype == DType::kUnicode;
 }
 
 std::string_view to_string(DType dtype) {
@@ -60,6 +67,9 @@ std::string_view to_string(DType dtype) {
       return "float32";
     case DType::kFloat64:
       return "float64";
+    case DType::kBytes:
+    case DType::kUnicode:
+      return "strings";
   }
   throw std::logic_error("dpreduce: internal error: unknown DType");
 }
@@ -69,8 +79,12 @@ std::string to_string(const Shape& shape) {
 }
 
 std::uint64_t byte_size(const Shape& shape, DType dtype, const std::string& name) {
+  return byte_size(shape, dtype, size_of(dtype), name);
+}
+
+std::uint64_t byte_size(const Shape& shape, DType dtype, std::size_t element_bytes, const std::string& name) {
   constexpr std::uint64_t kLimit = std::numeric_limits<std::int64_t>::max();
-  std::uint64_t bytes = size_of(dtype);
+  std::uint64_t bytes = element_bytes;
   bool empty = false;
   for (const std::uint64_t extent : shape) {
     if (extent == 0) {

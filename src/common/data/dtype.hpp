@@ -22,7 +22,9 @@ enum class DType {
   kUint64,
   kFloat16,
   kFloat32,
-  kFloat64
+  kFloat64,
+  kBytes,   ///< strings of so many bytes, filled up with zero bytes
+  kUnicode  ///< strings of so many code points of 4 bytes, filled up with zeros
 };
 
 enum class ByteOrder { kLittle, kBig };
@@ -37,19 +39,23 @@ enum class MemoryOrder { kC, kFortran };
 /// Extents, slowest first; entry 0 counts rows.
 using Shape = std::vector<std::uint64_t>;
 
-/// Bytes an element.
+/// Bytes an element. Precondition (asserted): of a number; how long a string is, its array says.
 std::size_t size_of(DType dtype);
 
 bool is_float(DType dtype);
+bool is_string(DType dtype);
 
-/// NumPy's name, such as "float32".
+/// NumPy's name, such as "float32"; of strings "strings".
 std::string_view to_string(DType dtype);
 
 /// As Python prints a tuple: "(60000, 784)", "(10,)", "()".
 std::string to_string(const Shape& shape);
 
-/// Returns (product of extents) * size_of(dtype), in bytes; 0 where an extent is 0.
+/// Returns (product of extents) * element_bytes; 0 where an extent is 0.
 /// Throws BadInput naming `name` where the product of the extents that are not 0 passes 2^63 - 1 bytes.
+std::uint64_t byte_size(const Shape& shape, DType dtype, std::size_t element_bytes, const std::string& name);
+
+/// The same of numbers.
 std::uint64_t byte_size(const Shape& shape, DType dtype, const std::string& name);
 
 }  // namespace dpreduce

@@ -17,6 +17,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kMaxChunkCacheBytes = std::size_t{256} << 20;
+constexpr std::uint64_t kStringsAtOnce = 1 << 14;
 
 // One thread at a time, and nothing printed, while it lives.
 class Hdf5Call {
@@ -85,6 +86,12 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
   if (kind == H5T_FLOAT && size <= 4) return native(H5T_NATIVE_FLOAT, DType::kFloat32);
   if (kind == H5T_FLOAT && size == 8) return native(H5T_NATIVE_DOUBLE, DType::kFloat64);
   if (kind == H5T_ENUM && size == 1) return native(stored, DType::kBool);
+  if (kind == H5T_STRING) {
+    auto strings = native(stored, DType::kBytes);
+    // Of fixed length: so many bytes, filled up with zeros, whatever they are filled up with in the file.
+    if (H5Tis_variable_str(stored) <= 0) H5Tset_strpad(strings.first.get(), H5T_STR_NULLPAD);
+    return strings;
+  }
   if (kind == H5T_INTEGER) {
     const bool is_signed = H5Tget_sign(stored) == H5T_SGN_2;
     switch (size) {
@@ -101,10 +108,34 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
     }
   }
   throw BadInput(
-      fmt::format("{}: holds elements that are neither floats nor integers of up to 64 bits; store features "
-                  "as float32 and labels as int64",
+      fmt::format("{}: holds elements that are neither floats nor integers of up to 64 bits, nor strings; store "
+                  "features as float32 and labels as int64, or as names of classes",
                   name));
 }
+
+// Strings of variable length that the library allocates, and gets back.
+class LentStrings {
+ public:
+  LentStrings(std::size_t count, hid_t type) : pointers_(count, nullptr), type_(type) {}
+  ~LentStrings() {
+    const hsize_t extent = pointers_.size();
+    const Hdf5Handle space(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+    H5Dvlen_reclaim(type_, space.get(), H5P_DEFAULT, pointers());
+  }
+  LentStrings(const LentStrings&) = delete;
+  LentStrings& operator=(const LentStrings&) = delete;
+
+  void* pointers() const { return const_cast<char**>(pointers_.data()); }
+  std::vector<std::string> copied() const {
+    std::vector<std::string> strings;
+    for (const char* const text : pointers_) strings.emplace_back(text == nullptr ? "" : text);
+    return strings;
+  }
+
+ private:
+  std::vector<char*> pointers_;
+  hid_t type_;
+};
 
 // Where the object lies in its file.
 std::optional<std::uint64_t> address_of(hid_t object) {
@@ -157,7 +188,11 @@ struct Hdf5Array::Dataset {
   Hdf5Handle dataset;
   Hdf5Handle type;
   DType dtype = DType::kFloat32;
+  bool has_variable_strings = false;
   Shape shape;
+
+  // Of a string of variable length, that of the pointer to it.
+  std::size_t element_bytes() const { return is_string(dtype) ? H5Tget_size(type.get()) : size_of(dtype); }
 
   static std::unique_ptr<Dataset> open(const std::string& path, const std::string& dataset_name,
                                        const std::string& name) {
@@ -183,6 +218,7 @@ struct Hdf5Array::Dataset {
     const Hdf5Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
     if (!stored.is_valid() || !space.is_valid()) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
     std::tie(opened->type, opened->dtype) = memory_type(stored.get(), name);
+    opened->has_variable_strings = opened->dtype == DType::kBytes && H5Tis_variable_str(stored.get()) > 0;
 
     const int dimensions = H5Sget_simple_extent_ndims(space.get());
     if (dimensions < 0) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
@@ -202,7 +238,8 @@ Hdf5Array::Hdf5Array(const std::string& file, const std::string& dataset)
     : Hdf5Array(Dataset::open(file, dataset, file + ":" + dataset), file + ":" + dataset) {}
 
 Hdf5Array::Hdf5Array(std::unique_ptr<Dataset> dataset, const std::string& name)
-    : ArrayFile(name, dataset->dtype, kNativeByteOrder, dataset->shape), dataset_(std::move(dataset)) {}
+    : ArrayFile(name, dataset->dtype, kNativeByteOrder, dataset->shape, dataset->element_bytes()),
+      dataset_(std::move(dataset)) {}
 
 Hdf5Array::~Hdf5Array() {
   const Hdf5Call call;
@@ -225,24 +262,44 @@ FileIdentity Hdf5Array::identity() const {
 std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::uint64_t count,
                                                   std::vector<std::byte>& scratch) {
   scratch.resize(count * row_bytes());
+  const Hdf5Call call;
+  read_rows(first_row, count, scratch.data());
+  return scratch;
+}
+
+void Hdf5Array::visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {
+  if (!dataset_->has_variable_strings) return ArrayFile::visit_names(first_row, count, visit);
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t block = std::min(kStringsAtOnce, count - done);
+    std::vector<std::string> names;
+    {
+      const Hdf5Call call;
+      const LentStrings strings(block, dataset_->type.get());
+      read_rows(first_row + done, block, strings.pointers());
+      names = strings.copied();
+    }
+    for (std::uint64_t row = 0; row < block; ++row) visit(first_row + done + row, names[row]);
+    done += block;
+  }
+}
+
+// Inside an Hdf5Call.
+void Hdf5Array::read_rows(std::uint64_t first_row, std::uint64_t count, void* out) const {
   std::vector<hsize_t> start(shape().size(), 0);
   std::vector<hsize_t> extent(shape().begin(), shape().end());
   start.front() = first_row;
   extent.front() = count;
 
-  const Hdf5Call call;
   const Hdf5Handle in_file(H5Dget_space(dataset_->dataset.get()), H5Sclose);
   const Hdf5Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
   const bool read =
       in_file.is_valid() && in_memory.is_valid() &&
       H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&
-      H5Dread(dataset_->dataset.get(), dataset_->type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT,
-              scratch.data()) >= 0;
+      H5Dread(dataset_->dataset.get(), dataset_->type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
   if (!read) {
     throw BadInput(fmt::format("{}: rows {} to {} cannot be read: {}; check or write the file again{}", name(),
                                first_row, first_row + count - 1, Hdf5Call::reason(), kForOwnerOnly));
   }
-  return scratch;
 }
 
 }  // namespace dpreduce

@@ -21,7 +21,8 @@ void check_whole_rows(std::size_t elements, std::size_t columns) {
 }
 
 MemoryArray::MemoryArray(const ArrayView& view, std::string name)
-    : ArrayFile(std::move(name), view.dtype, kNativeByteOrder, {view.rows(), view.columns}), elements_(view.elements) {}
+    : ArrayFile(std::move(name), view.dtype, kNativeByteOrder, {view.rows(), view.columns}, size_of(view.dtype)),
+      elements_(view.elements) {}
 
 StoredFloats MemoryArray::features_in_place(std::uint64_t first_row, std::uint64_t count) const {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);

@@ -20,8 +20,8 @@ NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name)
     : NpyArray(bytes, name, parse_npy_header(bytes, name)) {}
 
 NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name, NpyHeader header)
-    : ArrayFile(name, header.dtype, header.byte_order, header.shape), header_(std::move(header)) {
-  const std::uint64_t wanted = byte_size(header_.shape, header_.dtype, name);
+    : ArrayFile(name, header.dtype, header.byte_order, header.shape, header.element_bytes), header_(std::move(header)) {
+  const std::uint64_t wanted = byte_size(header_.shape, header_.dtype, header_.element_bytes, name);
   elements_ = bytes.subspan(header_.data_offset);
   if (elements_.size() != wanted) {
     throw BadInput(fmt::format("{}: holds {} bytes of elements where its shape {} of {} needs {}; {}{}", name,
@@ -61,7 +61,7 @@ std::span<const std::byte> NpyArray::stored_rows(std::uint64_t first_row, std::u
 
   // Element (r, a) of a Fortran-ordered n x d array is number a n + r; in C order it is number r d + a.
   DPREDUCE_ASSERT(shape().size() == 2);
-  const std::size_t element = size_of(header_.dtype);
+  const std::size_t element = header_.element_bytes;
   scratch.resize(count * row_bytes());
   for (std::uint64_t column = 0; column < columns(); ++column) {
     const std::byte* source = elements_.data() + (column * rows() + first_row) * element;

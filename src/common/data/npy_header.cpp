@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";
 constexpr std::size_t kMaxTextLength = 64 * 1024;  // NumPy itself warns from 10,000; a plain array needs about 120
+constexpr std::size_t kMaxCharacters = 65536;      // of a string: a class name is shorter
 constexpr std::size_t kMaxDimensions = 32;         // NumPy 1's own limit
 
 // Reads the text from left to right; `position_` never passes its end.
@@ -156,17 +157,36 @@ class HeaderText {
         {"i8", DType::kInt64},  {"u1", DType::kUint8},   {"u2", DType::kUint16},  {"u4", DType::kUint32},
         {"u8", DType::kUint64}, {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
     const std::string_view word = quoted();
+    if (accept_strings(word, header)) return;
     const auto type = word.empty() ? kTypes.end() : kTypes.find(word.substr(1));
     const char order = word.empty() ? ' ' : word.front();
     const bool one_byte = type != kTypes.end() && size_of(type->second) == 1;
     if (type == kTypes.end() || !(order == '<' || order == '>' || order == '=' || (order == '|' && one_byte))) {
       throw BadInput(
           fmt::format("{}: holds elements of type '{}'; save features as float16, float32 or float64 and labels as "
-                      "integers",
+                      "integers, or as names of classes by numpy.save(file, labels.astype(str))",
                       name_, printable(word)));
     }
     header.dtype = type->second;
+    header.element_bytes = size_of(type->second);
     header.byte_order = order == '<' ? ByteOrder::kLittle : order == '>' ? ByteOrder::kBig : kNativeByteOrder;
+  }
+
+  // "|S12": 12 bytes; "<U12": 12 code points of 4 bytes.
+  static bool accept_strings(std::string_view word, NpyHeader& header) {
+    if (word.size() < 3) return false;
+    const char order = word[0];
+    const bool is_unicode = word[1] == 'U';
+    if (word[1] != 'S' && !is_unicode) return false;
+    if (!(order == '<' || order == '>' || order == '=' || (order == '|' && !is_unicode))) return false;
+    std::size_t length = 0;
+    const auto [end, error] = std::from_chars(word.data() + 2, word.data() + word.size(), length);
+    if (error != std::errc() || end != word.data() + word.size()) return false;
+    if (length == 0 || length > kMaxCharacters) return false;
+    header.dtype = is_unicode ? DType::kUnicode : DType::kBytes;
+    header.byte_order = order == '>' ? ByteOrder::kBig : order == '<' ? ByteOrder::kLittle : kNativeByteOrder;
+    header.element_bytes = length * (is_unicode ? sizeof(char32_t) : 1);
+    return true;
   }
 
   std::string_view text_;

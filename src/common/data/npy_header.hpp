@@ -19,6 +19,7 @@ struct NpyHeader {
   DType dtype = DType::kFloat32;
   ByteOrder byte_order = ByteOrder::kLittle;
   MemoryOrder memory_order = MemoryOrder::kC;
+  std::size_t element_bytes = size_of(DType::kFloat32);  ///< of strings what the dtype says, else its size
   Shape shape;
   std::size_t data_offset = 0;  ///< bytes before the first element
 };
@@ -27,7 +28,8 @@ struct NpyHeader {
 ///
 /// Throws BadInput naming `name` where, in this order: the magic is wrong; the version is none of 1.0, 2.0, 3.0; the
 /// text is longer than 64 KiB or than the file; it is not a dictionary of exactly 'descr', 'fortran_order' and 'shape',
-/// each once; the dtype is none of bool, i1-i8, u1-u8, f2, f4, f8, or has no byte order; an extent is negative or
+/// each once; the dtype is none of bool, i1-i8, u1-u8, f2, f4, f8 and strings
+/// (S and U, of 1 to 65536 characters), or has no byte order; an extent is negative or
 /// does not fit 64 bits, or there are more than 32 of them.
 NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name);
 

@@ -8,11 +8,13 @@
 
 namespace dpreduce {
 
-/// Rows to read: features, labels, and what to do with rows that are not finite.
+/// Rows to read: features, labels, the names of classes that labels may be, and what to do with rows that are not
+/// finite.
 struct RowsOptions {
   std::vector<std::string> x;
   std::vector<std::string> y;
   BadRows bad_rows = BadRows::kFail;
+  std::vector<std::string> class_names{};  ///< name k is that of class k; public, never taken from rows; empty: none
   bool operator==(const RowsOptions&) const = default;
 };
 

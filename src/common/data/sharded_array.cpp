@@ -12,12 +12,14 @@
 
 namespace dpreduce {
 
-ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role) : role_(role) {
+ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role,
+                           std::shared_ptr<const NamedClasses> names)
+    : role_(role), names_(std::move(names)) {
   DPREDUCE_ASSERT(!paths.empty());
   std::uint64_t rows = 0;
   for (const std::string& path : paths) {
     const std::unique_ptr<ArrayFile> file = open_array(path);
-    role == ArrayRole::kFeatures ? file->check_holds_features() : file->check_holds_labels();
+    check_role(*file);
     if (shards_.empty()) columns_ = file->columns();
     if (file->columns() != columns_) {
       const bool is_features = role == ArrayRole::kFeatures;
@@ -34,10 +36,14 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
 
 ShardedArray::ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role) : role_(role), columns_(array->columns()) {
   DPREDUCE_ASSERT(array->is_cheap_to_keep_open());
-  role == ArrayRole::kFeatures ? array->check_holds_features() : array->check_holds_labels();
+  check_role(*array);
   Shard shard{array->name(), 0, array->rows(), array->dtype(), array->identity(), nullptr};
   shard.file = std::move(array);
   shards_.push_back(std::move(shard));
+}
+
+void ShardedArray::check_role(const ArrayFile& file) const {
+  role_ == ArrayRole::kFeatures ? file.check_holds_features() : file.check_holds_labels(names_.get());
 }
 
 // Names that differ may lead to one array: links in an HDF5 file, or two mounts.
@@ -104,7 +110,7 @@ ArrayFile& ShardedArray::opened(std::size_t shard) {
     Shard& last = shards_[last_opened_];
     if (last.file != nullptr && !last.file->is_cheap_to_keep_open()) last.file.reset();
     wanted.file = open_array(wanted.path);
-    role_ == ArrayRole::kFeatures ? wanted.file->check_holds_features() : wanted.file->check_holds_labels();
+    check_role(*wanted.file);
     if (wanted.file->columns() != columns_ || wanted.file->dtype() != wanted.dtype ||
         wanted.file->rows() != wanted.end - wanted.first) {
       throw BadInput(fmt::format("{}: changed its shape or type during the run; leave data sets alone until it ends",
@@ -144,7 +150,7 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
   DPREDUCE_ASSERT(out.size() == count * per_row);
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row));
+                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row), names_.get());
                 });
 }
 

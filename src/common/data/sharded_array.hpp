@@ -28,8 +28,8 @@ class ShardedArray {
   /// Opens each file once to check it, in the order given. Throws BadInput where one cannot be read, does not fit the
   /// role (see ArrayFile), has another number of columns than the first (both are named), or is one that
   /// stands in the list already under another name.
-  /// `paths` must not be empty (asserted).
-  ShardedArray(const std::vector<std::string>& paths, ArrayRole role);
+  /// `paths` must not be empty (asserted). Labels may be among `names`, where there are some.
+  ShardedArray(const std::vector<std::string>& paths, ArrayRole role, std::shared_ptr<const NamedClasses> names = {});
 
   /// One array that is open already, and stays so. Throws BadInput where it does not fit the role.
   ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role);
@@ -102,7 +102,10 @@ class ShardedArray {
   template <typename Visit>
   void for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit);
 
+  void check_role(const ArrayFile& file) const;
+
   ArrayRole role_;
+  std::shared_ptr<const NamedClasses> names_;  // of classes; null where labels are numbers
   std::size_t columns_ = 0;
   std::vector<Shard> shards_;
   std::optional<std::vector<std::uint64_t>> kept_;  // places in the files; all where empty

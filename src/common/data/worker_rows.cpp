@@ -29,7 +29,7 @@ RowRange even_share(std::uint64_t rows, std::size_t worker, std::size_t workers)
 }
 
 WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
-                            std::size_t worker, std::size_t workers) {
+                            std::size_t worker, std::size_t workers, std::shared_ptr<const NamedClasses> names) {
   DPREDUCE_ASSERT(!x_patterns.empty() && worker < workers);
   const bool per_worker = paths_are_per_worker(x_patterns);
   if (!y_patterns.empty() && paths_are_per_worker(y_patterns) != per_worker) {
@@ -39,7 +39,7 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   ShardedArray features(expand_paths(x_patterns, worker), ArrayRole::kFeatures);
   std::optional<ShardedArray> labels;
   if (!y_patterns.empty()) {
-    labels.emplace(expand_paths(y_patterns, worker), ArrayRole::kLabels);
+    labels.emplace(expand_paths(y_patterns, worker), ArrayRole::kLabels, std::move(names));
     check_one_label_a_row(features, x_patterns.front(), *labels, y_patterns.front());
   }
   if (!per_worker && features.rows() == 0) {

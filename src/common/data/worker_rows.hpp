@@ -28,12 +28,12 @@ class WorkerRows {
  public:
   /// Opens what the patterns name. Without "{rank}" all workers share one list of files and each takes its even share;
   /// with it a worker owns every row of its own files (none is allowed).
-  /// `y_patterns` may be empty: rows without labels.
+  /// `y_patterns` may be empty: rows without labels. Labels may be among `names`, where there are some.
   /// Throws UsageError where {rank} is used in some patterns only; BadInput as expand_paths and ShardedArray do, where
   /// features and labels differ in number of rows, and where there are no shared rows, or fewer than workers.
   /// Preconditions (asserted): x_patterns is not empty; worker < workers.
   static WorkerRows open(const std::vector<std::string>& x_patterns, const std::vector<std::string>& y_patterns,
-                         std::size_t worker, std::size_t workers);
+                         std::size_t worker, std::size_t workers, std::shared_ptr<const NamedClasses> names = {});
 
   /// Rows that lie in memory, all of them this worker's, and none is allowed; the names are for messages. The views
   /// stay valid as long as this object and those that it is moved to. Throws BadInput where one does not fit its role

@@ -26,12 +26,30 @@ LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& l
     const double units = static_cast<double>(kLatticeNorm) / largest;
     if (largest == 0.0 || !std::isfinite(units)) {
       factors_.push_back(0.0);
+      largest_.push_back(0.0);
       continue;
     }
     std::transform(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(first),
                    [&](double entry) { return static_cast<std::int16_t>(std::lround(entry * units)); });
     factors_.push_back(1.0 / (lattice.scale() * units));
+    largest_.push_back(largest);
   }
+}
+
+std::vector<double> weights_of(std::span<const std::int16_t> values, std::span<const double> largest) {
+  DPREDUCE_ASSERT(!largest.empty() && values.size() % largest.size() == 0);
+  const std::size_t dim = values.size() / largest.size();
+  std::vector<double> weights(values.size());
+  for (std::size_t entry = 0; entry < values.size(); ++entry) {
+    const double of_row = largest[entry / dim];
+    const int value = values[entry];
+    if (std::abs(value) == kLatticeNorm) {
+      weights[entry] = value > 0 ? of_row : -of_row;
+    } else {
+      weights[entry] = value * (of_row / static_cast<double>(kLatticeNorm));
+    }
+  }
+  return weights;
 }
 
 }  // namespace dpreduce

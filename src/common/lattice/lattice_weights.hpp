@@ -30,11 +30,20 @@ class LatticeWeights {
   const std::int16_t* values() const { return values_.data(); }
   /// factor_c; 0 for a class whose weights are all 0.
   std::span<const double> factors() const { return factors_; }
+  /// max_a |W_ca|; 0 for a class whose factor is.
+  std::span<const double> largest() const { return largest_; }
 
  private:
   std::size_t dim_;
   std::vector<std::int16_t> values_;
   std::vector<double> factors_;
+  std::vector<double> largest_;
 };
+
+/// W_ca = w_ca largest_c / S, and exactly largest_c where |w_ca| = S: of values and largest() of lattice weights,
+/// weights that become the same lattice weights, bit for bit, factors and all, on a lattice of any scale. (Largest
+/// entries are the same, so t_c is; w_ca is off by a few units of rounding before it is rounded.) Precondition
+/// (asserted): rows are of one length.
+std::vector<double> weights_of(std::span<const std::int16_t> values, std::span<const double> largest);
 
 }  // namespace dpreduce

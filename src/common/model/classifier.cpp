@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include "common/base/choices.hpp"
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
+#include "common/model/probabilities.hpp"
 
 namespace dpreduce {
 namespace {
@@ -75,6 +77,10 @@ ClassifierParts checked(ClassifierParts parts) {
   if (!parts.cosine_head.empty()) check_entries("prototypes", parts.cosine_head, parts.classes * dim);
   check_method(parts.method);
   if (parts.privacy) check_privacy(*parts.privacy);
+  check_class_names(parts.class_names, parts.classes);
+  if (parts.link == Link::kSigmoid && !parts.cosine_head.empty()) {
+    throw UsageError("link sigmoid with prototypes: their scores are a sum of two softmax");
+  }
   return parts;
 }
 
@@ -83,14 +89,6 @@ void scale_to_unit_length(std::span<double> v) {
   const double norm = std::sqrt(squared_norm(v));
   if (norm == 0.0) return;
   for (double& entry : v) entry /= norm;
-}
-
-// softmax(v)_k = exp(v_k - max v) / sum_j exp(v_j - max v)
-void softmax(std::span<double> v) {
-  const double largest = *std::max_element(v.begin(), v.end());
-  double sum = 0.0;
-  for (double& entry : v) sum += entry = std::exp(entry - largest);
-  for (double& entry : v) entry /= sum;
 }
 
 // minimum <- min(minimum, value), as one step.
@@ -189,6 +187,12 @@ std::vector<double> Classifier::predict_scores(std::span<const float> rows, unsi
     std::copy(scores.begin(), scores.end(), all.begin() + static_cast<std::ptrdiff_t>(row * classes()));
   });
   return all;
+}
+
+void Classifier::to_probabilities(std::span<double> scores) const {
+  DPREDUCE_ASSERT(parts_.link && scores.size() == parts_.classes);
+  if (!directions_) return dpreduce::to_probabilities(*parts_.link, scores);
+  for (double& score : scores) score /= 2.0;
 }
 
 std::vector<std::int32_t> Classifier::predict_labels(std::span<const float> rows, unsigned threads,

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/link.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/class_scores.hpp"
 
@@ -47,13 +48,17 @@ struct ClassifierParts {
   std::vector<double> cosine_head;  ///< c, the prototypes, K x d, row-major; empty without the second head
   /// The score from which on a row is said to be of a class, where rows may be of several; finite.
   std::optional<double> threshold = std::nullopt;
+  /// Name k is that of class k (flaw_of_class_name); empty where classes have numbers only.
+  std::vector<std::string> class_names{};
+  /// What makes probabilities of W u + b; empty where scores only rank classes.
+  std::optional<Link> link = std::nullopt;
 };
 
 class Classifier {
  public:
   /// Throws UsageError where K is below 2 or above 2^24, d_in above 2^24, the preprocessing is out of range, a size
-  /// does not follow from K and d, an entry is not finite, the method's name or the privacy statement is not as said
-  /// above.
+  /// does not follow from K and d, an entry is not finite, the method's name, the privacy statement or the names of
+  /// classes are not as said above.
   explicit Classifier(ClassifierParts parts);
 
   const ClassifierParts& parts() const { return parts_; }
@@ -65,6 +70,10 @@ class Classifier {
   /// a NaN or an infinity; the message numbers rows from `first_row`. Cost: n K d multiply-adds.
   std::vector<double> predict_scores(std::span<const float> rows, unsigned threads = 1,
                                      std::size_t first_row = 0) const;
+
+  /// Makes probabilities of the scores of one row (probabilities.hpp); with prototypes, which go with softmax, half of
+  /// the scores: what their training takes the probability to be. Precondition (asserted): parts().link; K scores.
+  void to_probabilities(std::span<double> scores) const;
 
   /// label(x) of each row; otherwise as predict_scores.
   std::vector<std::int32_t> predict_labels(std::span<const float> rows, unsigned threads = 1,

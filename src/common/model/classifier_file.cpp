@@ -1,5 +1,6 @@
 #include "common/model/classifier_file.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
+#include "common/lattice/lattice_weights.hpp"
 #include "common/model/safetensors.hpp"
 #include "common/model/safetensors_header.hpp"
 
@@ -19,7 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
-constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kFormatVersion = 2;
+constexpr std::uint64_t kFormatVersionWithoutProjection = 1;    // the same in both
 constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
 json to_json(const std::optional<PrivacyStatement>& privacy) {
@@ -45,6 +48,8 @@ class ClassifierReader {
     parts.preprocessing.normalize = normalize();
     parts.preprocessing.clip_norm = number<double>("clip_norm");
     if (file_.metadata.contains("threshold")) parts.threshold = number<double>("threshold");
+    if (file_.metadata.contains("class_names")) parts.class_names = class_names();
+    if (file_.metadata.contains("link")) parts.link = link();
 
     const Tensor weights = take("weights");
     if (weights.shape.size() != 2) fail("weights must have two dimensions");
@@ -71,9 +76,7 @@ class ClassifierReader {
     const std::uint64_t pooled_dim = preprocessing.pooled_dim();
     if (file_.tensors.contains("center")) preprocessing.center = doubles("center", take("center"), {pooled_dim});
     if (file_.tensors.contains("projection")) {
-      const Tensor projection = take("projection");
-      if (projection.shape.size() != 2) fail("projection must have two dimensions");
-      preprocessing.projection = doubles("projection", projection, {projection.shape[0], pooled_dim});
+      preprocessing.projection = projection(take("projection"), pooled_dim);
     }
     if (!file_.tensors.contains("selected")) return;
     const Tensor selected = take("selected");
@@ -82,6 +85,20 @@ class ClassifierReader {
       if (index < 0) fail(fmt::format("selected feature {}: no index", index));
       preprocessing.selected.push_back(static_cast<std::size_t>(index));
     }
+  }
+
+  std::vector<double> projection(const Tensor& matrix, std::uint64_t pooled_dim) {
+    if (matrix.shape.size() != 2) fail("projection must have two dimensions");
+    const std::vector<std::uint64_t> shape = {matrix.shape[0], pooled_dim};
+    if (matrix.type != TensorType::kI16) return doubles("projection", matrix, shape);  // of format version 1
+    check_shape("projection", matrix, shape);
+    const std::vector<double> largest = doubles("projection_largest", take("projection_largest"), {shape[0]});
+    const std::vector<std::int16_t> values = to_shorts(matrix);
+    if (largest.empty()) fail("projection has no row");
+    if (std::any_of(values.begin(), values.end(), [](std::int16_t value) { return value < -kLatticeNorm; })) {
+      fail(fmt::format("projection has an entry below -{}", kLatticeNorm));
+    }
+    return weights_of(values, largest);
   }
 
   [[noreturn]] void fail(std::string_view reason) const {
@@ -114,7 +131,7 @@ class ClassifierReader {
       throw BadInput(fmt::format("{}: a newer dpreduce wrote this (format version {}, known is {}); update dpreduce",
                                  source_, found, kFormatVersion));
     }
-    if (found != kFormatVersion) fail(fmt::format("format version {} is unknown", found));
+    if (found < kFormatVersionWithoutProjection) fail(fmt::format("format version {} is unknown", found));
   }
 
   Normalize normalize() const {
@@ -141,6 +158,20 @@ class ClassifierReader {
                             adjacency->get<std::string>()};
   }
 
+  Link link() const {
+    if (const auto known = choice_of<Link>(text("link"))) return *known;
+    fail(fmt::format("link is {}, neither softmax nor sigmoid", printable_name(text("link"))));
+  }
+
+  std::vector<std::string> class_names() const {
+    const json list = json::parse(text("class_names"), nullptr, false);
+    const auto is_name = [](const json& name) { return name.is_string(); };
+    if (!list.is_array() || list.empty() || !std::all_of(list.begin(), list.end(), is_name)) {
+      fail("class_names is no JSON list of names");
+    }
+    return list.get<std::vector<std::string>>();
+  }
+
   Tensor take(const std::string& name) {
     const auto node = file_.tensors.extract(name);
     if (node.empty()) fail(fmt::format("no tensor {}", name));
@@ -150,11 +181,14 @@ class ClassifierReader {
   std::vector<double> doubles(std::string_view name, const Tensor& tensor,
                               const std::vector<std::uint64_t>& shape) const {
     if (tensor.type != TensorType::kF64) fail(fmt::format("{} is {}, not F64", name, to_string(tensor.type)));
-    if (tensor.shape != shape) {
-      fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
-                       fmt::join(shape, ", ")));
-    }
+    check_shape(name, tensor, shape);
     return to_doubles(tensor);
+  }
+
+  void check_shape(std::string_view name, const Tensor& tensor, const std::vector<std::uint64_t>& shape) const {
+    if (tensor.shape == shape) return;
+    fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
+                     fmt::join(shape, ", ")));
   }
 
   SafetensorsFile file_;
@@ -179,24 +213,30 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
   const std::uint64_t dim = preprocessing.dim();
 
   SafetensorsFile file;
-  file.metadata = {{"format", std::string(kFormat)},
-                   {"format_version", fmt::format("{}", kFormatVersion)},
-                   {"version", version()},
-                   {"method", parts.method},
-                   {"classes", fmt::format("{}", classes)},
-                   {"input_dim", fmt::format("{}", preprocessing.input_dim)},
-                   {"pool", fmt::format("{}", preprocessing.pool)},
-                   {"normalize", std::string(to_string(preprocessing.normalize))},
-                   {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-                   {"privacy", to_json(parts.privacy).dump()}};
+  file.metadata = {
+      {"format", std::string(kFormat)},
+      {"format_version",
+       fmt::format("{}", preprocessing.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersion)},
+      {"version", version()},
+      {"method", parts.method},
+      {"classes", fmt::format("{}", classes)},
+      {"input_dim", fmt::format("{}", preprocessing.input_dim)},
+      {"pool", fmt::format("{}", preprocessing.pool)},
+      {"normalize", std::string(to_string(preprocessing.normalize))},
+      {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
+      {"privacy", to_json(parts.privacy).dump()}};
   if (parts.threshold) file.metadata["threshold"] = fmt::format("{}", *parts.threshold);
+  if (!parts.class_names.empty()) file.metadata["class_names"] = json(parts.class_names).dump();
+  if (parts.link) file.metadata["link"] = std::string(to_string(*parts.link));
   file.tensors.emplace("weights", make_tensor(parts.weights, {classes, dim}));
   file.tensors.emplace("bias", make_tensor(parts.bias, {classes}));
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
   if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {pooled_dim}));
   if (!preprocessing.projection.empty()) {
-    file.tensors.emplace("projection",
-                         make_tensor(preprocessing.projection, {preprocessing.projected_dim(), pooled_dim}));
+    const LatticeWeights projection(preprocessing.projection, Lattice{preprocessing.clip_norm, pooled_dim});
+    const std::uint64_t kept = preprocessing.projected_dim();
+    file.tensors.emplace("projection", make_short_tensor({projection.values(), kept * pooled_dim}, {kept, pooled_dim}));
+    file.tensors.emplace("projection_largest", make_tensor(projection.largest(), {kept}));
   }
   if (!preprocessing.selected.empty()) {
     const std::vector<std::int64_t> indices(preprocessing.selected.begin(), preprocessing.selected.end());

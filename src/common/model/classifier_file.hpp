@@ -3,12 +3,18 @@
 // Tensors, F64 so that a loaded model predicts with the very bits that training ended with, and I64 for indices:
 //
 //     weights [K, m]    bias [K]    prototypes [K, m] with the second head
-//     center [d] where rows are centered    projection [k, d] where they are projected    selected [m], I64, where
-//     features are selected; d features after pooling, m in the end
+//     center [d] where rows are centered    selected [m], I64, where features are selected
+//     projection [k, d], I16, and projection_largest [k] where rows are projected: P_ja = projection_ja
+//     projection_largest_j / 32767
+//
+// d features after pooling, m in the end. A projection is kept as rows are projected by it, on the lattice
+// (lattice_weights.hpp): a quarter of the bytes, and the same bits of predictions. It cannot be folded into the
+// weights, since rows are scaled to one norm behind it. Files of format version 1 have it as F64, and are read.
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
-// privacy (a JSON object as a string). The bytes are a function of the released model alone: no times, no ranks, no
-// counts.
+// privacy (a JSON object as a string), where classes have names class_names (a JSON list as a string), and where
+// scores have probabilities link (softmax or sigmoid). The bytes
+// are a function of the released model alone: no times, no ranks, no counts.
 #pragma once
 
 #include <cstddef>

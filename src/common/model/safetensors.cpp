@@ -77,42 +77,55 @@ void check_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std:
   }
 }
 
+template <typename Number>
+Tensor tensor_of(TensorType type, std::span<const Number> values, std::vector<std::uint64_t> shape) {
+  DPREDUCE_ASSERT(byte_count(type, shape) == values.size_bytes());
+  const std::span<const std::byte> bytes = std::as_bytes(values);
+  return Tensor{type, std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
+template <typename Number>
+std::vector<Number> entries_of(TensorType type, const Tensor& tensor) {
+  DPREDUCE_ASSERT(tensor.type == type);
+  std::vector<Number> values(tensor.data.size() / sizeof(Number));
+  std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
+  return values;
+}
+
 }  // namespace
 
 std::string_view to_string(TensorType type) {
-  static constexpr std::array<std::string_view, 6> kNames = {"F64", "F32", "F16", "I64", "I32", "U8"};
+  static constexpr std::array<std::string_view, 7> kNames = {"F64", "F32", "F16", "I64", "I32", "I16", "U8"};
   return kNames.at(static_cast<std::size_t>(type));
 }
 
 std::size_t element_size(TensorType type) {
-  static constexpr std::array<std::size_t, 6> kSizes = {8, 4, 2, 8, 4, 1};
+  static constexpr std::array<std::size_t, 7> kSizes = {8, 4, 2, 8, 4, 2, 1};
   return kSizes.at(static_cast<std::size_t>(type));
 }
 
 Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> shape) {
-  DPREDUCE_ASSERT(byte_count(TensorType::kF64, shape) == values.size_bytes());
-  const std::span<const std::byte> bytes = std::as_bytes(values);
-  return Tensor{TensorType::kF64, std::move(shape), {bytes.begin(), bytes.end()}};
+  return tensor_of(TensorType::kF64, values, std::move(shape));
 }
 
 Tensor make_integer_tensor(std::span<const std::int64_t> values, std::vector<std::uint64_t> shape) {
-  DPREDUCE_ASSERT(byte_count(TensorType::kI64, shape) == values.size_bytes());
-  const std::span<const std::byte> bytes = std::as_bytes(values);
-  return Tensor{TensorType::kI64, std::move(shape), {bytes.begin(), bytes.end()}};
+  return tensor_of(TensorType::kI64, values, std::move(shape));
+}
+
+Tensor make_short_tensor(std::span<const std::int16_t> values, std::vector<std::uint64_t> shape) {
+  return tensor_of(TensorType::kI16, values, std::move(shape));
 }
 
 std::vector<double> to_doubles(const Tensor& tensor) {
-  DPREDUCE_ASSERT(tensor.type == TensorType::kF64);
-  std::vector<double> values(tensor.data.size() / sizeof(double));
-  std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
-  return values;
+  return entries_of<double>(TensorType::kF64, tensor);
 }
 
 std::vector<std::int64_t> to_integers(const Tensor& tensor) {
-  DPREDUCE_ASSERT(tensor.type == TensorType::kI64);
-  std::vector<std::int64_t> values(tensor.data.size() / sizeof(std::int64_t));
-  std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
-  return values;
+  return entries_of<std::int64_t>(TensorType::kI64, tensor);
+}
+
+std::vector<std::int16_t> to_shorts(const Tensor& tensor) {
+  return entries_of<std::int16_t>(TensorType::kI16, tensor);
 }
 
 std::vector<std::byte> serialize(const SafetensorsFile& file) {

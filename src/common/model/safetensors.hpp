@@ -25,7 +25,7 @@ namespace dpreduce {
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are written as they lie in memory");
 
-enum class TensorType { kF64, kF32, kF16, kI64, kI32, kU8 };
+enum class TensorType { kF64, kF32, kF16, kI64, kI32, kI16, kU8 };
 
 /// The format's name of the type: "F64", "F32", ...
 std::string_view to_string(TensorType type);
@@ -51,12 +51,14 @@ struct SafetensorsFile {
 /// The F64 tensor of `values` with this shape. Asserts product(shape) == values.size().
 Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> shape);
 
-/// The same of type I64.
+/// The same of type I64, of type I16.
 Tensor make_integer_tensor(std::span<const std::int64_t> values, std::vector<std::uint64_t> shape);
+Tensor make_short_tensor(std::span<const std::int16_t> values, std::vector<std::uint64_t> shape);
 
-/// The entries of an F64 tensor, of an I64 tensor. Asserts the type.
+/// The entries of an F64, an I64, an I16 tensor. Asserts the type.
 std::vector<double> to_doubles(const Tensor& tensor);
 std::vector<std::int64_t> to_integers(const Tensor& tensor);
+std::vector<std::int16_t> to_shorts(const Tensor& tensor);
 
 /// The file's bytes; a function of `file` alone. Asserts that each tensor has as many bytes as its shape says, that no
 /// tensor is named "__metadata__", and that all strings are UTF-8.

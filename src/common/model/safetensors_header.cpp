@@ -17,8 +17,8 @@ using nlohmann::json;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 std::optional<TensorType> tensor_type_of(std::string_view name) {
-  for (const TensorType type :
-       {TensorType::kF64, TensorType::kF32, TensorType::kF16, TensorType::kI64, TensorType::kI32, TensorType::kU8}) {
+  for (const TensorType type : {TensorType::kF64, TensorType::kF32, TensorType::kF16, TensorType::kI64,
+                                TensorType::kI32, TensorType::kI16, TensorType::kU8}) {
     if (to_string(type) == name) return type;
   }
   return std::nullopt;
@@ -75,7 +75,7 @@ class HeaderReader final : public nlohmann::json_sax<json> {
     if (state_ != State::kType) return unexpected("a string");
     const std::optional<TensorType> type = tensor_type_of(text);
     if (!type) {
-      fail(fmt::format("tensor {} has dtype {}; known are F64, F32, F16, I64, I32, U8", printable_name(name_),
+      fail(fmt::format("tensor {} has dtype {}; known are F64, F32, F16, I64, I32, I16, U8", printable_name(name_),
                        printable_name(text)));
     }
     entry_->type = *type;

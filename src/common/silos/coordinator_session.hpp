@@ -56,6 +56,8 @@ class CoordinatorSession {
 
   const std::vector<std::uint32_t>& left() const { return left_; }
   const std::vector<LostSilo>& lost() const { return lost_; }
+  /// "silo 3", with its name in the roster where it has one: "silo 3 (north)".  @pre of the run, once it is connected.
+  std::string name_of(std::uint32_t silo) const;
   /// The silos whose statistics the last sum holds.
   const std::vector<std::uint32_t>& last_summed() const { return last_summed_; }
   /// What each kind of message has cost, by its name.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_checks.hpp"
 
@@ -27,6 +28,7 @@ void check_imbalance(const DataOptions& data) {
 
 void check(const DataOptions& data) {
   check_classes(data.classes);
+  check_class_names(data.train.class_names, data.classes);
   check_both_or_none("--test-x", !data.test.x.empty(), "--test-y", !data.test.y.empty());
   check_both_or_none("--validation-x", !data.validation.x.empty(), "--validation-y", !data.validation.y.empty());
   if (data.max_labels && (*data.max_labels < 1 || *data.max_labels > data.classes)) {

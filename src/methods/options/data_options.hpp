@@ -12,13 +12,13 @@
 namespace dpreduce {
 
 struct DataOptions {
-  RowsOptions train{};
+  RowsOptions train{};  ///< its class names are those of all rows
   RowsOptions test{};
   RowsOptions validation{};                       ///< rows and labels that are no secret, to choose among candidates by
   std::vector<std::string> public_x{};            ///< rows that are no secret
   double imbalance_ratio = 1.0;                   ///< of a long tail of training rows to train on; 1: all rows
   std::optional<std::uint64_t> imbalance_seed{};  ///< which rows it keeps; empty: 1
-  std::size_t classes = 0;
+  std::size_t classes = 0;                        ///< K; where classes have names, 0 for as many
   std::optional<std::size_t> max_labels{};  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
 
   /// k, the most classes that a row may have.

@@ -10,11 +10,13 @@ namespace dpreduce {
 struct OutputOptions {
   std::string out = "model.safetensors";
   std::string report{};           ///< empty: none
+  std::string html{};             ///< a page on report and ledger; empty: none
   std::string checkpoint{};       ///< folder for what was released so far; empty: none
   double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
   bool overwrite = false;  ///< replace model and report that are there already
+  bool quiet = false;      ///< no progress and no summary
   bool operator==(const OutputOptions&) const = default;
 };
 

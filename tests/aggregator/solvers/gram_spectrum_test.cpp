@@ -39,6 +39,20 @@ ReleasedBlock released(const Eigen::MatrixXd& gram, double sigma) {
   return ReleasedBlock("gram", std::move(triangle), sigma * unit);
 }
 
+TEST(ReleasedEigenvalues, AreThoseOfTheMatrixWithItsNoise) {
+  std::mt19937 engine(7);
+  Eigen::MatrixXd gram = random_gram(engine, 100, kSpectrumDim, 1.0);
+  gram -= 40.0 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim);  // noise makes some negative, which stay so
+  const std::vector<double> eigenvalues = released_eigenvalues(released(gram, 0.5), kSpectrumLattice);
+  const Eigen::VectorXd expected = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(gram).eigenvalues();
+  ASSERT_EQ(eigenvalues.size(), kSpectrumDim);
+  EXPECT_LT(eigenvalues.front(), 0.0);
+  for (std::size_t i = 0; i < kSpectrumDim; ++i) {
+    EXPECT_NEAR(eigenvalues[i], expected[static_cast<Eigen::Index>(i)], 1e-5);
+  }
+  EXPECT_DOUBLE_EQ(noise_radius_of(released(gram, 0.5), kSpectrumLattice), 0.5 * std::sqrt(kSpectrumDim / 2.0));
+}
+
 TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
   std::mt19937 engine(1);
   const Eigen::MatrixXd gram = random_gram(engine, 100, kSpectrumDim, 1.0);

@@ -89,7 +89,7 @@ TEST(Hdf5Array, LabelsOfEachWidthAreRead) {
     SCOPED_TRACE(name);
     write_dataset<int>(folder / "y.h5", name, stored, H5T_NATIVE_INT, {3, 1}, {0, 2, 100});
     const auto array = open_array((folder / "y.h5") + ":" + name);
-    array->check_holds_labels();
+    array->check_holds_labels(nullptr);
     std::vector<std::int32_t> labels(3);
     array->read_labels(0, 3, 101, labels);
     EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 2, 100}));
@@ -126,9 +126,9 @@ TEST(Hdf5Array, WhatCannotBeReadIsNamedAndHdf5PrintsNothing) {
   const TemporaryFolder folder;
   write_dataset(folder / "x.h5", "/x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {2, 3}, kSix);
   write_dataset(folder / "x.h5", "/scalar", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {}, kSix);
-  const hid_t text = H5Tcopy(H5T_C_S1);
-  write_dataset<char>(folder / "x.h5", "/text", text, text, {3}, {'a', 'b', 'c'});
-  H5Tclose(text);
+  const hid_t opaque = H5Tcreate(H5T_OPAQUE, 1);
+  write_dataset<char>(folder / "x.h5", "/text", opaque, opaque, {3}, {'a', 'b', 'c'});
+  H5Tclose(opaque);
   write_bytes(folder / "not.h5", "no HDF5 file");
 
   testing::internal::CaptureStderr();
@@ -158,6 +158,54 @@ TEST(Hdf5Array, ADamagedChunkIsReportedWithItsRows) {
   for (std::size_t at = bytes.size() / 2; at < bytes.size() / 2 + 2000; ++at) bytes[at] = '\xff';
   write_bytes(folder / "x.h5", bytes);
   expect_bad_input([&] { features_of(*open_array((folder / "x.h5") + ":/x"), 0, 10); }, {"x.h5:/x", "rows 0 to 9"});
+}
+
+std::vector<std::int32_t> named_labels_of(const std::string& path) {
+  const NamedClasses names({"ash", "oak", "élm"});
+  const auto array = open_array(path);
+  array->check_holds_labels(&names);
+  std::vector<std::int32_t> labels(array->rows());
+  array->read_labels(0, array->rows(), names.size(), labels, &names);
+  return labels;
+}
+
+TEST(Hdf5Array, NamesOfFixedAndVariableLengthAreTheirClasses) {
+  const TemporaryFolder folder;
+  for (const H5T_str_t padding : {H5T_STR_NULLTERM, H5T_STR_NULLPAD, H5T_STR_SPACEPAD}) {
+    const hid_t fixed = H5Tcopy(H5T_C_S1);
+    H5Tset_size(fixed, 5);
+    H5Tset_cset(fixed, H5T_CSET_UTF8);
+    H5Tset_strpad(fixed, padding);
+    const std::string fill(1, padding == H5T_STR_SPACEPAD ? ' ' : '\0');
+    const std::string stored = "oak" + fill + fill + "\xc3\xa9lm" + fill + "ash" + fill + fill;
+    const std::string name = "/fixed" + std::to_string(static_cast<int>(padding));
+    write_dataset<char>(folder / "y.h5", name, fixed, fixed, {3}, {stored.begin(), stored.end()});
+    H5Tclose(fixed);
+    EXPECT_EQ(named_labels_of((folder / "y.h5") + ":" + name), (std::vector<std::int32_t>{1, 2, 0})) << name;
+  }
+  for (const H5T_cset_t characters : {H5T_CSET_ASCII, H5T_CSET_UTF8}) {
+    const hid_t variable = H5Tcopy(H5T_C_S1);
+    H5Tset_size(variable, H5T_VARIABLE);
+    H5Tset_cset(variable, characters);
+    const std::vector<const char*> words = {"ash", "oak", "oak", "ash"};
+    const std::string name = "/variable" + std::to_string(static_cast<int>(characters));
+    write_dataset<const char*>(folder / "y.h5", name, variable, variable, {4, 1}, words, {3, 1});
+    const std::vector<const char*> wrong = {"ash", "a very long label that no class has"};
+    write_dataset<const char*>(folder / "y.h5", name + "_wrong", variable, variable, {2}, wrong);
+    H5Tclose(variable);
+    EXPECT_EQ(named_labels_of((folder / "y.h5") + ":" + name), (std::vector<std::int32_t>{0, 1, 1, 0})) << name;
+    expect_bad_input([&] { named_labels_of((folder / "y.h5") + ":" + name + "_wrong"); },
+                     {name + "_wrong: row 1 has label \"a very long label"});
+  }
+}
+
+TEST(Hdf5Array, AVariableStringThatIsNotThereIsEmpty) {
+  const TemporaryFolder folder;
+  const hid_t variable = H5Tcopy(H5T_C_S1);
+  H5Tset_size(variable, H5T_VARIABLE);
+  write_dataset<const char*>(folder / "y.h5", "/y", variable, variable, {2}, {"ash", nullptr});
+  H5Tclose(variable);
+  expect_bad_input([&] { named_labels_of((folder / "y.h5") + ":/y"); }, {"row 1 has label \"\""});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::vector<float> features_of(const std::string& bytes) {
 
 std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t classes) {
   NpyArray array(as_bytes_of(bytes), "y.npy");
-  array.check_holds_labels();
+  array.check_holds_labels(nullptr);
   std::vector<std::int32_t> out(array.rows());
   array.read_labels(0, array.rows(), classes, out);
   return out;
@@ -168,6 +168,70 @@ TEST(NpyArray, RowsOutsideTheArrayAreOurOwnMistake) {
   EXPECT_THROW(array.read_features(~std::uint64_t{0}, 2, out), std::logic_error);
   EXPECT_THROW(array.read_features(0, 1, out), std::logic_error);
   EXPECT_THROW(array.features_in_place(0, 3), std::logic_error);
+}
+
+std::vector<std::int32_t> named_labels_of(const std::string& bytes) {
+  const NamedClasses names({"ash", "oak", "élm"});
+  NpyArray array(as_bytes_of(bytes), "y.npy");
+  array.check_holds_labels(&names);
+  std::vector<std::int32_t> out(array.rows());
+  array.read_labels(0, array.rows(), names.size(), out, &names);
+  return out;
+}
+
+std::string strings_of(const std::string& descr, const std::string& shape, const std::vector<std::u32string>& words,
+                       std::size_t length) {
+  std::vector<std::uint32_t> points;
+  for (const std::u32string& word : words) {
+    points.insert(points.end(), word.begin(), word.end());
+    points.insert(points.end(), length - word.size(), 0);
+  }
+  if (descr[1] == 'U') return npy_bytes<std::uint32_t>(descr, shape, points);
+  return npy_header_bytes(npy_text(descr, shape)) + std::string(points.begin(), points.end());
+}
+
+TEST(NpyArray, NamesOfEachTypeAndByteOrderAreTheirClasses) {
+  const std::vector<std::int32_t> expected = {1, 2, 0, 1};
+  const std::vector<std::u32string> words = {U"oak", U"élm", U"ash", U"oak"};
+  for (const std::string descr : {"<U5", ">U5"}) {
+    EXPECT_EQ(named_labels_of(strings_of(descr, "(4,)", words, 5)), expected);
+    EXPECT_EQ(named_labels_of(strings_of(descr, "(4, 1)", words, 5)), expected);
+  }
+  for (const std::string descr : {"|S4", "<S4"}) {
+    EXPECT_EQ(named_labels_of(strings_of(descr, "(2,)", {U"oak", U"ash"}, 4)), (std::vector<std::int32_t>{1, 0}));
+  }
+  EXPECT_EQ(named_labels_of(npy_bytes<std::int64_t>("<i8", "(3,)", {2, 0, 1})), (std::vector<std::int32_t>{2, 0, 1}));
+}
+
+TEST(NpyArray, ANameOfNoClassIsToldWithItsRow) {
+  expect_bad_input(
+      [] {
+        named_labels_of(strings_of("<U4", "(3,)", {U"oak", U"ash", U"oka"}, 4));
+      },
+      {"y.npy: row 2 has label \"oka\"", "did you mean \"oak\"?", kForOwnerOnly});
+  expect_bad_input([] { named_labels_of(strings_of("<U4", "(1,)", {U""}, 4)); }, {"row 0 has label \"\""});
+  expect_bad_input(
+      [] {
+        named_labels_of(strings_of("<U4", "(1, 2)", {U"oak", U"ash"}, 4));
+      },
+      {"y.npy: labels are names of shape (1, 2)", "zeros and ones"});
+  expect_bad_input([] { labels_of(strings_of("<U4", "(1,)", {U"oak"}, 4), 3); },
+                   {"y.npy: labels are names", "--class-names"});
+  expect_bad_input([] { features_of(strings_of("<U4", "(1, 2)", {U"oak", U"ash"}, 4)); }, {"features are strings"});
+}
+
+TEST(NpyArray, LabelsThatSeemToCountFromOneAreToldSo) {
+  const auto refused = [](std::int64_t label, const std::vector<std::string>& parts) {
+    expect_bad_input([&] { labels_of(npy_bytes<std::int64_t>("<i8", "(2,)", {1, label}), 3); }, parts);
+  };
+  refused(3, {"row 1 has label 3", "labels count from 0", "subtract 1", "--class-names"});
+  refused(4, {"row 1 has label 4, outside 0 to 2; correct it, or pass the number of classes"});
+  refused(-1, {"row 1 has label -1, outside 0 to 2; correct it"});
+}
+
+TEST(NpyArray, AStringThatIsCutShortIsRefused) {
+  const std::string whole = strings_of("<U4", "(2,)", {U"oak", U"ash"}, 4);
+  expect_bad_input([&] { named_labels_of(whole.substr(0, whole.size() - 1)); }, {"holds 31 bytes", "needs 32"});
 }
 
 }  // namespace

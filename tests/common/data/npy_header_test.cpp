@@ -81,7 +81,8 @@ TEST(NpyHeader, EachDamageIsNamed) {
 }
 
 TEST(NpyHeader, TypesThatAreNoNumbersOfOursAreRefused) {
-  for (const std::string descr : {"<c8", "<f16", "<U4", "|O", "<M8[s]", "f4", "|f4", "", "<", "<i3", "<\x1b[2J"}) {
+  for (const std::string descr : {"<c8", "<f16", "|U4", "<U0", "|S", "<S-1", "<U99999999", "<U4 ", "|O", "<M8[s]", "f4",
+                                  "|f4", "", "<", "<i3", "<\x1b[2J"}) {
     SCOPED_TRACE(descr);
     expect_bad_input([&] { parsed(npy_header_bytes(npy_text(descr, "(3,)"))); }, {"x.npy", "elements of type"});
   }

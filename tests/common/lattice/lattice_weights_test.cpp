@@ -1,5 +1,6 @@
 #include "common/lattice/lattice_weights.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -50,6 +51,29 @@ TEST(LatticeWeights, AreRefusedWhereTheyAreNoNumbersOrNoRows) {
   EXPECT_THROW(LatticeWeights(std::vector<double>(7), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, std::nan("")), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, 1e101), {1.0, 4}), UsageError);
+}
+
+TEST(LatticeWeights, ValuesAndLargestEntriesSayAllOfThem) {
+  constexpr std::size_t kDim = 33;
+  const Lattice lattice{0.3, kDim};
+  std::mt19937 engine(11);
+  std::normal_distribution<double> normal;
+  std::vector<double> weights(200 * kDim);
+  for (std::size_t entry = 0; entry < weights.size(); ++entry) {
+    weights[entry] = normal(engine) * std::exp(4.0 * static_cast<double>(entry / kDim % 60) - 120.0);
+  }
+  std::fill_n(weights.begin(), kDim, 0.0);
+  std::fill_n(weights.begin() + kDim, kDim, 1e-305);  // too small for a finite number of units
+  const LatticeWeights once(weights, lattice);
+  EXPECT_EQ(once.largest()[0], 0.0);
+  EXPECT_EQ(once.largest()[1], 0.0);
+  const std::vector<double> back = weights_of({once.values(), weights.size()}, once.largest());
+  const LatticeWeights twice(back, lattice);
+  EXPECT_TRUE(std::equal(once.values(), once.values() + weights.size(), twice.values()));
+  EXPECT_TRUE(std::ranges::equal(once.factors(), twice.factors()));
+  EXPECT_TRUE(std::ranges::equal(once.largest(), twice.largest()));
+  EXPECT_EQ(weights_of({twice.values(), weights.size()}, twice.largest()), back);
+  EXPECT_THROW(weights_of({once.values(), 5}, std::vector<double>{1.0, 2.0}), std::logic_error);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "common/model/classifier_file.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,14 +83,33 @@ ClassifierParts reduced_parts() {
   return parts;
 }
 
-TEST(ClassifierFile, AReducedModelReturnsBitForBit) {
+// The same as a file of format version 1, which held the projection before it is rounded to the lattice.
+std::vector<std::byte> bytes_of_version_1(const ClassifierParts& parts) {
+  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(parts)), "f");
+  file.metadata["format_version"] = "1";
+  const std::vector<double>& projection = parts.preprocessing.projection;
+  const std::vector<std::uint64_t> shape = file.tensors.at("projection").shape;
+  file.tensors.at("projection") = make_tensor(projection, shape);
+  file.tensors.erase("projection_largest");
+  return serialize(file);
+}
+
+TEST(ClassifierFile, AReducedModelReturnsWithItsProjectionOnTheLattice) {
   const std::vector<std::byte> bytes = to_bytes(Classifier(reduced_parts()));
   const ClassifierParts read = classifier_from_bytes(bytes, "f").parts();
   expect_same(read, reduced_parts());
-  EXPECT_TRUE(same_bits(read.preprocessing.projection, reduced_parts().preprocessing.projection));
+  const std::vector<double>& projection = reduced_parts().preprocessing.projection;
+  const std::vector<double> largest = {1.0 / 3.0, 2.0};
+  for (std::size_t entry = 0; entry < projection.size(); ++entry) {
+    EXPECT_NEAR(read.preprocessing.projection[entry], projection[entry], largest[entry / 3] / 32767 / 2 + 1e-15);
+  }
+  EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
   EXPECT_EQ(read.preprocessing.selected, reduced_parts().preprocessing.selected);
   const SafetensorsFile file = parse_safetensors(bytes, "f");
+  EXPECT_EQ(file.metadata.at("format_version"), "2");
   EXPECT_EQ(file.tensors.at("projection").shape, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(to_shorts(file.tensors.at("projection")), (std::vector<std::int16_t>{32767, 0, -24575, 0, 16384, 32767}));
+  EXPECT_EQ(to_doubles(file.tensors.at("projection_largest")), largest);
   EXPECT_EQ(file.tensors.at("selected").type, TensorType::kI64);
   EXPECT_EQ(file.tensors.at("center").shape, (std::vector<std::uint64_t>{3}));
   EXPECT_EQ(file.tensors.at("weights").shape, (std::vector<std::uint64_t>{2, 1}));
@@ -101,6 +122,65 @@ TEST(ClassifierFile, AReducedModelPredictsTheSameBitsOnceLoaded) {
   EXPECT_TRUE(same_bits(scores, trained.predict_scores(rows)));
 }
 
+// d x d, scaled to norm C behind it or only clipped: what a file keeps of the matrix is all that predictions take of
+// it.
+TEST(ClassifierFile, AWhitenedModelPredictsTheSameBitsOnceLoaded) {
+  constexpr std::size_t kDim = 19;
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  for (const Normalize normalize : {Normalize::kL2, Normalize::kNone}) {
+    ClassifierParts parts = plain_parts();
+    parts.preprocessing = {.input_dim = kDim, .pool = 1, .normalize = normalize, .clip_norm = 0.7, .center = {}};
+    parts.preprocessing.projection.resize(kDim * kDim);
+    for (double& entry : parts.preprocessing.projection) entry = normal(random) * std::exp(3.0 * normal(random));
+    std::fill_n(parts.preprocessing.projection.begin(), kDim, 0.0);  // a direction that nothing is left of
+    parts.weights.resize(2 * kDim);
+    for (double& entry : parts.weights) entry = normal(random);
+    parts.bias = {0.1, -0.3};
+    const Classifier trained(parts);
+    std::vector<float> rows(40 * kDim);
+    for (float& entry : rows) entry = static_cast<float>(normal(random));
+    const std::vector<double> scores = trained.predict_scores(rows);
+    const std::vector<std::byte> bytes = to_bytes(trained);
+    EXPECT_TRUE(same_bits(classifier_from_bytes(bytes, "f").predict_scores(rows), scores));
+    EXPECT_TRUE(same_bits(classifier_from_bytes(bytes_of_version_1(parts), "f").predict_scores(rows), scores));
+    EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
+    EXPECT_EQ(to_bytes(classifier_from_bytes(bytes_of_version_1(parts), "f")), bytes);
+  }
+}
+
+TEST(ClassifierFile, TheProjectionTakesAQuarterOfTheBytes) {
+  constexpr std::size_t kDim = 256;
+  ClassifierParts parts = plain_parts();
+  parts.preprocessing = {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}};
+  parts.preprocessing.projection.assign(kDim * kDim, 0.5);
+  parts.weights.assign(2 * kDim, 1.0);
+  const std::size_t now = to_bytes(Classifier(parts)).size();
+  EXPECT_LT(now, 2 * kDim * kDim + 8 * kDim * 4 + 4096);
+  EXPECT_GT(bytes_of_version_1(parts).size(), 8 * kDim * kDim);
+}
+
+TEST(ClassifierFile, AFileOfFormatVersion1IsRead) {
+  const ClassifierParts read = classifier_from_bytes(bytes_of_version_1(reduced_parts()), "f").parts();
+  EXPECT_TRUE(same_bits(read.preprocessing.projection, reduced_parts().preprocessing.projection));
+  EXPECT_EQ(parse_safetensors(to_bytes(Classifier(plain_parts())), "f").metadata.at("format_version"), "1");
+}
+
+TEST(ClassifierFile, TheLinkComesBack) {
+  for (const Link link : {Link::kSoftmax, Link::kSigmoid}) {
+    ClassifierParts parts = plain_parts();
+    parts.link = link;
+    const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
+    EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().link, link);
+    EXPECT_EQ(parse_safetensors(bytes, "f").metadata.at("link"), to_string(link));
+  }
+  EXPECT_FALSE(classifier_from_bytes(to_bytes(Classifier(plain_parts())), "f").parts().link);
+  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");
+  file.metadata["link"] = "probit";
+  EXPECT_THAT(message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
+              HasSubstr("link is \"probit\", neither softmax nor sigmoid"));
+}
+
 TEST(ClassifierFile, BrokenReductionsAreRefused) {
   const auto complaint = [](const std::function<void(SafetensorsFile&)>& damage) {
     SafetensorsFile file = parse_safetensors(to_bytes(Classifier(reduced_parts())), "f");
@@ -108,7 +188,10 @@ TEST(ClassifierFile, BrokenReductionsAreRefused) {
     return message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
   };
   const auto projection = [](std::vector<double> entries, std::vector<std::uint64_t> shape) {
-    return [=](SafetensorsFile& f) { f.tensors["projection"] = make_tensor(entries, shape); };
+    return [=](SafetensorsFile& f) {
+      f.tensors["projection"] = make_tensor(entries, shape);
+      f.tensors.erase("projection_largest");
+    };
   };
   const auto selected = [](std::vector<std::int64_t> indices) {
     return [=](SafetensorsFile& f) { f.tensors["selected"] = make_integer_tensor(indices, {indices.size()}); };
@@ -117,11 +200,46 @@ TEST(ClassifierFile, BrokenReductionsAreRefused) {
   EXPECT_THAT(complaint(projection({1, 2, 3}, {3})), HasSubstr("projection must have two dimensions"));
   EXPECT_THAT(complaint(projection({1, 2, 3, 4, 5, kNan}, {2, 3})), HasSubstr("not finite"));
   EXPECT_THAT(complaint(projection(std::vector<double>(12, 1.0), {4, 3})), HasSubstr("up to 3 rows"));
+  const auto shorts = [](std::vector<std::int16_t> entries, std::vector<std::uint64_t> shape) {
+    return [=](SafetensorsFile& f) { f.tensors["projection"] = make_short_tensor(entries, shape); };
+  };
+  EXPECT_THAT(complaint(shorts({1, 2, 3, 4}, {2, 2})), HasSubstr("[2, 2] instead of [2, 3]"));
+  EXPECT_THAT(complaint(shorts({1, 2, 3}, {1, 3})), HasSubstr("projection_largest has the shape [2] instead of [1]"));
+  EXPECT_THAT(complaint(shorts({1, 2, 3, 4, 5, -32768}, {2, 3})), HasSubstr("projection has an entry below -32767"));
+  EXPECT_THAT(complaint([](SafetensorsFile& f) { f.tensors.erase("projection_largest"); }),
+              HasSubstr("no tensor projection_largest"));
+  EXPECT_THAT(complaint([](SafetensorsFile& f) {
+                f.tensors["projection_largest"] = make_tensor(std::vector<double>{1.0, kNan}, {2});
+              }),
+              HasSubstr("not finite"));
   EXPECT_THAT(complaint(selected({2})), HasSubstr("selected feature 2"));
   EXPECT_THAT(complaint(selected({-1})), HasSubstr("selected feature -1"));
   EXPECT_THAT(complaint(selected({1, 1})), HasSubstr("selected feature 1"));
   EXPECT_THAT(complaint([](SafetensorsFile& f) { f.tensors["selected"] = make_tensor(std::vector<double>{1}, {1}); }),
               HasSubstr("selected is F64, not I64"));
+}
+
+TEST(ClassifierFile, NamesOfClassesComeBack) {
+  ClassifierParts parts = plain_parts();
+  parts.class_names = {"b \"quoted\", c", "ä\\n"};
+  const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
+  EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().class_names, parts.class_names);
+  EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
+  EXPECT_TRUE(classifier_from_bytes(to_bytes(Classifier(plain_parts())), "f").parts().class_names.empty());
+}
+
+TEST(ClassifierFile, BrokenNamesOfClassesAreRefused) {
+  const auto complaint = [](const std::string& names) {
+    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");
+    file.metadata["class_names"] = names;
+    return message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
+  };
+  for (const std::string names : {"a, b", "[]", "[1, 2]", "{\"a\": 1}"}) {
+    EXPECT_THAT(complaint(names), HasSubstr("class_names is no JSON list of names")) << names;
+  }
+  EXPECT_THAT(complaint(R"(["a"])"), HasSubstr("there are 1 for 2 classes"));
+  EXPECT_THAT(complaint(R"(["a", "a"])"), HasSubstr("\"a\" is that of class 0 and of class 1"));
+  EXPECT_THAT(complaint(R"(["a", "b\tc"])"), HasSubstr("control character"));
 }
 
 TEST(ClassifierFile, TheSameModelGivesTheSameBytes) {
@@ -178,7 +296,7 @@ TEST(ClassifierFile, AMissingFileIsNamed) {
 
 TEST(ClassifierFile, ANewerFormatSaysToUpdate) {
   SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
-  file.metadata["format_version"] = "2";
+  file.metadata["format_version"] = "3";
   EXPECT_THAT(message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
               HasSubstr("a newer dpreduce wrote this"));
 }

@@ -1,0 +1,14 @@
+// What a report of fit promises, as privacy explain says it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "commands/reported_run.hpp"
+
+namespace dpreduce {
+
+/// {"private", "dry_run", "method", "epsilon", "delta", "mu", "adjacency", "accountant", "attack", "warning", "groups",
+/// "releases", "words": {heading: [sentences]}}.
+nlohmann::json explanation_of(const ReportedRun& run);
+
+}  // namespace dpreduce

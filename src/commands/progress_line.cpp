@@ -1,0 +1,63 @@
+#include "commands/progress_line.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "fit/run_pace.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::chrono::milliseconds kTerminalInterval{100};
+
+}  // namespace
+
+ProgressLine::Form ProgressLine::form_of_standard_error() {
+  return isatty(STDERR_FILENO) != 0 ? Form::kTerminal : Form::kLog;
+}
+
+ProgressLine::ProgressLine(Form form, double modeled_seconds, std::FILE* out, std::chrono::milliseconds log_interval)
+    : form_(form), modeled_seconds_(modeled_seconds), out_(out) {
+  if (form == Form::kNone) return;
+  const auto interval = form == Form::kTerminal ? kTerminalInterval : log_interval;
+  writer_ = std::jthread([this, interval](const std::stop_token& stop) { write_until_stopped(interval, stop); });
+}
+
+void ProgressLine::end() {
+  if (!writer_.joinable()) return;
+  writer_.request_stop();
+  writer_.join();
+  if (form_ != Form::kTerminal) return;
+  fmt::print(out_, "\r\033[K");
+  std::fflush(out_);
+}
+
+void ProgressLine::show(std::string doing, double share) {
+  if (form_ == Form::kNone) return;
+  const std::scoped_lock lock(mutex_);
+  doing_ = std::move(doing);
+  share_ = share;
+}
+
+std::string ProgressLine::line() const {
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  return fmt::format("{}: {:.0f} %, {} left", doing_, 100.0 * share_,
+                     print_duration(seconds_left(modeled_seconds_, share_, elapsed)));
+}
+
+void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!wakes_.wait_for(lock, stop, interval, [&stop] { return stop.stop_requested(); })) {
+    if (doing_.empty()) continue;
+    if (form_ == Form::kTerminal) {
+      fmt::print(out_, "\r\033[K{}", line());
+    } else {
+      fmt::print(out_, "progress   {}\n", line());
+    }
+    std::fflush(out_);
+  }
+}
+
+}  // namespace dpreduce

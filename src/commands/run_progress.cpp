@@ -1,0 +1,61 @@
+#include "commands/run_progress.hpp"
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+double modeled_seconds(const std::vector<ShownRun>& runs) {
+  double seconds = 0.0;
+  for (const ShownRun& run : runs) seconds += RunPace(run.phases, run.job).modeled_seconds();
+  return seconds;
+}
+
+}  // namespace
+
+RunProgress::RunProgress(ProgressLine::Form form, const std::vector<ShownRun>& runs)
+    : line_(form, modeled_seconds(runs)) {
+  const double whole = modeled_seconds(runs);
+  double before = 0.0;
+  for (const ShownRun& run : runs) {
+    runs_.push_back({.label = run.label, .pace = RunPace(run.phases, run.job), .begins = before});
+    runs_.back().share = whole > 0.0 ? runs_.back().pace.modeled_seconds() / whole : 0.0;
+    before += runs_.back().share;
+  }
+}
+
+void RunProgress::begin_run() {
+  DPREDUCE_ASSERT(begun_ < runs_.size());
+  ++begun_;
+}
+
+void RunProgress::begin(std::string_view pass) {
+  DPREDUCE_ASSERT(begun_ > 0);
+  runs_[begun_ - 1].pace.begin(pass);
+  show();
+}
+
+ProgressOf RunProgress::of_passes() {
+  return [this](std::string_view pass) -> OnChunk {
+    begin(pass);
+    return [this](double share) {
+      runs_[begun_ - 1].pace.advance(share);
+      show();
+    };
+  };
+}
+
+void RunProgress::show() {
+  const Run& run = runs_[begun_ - 1];
+  const std::string doing = run.label.empty() ? run.pace.doing() : run.label + ": " + run.pace.doing();
+  line_.show(doing, run.begins + run.share * run.pace.share());
+}
+
+PhaseWork test_work(std::uint64_t rows, std::size_t classes, std::size_t dim) {
+  const auto count = static_cast<double>(rows);
+  return {.name = "test",
+          .rows_prepared = count,
+          .round_macs = count * static_cast<double>(classes) * static_cast<double>(dim)};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,27 @@
+// Draws the charts of the page. Each figure holds what to draw as JSON, a place to draw it in, and a table of its
+// values, which the page shows where there are no scripts.
+import { drawColumns, drawRows } from "./bars.js";
+import { drawLines } from "./lines.js";
+import { drawMatrix } from "./matrix.js";
+
+const DRAW = { lines: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
+
+function draw(plot, spec) {
+  plot.replaceChildren();
+  DRAW[spec.chart](plot, spec);
+}
+
+for (const figure of document.querySelectorAll("figure[data-chart]")) {
+  const spec = JSON.parse(figure.querySelector("script").textContent);
+  const plot = figure.querySelector(".plot");
+  plot.hidden = false;
+  draw(plot, spec);
+  figure.querySelector("details").open = false;
+  let width = plot.clientWidth;
+  new ResizeObserver(() => {
+    if (plot.clientWidth === width) return;
+    width = plot.clientWidth;
+    draw(plot, spec);
+  }).observe(plot);
+}
+document.documentElement.dataset.drawn = "yes";

@@ -1,0 +1,60 @@
+#include "fit/release_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "aggregator/solvers/gram_spectrum.hpp"
+#include "common/plan/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+double norm_of(const ReleasedBlock& block) {
+  double sum = 0.0;
+  for (const std::int64_t value : block.values()) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum);
+}
+
+double noise_norm_of(const ReleasedBlock& block, const PlannedBlock& planned) {
+  auto variances = static_cast<double>(block.values().size());
+  if (planned.noise == BlockNoise::kSymmetric) {
+    const auto triangles = static_cast<double>(planned.triangles);
+    const auto order = static_cast<double>(triangle_order(planned.elements / planned.triangles).value());
+    variances = triangles * (order + order * (order - 1.0) / 4.0);
+  }
+  return block.sigma() * std::sqrt(variances);
+}
+
+// The order of the one Gram matrix that a block is; nothing of other blocks.
+std::optional<std::uint64_t> order_of_gram(const PlannedBlock& planned) {
+  if (planned.noise != BlockNoise::kSymmetric || planned.triangles != 1) return std::nullopt;
+  return triangle_order(planned.elements);
+}
+
+SpectrumFigures spectrum_of(const ReleasedBlock& block, const std::string& label, const Preprocessing& rows) {
+  const Lattice lattice{rows.clip_norm, rows.output_dim()};
+  const double unit = rows.clip_norm * rows.clip_norm;
+  SpectrumFigures figures{label, block.name(), released_eigenvalues(block, lattice),
+                          2.0 * noise_radius_of(block, lattice) / unit};
+  std::reverse(figures.eigenvalues.begin(), figures.eigenvalues.end());
+  for (double& eigenvalue : figures.eigenvalues) eigenvalue /= unit;
+  return figures;
+}
+
+}  // namespace
+
+void ReleaseFigures::add(const WatchedRelease& watched) {
+  const PlannedRelease& planned = plan_.release(watched.name);
+  const std::string label = label_of_round(planned, ++rounds_[planned.name]);
+  for (const ReleasedBlock& block : watched.release.blocks()) {
+    const PlannedBlock& of_plan = planned.block(block.name());
+    blocks_.push_back({label, block.name(), norm_of(block), noise_norm_of(block, of_plan)});
+    const std::optional<std::uint64_t> order = with_spectra_ ? order_of_gram(of_plan) : std::nullopt;
+    if (order && *order <= kLargestSpectrum && *order == watched.preprocessing.output_dim()) {
+      spectra_.push_back(spectrum_of(block, label, watched.preprocessing));
+    }
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,56 @@
+// What a run's releases show beside their noise: norms, and spectra of Gram matrices. Public, and free: functions of
+// released numbers and of the plan alone.
+//
+// Legend: a block of N noised numbers has norm |z|; its noise alone has the expected square N s^2, or where it is an
+// upper triangle of order d, whose entries beside the diagonal have variance s^2 / 2, (d + d (d - 1) / 4) s^2.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/plan/noise_plan.hpp"
+#include "run/training_run.hpp"
+
+namespace dpreduce {
+
+/// Of one block of one round, in lattice units.
+struct BlockFigures {
+  std::string release;  ///< as label_of_round has it
+  std::string block;
+  double norm;        ///< |z|: of what came out, noise included
+  double noise_norm;  ///< root of the expected square of the noise alone
+};
+
+/// Of one released Gram matrix, in units of the clip norm's square, so that a row adds at most 1 to one eigenvalue.
+struct SpectrumFigures {
+  std::string release;
+  std::string block;
+  std::vector<double> eigenvalues;  ///< of the matrix with its noise, the largest first
+  double noise_radius;              ///< noise alone has its eigenvalues within this distance of 0
+};
+
+/// Larger matrices are left out: their eigenvalues would take longer than some methods do.
+inline constexpr std::uint64_t kLargestSpectrum = 2048;
+
+class ReleaseFigures {
+ public:
+  /// Of releases with the noise of `plan`, which outlives this. Spectra cost 4/3 d^3 flops each.
+  ReleaseFigures(const NoisePlan& plan, bool with_spectra) : plan_(plan), with_spectra_(with_spectra) {}
+
+  /// To be called with every release in turn (TrainingRun::observe). Throws as released_eigenvalues.
+  void add(const WatchedRelease& watched);
+
+  const std::vector<BlockFigures>& blocks() const { return blocks_; }
+  const std::vector<SpectrumFigures>& spectra() const { return spectra_; }
+
+ private:
+  const NoisePlan& plan_;
+  bool with_spectra_;
+  std::map<std::string, std::uint64_t, std::less<>> rounds_;  // of each release so far
+  std::vector<BlockFigures> blocks_;
+  std::vector<SpectrumFigures> spectra_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,275 @@
+"""The page in headless Chromium: page_in_browser.py DPREDUCE CHROMIUM CHROMEDRIVER [FOLDER]
+
+Makes reports, a sweep and a ledger with the program, one of them with hostile names, and looks at their pages: no message on
+the console, no request, every chart drawn, values those of the JSON, everything reached by keyboard, nothing wider than the
+window, all values there without scripts. With FOLDER, pictures of the pages are left there.
+"""
+import base64
+import functools
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+PROGRAM, CHROMIUM, CHROMEDRIVER = sys.argv[1:4]
+PICTURES = sys.argv[4] if len(sys.argv) > 4 else None
+HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">'&"
+WIDTHS = (1200, 400)
+
+
+def program(folder, line, ranks=0):
+    launcher = []
+    environment = dict(os.environ)
+    if ranks:
+        launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)]
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
+    subprocess.run(launcher + [PROGRAM] + (line.split() if isinstance(line, str) else line), cwd=folder, check=True,
+                   env=environment, stdout=subprocess.DEVNULL)
+
+
+def make_pages(folder):
+    rows = "--train-x d/train_x.npy --train-y d/train_y.npy --test-x d/test_x.npy --test-y d/test_y.npy --classes 4 "
+    program(folder, "synth --out d --kind gaussian-mixture --rows 2000 --test-rows 400 --dim 16 --classes 4 --separation 4")
+    program(folder, "fit --method mean --mu 0.5 " + rows)
+    program(folder, "fit --method fc --rounds 5 --mu 1 --out fc.safetensors --report fit.json --html fit.html " + rows, ranks=2)
+    program(folder, "sweep --methods mean,fc --epsilons 0.5,1,4 --seeds 3 --non-private --html sweep.html " + rows)
+    report = json_in(f"{folder}/fit.json")
+    report["class_names"] = [HOSTILE, "b", "c", "d"]
+    report["method"] = report["model"] = HOSTILE
+    report["silos"] = {"count": 3, "colluding": 0, "noise": {"source": "central"},
+                       "took_part": [{"silo": 1, "name": "one"}, {"silo": 2, "name": HOSTILE}],
+                       "lost": [{"silo": 3, "name": HOSTILE, "phase": "shares", "round": 2, "reason": HOSTILE}]}
+    hostile = "<b onclick=x>&\"'.json"
+    with open(f"{folder}/{hostile}", "w") as file:
+        json.dump(report, file)
+    program(folder, ["report", hostile, "fit.json", "sweep.json", "ledger.jsonl", "--out", "all.html"])
+    return ["fit", "sweep", "all"]
+
+
+def json_in(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def numbers_in(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for one in value for number in numbers_in(one)]
+    return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
+
+
+class CountingHandler(http.server.SimpleHTTPRequestHandler):
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+class PageInBrowser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.pages = make_pages(cls.folder.name)
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                         f"--user-data-dir={cls.folder.name}/profile"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        cls.browser = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+        cls.browser.set_page_load_timeout(120)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.quit()
+        cls.folder.cleanup()
+
+    def json_of(self, name):
+        return json_in(f"{self.folder.name}/{name}")
+
+    def open(self, name, width=1200, dark=False):
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        self.browser.get_log("performance")
+        self.browser.get(f"file://{self.folder.name}/{name}.html")
+
+    def run_script(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    def shown_values(self):
+        return {float(value) for value in self.run_script(
+            "return [...document.querySelectorAll('data')].map(one => one.value)")}
+
+    def picture(self, name):
+        if PICTURES is None:
+            return
+        size = self.run_script("return [innerWidth, document.documentElement.scrollHeight]")
+        taken = self.browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": {
+            "x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}})
+        with open(f"{PICTURES}/{name}.png", "wb") as file:
+            file.write(base64.b64decode(taken["data"]))
+
+    def test_every_chart_is_drawn_in_its_window_without_a_message_or_a_request(self):
+        for name in self.pages:
+            for width in WIDTHS:
+                for dark in (False, True):
+                    with self.subTest(name=name, width=width, dark=dark):
+                        self.open(name, width, dark)
+                        self.assertEqual(self.browser.get_log("browser"), [])
+                        asked = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
+                        asked = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+                        self.assertEqual([url for url in asked if not url.endswith(f"/{name}.html")], [])
+                        figures = self.run_script("""return [...document.querySelectorAll('figure')].map(figure => {
+                          const svg = figure.querySelector('.plot > svg');
+                          const box = svg.getBoundingClientRect();
+                          return [box.width, box.height, box.right, svg.querySelectorAll('.mark, .bar, .cell, .line').length,
+                                  svg.getAttribute('role'), svg.getAttribute('aria-label').length];})""")
+                        self.assertGreater(len(figures), 0)
+                        for figure_width, height, right, marks, role, label in figures:
+                            self.assertGreater(figure_width, 200)
+                            self.assertGreater(height, 60)
+                            self.assertLessEqual(right, width)
+                            self.assertGreater(marks, 0)
+                            self.assertEqual(role, "img")
+                            self.assertGreater(label, 20)
+                        self.assertLessEqual(self.run_script("return document.documentElement.scrollWidth"), width)
+                        outside = self.run_script("""return [...document.querySelectorAll('.plot text')].filter(text => {
+                          const box = text.getBoundingClientRect(); const plot = text.closest('svg').getBoundingClientRect();
+                          return box.width > 0 && (box.left < plot.left - 1 || box.right > plot.right + 1);
+                        }).map(text => text.textContent)""")
+                        self.assertEqual(outside, [], "texts that are cut off")
+                        self.picture(f"{name}-{width}-{'dark' if dark else 'light'}")
+
+    def test_a_server_is_asked_for_the_page_alone(self):
+        handler = functools.partial(CountingHandler, directory=self.folder.name)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            self.browser.get(f"http://127.0.0.1:{server.server_port}/all.html")
+            self.assertEqual(self.run_script("return document.documentElement.dataset.drawn"), "yes")
+            self.assertEqual(self.browser.get_log("browser"), [])
+            # The browser's own question for an icon is none of the page's.
+            self.assertEqual([path for path in CountingHandler.asked if path != "/favicon.ico"], ["/all.html"])
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def test_values_are_those_of_the_json(self):
+        self.open("fit")
+        shown = self.shown_values()
+        report = self.json_of("fit.json")
+        for part in ("privacy", "spectra", "test", "rank_timings"):
+            for number in numbers_in(report[part]):
+                self.assertIn(float(number), shown, part)
+        self.open("sweep")
+        shown = self.shown_values()
+        for run in self.json_of("sweep.json")["runs"]:
+            for number in (run["epsilon"], run["seconds"], run["test"]["accuracy"], run["test"]["balanced_accuracy"]):
+                if number is not None:
+                    self.assertIn(float(number), shown)
+
+    def test_drawn_points_are_those_of_the_json(self):
+        self.open("fit")
+        norms = [release["norm"] for release in self.json_of("fit.json")["privacy"]["releases"] if release["name"] == "gradient"]
+        places = self.run_script("""
+          const figure = [...document.querySelectorAll('figure')].find(one => one.textContent.includes('Norm of each round'));
+          const place = mark => mark.getAttribute('transform').match(/,(.*)\\)/)[1];
+          const ticks = [...figure.querySelectorAll('.grid .tick')].map(tick => [tick.textContent, place(tick)]);
+          return [[...figure.querySelectorAll('.plot > svg .series-0 .mark')].map(place), ticks];""")
+        heights = [float(place) for place in places[0]]
+        ticks = [(float(text.replace("−", "-")), float(place)) for text, place in places[1]]
+        (low, low_at), (high, high_at) = ticks[0], ticks[-1]
+        self.assertEqual(low, 0.0, "the scale begins at 0")
+        self.assertEqual(len(heights), len(norms))
+        pixel = (high - low) / abs(high_at - low_at)
+        for norm, height in zip(norms, heights):
+            drawn = low + (height - low_at) / (high_at - low_at) * (high - low)
+            self.assertLess(abs(drawn - norm), pixel)
+
+    def test_names_of_documents_run_nothing(self):
+        self.open("all")
+        self.assertNotEqual(self.browser.title, "run")
+        self.assertEqual(self.run_script("return document.images.length"), 0)
+        self.assertEqual(self.run_script("return [...document.scripts].filter(one => one.type !== 'application/json').length"), 1)
+        self.assertEqual(self.run_script("return document.querySelectorAll('[onclick], [onerror], [style]').length"), 0)
+        self.assertIn(HOSTILE, self.run_script("return document.body.textContent"))
+
+    def test_the_keyboard_reaches_everything(self):
+        self.open("fit")
+        focusable = self.run_script("""window.wanted = [...document.querySelectorAll('a, summary, [tabindex="0"]')]
+          .filter(one => one.checkVisibility()); return window.wanted.length""")
+        reached = set()
+        body = self.browser.find_element(By.TAG_NAME, "body")
+        body.click()
+        self.run_script("getSelection().removeAllRanges(); document.activeElement.blur(); scrollTo(0, 0)")
+        for _ in range(2 * focusable + 5):
+            webdriver.ActionChains(self.browser).send_keys(Keys.TAB).perform()
+            reached.add(self.run_script("return window.wanted.indexOf(document.activeElement)"))
+        self.assertEqual(reached - {-1}, set(range(focusable)))
+        summary = self.browser.find_element(By.CSS_SELECTOR, "figure summary")
+        self.run_script("arguments[0].focus()", summary)
+        webdriver.ActionChains(self.browser).send_keys(Keys.ENTER).perform()
+        self.assertTrue(self.run_script("return arguments[0].parentElement.open", summary))
+        table = self.browser.find_element(By.CSS_SELECTOR, "figure details[open] .scroll")
+        self.assertEqual(table.get_attribute("role"), "region")
+        self.assertTrue(table.get_attribute("aria-label"))
+
+    def test_headings_and_sections_have_names_for_screen_readers(self):
+        self.open("all")
+        levels = self.run_script("return [...document.querySelectorAll('h1,h2,h3,h4')].map(one => Number(one.tagName[1]))")
+        self.assertEqual(levels[0], 1)
+        for above, below in zip(levels, levels[1:]):
+            self.assertLessEqual(below, above + 1)
+        self.assertEqual(self.run_script("""return [...document.querySelectorAll('section, article')].filter(one =>
+          !document.getElementById(one.getAttribute('aria-labelledby'))?.textContent).length"""), 0)
+        self.assertEqual(self.run_script("return [...document.querySelectorAll('table')].filter(one => !one.caption).length"), 0)
+        identifiers = self.run_script("return [...document.querySelectorAll('[id]')].map(one => one.id)")
+        self.assertEqual(len(identifiers), len(set(identifiers)))
+        self.assertEqual(self.run_script("""return [...document.querySelectorAll('a')].filter(one =>
+          !document.getElementById(one.getAttribute('href').slice(1))).length"""), 0)
+
+    def test_without_scripts_all_values_of_charts_are_there(self):
+        self.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        try:
+            self.open("fit")
+            tables = self.browser.find_elements(By.CSS_SELECTOR, "figure details table")
+            self.assertGreater(len(tables), 4)
+            for table in tables:
+                self.assertTrue(table.is_displayed())
+            for plot in self.browser.find_elements(By.CSS_SELECTOR, ".plot"):
+                self.assertFalse(plot.is_displayed())
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+    def test_paper_has_dark_text_on_white_and_no_list_of_contents(self):
+        self.open("fit", dark=True)
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        look = self.run_script("""const style = getComputedStyle(document.documentElement);
+          return [style.color, style.backgroundColor, getComputedStyle(document.querySelector('nav')).display]""")
+        self.assertEqual(look, ["rgb(0, 0, 0)", "rgb(255, 255, 255)", "none"])
+        self.picture("fit-print")
+        paper = self.browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
+        self.assertTrue(base64.b64decode(paper["data"]).startswith(b"%PDF"))
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

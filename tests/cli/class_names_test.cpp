@@ -1,0 +1,273 @@
+// Labels that are names: from files of strings and a list of classes to a model that keeps the names.
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kNames = {"oak", "élm, wych", "ash"};
+constexpr const char* kFit =
+    "fit --train-x x.npy --method mean --mu 2 --seed 3 --ledger ledger --report report.json --out model.safetensors";
+
+class ClassNames : public testing::Test {
+ protected:
+  ClassNames() : rows_(make_rows({40, 30, 20}, 8)) {
+    write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
+    write_names("names.txt", kNames);
+    write_labels("strings.npy", rows_.labels);
+  }
+
+  void write_names(const std::string& name, const std::vector<std::string>& names) const {
+    std::ofstream file(folder_ / name);
+    for (const std::string& one : names) file << one << '\n';
+  }
+
+  // Names of labels as NumPy's strings of 12 bytes.
+  void write_labels(const std::string& name, const std::vector<std::int64_t>& labels) const {
+    constexpr std::size_t kLength = 12;
+    std::string bytes;
+    for (const std::int64_t label : labels) {
+      std::string one = kNames[static_cast<std::size_t>(label)];
+      one.resize(kLength, '\0');
+      bytes += one;
+    }
+    write_bytes(folder_ / name, npy_header_bytes(npy_text("|S12", fmt::format("({},)", labels.size()))) + bytes);
+  }
+
+  ProgramRun run(const std::string& arguments, int ranks = 0) const {
+    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
+  }
+  ProgramRun succeed(const std::string& arguments, int ranks = 0) const {
+    ProgramRun done = run(arguments, ranks);
+    EXPECT_EQ(done.exit_code, 0) << arguments << ": " << done.err;
+    std::filesystem::remove(folder_ / "ledger");
+    return done;
+  }
+  std::string model() const { return read_bytes(folder_ / "model.safetensors"); }
+
+  const TemporaryFolder folder_;
+  const TrainingRows rows_;
+};
+
+TEST_F(ClassNames, StringsAndTheirNumbersMakeOneModelForAnyNumberOfRanks) {
+  succeed(std::string(kFit) + " --train-y y.npy --class-names names.txt");
+  const std::string of_numbers = model();
+  for (const int ranks : {0, 3}) {
+    succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt", ranks);
+    EXPECT_TRUE(model() == of_numbers) << ranks;
+  }
+  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt --classes 3");
+  EXPECT_TRUE(model() == of_numbers);
+  succeed(std::string(kFit) + " --train-y y.npy --classes 3");
+  EXPECT_FALSE(model() == of_numbers);  // without the names
+}
+
+TEST_F(ClassNames, ModelAndReportKeepTheList) {
+  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt --test-x x.npy --test-y strings.npy");
+  const json report = json::parse(read_bytes(folder_ / "report.json"));
+  EXPECT_EQ(report["class_names"], json(kNames));
+  EXPECT_EQ(report["classes"], 3);
+  EXPECT_GT(report["test"]["accuracy"], 0.9);
+  succeed(std::string(kFit) + " --train-y y.npy --classes 3");
+  EXPECT_FALSE(json::parse(read_bytes(folder_ / "report.json")).contains("class_names"));
+}
+
+TEST_F(ClassNames, PredictionsAndTablesSayThem) {
+  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt");
+  const std::vector<std::string> printed = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
+  ASSERT_EQ(printed.size(), rows_.rows());
+  std::size_t right = 0;
+  for (std::size_t row = 0; row < printed.size(); ++row) {
+    EXPECT_THAT(kNames, testing::Contains(printed[row]));
+    right += printed[row] == kNames[static_cast<std::size_t>(rows_.labels[row])] ? 1 : 0;
+  }
+  EXPECT_GT(right, rows_.rows() * 9 / 10);
+  EXPECT_THAT(succeed("predict --model model.safetensors --x x.npy --top-k 2", 3).out, HasSubstr("oak\t"));
+
+  succeed("predict --model model.safetensors --x x.npy --out labels.csv --scores scores.csv");
+  const std::vector<std::string> table_of_labels = lines_of(read_bytes(folder_ / "labels.csv"));
+  ASSERT_EQ(table_of_labels.size(), printed.size() + 1);
+  for (std::size_t row = 0; row < printed.size(); ++row) {
+    const bool has_comma = printed[row].find(',') != std::string::npos;
+    EXPECT_EQ(table_of_labels[row + 1], has_comma ? "\"" + printed[row] + "\"" : printed[row]);
+  }
+  EXPECT_EQ(lines_of(read_bytes(folder_ / "scores.csv")).front(), "oak,\"élm, wych\",ash");
+
+  for (const char* labels : {"strings.npy", "y.npy"}) {
+    const json figures =
+        succeed(fmt::format("evaluate --model model.safetensors --test-x x.npy --test-y {} --train-y {} --format json",
+                            labels, labels))
+            .json();
+    EXPECT_EQ(figures["class_names"], json(kNames));
+    EXPECT_DOUBLE_EQ(figures["accuracy"], static_cast<double>(right) / static_cast<double>(rows_.rows()));
+  }
+  const std::string table = succeed("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy").out;
+  for (const std::string& name : kNames) EXPECT_THAT(table, HasSubstr(name + "  "));
+}
+
+TEST_F(ClassNames, InspectCountsRowsOfNamedClasses) {
+  const json figures = succeed("inspect --x x.npy --y strings.npy --class-names names.txt --format json").json();
+  EXPECT_EQ(figures["class_rows"], json({40, 30, 20}));
+  EXPECT_EQ(figures["class_names"], json(kNames));
+  EXPECT_FALSE(figures.contains("doubt"));
+}
+
+TEST_F(ClassNames, InspectDoubtsLabelsThatCountFromOne) {
+  std::vector<std::int64_t> from_one = rows_.labels;
+  for (std::int64_t& label : from_one) ++label;
+  write_label_file(folder_ / "one.npy", from_one);
+  const json figures = succeed("inspect --x x.npy --y one.npy --classes 4 --format json").json();
+  EXPECT_THAT(figures["doubt"].get<std::string>(), HasSubstr("labels count from 0"));
+  const ProgramRun fitted = run(std::string(kFit) + " --train-y one.npy --classes 3");
+  EXPECT_EQ(fitted.exit_code, 3);
+  EXPECT_THAT(fitted.err,
+              HasSubstr("has label 3, outside 0 to 2: labels count from 0; if yours count from 1, subtract"));
+}
+
+TEST_F(ClassNames, SweepsTakeThem) {
+  succeed(
+      "sweep --train-x x.npy --train-y strings.npy --test-x x.npy --test-y strings.npy --class-names names.txt "
+      "--methods "
+      "mean --epsilons 1 --out swept");
+  EXPECT_GT(json::parse(read_bytes(folder_ / "swept.json"))["runs"].size(), 0u);
+}
+
+TEST_F(ClassNames, AnOrderOfItsOwnIsAnotherModel) {
+  write_names("turned.txt", {kNames[2], kNames[1], kNames[0]});
+  succeed(std::string(kFit) + " --train-y strings.npy --class-names turned.txt");
+  const std::vector<std::string> printed = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
+  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt");
+  const std::vector<std::string> usual = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
+  std::size_t same = 0;
+  for (std::size_t row = 0; row < usual.size(); ++row) same += printed[row] == usual[row] ? 1 : 0;
+  EXPECT_GT(same, usual.size() * 9 / 10);  // the noise of classes is exchanged, the names of rows are not
+}
+
+TEST_F(ClassNames, WhatDoesNotFitIsRefusedOnEveryRankBeforeAnythingIsCharged) {
+  write_names("short.txt", {kNames[0], kNames[2]});
+  write_names("near.txt", {"oak", "élm wych", "ash"});
+  write_names("twice.txt", {"oak", "ash", "oak"});
+  struct Case {
+    std::string options;
+    int exit_code;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {" --train-y strings.npy --classes 3", 3, "strings.npy: labels are names; list all classes in a file"},
+      {" --train-y strings.npy --class-names near.txt", 3,
+       "label \"élm, wych\", which is not in the list of classes; did "
+       "you mean \"élm wych\"?"},
+      {" --train-y y.npy --class-names short.txt", 3, "has label 2, outside 0 to 1: labels count from 0"},
+      {" --train-y y.npy --class-names names.txt --classes 4", 2,
+       "class names: there are 3 for 4 classes; --class-names and --classes must agree"},
+      {" --train-y y.npy --class-names absent.txt", 3, "--class-names absent.txt: cannot be read"},
+      {" --train-y y.npy --class-names twice.txt", 3,
+       "--class-names twice.txt, line 3: \"oak\" stands in line 1 already"},
+      {" --train-y y.npy", 2, "fit needs --classes"}};
+  for (const Case& one : cases) {
+    for (const int ranks : {0, 3}) {
+      SCOPED_TRACE(one.options);
+      const ProgramRun refused = run(kFit + one.options, ranks);
+      EXPECT_EQ(refused.exit_code, one.exit_code) << refused.err;
+      EXPECT_THAT(refused.err, HasSubstr(one.message));
+      std::size_t reports = 0;
+      for (const std::string& line : lines_of(refused.err)) reports += line.starts_with("dpreduce: ") ? 1 : 0;
+      EXPECT_EQ(reports, 1u) << refused.err;
+      EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
+    }
+  }
+}
+
+TEST_F(ClassNames, AModelWithoutNamesTakesNoStringsToTestOn) {
+  succeed(std::string(kFit) + " --train-y y.npy --classes 3");
+  const ProgramRun refused = run("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("strings.npy: labels are names"));
+}
+
+TEST_F(ClassNames, Rank0AloneReadsTheList) {
+  const TemporaryFolder elsewhere;
+  const std::string files = fmt::format(" --train-x {0}/x.npy --train-y {0}/strings.npy", folder_.path());
+  const std::string fit = "fit --method mean --mu 2 --seed 3 --ledger ledger --out model.safetensors";
+  const ProgramRun done = run_program(split_arguments(fmt::format("{}{} --class-names names.txt : -n 2 -wdir {} {} fit",
+                                                                  fit, files, elsewhere.path(), program_path())),
+                                      {.folder = folder_.path(), .ranks = 1});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const std::string of_ranks = model();
+  std::filesystem::remove(folder_ / "ledger");
+  succeed(fit + files + " --class-names names.txt");
+  EXPECT_TRUE(model() == of_ranks);
+}
+
+// Silos whose lists differ would train on each other's classes exchanged, and no one would see it.
+TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
+  for (const std::size_t silo : {1, 2, 3}) {
+    const TrainingRows part = rows_.part(30 * (silo - 1), 30);
+    write_npy(part, folder_ / fmt::format("x{}.npy", silo), folder_ / fmt::format("unused{}.npy", silo));
+    write_labels(fmt::format("s{}.npy", silo), part.labels);
+    write_names(fmt::format("names{}.txt", silo), kNames);
+  }
+  write_names("names0.txt", kNames);
+  const auto started = [&](const std::string& fourth_list) {
+    std::string line = "fit --config common.toml --class-names names0.txt --report report.json";
+    for (const int silo : {1, 2, 3}) {
+      line += fmt::format(" : -n 1 {} fit --config common.toml --class-names {}", program_path(),
+                          silo == 3 ? fourth_list : fmt::format("names{}.txt", silo));
+    }
+    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = 1, .timeout_seconds = 120.0});
+  };
+  std::ofstream(folder_ / "common.toml")
+      << "secure-aggregation = true\nmethod = \"mean\"\nmu = 2\nseed = 3\nsilo-timeout = 20\n"
+         "train-x = \"x{rank}.npy\"\ntrain-y = \"s{rank}.npy\"\nledger = \"silos.jsonl\"\n";
+  const ProgramRun agreed = started("names3.txt");
+  ASSERT_EQ(agreed.exit_code, 0) << agreed.err;
+  const std::string of_silos = model();
+  succeed(std::string(kFit) + " --train-y strings.npy --class-names names.txt");
+  EXPECT_TRUE(model() == of_silos);
+
+  write_names("names3.txt", {kNames[1], kNames[0], kNames[2]});
+  std::filesystem::remove(folder_ / "model.safetensors");
+  const ProgramRun refused = started("names3.txt");
+  EXPECT_EQ(refused.exit_code, 5) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("other options than this silo"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
+  EXPECT_THAT(refused.err, Not(HasSubstr("x3.npy")));
+}
+
+TEST_F(ClassNames, ARunGoesOnWithTheListThatItBeganWith) {
+  const std::string fit = std::string(kFit) + " --train-y y.npy --checkpoint kept --class-names ";
+  ASSERT_EQ(run(fit + "names.txt").exit_code, 0);
+  const std::string first = model();
+  EXPECT_EQ(run(fit + "names.txt --resume").exit_code, 0);
+  EXPECT_TRUE(model() == first);
+  write_names("turned.txt", {kNames[1], kNames[0], kNames[2]});
+  EXPECT_EQ(run(fit + "turned.txt --resume").exit_code, 7);
+}
+
+TEST_F(ClassNames, SetsOfNamedClassesAreZerosAndOnes) {
+  std::vector<std::int8_t> sets(rows_.rows() * 3, 0);
+  for (std::size_t row = 0; row < rows_.rows(); ++row) {
+    sets[row * 3 + static_cast<std::size_t>(rows_.labels[row])] = 1;
+  }
+  write_bytes(folder_ / "sets.npy",
+              npy_header_bytes(npy_text("|i1", fmt::format("({}, 3)", rows_.rows()))) + element_bytes(sets));
+  succeed(std::string(kFit) + " --train-y sets.npy --class-names names.txt --max-labels 2");
+  EXPECT_THAT(kNames, testing::Contains(lines_of(succeed("predict --model model.safetensors --x x.npy").out).front()));
+}
+
+}  // namespace
+}  // namespace dpreduce

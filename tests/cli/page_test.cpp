@@ -1,0 +1,161 @@
+// Pages of fit, sweep and report: written whole by rank 0, told by contents, and nothing that is not in the documents.
+#include <algorithm>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class PageTest : public testing::Test {
+ protected:
+  PageTest() {
+    write_npy(make_rows({500, 400, 300}, 12), folder_ / "x.npy", folder_ / "y.npy");
+    write_npy(make_rows({60, 60, 60}, 12), folder_ / "tx.npy", folder_ / "ty.npy");
+  }
+
+  ProgramRun run(const std::string& line, int ranks = 0) const {
+    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = ranks});
+  }
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    return run("fit --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 " + options, ranks);
+  }
+  std::string bytes(const std::string& name) const { return read_bytes(folder_ / name); }
+  json report() const { return json::parse(bytes("report.json")); }
+  bool page_has(const std::string& name, const std::string& part) const {
+    return bytes(name).find(part) != std::string::npos;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(PageTest, FitWritesThePageOfItsReportAndItsLedger) {
+  const ProgramRun done = fit("--mu 1 --method fc --rounds 3 --report report.json --html page.html", 3);
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("page       page.html"));
+  EXPECT_TRUE(page_has("page.html", "A fit by fc"));
+  EXPECT_TRUE(page_has("page.html", "A ledger"));
+  EXPECT_FALSE(page_has("page.html", "Runs that have not ended"));
+  ASSERT_EQ(run("report report.json ledger.jsonl --out again.html").exit_code, 0);
+  EXPECT_TRUE(bytes("page.html") == bytes("again.html"));
+  const json report = this->report();
+  EXPECT_EQ(report["rank_timings"].size(), 3u);
+  for (const json& release : report["privacy"]["releases"]) {
+    EXPECT_TRUE(page_has("page.html", "<data value=\"" + release["norm"].dump() + "\">"));
+  }
+}
+
+TEST_F(PageTest, ReportHasNormsAndSpectrumOfTheSameReleasesOnAnyNumberOfRanks) {
+  ASSERT_EQ(fit("--mu 1 --method fc --rounds 3 --seed 5 --report report.json").exit_code, 0);
+  const json alone = report();
+  ASSERT_EQ(alone["spectra"].size(), 1u);
+  EXPECT_EQ(alone["spectra"][0]["eigenvalues"].size(), 12u);
+  EXPECT_EQ(alone["spectra"][0]["release"], "gram");
+  for (const json& release : alone["privacy"]["releases"]) {
+    EXPECT_GT(release["norm"], 0.0);
+    EXPECT_GT(release["noise_norm"], release["sigma"]);
+  }
+  ASSERT_EQ(fit("--mu 1 --method fc --rounds 3 --seed 5 --report report.json", 3).exit_code, 0);
+  EXPECT_EQ(report()["privacy"], alone["privacy"]);
+  EXPECT_EQ(report()["spectra"], alone["spectra"]);
+}
+
+TEST_F(PageTest, ReportOfReleasesInPartsHasWhatAllRanksKnow) {
+  ASSERT_EQ(fit("--mu 1 --method ls --report report.json", 2).exit_code, 0);
+  const json report = this->report();
+  for (const json& release : report["privacy"]["releases"]) {
+    EXPECT_EQ(release.contains("norm"), release["name"] != "class_grams") << release;
+  }
+}
+
+TEST_F(PageTest, WithoutNoiseNothingIsToldOfSums) {
+  ASSERT_EQ(fit("--non-private --method fc --rounds 3 --report report.json --html page.html").exit_code, 0);
+  EXPECT_FALSE(report().contains("spectra"));
+  EXPECT_FALSE(page_has("page.html", "What came out"));
+  EXPECT_FALSE(page_has("page.html", "A ledger"));
+  EXPECT_TRUE(page_has("page.html", "This run is not private."));
+}
+
+TEST_F(PageTest, SweepWritesThePageOfItsResults) {
+  const ProgramRun done =
+      run("sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean,ls "
+          "--epsilons 1,2 "
+          "--seeds 2 --imbalance 1,10 --non-private --html page.html",
+          2);
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  ASSERT_EQ(run("report sweep.json --out again.html").exit_code, 0);
+  EXPECT_TRUE(bytes("page.html") == bytes("again.html"));
+  // Of each method 2 x 2 x 2 with noise; without noise one on all rows, and one a seed on the long tail.
+  const json runs = json::parse(bytes("sweep.json"))["runs"];
+  EXPECT_EQ(runs.size(), 2u * (2 * 2 * 2 + 1 + 2));
+  EXPECT_EQ(std::count_if(runs.begin(), runs.end(), [](const json& run) { return run["epsilon"].is_null(); }), 2 * 3);
+  EXPECT_TRUE(page_has("page.html", "mean, without noise"));
+}
+
+TEST_F(PageTest, ARunWithoutNoiseOfASweepIsTheFitOfItsWords) {
+  ASSERT_EQ(run("sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean "
+                "--epsilons 1 --seeds 1 --non-private")
+                .exit_code,
+            0);
+  ASSERT_EQ(fit("--non-private --method mean --report report.json").exit_code, 0);
+  const json runs = json::parse(bytes("sweep.json"))["runs"];
+  EXPECT_EQ(runs.back()["test"]["per_class"], report()["test"]["per_class"]);
+}
+
+TEST_F(PageTest, WhatIsNoDocumentIsRefusedAndNothingIsWritten) {
+  write_bytes(folder_ / "other.json", "{\"a\": 1}");
+  write_bytes(folder_ / "broken.json", "{\"privacy\": ");
+  ASSERT_EQ(fit("--mu 1 --method mean --report report.json").exit_code, 0);
+  for (const std::string name : {"other.json", "broken.json", "x.npy", "absent.json"}) {
+    const int ranks = name == "other.json" ? 2 : 0;
+    const ProgramRun done = run("report report.json " + name + " --out page.html", ranks);
+    EXPECT_EQ(done.exit_code, 3) << done.err;
+    EXPECT_THAT(done.err, HasSubstr(name));
+    EXPECT_EQ(lines_of(done.err).size(), 1u) << done.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "page.html"));
+  }
+  std::string ledger = bytes("ledger.jsonl");
+  ledger[ledger.find("\"mu\"") + 6] = '9';
+  write_bytes(folder_ / "edited.jsonl", ledger);
+  EXPECT_EQ(run("report edited.jsonl --out page.html").exit_code, 6);
+}
+
+TEST_F(PageTest, APageMayNotReplaceWhatItIsMadeOf) {
+  ASSERT_EQ(fit("--mu 1 --method mean --report report.json").exit_code, 0);
+  const std::string before = bytes("report.json");
+  EXPECT_EQ(run("report report.json --out report.json").exit_code, 2);
+  EXPECT_EQ(run("report report.json ./report.json").exit_code, 2);
+  EXPECT_EQ(run("report").exit_code, 2);
+  EXPECT_EQ(bytes("report.json"), before);
+  const ProgramRun same = fit("--mu 1 --method mean --report both --html both");
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_THAT(same.err, HasSubstr("--report and --html are both both"));
+  EXPECT_EQ(run("sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 --methods mean "
+                "--epsilons 1 --html sweep.json")
+                .exit_code,
+            2);
+}
+
+TEST_F(PageTest, LedgerTellsWhatRunsHaveSpentTogether) {
+  ASSERT_EQ(fit("--mu 1 --method mean").exit_code, 0);
+  ASSERT_EQ(fit("--mu 1 --method gd --rounds 4").exit_code, 0);
+  const json ledger = run("ledger show ledger.jsonl --format json").json();
+  ASSERT_EQ(ledger["runs"].size(), 2u);
+  EXPECT_EQ(ledger["runs"][0]["method"], "mean");
+  EXPECT_EQ(ledger["runs"][1]["releases"], 4);
+  EXPECT_NEAR(ledger["runs"][0]["so_far"]["mu"], 1.0, 1e-6);
+  EXPECT_NEAR(ledger["runs"][1]["so_far"]["mu"], std::sqrt(2.0), 1e-6);
+  EXPECT_NEAR(ledger["runs"][1]["so_far"]["mu"].get<double>(), ledger["mu"].get<double>(), 1e-9);
+  EXPECT_GT(ledger["runs"][1]["so_far"]["epsilon"], ledger["runs"][0]["so_far"]["epsilon"]);
+}
+
+}  // namespace
+}  // namespace dpreduce

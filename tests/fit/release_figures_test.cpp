@@ -1,0 +1,90 @@
+#include "fit/release_figures.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "common/plan/triangle.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kFiguresDim = 2;
+
+NoisePlan plan_of_gram_and_rounds() {
+  NoisePlan plan{.adjacency = Adjacency::kAddRemove};
+  PlannedBlock gram{};
+  gram.name = "gram";
+  gram.elements = triangle_elements(kFiguresDim);
+  gram.sigma = 6.0;
+  gram.noise = BlockNoise::kSymmetric;
+  PlannedBlock gradient{};
+  gradient.name = "gradient";
+  gradient.elements = 2;
+  gradient.sigma = 5.0;
+  plan.releases = {{.name = "gram", .rounds = 1, .blocks = {gram}, .profiles = {}, .mu = 0.1},
+                   {.name = "gradient", .rounds = 2, .blocks = {gradient}, .profiles = {}, .mu = 0.1}};
+  return plan;
+}
+
+Preprocessing rows_of_norm(double clip_norm) {
+  Preprocessing rows;
+  rows.input_dim = kFiguresDim;
+  rows.clip_norm = clip_norm;
+  return rows;
+}
+
+Release release_of(const std::string& block, std::vector<std::int64_t> values, double sigma) {
+  return Release({ReleasedBlock(block, std::move(values), sigma)});
+}
+
+TEST(ReleaseFigures, NormsAreThoseOfWhatCameOutAndOfItsNoise) {
+  const NoisePlan plan = plan_of_gram_and_rounds();
+  ReleaseFigures figures(plan, false);
+  const Preprocessing rows = rows_of_norm(1.0);
+  const Release gram = release_of("gram", {2, 3, 6}, 6.0);
+  figures.add({"gram", gram, rows, {}});
+  const Release first = release_of("gradient", {3, -4}, 5.0);
+  figures.add({"gradient", first, rows, {}});
+  const Release second = release_of("gradient", {0, 0}, 7.0);
+  figures.add({"gradient", second, rows, {}});
+  ASSERT_EQ(figures.blocks().size(), 3u);
+  EXPECT_EQ(figures.blocks()[0].release, "gram");
+  EXPECT_DOUBLE_EQ(figures.blocks()[0].norm, 7.0);
+  EXPECT_DOUBLE_EQ(figures.blocks()[0].noise_norm, 6.0 * std::sqrt(2.5));  // 2 of variance s^2, 1 of s^2 / 2
+  EXPECT_EQ(figures.blocks()[1].release, "gradient/1");
+  EXPECT_DOUBLE_EQ(figures.blocks()[1].norm, 5.0);
+  EXPECT_DOUBLE_EQ(figures.blocks()[1].noise_norm, 5.0 * std::sqrt(2.0));
+  EXPECT_EQ(figures.blocks()[2].release, "gradient/2");
+  EXPECT_DOUBLE_EQ(figures.blocks()[2].noise_norm, 7.0 * std::sqrt(2.0)) << "the noise that was made, not the planned";
+  EXPECT_TRUE(figures.spectra().empty());
+}
+
+TEST(ReleaseFigures, SpectrumIsInSquaresOfTheClipNorm) {
+  const NoisePlan plan = plan_of_gram_and_rounds();
+  const Preprocessing rows = rows_of_norm(3.0);
+  const double unit = std::pow(Lattice{3.0, kFiguresDim}.scale(), 2) * 9.0;  // lattice units of one row of norm 3
+  const auto entry = [&](double value) { return static_cast<std::int64_t>(std::llround(value * unit)); };
+  ReleaseFigures figures(plan, true);
+  const Release gram = release_of("gram", {entry(4.0), entry(1.0), entry(4.0)}, 0.25 * unit);
+  figures.add({"gram", gram, rows, {}});
+  ASSERT_EQ(figures.spectra().size(), 1u);
+  const SpectrumFigures& spectrum = figures.spectra().front();
+  EXPECT_EQ(spectrum.release, "gram");
+  ASSERT_EQ(spectrum.eigenvalues.size(), 2u);
+  EXPECT_NEAR(spectrum.eigenvalues[0], 5.0, 1e-8);
+  EXPECT_NEAR(spectrum.eigenvalues[1], 3.0, 1e-8);
+  EXPECT_NEAR(spectrum.noise_radius, 2.0 * 0.25 * std::sqrt(kFiguresDim / 2.0), 1e-12);
+}
+
+TEST(ReleaseFigures, ARankWithoutTheReleaseHasNone) {
+  const NoisePlan plan = plan_of_gram_and_rounds();
+  ReleaseFigures figures(plan, true);
+  const Release elsewhere({});
+  const Preprocessing rows = rows_of_norm(1.0);
+  figures.add({"gradient", elsewhere, rows, {}});
+  EXPECT_TRUE(figures.blocks().empty());
+}
+
+}  // namespace
+}  // namespace dpreduce

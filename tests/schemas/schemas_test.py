@@ -1,0 +1,243 @@
+"""JSON Schemas against what the program writes: schemas_test.py DPREDUCE SOURCE
+
+Reports of fits by many methods, lines of their ledgers, what `ledger show --format json` prints and results of a sweep keep to
+the schemas of docs/reference/schemas; changed ones do not; no member of a schema is without an example; and a page for the
+public is the same without the members that are for the data's owner.
+"""
+import copy
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import jsonschema
+
+PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
+           for name in ("fit-report", "ledger-line", "ledger-show", "sweep")}
+VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
+PUBLIC_ROWS = "--public-x one/test_x.npy"
+FITS = [  # rows, options, ranks
+    ("one", "--mu 1 --method mean --seed 1", 0),
+    ("one", "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp", 2),
+    ("one", "--rho 0.5 --method coinpress", 0),
+    ("one", "--mu 1 --method ls --select 8", 3),
+    ("one", "--mu 1 --method ls --shared-gram --choose --resume", 0),
+    ("one", "--mu 1 --method fc --warm-start --rounds 3 --checkpoint kept", 2),
+    ("one", f"--mu 1 --method fc --pca 6 --rounds 3 {PUBLIC_ROWS}", 0),
+    ("one", "--mu 1 --method fc-one-step", 0),
+    ("one", "--epsilon 2 --delta 1e-6 --method gd --batch 0.2 --rounds 4 --radius 3 --learning-rate 0.1 --accountant pld", 0),
+    ("one", "--mu 1 --method adam --loss sigmoid --rounds 3 --iterate average", 0),
+    ("one", "--mu 1 --method newton --rounds 2 --adjacency replace-one", 0),
+    ("one", "--mu 1 --method fisher --select 6 --select-by t", 0),
+    ("one", "--mu 1 --method auto --imbalance-ratio 10 --rounds 3", 0),
+    ("one", "--mu 1 --method auto --objective balanced --rounds 3", 2),
+    ("one", f"--epsilon 2 --delta 1e-5 --method public --d-min 0.5 --d-max 1.5 --top-k 2 {PUBLIC_ROWS}", 0),
+    ("one", f"--epsilon 2 --method prototypes --auto --delta 1e-5 {PUBLIC_ROWS}", 0),
+    ("plain", "--mu 1 --method fedavg --rounds 2 --learning-rate 0.1", 3),
+    ("one", "--non-private --method ls", 0),
+    ("sets", "--mu 1 --method mean --max-labels 3", 0),
+    ("sets", "--mu 1 --method adam --max-labels 3 --rounds 3", 2),
+    ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3 --noise distributed --fault 3:kill@masked", 5),
+    ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3", 5),
+]
+# Ledger lines of the old form are no longer written; those at hand are of plain releases.
+WITHOUT_EXAMPLE = {("ledger-line", ("oneOf 4", member)) for member in ("silos", "selection", "sampling_rate")}
+
+
+def program(folder, line, ranks=0, check=True):
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
+    launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
+    done = subprocess.run(launcher + [PROGRAM] + line.split(), cwd=folder, env=environment, capture_output=True, text=True)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{line}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def kill_once_charged(folder, line, ledger):
+    """Kills the command when it has charged something."""
+    ledger = folder / ledger
+    charges = lambda: ledger.read_text().count('"kind":"charge"') if ledger.exists() else 0
+    before = charges()
+    with subprocess.Popen([PROGRAM] + line.split(), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and charges() == before:
+            time.sleep(0.001)
+        process.kill()
+    if process.returncode != -signal.SIGKILL:
+        raise AssertionError(f"{line}: ended before it was killed")
+
+
+def make_documents(folder):
+    """[(schema, what it is of, JSON)]"""
+    documents = []
+    data = "--rows 1200 --test-rows 300 --dim 16 --classes 4 --separation 3"
+    program(folder, f"synth --kind gaussian-mixture {data} --out one")
+    program(folder, f"synth --kind gaussian-mixture {data} --max-labels 3 --out sets")
+    program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 3 --first-silo 0 --out plain")
+    program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 4 --out masked")
+    for number, (rows, options, ranks) in enumerate(FITS):
+        train_x, train_y = ((f"{rows}/silo{{rank}}/{name}.npy" for name in "xy") if rows in ("plain", "masked") else
+                            (f"{rows}/train_{name}.npy" for name in "xy"))
+        test = "sets" if rows == "sets" else "one"
+        program(folder, f"fit --train-x {train_x} --train-y {train_y} --test-x {test}/test_x.npy --test-y {test}/test_y.npy "
+                        f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json {options}", ranks)
+        documents.append(("fit-report", options, json.loads((folder / f"r{number}.json").read_text())))
+    program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
+                    "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
+    documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))
+    # Killed runs stay open. With other rows a run goes on as another one.
+    fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "
+           "--epsilon 2 --delta 1e-5 --method gd --rounds 300 --threads 1")
+    program(folder, f"synth --kind gaussian-mixture {data} --out other")
+    for number, options in enumerate(("--batch 0.5", "--choose")):
+        kill_once_charged(folder, f"{fit} {options} --out open --ledger open{number}.jsonl", f"open{number}.jsonl")
+    kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl", "other.jsonl")
+    program(folder, f"synth --kind gaussian-mixture {data} --seed 2 --out other --overwrite")
+    kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl --resume", "other.jsonl")
+    old = SOURCE / "tests/fuzz/corpus/ledger/signed_then_old"
+    ledgers = sorted(folder.glob("*.jsonl")) + [old]
+    for ledger in ledgers:
+        for line in ledger.read_text().splitlines():
+            documents.append(("ledger-line", ledger.name, json.loads(line)))
+        if ledger != old:
+            documents.append(("ledger-show", ledger.name, json.loads(program(folder, f"ledger show {ledger} --format json"))))
+    return documents
+
+
+def places_of(value, place=()):
+    """The path of every value within a value."""
+    yield place
+    if isinstance(value, (dict, list)):
+        for step, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places_of(one, place + (step,))
+
+
+def changed(document, place, change):
+    """A copy in which `change` has been made of what stands at a place."""
+    whole = [copy.deepcopy(document)]
+    holder, last = whole, 0
+    for step in place:
+        holder, last = holder[last], step
+    holder[last] = change(holder[last])
+    return whole[0]
+
+
+def subschemas_of(schema, place=()):
+    yield place, schema
+    for name, one in schema.get("properties", {}).items():
+        yield from subschemas_of(one, place + (name,))
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            yield from subschemas_of(schema[keyword], place + ({"items": "[]", "additionalProperties": "*"}[keyword],))
+    for number, one in enumerate(schema.get("oneOf", [])):
+        yield from subschemas_of(one, place + (f"oneOf {number}",))
+    for name, one in schema.get("$defs", {}).items():
+        yield from subschemas_of(one, place + ("$defs", name))
+
+
+def members_seen(schema, value, root, place, seen):
+    """Adds the place in the schema of each of the value's members."""
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return members_seen(root["$defs"][name], value, root, ("$defs", name), seen)
+    for number, one in enumerate(schema.get("oneOf", [])):
+        if jsonschema.Draft202012Validator({**one, "$defs": root.get("$defs", {})}).is_valid(value):
+            members_seen(one, value, root, place + (f"oneOf {number}",), seen)
+    if isinstance(value, dict):
+        for name, one in value.items():
+            if name in schema.get("properties", {}):
+                seen.add(place + (name,))
+                members_seen(schema["properties"][name], one, root, place + (name,), seen)
+            elif isinstance(schema.get("additionalProperties"), dict):
+                members_seen(schema["additionalProperties"], one, root, place + ("*",), seen)
+    if isinstance(value, list):
+        for one in value:
+            members_seen(schema.get("items", {}), one, root, place + ("[]",), seen)
+    return None
+
+
+def without_owners(schema, value):
+    """The value without the members that its schema calls the owner's."""
+    if isinstance(value, list):
+        return [without_owners(schema.get("items", {}), one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    of = schema.get("properties", {})
+    return {name: without_owners(of.get(name, {}), one) for name, one in value.items()
+            if not of.get(name, {}).get("x-for-owner")}
+
+
+class Schemas(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.documents = make_documents(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def test_are_schemas_that_describe_every_member_and_allow_no_other(self):
+        for name, schema in SCHEMAS.items():
+            jsonschema.Draft202012Validator.check_schema(schema)
+            for place, one in subschemas_of(schema):
+                with self.subTest(schema=name, place=place):
+                    if place and isinstance(place[-1], str) and place[-1] not in ("[]", "*") and not place[-1].startswith("oneOf"):
+                        self.assertTrue("description" in one or "$ref" in one)
+                    if one.get("type") == "object":
+                        self.assertIn("additionalProperties", one)
+                        self.assertIsNot(one["additionalProperties"], True)
+
+    def test_what_the_program_writes_keeps_to_them(self):
+        for schema, of, document in self.documents:
+            with self.subTest(schema=schema, of=of):
+                self.assertEqual([f"{error.json_path}: {error.message[:300]}" for error in VALIDATORS[schema].iter_errors(document)], [])
+
+    def test_a_member_of_another_name_or_type_is_refused(self):
+        done = set()
+        for schema, of, document in self.documents:
+            for place in places_of(document):
+                kind = (schema, document.get("kind"), tuple("[]" if isinstance(step, int) else step for step in place))
+                if kind in done:
+                    continue
+                done.add(kind)
+                with self.subTest(schema=schema, of=of, place=place):
+                    retyped = changed(document, place, lambda _: {"of another type": []})
+                    self.assertFalse(VALIDATORS[schema].is_valid(retyped))
+                    named = changed(document, place, lambda one: {**one, "of another name": {}} if isinstance(one, dict) else one)
+                    self.assertEqual(VALIDATORS[schema].is_valid(named), named == document)
+
+    def test_no_member_is_without_an_example(self):
+        for name, schema in SCHEMAS.items():
+            seen = set()
+            for of, _, document in self.documents:
+                if of == name:
+                    members_seen(schema, document, schema, (), seen)
+            described = {place for place, _ in subschemas_of(schema)
+                         if place and place[-1] not in ("[]", "*") and not place[-1].startswith("oneOf")
+                         and not (len(place) == 2 and place[0] == "$defs")}
+            self.assertEqual({(name, place) for place in described - seen} - WITHOUT_EXAMPLE, set())
+
+    def test_a_page_for_the_public_is_the_same_without_what_is_for_the_owner(self):
+        (self.folder / "whole").mkdir()
+        (self.folder / "public").mkdir()
+        for number, (_, options, _) in enumerate(FITS):
+            with self.subTest(options=options):
+                report = json.loads((self.folder / f"r{number}.json").read_text())
+                pages = []
+                for folder, content in (("whole", report), ("public", without_owners(SCHEMAS["fit-report"], report))):
+                    (self.folder / folder / "report.json").write_text(json.dumps(content))
+                    program(self.folder / folder, "report report.json --public --overwrite --out page.html")
+                    pages.append((self.folder / folder / "page.html").read_text())
+                self.assertTrue(pages[0] == pages[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
