@@ -20,8 +20,10 @@
 #include "commands/evaluation.hpp"
 #include "commands/fit_report.hpp"
 #include "commands/page_documents.hpp"
+#include "commands/run_metrics.hpp"
 #include "commands/run_progress.hpp"
 #include "commands/silo_report.hpp"
+#include "common/accounting/guarantee.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
@@ -76,16 +78,20 @@ struct Outputs {
     model.reserve(model_bytes(options, plan));
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
+    if (!options.output.metrics.empty()) {
+      metrics.emplace(options.output.metrics, existing, plan, options.privacy.budget.delta.value_or(kDeltaToTell));
+    }
   }
   AtomicFile model;
   std::optional<AtomicFile> report;
   std::optional<AtomicFile> html;
+  std::optional<RunMetrics> metrics;
 };
 
 // No output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test) {
   const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
-                           NamedPath{"--html", options.output.html}};
+                           NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics}};
   require_not_read(outputs, open.training);
   for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {
     if (*rows) require_not_read(outputs, **rows);
@@ -131,9 +137,12 @@ std::optional<ReleaseFigures> figures_for(const FitOptions& options, const FitPl
   return ReleaseFigures(*plan.noise, has_readers);
 }
 
-ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures) {
+ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Outputs>& outputs) {
   if (!figures) return nullptr;
-  return [&figures](const WatchedRelease& watched) { figures->add(watched); };
+  return [&figures, &outputs](const WatchedRelease& watched) {
+    figures->add(watched);
+    if (outputs->metrics) outputs->metrics->add(watched);
+  };
 }
 
 // A page on the report and, where there is one, the ledger as the run has left it.
@@ -199,7 +208,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
                         {.threads = open.threads,
                          .timings = std::move(timings),
                          .progress = progress.of_passes(),
-                         .observer = shown_to(figures),
+                         .observer = shown_to(figures, outputs),
                          .warn = warn});
 
   with_way_to_resume(*run.releaser, warn, [&] {
@@ -239,6 +248,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     progress.end();
     ranks.together([&] {
       if (!ranks.is_coordinator()) return;
+      if (outputs->metrics) outputs->metrics->end();
       if (outputs->html) {
         outputs->html->write(page_of_fit(report, options, plan));
         outputs->html->commit();

@@ -61,8 +61,8 @@ void serialize(Archive& archive, PrivacyOptions& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, OutputOptions& options, unsigned) {
-  auto& [out, report, html, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet] = options;
-  archive_all(archive, out, report, html, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet);
+  auto& [out, report, html, metrics, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet] = options;
+  archive_all(archive, out, report, html, metrics, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet);
 }
 
 template <typename Archive>

@@ -222,12 +222,14 @@ TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
     write_names(fmt::format("names{}.txt", silo), kNames);
   }
   write_names("names0.txt", kNames);
-  const auto started = [&](const std::string& fourth_list) {
+  const auto started = [&](const std::string& third_list) {
     std::string line = "fit --config common.toml --class-names names0.txt --report report.json";
-    for (const int silo : {1, 2, 3}) {
-      line += fmt::format(" : -n 1 {} fit --config common.toml --class-names {}", program_path(),
-                          silo == 3 ? fourth_list : fmt::format("names{}.txt", silo));
+    for (const int silo : {1, 2}) {
+      line += fmt::format(" : -n 1 {} fit --config common.toml --class-names names{}.txt", program_path(), silo);
     }
+    // In a silo's own file.
+    std::ofstream(folder_ / "silo3.toml") << fmt::format("silo = 3\nclass-names = \"{}\"\n", third_list);
+    line += fmt::format(" : -n 1 {} fit --config common.toml --silo-config silo3.toml", program_path());
     return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = 1, .timeout_seconds = 120.0});
   };
   std::ofstream(folder_ / "common.toml")

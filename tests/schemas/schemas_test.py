@@ -19,7 +19,7 @@ import jsonschema
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
-           for name in ("fit-report", "ledger-line", "ledger-show", "sweep")}
+           for name in ("fit-report", "ledger-line", "ledger-show", "metrics", "sweep")}
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
@@ -86,8 +86,11 @@ def make_documents(folder):
                             (f"{rows}/train_{name}.npy" for name in "xy"))
         test = "sets" if rows == "sets" else "one"
         program(folder, f"fit --train-x {train_x} --train-y {train_y} --test-x {test}/test_x.npy --test-y {test}/test_y.npy "
-                        f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json {options}", ranks)
+                        f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
         documents.append(("fit-report", options, json.loads((folder / f"r{number}.json").read_text())))
+        if "--non-private" not in options:
+            lines = (folder / f"r{number}.metrics").read_text().splitlines()
+            documents += [("metrics", options, json.loads(line)) for line in lines]
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
                     "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
     documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))

@@ -87,6 +87,13 @@ void declare_output(OptionTable& table, OutputOptions& output) {
   table.text("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
       .typed("FILE")
       .in_group(kGroup);
+  table
+      .text(
+          "--metrics", output.metrics,
+          "JSON lines that grow with the run: phase, round, seconds, norm of what is released beside its noise, budget "
+          "spent")
+      .typed("FILE")
+      .in_group(kGroup);
   table.flag("--overwrite", output.overwrite, "replace a model and a report that are there already").in_group(kGroup);
   table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay").in_group(kGroup);
   declare_format(table, output.format);

@@ -91,8 +91,8 @@ void AtomicFile::fail(const std::string& what) const {
   throw BadInput(fmt::format("{}: {}: {}", path_, what, std::strerror(reason)));
 }
 
-void AtomicFile::refuse_existing() const {
-  throw BadInput(fmt::format("{}: is there already; give another name, or --overwrite to replace it", path_));
+void refuse_existing(const std::string& path) {
+  throw BadInput(fmt::format("{}: is there already; give another name, or --overwrite to replace it", path));
 }
 
 AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(path), existing_(existing) {
@@ -107,7 +107,7 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(path)
     if (fd_ < 0) fail("cannot be written");
     return;
   }
-  if (exists && existing_ == Existing::kKeep) refuse_existing();
+  if (exists && existing_ == Existing::kKeep) refuse_existing(path_);
   open_beside(without_links(path), exists, exists ? status.st_mode & 07777 : 0);
 }
 
@@ -194,7 +194,7 @@ void AtomicFile::rename_onto_target() {
     const std::string unnamed = name_in_proc(fd_);
     if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
     if (errno != EEXIST) fail("cannot be given its name");
-    if (existing_ == Existing::kKeep) refuse_existing();
+    if (existing_ == Existing::kKeep) refuse_existing(path_);
     const std::string beside = name_beside(target_);
     ::unlink(beside.c_str());
     unfinished_names.add(beside);
@@ -209,9 +209,9 @@ void AtomicFile::rename_onto_target() {
       temporary_.clear();
       return;
     }
-    if (errno == EEXIST) refuse_existing();
+    if (errno == EEXIST) refuse_existing(path_);
     if (errno != EINVAL && errno != ENOSYS) fail("cannot be given its name");
-    if (is_file(target_)) refuse_existing();
+    if (is_file(target_)) refuse_existing(path_);
   }
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
   unfinished_names.remove(temporary_);

@@ -18,6 +18,9 @@ enum class Existing {
 /// Whether a regular file of this name is there; links are followed.
 bool is_file(const std::string& path);
 
+/// Throws the BadInput of a file that is there and is to be kept.
+[[noreturn]] void refuse_existing(const std::string& path);
+
 /// Opened: bytes gather in an unnamed file of the target's directory (O_TMPFILE), or where the file system has none
 /// in ".<name>.<pid>.tmp". commit() flushes them to disk and renames them onto the target, which another process sees
 /// either as it was or whole; destruction without commit(), and a killed process, leave the target as it was and, with
@@ -56,7 +59,6 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
-  [[noreturn]] void refuse_existing() const;
   void open_beside(const std::string& target, bool exists, unsigned mode);
   void rename_onto_target();
 

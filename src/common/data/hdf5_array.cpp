@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxChunkCacheBytes = std::size_t{256} << 20;
 constexpr std::uint64_t kStringsAtOnce = 1 << 14;
+constexpr std::size_t kLongestString = 65536;  // bytes of each, where all are of one length: a class name is shorter
 
 // One thread at a time, and nothing printed, while it lives.
 class Hdf5Call {
@@ -86,10 +87,11 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
   if (kind == H5T_FLOAT && size <= 4) return native(H5T_NATIVE_FLOAT, DType::kFloat32);
   if (kind == H5T_FLOAT && size == 8) return native(H5T_NATIVE_DOUBLE, DType::kFloat64);
   if (kind == H5T_ENUM && size == 1) return native(stored, DType::kBool);
-  if (kind == H5T_STRING) {
+  const bool is_variable = kind == H5T_STRING && H5Tis_variable_str(stored) > 0;
+  if (kind == H5T_STRING && (is_variable || size <= kLongestString)) {
     auto strings = native(stored, DType::kBytes);
     // Of fixed length: so many bytes, filled up with zeros, whatever they are filled up with in the file.
-    if (H5Tis_variable_str(stored) <= 0) H5Tset_strpad(strings.first.get(), H5T_STR_NULLPAD);
+    if (!is_variable) H5Tset_strpad(strings.first.get(), H5T_STR_NULLPAD);
     return strings;
   }
   if (kind == H5T_INTEGER) {
@@ -108,9 +110,9 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
     }
   }
   throw BadInput(
-      fmt::format("{}: holds elements that are neither floats nor integers of up to 64 bits, nor strings; store "
-                  "features as float32 and labels as int64, or as names of classes",
-                  name));
+      fmt::format("{}: holds elements that are neither floats nor integers of up to 64 bits, nor strings of up to "
+                  "{} bytes; store features as float32 and labels as int64, or as names of classes",
+                  name, kLongestString));
 }
 
 // Strings of variable length that the library allocates, and gets back.

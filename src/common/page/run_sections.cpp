@@ -20,7 +20,8 @@ std::vector<DocumentFields> timings_of(const DocumentFields& report) {
 std::vector<std::string> phases_of(const std::vector<DocumentFields>& ranks) {
   std::vector<std::pair<double, std::string>> phases;
   for (const DocumentFields& rank : ranks) {
-    for (const auto& [phase, unused] : rank.json().items()) {
+    for (const auto& item : rank.json().items()) {
+      const std::string& phase = item.key();
       const nlohmann::json& seconds = rank.number(phase);
       const double value = seconds.is_number() ? seconds.get<double>() : 0.0;
       const auto known =

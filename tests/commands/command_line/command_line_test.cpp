@@ -41,6 +41,24 @@ TEST(CommandLine, FitHasTheContractsDefaults) {
   EXPECT_FALSE(fit.output.dry_run);
 }
 
+TEST(CommandLine, ScoresGoToAFileOfTheirOwnOrInThePlaceOfLabels) {
+  const auto predict = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"predict", "--model", "m", "--x", "x.npy"});
+    return std::get<PredictOptions>(parse_command_line(more));
+  };
+  for (const bool is_joined : {false, true}) {
+    const PredictOptions options =
+        is_joined ? predict({"--scores=s.csv", "--out=o.csv"}) : predict({"--scores", "s.csv", "--out", "o.csv"});
+    EXPECT_EQ(options.scores, "s.csv");
+    EXPECT_EQ(options.out, "o.csv");
+  }
+  EXPECT_EQ(predict({"--scores", "--out", "o.npy"}).scores, "");
+  EXPECT_EQ(predict({"--out", "o.npy", "--scores"}).scores, "");
+  EXPECT_EQ(predict({"--scores", "a.csv", "--scores", "b.csv"}).scores, "b.csv");
+  EXPECT_EQ(predict({"--probabilities", "p.npy"}).probabilities, "p.npy");
+  EXPECT_EQ(predict({}).scores, std::nullopt);
+}
+
 TEST(CommandLine, FitTakesEveryOption) {
   const FitOptions fit =
       parse_fit({"--train-x", "a.npy",    "b.npy",    "--test-x",       "tx.npy",      "--test-y",    "ty.npy",

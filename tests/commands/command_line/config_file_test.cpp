@@ -85,6 +85,27 @@ TEST_F(ConfigFile, FalseLeavesAFlagAlone) {
   EXPECT_FALSE(fit.output.dry_run);
 }
 
+TEST_F(ConfigFile, AnOptionWhoseValueMayBeLeftOutIsAFlagToo) {
+  const auto scores_of = [&](const std::string& text) {
+    return std::get<PredictOptions>(parse_command_line({"predict", "--model", "m", "--x", "x.npy", "--out", "o.npy",
+                                                        "--config", write(text)}))
+        .scores;
+  };
+  EXPECT_EQ(scores_of("scores = 's.csv'\n"), "s.csv");
+  EXPECT_EQ(scores_of("scores = true\n"), "");
+  EXPECT_EQ(scores_of("scores = false\n"), std::nullopt);
+  EXPECT_THROW(scores_of("scores = ['a.csv', 'b.csv']\n"), UsageError);
+}
+
+TEST_F(ConfigFile, NamesOfClassesCountThem) {
+  const std::string names = testing::TempDir() + "dpreduce_config_test_names.txt";
+  std::ofstream(names) << "setosa\nversicolor\nvirginica\n";
+  const auto fit = std::get<FitOptions>(
+      parse_command_line({"fit", "--config", write("train-x = 'x'\ntrain-y = 'y'\nclass-names = '" + names + "'\n")}));
+  EXPECT_EQ(fit.data.classes, 3U);
+  EXPECT_THAT(fit.data.train.class_names, ElementsAre("setosa", "versicolor", "virginica"));
+}
+
 TEST_F(ConfigFile, UnknownKeysAreNamed) {
   EXPECT_THAT(refusal("classes = 3\nepsilonn = 1\n"),
               HasSubstr(".toml, line 2: 'epsilonn' is not an option of fit; did you mean epsilon?"));

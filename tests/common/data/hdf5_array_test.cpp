@@ -199,6 +199,15 @@ TEST(Hdf5Array, NamesOfFixedAndVariableLengthAreTheirClasses) {
   }
 }
 
+TEST(Hdf5Array, StringsThatAreLongerThanAnyNameAreRefused) {
+  const TemporaryFolder folder;
+  const hid_t fixed = H5Tcopy(H5T_C_S1);
+  H5Tset_size(fixed, 65537);
+  write_dataset<char>(folder / "y.h5", "/y", fixed, fixed, {1}, std::vector<char>(65537, 'a'));
+  H5Tclose(fixed);
+  expect_bad_input([&] { open_array((folder / "y.h5") + ":/y"); }, {"y.h5:/y", "strings of up to 65536 bytes"});
+}
+
 TEST(Hdf5Array, AVariableStringThatIsNotThereIsEmpty) {
   const TemporaryFolder folder;
   const hid_t variable = H5Tcopy(H5T_C_S1);
