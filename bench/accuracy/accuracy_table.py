@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Test accuracy of methods at several epsilons. launch/accuracy starts this; its head says what may be set.
 
-    accuracy_table.py write [--grid]               docs/accuracy.md, from the sets in build/data
+    accuracy_table.py write [--grid]               docs/experiments/accuracy.md, from the sets in build/data
     accuracy_table.py print DATA CLASSES DELTA     one table of dpreduce's methods on any set
 """
 import os
+import subprocess
 import sys
 from string import Template
 
@@ -13,7 +14,7 @@ from runs import RunFailed, Runner, Set, Spread, best_of, settings_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DELTA = 1e-5
-# Of docs/accuracy.md, with their epsilons, unless SETS and EPSILONS say otherwise.
+# Of docs/experiments/accuracy.md, with their epsilons, unless SETS and EPSILONS say otherwise.
 SETS = {"fmnist768": "0.1 0.5 1 2 8", "debshort": "0.1 1 8", "glyphs62": "0.1 1 8", "teams45": "0.1 1 8",
         "libraries2": "0.1 1 8"}
 
@@ -106,7 +107,7 @@ def print_table(folder, classes, delta):
     print(table(["options", *map(str, epsilons)], rows_of_spreads(named, epsilons)))
 
 
-# ---- docs/accuracy.md ----------------------------------------------------------------------------------------------
+# ---- docs/experiments/accuracy.md ----------------------------------------------------------------------------------------------
 
 
 def ahead(first, second, epsilons):
@@ -180,18 +181,19 @@ def write_document(grid):
     grids = [table(["published method", "grid"], [[method.name, grid_text(method.grid)] for method in PUBLISHED]),
              f"and for DP-LS and DP-Newton ridge {', '.join(map(str, RIDGES))}. lambda = ridge (1 + alpha) for DP-LS,\n"
              "ridge for DP-Newton and DP-FC; eta = speed * ridge for DP-FC, movement / T for DP-Adam, movement / (T n) for "
-             "NoisyGD.\nGradients are clipped to 1; a clip of 0.1 was no better on fmnist768."]
+             "NoisyGD.\nGradients are clipped to 1."]
     if grid:
         grids += ["**Our grids**, chosen from in the same way:",
                   table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
     with open(os.path.dirname(os.path.abspath(__file__)) + "/document.md") as f:
         document = Template(f.read()).substitute(
+            build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
             command=" ".join([*stated_variables(), "launch/accuracy", *(["--grid"] if grid else [])]), delta=f"{DELTA:g}".replace("e-0", "e-"),
             seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
             sections="\n\n".join(sections), grids="\n\n".join(grids),
             notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)))
-    path = f"{ROOT}/docs/accuracy.md"
+    path = f"{ROOT}/docs/experiments/accuracy.md"
     with open(path + ".partial", "w") as f:
         f.write(document)
     os.rename(path + ".partial", path)

@@ -4,13 +4,14 @@
     imbalance_table.py rows FILE.npy            how many rows the file's header tells; needs no NumPy
     imbalance_table.py print SWEEP.json         medians over seeds, as Markdown
     imbalance_table.py write FILE [SWEEP.json NAME WHAT]...    the same of several sets, a section each, in the place of
-        @SECTIONS@ in bench/accuracy/imbalance.md; NAME of the set, WHAT rows
+        @SECTIONS@ in bench/accuracy/imbalance.md, and @BUILD@; NAME of the set, WHAT rows
 """
 
 import ast
 import json
 import os
 import statistics
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -71,19 +72,41 @@ def tables(sweep):
     return "\n".join(lines)
 
 
+def standings(sweep):
+    """In how many columns of the long tails a method has the best figure, of all methods that have any; most first."""
+    best = {"balanced_accuracy": {}, "minority_accuracy": {}}
+    columns = [(r, e) for r in sweep["imbalance_ratios"] if r != 1 for e in sweep["epsilons"]]
+    for ratio, epsilon in columns:
+        runs = [r for r in sweep["runs"] if (r["imbalance_ratio"], r["epsilon"]) == (ratio, epsilon)]
+        for key, wins in best.items():
+            of = {m: median([r for r in runs if r["method"] == m], key) for m in sweep["methods"]}
+            for method in (m for m in sweep["methods"] if of[m] == max(of.values())):
+                wins[method] = wins.get(method, 0) + 1
+    if not columns:
+        return ""
+    text = lambda wins: ", ".join(f"`{m}` {n}" for m, n in sorted(wins.items(), key=lambda win: -win[1]))
+    return (f"Best on the {len(columns)} columns of long tails (ties count for each): balanced {text(best['balanced_accuracy'])}; "
+            f"minority {text(best['minority_accuracy'])}.")
+
+
 def load(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
+def build_id():
+    script = os.path.join(HERE, "../../launch/build-id")
+    return subprocess.run([script], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def section(sweep, name, what):
     seeds = "1 seed" if sweep["seeds"] == 1 else f"{sweep['seeds']} seeds"
-    return f"## {name}\n\n{what}, {seeds}.\n\n{tables(sweep).rstrip()}"
+    return f"## {name}\n\n{what}, {seeds}. {standings(sweep)}\n\n{tables(sweep).rstrip()}"
 
 
 def write(path, sections):
     with open(os.path.join(HERE, "imbalance.md"), encoding="utf-8") as file:
-        text = file.read().replace("@SECTIONS@", "\n\n".join(sections))
+        text = file.read().replace("@SECTIONS@", "\n\n".join(sections)).replace("@BUILD@", build_id())
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".new", path)

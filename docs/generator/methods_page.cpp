@@ -60,7 +60,7 @@ Page methods_page() {
   for (const MethodEntry* method : all_methods()) text += row_of(*method);
   text += "\n| method | refuses | because |\n|---|---|---|\n" + refusals();
   text += "\n| property | methods |\n|---|---|\n" + kinds();
-  return {"methods.md", text};
+  return {"reference/methods.md", text};
 }
 
 }  // namespace dpreduce

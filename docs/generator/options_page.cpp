@@ -21,14 +21,12 @@ std::string names_of(const Option& option) {
 
 std::string value_of(const Option& option) {
   if (option.values == OptionValues::kNone) return "";
-  if (option.values == OptionValues::kOptional) return fmt::format("`[{}]`", table_cell(option.type));
-  return fmt::format("`{}{}`", table_cell(option.type), option.values == OptionValues::kMany ? " ..." : "");
+  if (option.values == OptionValues::kOptional) return table_code("[" + option.type + "]");
+  return table_code(option.type + (option.values == OptionValues::kMany ? " ..." : ""));
 }
 
 std::string row_of(const Option& option) {
-  const std::string usual = option.is_required     ? "required"
-                            : option.usual.empty() ? ""
-                                                   : fmt::format("`{}`", table_cell(option.usual));
+  const std::string usual = option.is_required ? "required" : option.usual.empty() ? "" : table_code(option.usual);
   return fmt::format("| {} | {} | {} | {} |\n", names_of(option), value_of(option), usual, table_cell(option.help));
 }
 

@@ -23,7 +23,10 @@ Page methods_page();
 
 std::vector<Page> all_pages();
 
-/// `text` as a cell of a Markdown table.
+/// `text` as a cell of a Markdown table. A vertical bar is an entity: behind a backslash not every reader takes it.
 std::string table_cell(const std::string& text);
+
+/// The same in the type of code, where a span between backticks would show entities as they are written.
+std::string table_code(const std::string& text);
 
 }  // namespace dpreduce

@@ -16,11 +16,29 @@ namespace dpreduce {
 std::string table_cell(const std::string& text) {
   std::string cell;
   for (const char character : text) {
-    if (character == '|') cell += '\\';
-    if (character == '<') cell += '\\';
-    cell += character == '\n' ? ' ' : character;
+    switch (character) {
+      case '&':
+        cell += "&amp;";
+        break;
+      case '<':
+        cell += "&lt;";
+        break;
+      case '|':
+        cell += "&#124;";
+        break;
+      case '\n':
+        cell += ' ';
+        break;
+      default:
+        cell += character;
+    }
   }
   return cell;
+}
+
+std::string table_code(const std::string& text) {
+  const std::string cell = table_cell(text);
+  return cell == text ? fmt::format("`{}`", text) : fmt::format("<code>{}</code>", cell);
 }
 
 std::vector<Page> all_pages() {

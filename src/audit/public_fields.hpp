@@ -8,8 +8,8 @@
 //
 // Numbers are numbers. All else are words, which mean nothing, but may be equal to each other.
 //
-// Left out is what no claim is about (docs/privacy.md, "Not covered"): points in time, how long a phase took, and what
-// follows from them.
+// Left out is what no claim is about (docs/explanation/privacy.md, "Not covered"): points in time, how long a phase
+// took, and what follows from them.
 #pragma once
 
 #include <filesystem>

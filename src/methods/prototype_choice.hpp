@@ -10,8 +10,8 @@
 // The noise of a class sum is sqrt(d) / mu long, a sum of n_s unit rows at most n_s: below the first bound the
 // directions of small classes are mostly noise, and such classes are never predicted. A choice among m rows needs
 // utilities that differ by some log m / epsilon: below the second bound it is mostly chance, and means lose less.
-// Source: the suggestion that closes section 5.1 of [wahdany2025]; the rule is ours, and docs/methods.md says what it
-// was measured on.
+// Source: the suggestion that closes section 5.1 of [wahdany2025]; the rule is ours, and
+// docs/explanation/methods/prototypes.md says what it was measured on.
 #pragma once
 
 #include <cstddef>

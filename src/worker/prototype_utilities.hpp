@@ -30,8 +30,8 @@ namespace dpreduce {
 /// what it adds differs between two candidates by at most clip.range(). (Without n_c S^2, as it is left out above, it
 /// adds <q, z> in [-S^2, S^2], which is as wide.) With `chosen` > 1 a set is as good as its worst member, and moves no
 /// further. Source: [wahdany2025], DPPL-Public and C.3, without its factor 2 and with another number of sets:
-/// docs/privacy.md, "The number of sets". `epsilon` 0 stands for a run without noise. Preconditions: none beyond
-/// fault_of.
+/// docs/explanation/selections.md, "The number of sets". `epsilon` 0 stands for a run without noise. Preconditions:
+/// none beyond fault_of.
 PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
                                      const CosineClip& clip, double epsilon);
 

@@ -1,5 +1,6 @@
 #include "methods/registry.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -39,14 +40,21 @@ TEST(Registry, EveryMethodHasANameOfItsOwnAndALineOfHelp) {
   }
 }
 
-// The first table of the page, whose rows begin with the method, with options where it has several forms.
+// The first table of the page: its rows begin with the method, with options where it has several forms.
 TEST(Registry, EveryMethodHasARowInTheTableOfTheDocuments) {
-  std::ifstream page(DPREDUCE_TEST_DATA "/../../docs/methods.md");
+  std::ifstream page(DPREDUCE_TEST_DATA "/../../docs/reference/methods.md");
   const std::string text{std::istreambuf_iterator<char>(page), {}};
   for (const MethodEntry* method : all_methods()) {
     const std::string row = fmt::format("\n| `{}", method->name);
     const bool has_row = text.find(row + "` |") != std::string::npos || text.find(row + " --") != std::string::npos;
-    EXPECT_TRUE(has_row) << "docs/methods.md: no row of " << method->name;
+    EXPECT_TRUE(has_row) << "docs/reference/methods.md: no row of " << method->name;
+  }
+}
+
+TEST(Registry, EveryMethodHasAPage) {
+  for (const MethodEntry* method : all_methods()) {
+    const std::string page = fmt::format("/../../docs/explanation/methods/{}.md", method->name);
+    EXPECT_TRUE(std::filesystem::exists(DPREDUCE_TEST_DATA + page)) << page;
   }
 }
 

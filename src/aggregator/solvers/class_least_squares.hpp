@@ -4,7 +4,7 @@
 //
 // argmin over theta of sum_{i : y_i = j} (theta x_i - 1)^2 + alpha sum_i (theta x_i)^2 + lambda |theta|^2: positives
 // weigh 1 + alpha with target 1 / (1 + alpha), negatives alpha. Post-processing of release "class_least_squares".
-// Source: [mehta2023], Algorithm 2 (DP-LS); docs/privacy.md, "Gram matrices of the classes".
+// Source: [mehta2023], Algorithm 2 (DP-LS); docs/explanation/sensitivities.md, "Gram matrices of the classes".
 #pragma once
 
 #include <optional>

@@ -61,7 +61,7 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
   table
       .text("--fault", silos.fault,
             "in simulations: one party does something wrong, e.g. 3:kill@masked, or the coordinator tells a silo other "
-            "values than the others: 0:equivocate@broadcast (docs/silos.md)")
+            "values than the others: 0:equivocate@broadcast (docs/how-to/simulate-silos.md)")
       .typed("SILO:KIND@MESSAGE")
       .in_group(kGroup);
   table

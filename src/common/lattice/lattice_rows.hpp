@@ -7,7 +7,7 @@
 //
 // Rounding moves a row by at most sqrt(d) / 2, so a clipped row passes the check; one that does not (by an ulp) is
 // shrunk and tried again, and counts as zero if it still fails. scale and S are public constants, never maxima of the
-// data. The proof: docs/privacy.md, "Rows on the lattice".
+// data. The proof: docs/explanation/sensitivities.md, "Rows on the lattice".
 #pragma once
 
 #include <cstddef>

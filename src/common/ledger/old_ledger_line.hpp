@@ -5,7 +5,7 @@
 //    "epsilon":...,"delta":...,"config_digest":...,"data_digest":...,"version":...}
 //
 // Charges alone, not signed. "data_digest" was a keyed digest of the exact statistic: whether two of them are equal
-// tells whether two statistics were (docs/privacy.md). It is checked for its form, and kept nowhere.
+// tells whether two statistics were (docs/explanation/ledger.md). It is checked for its form, and kept nowhere.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ Fault parse_fault(const std::string& text) {
     for (const auto& [name, kind] : kKinds) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", name);
     throw UsageError(
         fmt::format("--fault {}: must be SILO:KIND@MESSAGE or SILO:KIND@MESSAGE#N; KIND one of {} (slow=SECONDS); "
-                    "MESSAGE as in docs/silos.md",
+                    "MESSAGE as in docs/how-to/simulate-silos.md",
                     text, kinds));
   };
   const std::string_view all = text;

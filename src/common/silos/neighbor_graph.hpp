@@ -10,10 +10,10 @@
 //               gives one share of one of them:                2 t' > m + 1 + c
 //     connected masks of those who stay and are honest do not fall into parts whose sums would show:
 //                                                              n - t + c < m
-// docs/silos.md proves from these that a coordinator learns one sum over at least t silos, or nothing.
-// So t' = floor((m + 1 + c) / 2) + 1 and m the smallest even number that fits. [bell2020] draws the graph at random and
-// is content with failing rarely; for silos, of which there are few, these hold for every choice of the lost and the
-// colluding. On the complete graph t' = t, which refuses where 2 t > n + c.
+// docs/explanation/silo-protocol.md proves from these that a coordinator learns one sum over at least t silos, or
+// nothing. So t' = floor((m + 1 + c) / 2) + 1 and m the smallest even number that fits. [bell2020] draws the graph at
+// random and is content with failing rarely; for silos, of which there are few, these hold for every choice of the lost
+// and the colluding. On the complete graph t' = t, which refuses where 2 t > n + c.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 // `gram_share` of the release's mu^2 goes to the Gram matrices, split so that A_j + alpha G has the least noise:
 // s_G^2 / s_A^2 = 1 / (alpha sqrt(k)), sqrt(k) / (sqrt(k) + alpha) of the share for A and the rest for G. The variance
 // of A_j + alpha G is then (sqrt(k) + alpha)^2 times that of a single Gram matrix at the same budget, whatever K. Where
-// every row has exactly one class, G = sum_j A_j, and the generalized least-squares step (docs/privacy.md, "Gram
-// matrices of the classes") has nothing left to do:
+// every row has exactly one class, G = sum_j A_j, and the generalized least-squares step
+// (docs/explanation/sensitivities.md, "Gram matrices of the classes") has nothing left to do:
 //
 //     Cov(A_j + alpha G, G - sum_i A_i) = alpha s_G^2 - s_A^2 = 0
 //
@@ -15,8 +15,9 @@
 // Sensitivity, squared: K does not appear. Add-remove {k S^4, S^4, k S^2}. Replace-one, t = <q, q'> / S^2: with the
 // same k classes {2 k S^4 (1 - t^2), 2 S^4 (1 - t^2), 2 k S^2 (1 - t)}, below the corners {2 k S^4, 2 S^4, 3 k S^2} and
 // {0, 0, 4 k S^2} as in least_squares.cpp; with others {2 k S^4, 2 S^4 (1 - t^2), 2 k S^2}, below the first corner.
-// Proof: docs/privacy.md, "Gram matrices of the classes". Preconditions: 0 <= alpha < infinity. Throws UsageError where
-// a row may have more than 16 classes, or 8 under replace-one: squares are kept in 64 bits, and S^4 < 2^60.
+// Proof: docs/explanation/sensitivities.md, "Gram matrices of the classes". Preconditions: 0 <= alpha < infinity.
+// Throws UsageError where a row may have more than 16 classes, or 8 under replace-one: squares are kept in 64 bits, and
+// S^4 < 2^60.
 #include <array>
 #include <cmath>
 #include <numeric>

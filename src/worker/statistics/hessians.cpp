@@ -5,7 +5,7 @@
 //
 // Sensitivity, squared: the K matrices of one row together sum_c |v_c v_c^T|_F^2 = sum_c |v_c|^4 <= B (hessian_bound).
 // Add-remove {S^4, B}. Replace-one {4 S^4, 2 B}, since |v v^T - v' v'^T|_F^2 <= |v|^4 + |v'|^4.
-// Source: [mehta2023], Algorithm 1, without its sqrt(K). Proof: docs/privacy.md, "Hessians".
+// Source: [mehta2023], Algorithm 1, without its sqrt(K). Proof: docs/explanation/sensitivities.md, "Hessians".
 // Preconditions: as hessian_bound.
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 
     python3 solvers.py        writes solvers_*.npy and solvers.json beside this file (NumPy 1.24, SciPy 1.10)
 
-After the equations of docs/methods.md and docs/data.md, without any code of the program. Rows come to the integer
+After the equations of docs/explanation/methods and docs/reference/data.md, without any code of the program. Rows come to the integer
 lattice as there; from these integers on everything that has another formulation takes it: least squares by QR of
 stacked rows instead of Gram matrices, components by SVD of the rows, whitening by Schur's square root, the Fisher rule
 by log densities, the end of many rounds by SciPy's root finder. Rounds are the documents' update rules in plain NumPy,
