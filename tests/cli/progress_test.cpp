@@ -1,0 +1,147 @@
+// What a run tells while it goes on and when it ends: progress, metrics, and what is spent, in epsilon.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ProgressTest : public testing::Test {
+ protected:
+  ProgressTest() { write_npy(make_rows({300, 300, 300}, 16), folder_ / "x.npy", folder_ / "y.npy"); }
+
+  ProgramRun run(const std::string& arguments, int ranks = 0) const {
+    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
+  }
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    ProgramRun done = run(rows_ + options, ranks);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return done;
+  }
+  std::vector<json> metrics() const {
+    std::vector<json> lines;
+    for (const std::string& line : lines_of(read_bytes(folder_ / "m.jsonl"))) lines.push_back(json::parse(line));
+    return lines;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string rows_ = "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-6 ";
+};
+
+TEST_F(ProgressTest, AShortRunInABatchLogTellsNothing) {
+  EXPECT_EQ(fit("--method gd --rounds 3").err, "");
+}
+
+TEST_F(ProgressTest, AQuietRunPrintsNothing) {
+  for (const int ranks : {0, 2}) {
+    const ProgramRun done = fit("--method gd --rounds 3 --quiet --overwrite", ranks);
+    EXPECT_EQ(done.out, "");
+    EXPECT_EQ(done.err, "");
+  }
+  const ProgramRun sweep =
+      run("sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean --epsilons 1 "
+          "--seeds 1 --quiet");
+  EXPECT_EQ(sweep.exit_code, 0) << sweep.err;
+  EXPECT_EQ(sweep.out, "");
+  EXPECT_THAT(folder_.names(), testing::Contains("sweep.csv"));
+}
+
+TEST_F(ProgressTest, MetricsHaveALineForEachReleaseAndOneForTheEnd) {
+  for (const int ranks : {0, 3}) {
+    fit("--method fc --rounds 4 --metrics m.jsonl --report r.json --overwrite", ranks);
+    const std::vector<json> lines = metrics();
+    const json report = json::parse(read_bytes(folder_ / "r.json"));
+    ASSERT_EQ(lines.back()["phase"], "end");
+    double epsilon = 0.0;
+    std::size_t block = 0;  // of the report
+    for (const json& line : lines) {
+      EXPECT_GT(line["spent"]["epsilon"], epsilon * 0.999999);
+      epsilon = line["spent"]["epsilon"];
+      if (line["phase"] == "end") continue;
+      for (const json& figures : line["blocks"]) {
+        const json& reported = report["privacy"]["releases"][block++];
+        EXPECT_EQ(figures["name"], reported["name"]);
+        EXPECT_EQ(figures["norm"], reported["norm"]);
+        EXPECT_EQ(figures["noise_norm"], reported["noise_norm"]);
+      }
+    }
+    EXPECT_EQ(block, report["privacy"]["releases"].size());
+    EXPECT_EQ(lines[lines.size() - 2]["phase"], "gradient");
+    EXPECT_EQ(lines[lines.size() - 2]["round"], 4);
+    EXPECT_EQ(lines[lines.size() - 2]["rounds"], 4);
+    EXPECT_NEAR(epsilon, 1.0, 1e-9);
+    EXPECT_EQ(lines.back()["spent"]["delta"], 1e-6);
+  }
+}
+
+TEST_F(ProgressTest, MetricsReplaceAndReadNothingUnasked) {
+  fit("--method mean --metrics m.jsonl");
+  const std::string kept = read_bytes(folder_ / "m.jsonl");
+  EXPECT_EQ(run(rows_ + "--out other --metrics m.jsonl").exit_code, 3);
+  EXPECT_EQ(run(rows_ + "--out other --metrics x.npy --overwrite").exit_code, 2);
+  EXPECT_EQ(run(rows_ + "--out other --metrics other").exit_code, 2);
+  EXPECT_EQ(run(rows_ + "--out other --metrics m.jsonl --overwrite --budget-epsilon 0.5 --budget-delta 1e-6").exit_code,
+            4);
+  EXPECT_EQ(read_bytes(folder_ / "m.jsonl"), kept) << "a run that is refused";
+  const ProgramRun exact =
+      run("fit --train-x x.npy --train-y y.npy --classes 3 --out other --non-private --metrics new.jsonl");
+  EXPECT_EQ(exact.exit_code, 2);
+  EXPECT_THAT(exact.err, HasSubstr("--metrics with --non-private"));
+}
+
+TEST_F(ProgressTest, SpendingIsToldInEpsilonAtTheAskedDelta) {
+  EXPECT_THAT(fit("--method mean").out, HasSubstr("ledger.jsonl: epsilon 1 at delta 1e-06 is spent in all"));
+  EXPECT_THAT(fit("--method mean --out b --budget-epsilon 2 --budget-delta 1e-6").out,
+              HasSubstr("epsilon 1.448 at delta 1e-06 is spent in all, of the data set's budget of epsilon 2; a run of "
+                        "epsilon 1.3"));
+  const ProgramRun refused = run(rows_ + "--out c --budget-epsilon 1.5 --budget-delta 1e-6");
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("the runs on file have epsilon 1.448, with this one's 1 it would be 1.8"));
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("budget of epsilon 1.5 at delta 1e-06"), Not(HasSubstr(" mu "))));
+}
+
+TEST_F(ProgressTest, ALedgerHasAParagraphForEachRunAndRoundsInOneLine) {
+  fit("--method gd --rounds 12 --quiet");
+  fit("--method mean --out b --quiet");
+  const std::string shown = run("ledger show --delta 1e-6").out;
+  EXPECT_THAT(shown, HasSubstr("  gd  epsilon 1 at delta 1e-06, add-remove\n    gradient/1 to 12: mu 0.0683"));
+  EXPECT_THAT(shown,
+              HasSubstr("13 releases; if all were about the same records: epsilon 1.448 at delta 1e-06 together"));
+  EXPECT_THAT(shown, Not(HasSubstr("gradient/2")));
+  EXPECT_EQ(run("ledger show --delta 0").exit_code, 2);
+}
+
+TEST_F(ProgressTest, ADryRunTellsTheErrorOfEveryReleaseAndMemoryOnce) {
+  for (const std::string method : {"gd --rounds 4", "ls --shared-gram", "ls", "fc --rounds 2", "newton --rounds 2",
+                                   "coinpress", "fisher", "global-adapt --rounds 2", "mean --center dp", "auto"}) {
+    SCOPED_TRACE(method);
+    const ProgramRun done = run(rows_ + "--dry-run --method " + method);
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr("expected   "));
+    const std::size_t memory = done.out.find("memory");
+    ASSERT_NE(memory, std::string::npos);
+    EXPECT_EQ(done.out.find("memory", memory + 1), std::string::npos);
+    const json plan = run(rows_ + "--dry-run --format json --method " + method).json();
+    for (const json& release : plan["privacy"]["releases"]) {
+      const auto is_told = [&](const json& error) {
+        return error.contains("rows_per_class") ? release["release"] == "class_means"
+                                                : release["name"] == error["name"];
+      };
+      EXPECT_TRUE(std::ranges::any_of(plan["expected_error"], is_told)) << release["release"];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
