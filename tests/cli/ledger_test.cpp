@@ -192,11 +192,11 @@ TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
   EXPECT_TRUE(open[0].contains("since"));
   EXPECT_EQ(open[0]["releases"], json::parse(R"([{"name":"gradient","rounds":1,"mu":0.25}])"));
   const std::string text = succeed("ledger show", 2).out;
-  EXPECT_THAT(text, HasSubstr("1 releases; "));
-  EXPECT_THAT(text, testing::ContainsRegex("open runs, .*\n.*Z  run-1  gd\n    gradient  +1 round of mu 0.25\n"));
+  EXPECT_THAT(text, HasSubstr("1 release; if"));
+  EXPECT_THAT(text, testing::ContainsRegex("open runs, .*\n.*Z  run run-1  gd\n    gradient  +1 round of mu 0.25\n"));
 
   const std::string budget = "--budget-epsilon 1.9 --budget-delta 1e-6 ";  // mu 0.45 of 0.25, 0.25 and 0.3
-  expect_one_message(fit_ + budget, 4, "those that have not ended may still charge 0.25");
+  expect_one_message(fit_ + budget, 4, "those that have not ended may still charge 1.061");
   EXPECT_THAT(succeed("ledger release run-1", 2).out,
               HasSubstr("run run-1 is given up; what it had reserved and not charged is given back:"));
   EXPECT_TRUE(succeed("ledger show --format json").json()["open_runs"].empty());

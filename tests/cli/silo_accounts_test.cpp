@@ -114,7 +114,7 @@ TEST_F(SiloAccountsTest, ASiloWhoseBudgetIsSpentTakesNoPart) {
   own(4, "ledger = \"south.jsonl\"\n" + kBudgetOfTwo);
   const ProgramRun first = run_silos(5, "--threshold 4 " + kThreeRounds);
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_THAT(first.err, HasSubstr("ledger-silo2.jsonl: the runs on file have mu 0"));
+  EXPECT_THAT(first.err, HasSubstr("ledger-silo2.jsonl: the runs on file have epsilon 0,"));
   EXPECT_THAT(first.err, HasSubstr("silo 2 is lost"));
   EXPECT_THAT(log(2), HasSubstr("end: exit code 4: ledger-silo2.jsonl"));
   EXPECT_FALSE(exists("ledger-silo2.jsonl"));
@@ -125,7 +125,7 @@ TEST_F(SiloAccountsTest, ASiloWhoseBudgetIsSpentTakesNoPart) {
   fs::remove(folder_ / "ledger.jsonl");
   const ProgramRun third = run_silos(5, "--threshold 4 " + kThreeRounds);
   EXPECT_EQ(third.exit_code, 0) << third.err;
-  EXPECT_THAT(third.err, HasSubstr("south.jsonl: the runs on file have mu"));
+  EXPECT_THAT(third.err, HasSubstr("south.jsonl: the runs on file have epsilon"));
   EXPECT_THAT(log(4), HasSubstr("end: exit code 4: south.jsonl"));
   EXPECT_EQ(2 * of_silo(1).charges().size(), 3 * ledger("south.jsonl").charges().size());
 }

@@ -157,8 +157,8 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   const LedgerState state = LedgerState::of(text.text(), "ledger.jsonl");
   require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
   expect_refused([&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
-                 {"the runs on file have mu 0.25", ", those that have not ended may still charge 0.25",
-                  " (dpreduce ledger show), with this one's 0.43", "it would be 0.55"});
+                 {"the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061",
+                  " (dpreduce ledger show), with this one's 1.925", "it would be 2.549"});
   // Its own reservation, and the one that it replaces, do not count.
   require_room(state, sample_reservation("run-1", 3), limit, "ledger.jsonl");
   Reservation anew = sample_reservation("run-2", 3);
@@ -181,7 +181,7 @@ TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("a run of epsilon 0 has room in it"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
   EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
-            "epsilon 0.5 at delta 1e-05 is spent in all, no budget is set");
+            "epsilon 0.496 at delta 1e-05 is spent in all, no budget is set");
   EXPECT_THAT(
       balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
       testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in all, of the data set's budget of epsilon 2")));

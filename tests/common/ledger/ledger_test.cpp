@@ -173,7 +173,7 @@ TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
   anew.releases[0].mu = 0.26;
   anew.instead_of = "run-1";
   expect_failure<BudgetRefused>([&] { ledger.reserve(anew, limit); },
-                                {"the runs on file have mu 0.25", ", with this one's 0.26"});
+                                {"the runs on file have epsilon 1.061", ", with this one's 1.107"});
   EXPECT_NE(Ledger::read(path_).open_run("run-1"), nullptr) << "nothing was written";
   anew.releases[0].mu = 0.25;
   ledger.reserve(anew, limit);
@@ -299,7 +299,7 @@ TEST_F(LedgerFile, WhatARunGivesBackIsFreeForOthers) {
   ledger.append(sample_entry("run-1/means/1"));
   expect_failure<BudgetRefused>(
       [&] { ledger.reserve(sample_reservation("run-2"), limit); },
-      {path_.string() + ": the runs on file have mu 0.25", ", those that have not ended may still charge 0.25"});
+      {path_.string() + ": the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061"});
   ledger.end("run-1", RunOutcome::kStopped);
   ledger.reserve(sample_reservation("run-2"), limit);
 }
