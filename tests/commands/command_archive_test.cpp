@@ -49,7 +49,7 @@ std::vector<std::string> lines_of_all_options() {
   return {
       fit +
           " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
-          "replace-one --seed 9 --ledger l --resume --out m --report r --html h --overwrite --dry-run",
+          "replace-one --seed 9 --ledger l --resume --out m --report r --html h --metrics j --overwrite --quiet --dry-run",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
           "--pool 4 --max-labels 2",
@@ -86,7 +86,7 @@ std::vector<std::string> lines_of_all_options() {
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
       "--overwrite "
-      "--threads 2 --memory 99 --html p.html --non-private",
+      "--quiet --threads 2 --memory 99 --html p.html --non-private",
       "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
       "predict --model m --x a.npy --scores s.csv --probabilities p.npy",
       "predict --model m --x a.npy --probabilities --out o.npy",
