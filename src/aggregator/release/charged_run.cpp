@@ -94,10 +94,9 @@ void ChargedRun::begin(const PlannedSelection& planned) {
   begin(planned.name, 1);
 }
 
-void ChargedRun::require_charged(std::span<const std::string> labels) const {
+void ChargedRun::require_charged(std::span<const std::string> labels) {
   std::set<std::string> charged;  // labels
-  const LedgerState state = Ledger::read(charging_.ledger_path);
-  for (const LedgerCharge& charge : state.charges()) {
+  for (const LedgerCharge& charge : ledger_.current().charges()) {
     const std::string& id = charge.entry.release_id;
     if (journal_.has_run(run_of(id))) charged.insert(id.substr(id.find('/') + 1));
   }

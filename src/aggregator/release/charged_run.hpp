@@ -75,7 +75,7 @@ class ChargedRun {
 
   /// Returns where each of these rounds (label_of_round) is on file as charged by this run; on the coordinator.
   /// Throws ResumeMismatch naming the first that is not, and as Ledger::read.
-  void require_charged(std::span<const std::string> labels) const;
+  void require_charged(std::span<const std::string> labels);
 
   /// Returns where these are the rows that the run began with, by a digest of them; the first time it is noted. On the
   /// coordinator. Throws ResumeMismatch.

@@ -228,7 +228,7 @@ void Releaser::skip_release(std::string_view name) {
   if (run_) run_->begin(run_->plan().release(name));
 }
 
-void Releaser::require_charged(std::span<const std::string> labels) const {
+void Releaser::require_charged(std::span<const std::string> labels) {
   DPREDUCE_ASSERT(run_ != nullptr);
   run_->require_charged(labels);
 }

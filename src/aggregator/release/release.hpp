@@ -111,7 +111,7 @@ class Releaser {
   void skip_release(std::string_view name);
 
   /// As ChargedRun::require_charged. On the coordinator. Precondition: releases have noise.
-  void require_charged(std::span<const std::string> labels) const;
+  void require_charged(std::span<const std::string> labels);
 
   /// Whether the run has ended, and can release nothing more: all of it must be in its checkpoint. On the coordinator.
   bool has_ended() const { return run_ && run_->has_ended(); }
