@@ -79,6 +79,23 @@ CommandEntry audit_command() {
   table.count("--classes", options->fit.data.classes, "K").in_group(kOneRun);
   declare_format(table, options->fit.output.format);
   declare_config(table);
+  table.put_first("--method", "whose claim: mean, ls, fc, gd, ...");
+  table.put_first("--epsilon", "the claim, with --delta");
+  table.put_first("--delta", "goes with --epsilon");
+  table.put_first("--mu", "or the claim in Gaussian DP");
+  table.put_first("--adjacency", "neighbors: a record is there or not, or another one");
+  table.put_first("--confidence", "a true claim is refuted more rarely than 1 minus this");
+  table.put_first("--trials", "runs in all; by default as many as take minutes");
+  table.put_first("--one-run", "one run with many canaries, instead of many runs");
+  table.put_first("--train-x", "with --one-run: rows that the canaries go among");
+  table.put_first("--train-y", "their labels");
+  table.put_first("--classes", "their number of classes");
+  table.put_first("--format", "text, or json");
+  command.first_footer =
+      "Examples:\n"
+      "  dpreduce audit --epsilon 1 --delta 1e-5\n"
+      "  dpreduce audit --method mean --one-run --train-x x.npy --train-y y.npy --classes 10 \\\n"
+      "    --epsilon 4 --delta 1e-6";
   command.footer =
       "Examples:\n"
       "  dpreduce audit --epsilon 1 --delta 1e-5\n"

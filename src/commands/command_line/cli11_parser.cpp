@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "commands/command_line/first_help.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 
@@ -54,7 +55,19 @@ void declare_options(CLI::App& app, const OptionTable& table) {
   }
 }
 
+// Every command takes both; only where --help leaves options out does help tell of --help-all.
+void declare_help(CLI::App& app, const OptionTable& table) {
+  if (table.has_first()) {
+    app.set_help_flag("-h,--help", "print the options that most users need");
+    app.set_help_all_flag("--help-all", "print this help: all options");
+  } else {
+    app.set_help_flag("-h,--help", "print this help");
+    app.set_help_all_flag("--help-all", "the same")->group("");
+  }
+}
+
 void declare(CLI::App& app, const CommandEntry& command) {
+  declare_help(app, command.options);
   declare_options(app, command.options);
   app.footer(command.footer);
   if (!command.commands.empty()) app.require_subcommand(command.needs_command ? 1 : 0, 1);
@@ -83,10 +96,19 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// The innermost command that was named, for its help.
-const CLI::App* innermost(const CLI::App* app) {
-  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-  return app;
+// The innermost command that was named, as it was read and as it was declared.
+struct InnermostCommand {
+  const CLI::App* read;
+  const CommandEntry* declared;
+};
+
+InnermostCommand innermost(const CLI::App& app, const CommandEntry& root) {
+  InnermostCommand command{&app, &root};
+  while (!command.read->get_subcommands().empty()) {
+    command.read = command.read->get_subcommands().front();
+    command.declared = command.declared->command(command.read->get_name());
+  }
+  return command;
 }
 
 // "dpreduce ledger show".
@@ -101,12 +123,7 @@ std::string full_name(const CLI::App& app) {
 
 // "--train-x, --train-y and --classes": the required options that were not given, or the commands of which one is.
 std::string missing_from(const CLI::App& app, const CommandEntry& root) {
-  const CLI::App* read = &app;
-  const CommandEntry* command = &root;
-  while (!read->get_subcommands().empty()) {
-    read = read->get_subcommands().front();
-    command = command->command(read->get_name());
-  }
+  const auto [read, command] = innermost(app, root);
   std::vector<std::string> missing;
   for (const Option& option : command->options.options()) {
     const std::string name = option.names.substr(0, option.names.find(','));
@@ -121,23 +138,32 @@ std::string missing_from(const CLI::App& app, const CommandEntry& root) {
   return fmt::format("a command: {}", fmt::join(missing, ", "));
 }
 
+// All options of the command that was named.
+std::string whole_help(const CLI::App& app, const CommandEntry& root) {
+  const CLI::App* command = innermost(app, root).read;
+  std::string parents = full_name(app);
+  parents.resize(command == &app ? 0 : parents.size() - command->get_name().size() - 1);
+  return command->help(parents);
+}
+
+std::string usual_help(const CLI::App& app, const CommandEntry& root) {
+  const CommandEntry& command = *innermost(app, root).declared;
+  return command.options.has_first() ? first_help(command, full_name(app)) : whole_help(app, root);
+}
+
 }  // namespace
 
 std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments) {
   CLI::App app{root.help, root.name};
-  app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", version());
   declare(app, root);
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes arguments from the back
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    const CLI::App* command = innermost(&app);
-    std::string parents = full_name(app);
-    parents.resize(command == &app ? 0 : parents.size() - command->get_name().size() - 1);
-    return PrintText{command->help(parents)};
+    return PrintText{usual_help(app, root)};
   } catch (const CLI::CallForAllHelp&) {
-    return PrintText{app.help("", CLI::AppFormatMode::All)};
+    return PrintText{whole_help(app, root)};
   } catch (const CLI::CallForVersion&) {
     return PrintText{"dpreduce " + version() + "\n"};
   } catch (const CLI::ExtrasError&) {

@@ -11,7 +11,7 @@ namespace dpreduce {
 
 /// Reads `arguments` (without the program's name) into the options of the command that they name, one of `root`'s, and
 /// records what each was given. Lists add up; of any other option the last argument wins. Returns that command, or the
-/// text that --help or --version ask for. Throws UsageError in one line that names the command's --help.
+/// text that --help, --help-all or --version ask for. Throws UsageError in one line that names the command's --help.
 std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments);
 
 }  // namespace dpreduce

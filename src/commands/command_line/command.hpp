@@ -25,7 +25,7 @@
 
 namespace dpreduce {
 
-/// What to print and stop: --help or --version.
+/// What to print and stop: --help, --help-all or --version.
 struct PrintText {
   std::string text;
   bool operator==(const PrintText&) const = default;

@@ -20,7 +20,8 @@ struct ParsedCommand {
 struct CommandEntry {
   std::string name;
   std::string help;
-  std::string footer = {};  ///< examples
+  std::string footer = {};        ///< examples
+  std::string first_footer = {};  ///< examples of the help that shows the first options alone
   OptionTable options = {};
   std::vector<CommandEntry> commands = {};  ///< of its own
   bool needs_command = false;               ///< one of those; else it may do without

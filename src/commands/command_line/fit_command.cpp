@@ -60,6 +60,7 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
       .text("--ledger", privacy.ledger,
             "where each release is recorded before it is made; each silo's own: {rank} is replaced, or silo 3 has "
             "ledger-silo3.jsonl")
+      .typed("FILE")
       .in_group(kGroup);
   table
       .number("--budget-epsilon", privacy.limit_epsilon,
@@ -82,8 +83,8 @@ void declare_output(OptionTable& table, OutputOptions& output) {
   table.number("--checkpoint-every", output.checkpoint_every, "at most every so many seconds; 0: after every release")
       .typed("SECONDS")
       .in_group(kGroup);
-  table.text("--out", output.out, "the model").in_group(kGroup);
-  table.text("--report", output.report, "JSON report").in_group(kGroup);
+  table.text("--out", output.out, "the model").typed("FILE").in_group(kGroup);
+  table.text("--report", output.report, "JSON report").typed("FILE").in_group(kGroup);
   table.text("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
       .typed("FILE")
       .in_group(kGroup);
@@ -110,6 +111,24 @@ void declare_machine(OptionTable& table, MachineOptions& machine) {
       .typed("MIB");
 }
 
+// What a first fit needs, and no more: --help shows these.
+void put_first(OptionTable& table) {
+  table.put_first("--train-x", "features: .npy, file.h5:/dataset, or a pattern");
+  table.put_first("--train-y", "labels: one integer from 0 to K-1 a row");
+  table.put_first("--classes", "K, how many classes there are: public");
+  table.put_first("--class-names", "names of classes, one a line, for labels that are names");
+  table.put_first("--test-x", "features that the accuracy is told of");
+  table.put_first("--test-y", "their labels");
+  table.put_first("--method", "how to train: auto suits most data");
+  table.put_first("--center", "center rows: none, public or dp, by a released mean");
+  table.put_first("--epsilon", "the budget: what may be learned of one record");
+  table.put_first("--delta", "goes with it: at most 1 / (10 n), n public");
+  table.put_first("--ledger", "where all that is spent is recorded");
+  table.put_first("--out", "the model");
+  table.put_first("--report", "what was done and promised, as JSON");
+  table.put_first("--dry-run", "tell noise, expected error and cost; spend nothing");
+}
+
 std::string methods_footer() {
   std::string footer = "Methods:\n";
   for (const MethodEntry* method : all_methods()) footer += fmt::format("  {:<13} {}\n", method->name, method->help);
@@ -131,6 +150,12 @@ CommandEntry fit_command() {
   declare_silos(table, options->silos);
   declare_machine(table, options->machine);
   declare_config(table);
+  put_first(table);
+  command.first_footer =
+      "Examples:\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 10 \\\n"
+      "    --epsilon 1 --delta 1e-6 --report report.json";
   command.footer =
       methods_footer() +
       "Examples:\n"

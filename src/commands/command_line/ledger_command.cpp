@@ -14,7 +14,7 @@ CommandEntry ledger_command() {
   const auto shown = std::make_shared<LedgerShowOptions>();
   CommandEntry show{.name = "show",
                     .help = "every release of a ledger, their sum, and what open runs may still charge"};
-  show.options.text("--ledger,ledger", shown->ledger, "the ledger file");
+  show.options.text("--ledger,ledger", shown->ledger, "the ledger file").typed("FILE");
   show.options.number("--delta", shown->delta, "that epsilons are told at");
   declare_format(show.options, shown->format);
   show.footer =
@@ -28,16 +28,18 @@ CommandEntry ledger_command() {
   };
   const auto verified = std::make_shared<LedgerVerifyOptions>();
   CommandEntry verify{.name = "verify", .help = "find any edit, of the last line too (exit 6)"};
-  verify.options.text("--ledger,ledger", verified->ledger, "the ledger file");
-  verify.options.text("--report", verified->report,
-                      "of a run on this ledger: find also lines that were cut off at the end, or another ledger");
+  verify.options.text("--ledger,ledger", verified->ledger, "the ledger file").typed("FILE");
+  verify.options
+      .text("--report", verified->report,
+            "of a run on this ledger: find also lines that were cut off at the end, or another ledger")
+      .typed("FILE");
   verify.footer =
       "Examples:\n  dpreduce ledger verify ledger.jsonl\n  dpreduce ledger verify ledger.jsonl --report r.json";
   verify.chosen = [verified](const ParsedCommand&) { return *verified; };
   const auto released = std::make_shared<LedgerReleaseOptions>();
   CommandEntry release{.name = "release", .help = "give up a run that ended early, and what it had reserved"};
   release.options.text("run", released->run, "the run, as ledger show names it").required();
-  release.options.text("--ledger,ledger", released->ledger, "the ledger file");
+  release.options.text("--ledger,ledger", released->ledger, "the ledger file").typed("FILE");
   release.footer =
       "The run can then be resumed no more: what it needs to repeat its noise is destroyed. A run that is alive is\n"
       "refused.\n\nExamples:\n  dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";

@@ -34,11 +34,13 @@ void check_option(const std::string& word, const CommandEntry& command, const st
   const std::string option = word.substr(0, word.find('='));
   const bool is_name = option.starts_with("--") || std::isalpha(static_cast<unsigned char>(option.back())) != 0;
   if (option == "--config") return;  // of every command, and read before it (config_file.hpp)
-  if (option.size() < 2 || !is_name || option == "--" || option == "-h" || option == "--help") return;
+  const bool is_help = option == "-h" || option == "--help" || option == "--help-all";
+  if (option.size() < 2 || !is_name || option == "--" || is_help) return;
   if (command.options.find(option) != nullptr || (name.empty() && option == "--version")) return;
   std::vector<std::string> names;
   for (const std::string& own : command.options.long_names()) names.push_back("--" + own);
   if (name.empty()) names.insert(names.end(), {"--help", "--version"});
+  if (command.options.has_first()) names.push_back("--help-all");
   throw UsageError(fmt::format("{} is not an option{}{}{} (see dpreduce{}{} --help)", option,
                                name.empty() ? "" : " of ", name, did_you_mean(option, names), name.empty() ? "" : " ",
                                name));

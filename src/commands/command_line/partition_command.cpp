@@ -65,7 +65,9 @@ CommandEntry partition_command() {
   OptionTable& table = command.options;
   table.files("--x", options->x, "features").required();
   table.files("--y", options->y, "labels").required();
-  table.text("--out", options->out_dir, "folder for silo1/x.npy, silo1/y.npy, silo2/x.npy, ...").required();
+  table.text("--out", options->out_dir, "folder for silo1/x.npy, silo1/y.npy, silo2/x.npy, ...")
+      .required()
+      .typed("DIR");
   table.count("--classes", options->classes, "K").required().defaults_to("");
   table.count("--silos", options->silos, "how many").required().defaults_to("");
   table.count("--first-silo", options->first_silo,

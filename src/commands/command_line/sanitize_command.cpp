@@ -21,7 +21,7 @@ CommandEntry sanitize_command() {
   OptionTable& table = command.options;
   table.files("--x", options->x, "features").required();
   table.files("--y", options->y, "labels: public here, copied as they are");
-  table.text("--out", options->out_dir, "folder for x.npy and y.npy").required();
+  table.text("--out", options->out_dir, "folder for x.npy and y.npy").required().typed("DIR");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.choice("--normalize", options->normalize, "scale every row to norm C, or only clip longer ones");
   table.number("--clip", options->clip_norm, "C: the clip norm, public");

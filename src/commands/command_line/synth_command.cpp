@@ -18,8 +18,10 @@ CommandEntry synth_command() {
   const auto options = std::make_shared<SynthOptions>();
   CommandEntry command{.name = "synth", .help = "write synthetic features and labels as .npy"};
   OptionTable& table = command.options;
-  table.text("--out", options->out_dir,
-             "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy");
+  table
+      .text("--out", options->out_dir,
+            "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy")
+      .typed("DIR");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.choice("--kind", options->kind, "simplex frame with perturbations, or Gaussians around class means");
   table.count("--rows", options->rows, "training rows");

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <stdexcept>
+#include <utility>
 
 #include "common/base/error.hpp"
 #include "common/base/nearest_name.hpp"
@@ -142,6 +144,16 @@ Option& OptionTable::numbers(const std::string& names, std::vector<double>& valu
               .values = OptionValues::kMany,
               .delimiter = ',',
               .read = read});
+}
+
+void OptionTable::put_first(std::string_view name, std::string line) {
+  Option* const option = find(name);
+  if (option == nullptr) throw std::logic_error(fmt::format("dpreduce: internal error: there is no option {}", name));
+  option->first_help = std::move(line);
+}
+
+bool OptionTable::has_first() const {
+  return std::any_of(options_.begin(), options_.end(), [](const Option& option) { return option.is_first(); });
 }
 
 const Option* OptionTable::find(std::string_view name) const {

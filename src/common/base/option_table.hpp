@@ -31,9 +31,10 @@ enum class OptionValues {
 struct Option {
   std::string names = {};  ///< "--test-x,--x": the first is the usual one; one without dashes need not be written
   std::string help = {};
-  std::string type = {};   ///< of a value, in help; empty: a flag
-  std::string usual = {};  ///< default, in help; empty: help names none
-  std::string group = {};  ///< heading in help; empty: the options of the command
+  std::string type = {};        ///< of a value, in help; empty: a flag
+  std::string usual = {};       ///< default, in help; empty: help names none
+  std::string group = {};       ///< heading in help; empty: the options of the command
+  std::string first_help = {};  ///< one line; not empty: of the first options, which help shows before all others
   OptionValues values = OptionValues::kOne;
   bool is_required = false;
   char delimiter = '\0';  ///< splits a word into values; 0: none does
@@ -44,6 +45,7 @@ struct Option {
   /// The arguments that were given, once a command line is read; of a flag "true".
   std::vector<std::string> given = {};
   bool is_given() const { return !given.empty(); }
+  bool is_first() const { return !first_help.empty(); }
 
   /// The usual name, without dashes.
   std::string_view long_name() const;
@@ -130,6 +132,12 @@ class OptionTable {
   Option& choice(const std::string& names, std::optional<E>& value, std::string help) {
     return choice_into<E>(names, value, std::move(help));
   }
+
+  /// Marks the option of this name as one that most users need, which help shows with this line before all others.
+  /// Precondition: the table has it, else std::logic_error.
+  void put_first(std::string_view name, std::string line);
+  /// Whether some options are marked as first ones.
+  bool has_first() const;
 
   const std::deque<Option>& options() const { return options_; }
   std::deque<Option>& options() { return options_; }

@@ -1,5 +1,8 @@
 #include "commands/command_line/command_line.hpp"
 
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -7,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "commands/command_line/command_entry.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 
@@ -15,6 +19,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<std::string> fit_arguments(std::vector<std::string> more = {}) {
   std::vector<std::string> arguments{"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "10"};
@@ -155,6 +160,59 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples) {
   EXPECT_THAT(std::get<PrintText>(parse_command_line({"--help"})).text, HasSubstr("fit"));
 }
 
+std::string help_of(const std::vector<std::string>& arguments) {
+  return std::get<PrintText>(parse_command_line(arguments)).text;
+}
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(CommandLine, FirstHelpFitsOnOneScreenAndNamesHelpAll) {
+  for (const std::string command : {"fit", "audit"}) {
+    const std::string text = help_of({command, "--help"});
+    EXPECT_LE(lines_of(text), 45U) << text;
+    EXPECT_THAT(text, HasSubstr("dpreduce " + command + " --help-all shows all "));
+    EXPECT_EQ(help_of({command, "-h"}), text);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  }
+}
+
+TEST(CommandLine, FirstHelpHasWhatAFirstFitNeeds) {
+  const std::string text = help_of({"fit", "--help"});
+  for (const std::string option : {"--train-x", "--train-y", "--classes", "--test-x", "--test-y", "--method",
+                                   "--center", "--epsilon", "--delta", "--ledger", "--out", "--report", "--dry-run"}) {
+    EXPECT_THAT(text, HasSubstr("\n  " + option)) << option;
+  }
+  EXPECT_THAT(text, HasSubstr("\nPrivacy:\n"));
+  EXPECT_THAT(text, Not(HasSubstr("--silo-timeout")));
+}
+
+TEST(CommandLine, HelpAllHasEveryOption) {
+  const CommandEntry root = dpreduce_command();
+  for (const std::string command : {"fit", "audit", "sweep"}) {
+    const std::string text = help_of({command, "--help-all"});
+    for (const std::string& option : root.command(command)->options.long_names()) {
+      EXPECT_THAT(text, HasSubstr("  --" + option)) << command;
+    }
+    EXPECT_THAT(text, HasSubstr("Examples:"));
+  }
+  EXPECT_THAT(help_of({"fit", "--help-all"}), HasSubstr("Methods:"));
+}
+
+TEST(CommandLine, HelpAllIsHelpWhereHelpLeavesNothingOut) {
+  EXPECT_EQ(help_of({"predict", "--help-all"}), help_of({"predict", "--help"}));
+  EXPECT_EQ(help_of({"--help-all"}), help_of({"--help"}));
+  EXPECT_THAT(help_of({"predict", "--help"}), Not(HasSubstr("--help-all")));
+}
+
+TEST(CommandLine, FirstOptionsAreOfTheirTable) {
+  OptionTable table;
+  EXPECT_THROW(table.put_first("--absent", "a line"), std::logic_error);
+  EXPECT_FALSE(table.has_first());
+}
+
 TEST(CommandLine, VersionIsPrinted) {
   EXPECT_THAT(std::get<PrintText>(parse_command_line({"--version"})).text, HasSubstr(version()));
 }
@@ -227,6 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"nearest_subcommand", {"privacy", "cal"}, "not a command of privacy; did you mean calibrate?"},
         BadCommand{"nearest_option_of_all", {"--versoin"}, "did you mean --version?"},
         BadCommand{"nearest_model_option", {"predict", "--modle", "m"}, "did you mean --model?"},
+        BadCommand{"nearest_help", {"fit", "--helpall"}, "did you mean --help-all?"},
         BadCommand{"short_option", fit_arguments({"-x", "3"}), "-x is not an option of fit"},
         BadCommand{"nearest_choice", fit_arguments({"--format", "jsn"}), "did you mean json?"},
         BadCommand{"stray_word", fit_arguments({"--mu", "1", "more"}), "'more' belongs to no option"},
