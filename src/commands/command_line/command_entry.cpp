@@ -1,5 +1,7 @@
 #include "commands/command_line/command_entry.hpp"
 
+#include <fmt/format.h>
+
 #include "commands/command_line/fit_command.hpp"
 
 namespace dpreduce {
@@ -17,9 +19,7 @@ CommandEntry dpreduce_command() {
       .help =
           "dpreduce: differentially private classifiers from features that lie in many places, by one exact, noised "
           "sum",
-      .footer =
-          "Each command has its own --help with examples. Exit codes: 0 done, 2 usage, 3 bad input, 4 budget refused,\n"
-          "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted.",
+      .footer = fmt::format("Each command has its own --help with examples. Exit codes: {}.", kExitCodes),
       .needs_command = true};
   CommandEntry privacy{.name = "privacy", .help = "accounting; no data involved", .needs_command = true};
   privacy.commands = {calibrate_command(), convert_command(), compose_command(), split_command(), explain_command()};

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands/command_line/command.hpp"
@@ -31,6 +32,11 @@ struct CommandEntry {
   /// The command of its own with this name; null where there is none.
   const CommandEntry* command(const std::string& word) const;
 };
+
+/// What the program ends with, in words.
+inline constexpr std::string_view kExitCodes =
+    "0 done, 2 usage, 3 bad input, 4 budget refused,\n"
+    "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted";
 
 /// `dpreduce`: all commands.
 CommandEntry dpreduce_command();
