@@ -73,24 +73,32 @@ function(dpreduce_room)
           FILES_MATCHING PATTERN "*.hpp")
 endfunction()
 
-# dpreduce_compile_as_test(<name>): GoogleTest and its headers, for a program or library of tests.
+# dpreduce_compile_as_test(<name> [HOT]): GoogleTest and its headers, for a program or library of tests.
 function(dpreduce_compile_as_test name)
+  cmake_parse_arguments(arg "HOT" "" "" ${ARGN})
+  set(headers dpreduce_test_headers)
+  set(options ${DPREDUCE_TEST_OPTIONS})
+  if(arg_HOT AND TARGET dpreduce_hot_test_headers)
+    set(headers dpreduce_hot_test_headers)
+    set(options ${DPREDUCE_HOT_TEST_OPTIONS})
+  endif()
   target_link_libraries(${name} PRIVATE dpreduce_warnings GTest::gtest GTest::gmock fmt::fmt)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}) # "tests/..."
   # GCC 12 at -O1 sees copies past the end of a std::string that are none.
-  target_compile_options(${name} PRIVATE ${DPREDUCE_TEST_OPTIONS}
+  target_compile_options(${name} PRIVATE ${options}
                                          $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
-  target_precompile_headers(${name} REUSE_FROM dpreduce_test_headers)
+  target_precompile_headers(${name} REUSE_FROM ${headers})
 endfunction()
 
 # dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>]
-#               [SLOW_TIMEOUT <seconds>] [COST <seconds>] [FILE_BY_FILE] [NOT_SANITIZED <case>...])
+#               [SLOW_TIMEOUT <seconds>] [COST <seconds>] [FILE_BY_FILE] [HOT] [NOT_SANITIZED <case>...])
 # One GoogleTest program, and a ctest of its own. Its files are compiled a few at a time, or FILE_BY_FILE where they use
 # the same names. SLOW_TIMEOUT: the program has a long form (tests/slow_tests.hpp), a second ctest with the label slow.
 # COST: about so long it takes; tests with a cost begin first, the longest before all, so that none is left alone at the end.
+# HOT: its own files compute much, and are optimized under sanitizers, too.
 # NOT_SANITIZED: cases that compute much more of what other cases compute; sanitizers, five times slower, do without.
 function(dpreduce_test name)
-  cmake_parse_arguments(arg "FILE_BY_FILE" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;NOT_SANITIZED" ${ARGN})
+  cmake_parse_arguments(arg "FILE_BY_FILE;HOT" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;NOT_SANITIZED" ${ARGN})
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
@@ -99,7 +107,11 @@ function(dpreduce_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main)
-  dpreduce_compile_as_test(${name})
+  if(arg_HOT)
+    dpreduce_compile_as_test(${name} HOT)
+  else()
+    dpreduce_compile_as_test(${name})
+  endif()
   if(NOT arg_FILE_BY_FILE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
