@@ -44,7 +44,7 @@ endfunction()
 #
 # Files are compiled a dozen at a time, since their headers cost more than they do, FILE_BY_FILE where that cannot be; so
 # names are unique in a room, also within unnamed namespaces. What is not HOT runs once, not once a row or coordinate: it
-# is compiled in half the time, with -O1.
+# is compiled in half the time, with -O1, and under sanitizers with -O0.
 function(dpreduce_room)
   cmake_parse_arguments(arg "HOT;FILE_BY_FILE" "" "SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)

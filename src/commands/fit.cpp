@@ -140,8 +140,8 @@ std::optional<ReleaseFigures> figures_for(const FitOptions& options, const FitPl
 ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Outputs>& outputs) {
   if (!figures) return nullptr;
   return [&figures, &outputs](const WatchedRelease& watched) {
-    figures->add(watched);
-    if (outputs->metrics) outputs->metrics->add(watched);
+    const std::span<const BlockFigures> added = figures->add(watched);
+    if (outputs->metrics) outputs->metrics->add(watched.name, added);
   };
 }
 

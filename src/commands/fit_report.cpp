@@ -13,7 +13,6 @@
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
-#include "common/ledger/ledger.hpp"
 #include "fit/plan_fit.hpp"
 #include "methods/registry.hpp"
 
@@ -74,7 +73,7 @@ nlohmann::json chosen_rows_json(const Selection& chosen) {
 // Where the ledger stands, so that `ledger verify --report` can tell whether it is the same one, and lines were cut off
 // since.
 nlohmann::json ledger_json(const Releaser& releaser) {
-  const LedgerHead head = releaser.ledger_head();
+  const LedgerHead head = releaser.ledger().head();
   return {{"run", releaser.run_id()},
           {"public_key", head.public_key},
           {"lines", head.lines},
@@ -164,9 +163,9 @@ nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options
 namespace {
 
 // What all runs on the ledger have spent together.
-std::string ledger_balance(const FitOptions& options, const FitPlan& plan) {
-  const PrivacyOptions& privacy = options.privacy;
-  return balance_text(Ledger::read(privacy.ledger), privacy.adjacency, plan.limit,
+std::string ledger_balance(const FittedRun& run) {
+  const PrivacyOptions& privacy = run.fit->options().privacy;
+  return balance_text(run.releaser->ledger(), privacy.adjacency, run.fit->plan().limit,
                       privacy.budget.delta.value_or(kDeltaToTell));
 }
 
@@ -184,7 +183,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
     fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
                plan.is_private ? "" : "; seeded, so NOT private");
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
-    fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(options, plan));
+    fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));
   } else {
     fmt::print("privacy    none: this run is NOT private\n");
   }

@@ -40,19 +40,9 @@ nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::str
   return fields;
 }
 
-// What each run has charged, in the order of their first charges, and what it and all before it spent together.
-// Epsilons of selections and samples are those of privacy loss distributions, which take time: of long ledgers only the
-// last have one.
+// What each run has charged, and what it and all before it spent together.
 nlohmann::json runs_of(const LedgerState& state, double delta) {
-  constexpr std::size_t kMostDistributions = 100;
-  std::vector<std::pair<std::string, std::vector<LedgerCharge>>> runs;
-  std::map<std::string, std::size_t> place;
-  for (const LedgerCharge& charge : state.charges()) {
-    const std::string run = run_of(charge.entry.release_id);
-    const auto [found, is_new] = place.emplace(run, runs.size());
-    if (is_new) runs.emplace_back(run, std::vector<LedgerCharge>{});
-    runs[found->second].second.push_back(charge);
-  }
+  const std::vector<ChargesOfRun> runs = charges_by_run(state);
   nlohmann::json json = nlohmann::json::array();
   Spending so_far;
   for (const auto& [run, charges] : runs) {
@@ -75,6 +65,18 @@ nlohmann::json runs_of(const LedgerState& state, double delta) {
 }
 
 }  // namespace
+
+std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
+  std::vector<ChargesOfRun> runs;
+  std::map<std::string, std::size_t> place;
+  for (const LedgerCharge& charge : state.charges()) {
+    const std::string run = run_of(charge.entry.release_id);
+    const auto [found, is_new] = place.emplace(run, runs.size());
+    if (is_new) runs.push_back({run, {}});
+    runs[found->second].charges.push_back(charge);
+  }
+  return runs;
+}
 
 nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
   nlohmann::json releases = nlohmann::json::array();

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "commands/ledger_json.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/plan/spending.hpp"
 
@@ -88,13 +89,21 @@ void print_rounds(std::span<const LedgerCharge> rounds) {
   }
 }
 
-// Charges of one run that follow one another.
-void print_run(std::span<const LedgerCharge> charges, double delta) {
-  const LedgerEntry& first = charges.front().entry;
-  fmt::print("{}  run {}  {}  {}\n", charges.front().utc_time, run_of(first.release_id), first.terms.method,
-             first.terms.is_private ? spent_text(spending_of(charges, first.terms.adjacency), delta) +
-                                          fmt::format(", {}", to_string(first.terms.adjacency))
-                                    : "seeded: NOT private, not counted");
+std::string spent_by_run(const Spending& spent, bool tells_distribution, double delta) {
+  if (spent.is_gaussian() || tells_distribution) return spent_text(spent, delta);
+  return fmt::format("rho {:.4g}", rho_of(spent));
+}
+
+void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
+  const LedgerCharge& first = run.charges.front();
+  const RunTerms& terms = first.entry.terms;
+  const std::string spent =
+      terms.is_private
+          ? fmt::format("{}, {}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
+                        to_string(terms.adjacency))
+          : "seeded: NOT private, not counted";
+  fmt::print("{}  run {}  {}  {}\n", first.utc_time, run.run, terms.method, spent);
+  const std::span<const LedgerCharge> charges = run.charges;
   for (std::size_t begin = 0; begin < charges.size();) {
     std::size_t end = begin + 1;
     while (end < charges.size() && are_rounds_of_one(charges[begin].entry, charges[end].entry)) ++end;
@@ -117,14 +126,11 @@ void print_remains(const Reservation& remains) {
 }
 
 void print_ledger(const LedgerState& state, double delta) {
-  const std::span<const LedgerCharge> charges = state.charges();
-  for (std::size_t begin = 0; begin < charges.size();) {
-    const std::string run = run_of(charges[begin].entry.release_id);
-    std::size_t end = begin + 1;
-    while (end < charges.size() && run_of(charges[end].entry.release_id) == run) ++end;
-    print_run(charges.subspan(begin, end - begin), delta);
-    begin = end;
+  const std::vector<ChargesOfRun> runs = charges_by_run(state);
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    print_run(runs[run], run + kMostDistributions >= runs.size(), delta);
   }
+  const std::vector<LedgerCharge>& charges = state.charges();
   fmt::print("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
   if (!charges.empty()) {
     const Spending spent = spending_of(charges, Adjacency::kAddRemove);

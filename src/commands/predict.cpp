@@ -1,9 +1,9 @@
 // Labels, sets of labels, scores and probabilities of new rows.
 //
-//     labels alone            each rank predicts its share of the rows; they are gathered in rank order, which is row
-//     order what is of every class  n x K numbers may be more than fit into memory: the coordinator goes through all
-//     rows, and
-//                             writes what is made of their scores, labels among it, as it goes
+//     labels alone            each rank predicts its share of the rows; labels are gathered in rank order, which is
+//                             the order of the rows
+//     with scores, sets or    n x K numbers may not fit into memory: the coordinator reads all rows, and writes what it
+//     probabilities           makes of their scores, labels among it, as it goes
 #include <algorithm>
 #include <optional>
 #include <span>

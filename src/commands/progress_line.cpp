@@ -1,8 +1,10 @@
 #include "commands/progress_line.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "fit/run_pace.hpp"
@@ -11,6 +13,15 @@ namespace dpreduce {
 namespace {
 
 constexpr std::chrono::milliseconds kTerminalInterval{100};
+constexpr std::size_t kUsualColumns = 80;
+
+// What fits into one line of the terminal: a line that is broken in two cannot be drawn over.
+std::string cut_to_terminal(std::string line, std::FILE* out) {
+  winsize size{};
+  const bool is_known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  line.resize(std::min<std::size_t>(line.size(), (is_known ? size.ws_col : kUsualColumns) - 1));
+  return line;
+}
 
 }  // namespace
 
@@ -52,7 +63,7 @@ void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const
   while (!wakes_.wait_for(lock, stop, interval, [&stop] { return stop.stop_requested(); })) {
     if (doing_.empty()) continue;
     if (form_ == Form::kTerminal) {
-      fmt::print(out_, "\r\033[K{}", line());
+      fmt::print(out_, "\r\033[K{}", cut_to_terminal(line(), out_));
     } else {
       fmt::print(out_, "progress   {}\n", line());
     }

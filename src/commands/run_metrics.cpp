@@ -19,7 +19,7 @@ nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta) 
 }  // namespace
 
 RunMetrics::RunMetrics(const std::string& path, Existing existing, const FitPlan& plan, double delta)
-    : file_(path, existing), plan_(*plan.noise), delta_(delta), figures_(*plan.noise, false) {}
+    : file_(path, existing), plan_(*plan.noise), is_private_(plan.is_private), delta_(delta) {}
 
 double RunMetrics::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
@@ -40,15 +40,12 @@ Spending RunMetrics::spent() const {
   return all;
 }
 
-void RunMetrics::add(const WatchedRelease& watched) {
-  const PlannedRelease& planned = plan_.release(watched.name);
+void RunMetrics::add(std::string_view release, std::span<const BlockFigures> figures) {
+  const PlannedRelease& planned = plan_.release(release);
   const std::uint64_t round = ++rounds_[planned.name];
-  const std::size_t known = figures_.blocks().size();
-  figures_.add(watched);
   std::uint64_t elements = 0;
   nlohmann::json blocks = nlohmann::json::array();
-  for (std::size_t b = known; b < figures_.blocks().size(); ++b) {
-    const BlockFigures& block = figures_.blocks()[b];
+  for (const BlockFigures& block : figures) {
     elements += planned.block(block.block).elements;
     blocks.push_back({{"name", block.block}, {"norm", block.norm}, {"noise_norm", block.noise_norm}});
   }
@@ -58,6 +55,7 @@ void RunMetrics::add(const WatchedRelease& watched) {
   file_.write(nlohmann::json{{"phase", planned.name},
                              {"round", round},
                              {"rounds", planned.rounds},
+                             {"private", is_private_},
                              {"seconds", seconds()},
                              {"bytes", 8 * elements},
                              {"blocks", blocks},
@@ -66,9 +64,11 @@ void RunMetrics::add(const WatchedRelease& watched) {
 }
 
 void RunMetrics::end() {
-  file_.write(
-      nlohmann::json{{"phase", "end"}, {"seconds", seconds()}, {"spent", json_of(spending_of(plan_), true, delta_)}}
-          .dump());
+  file_.write(nlohmann::json{{"phase", "end"},
+                             {"private", is_private_},
+                             {"seconds", seconds()},
+                             {"spent", json_of(spending_of(plan_), true, delta_)}}
+                  .dump());
 }
 
 }  // namespace dpreduce

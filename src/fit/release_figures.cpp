@@ -44,9 +44,10 @@ double noise_norm(const PlannedBlock& block, double sigma) {
   return sigma * std::sqrt(variances);
 }
 
-void ReleaseFigures::add(const WatchedRelease& watched) {
+std::span<const BlockFigures> ReleaseFigures::add(const WatchedRelease& watched) {
   const PlannedRelease& planned = plan_.release(watched.name);
   const std::string label = label_of_round(planned, ++rounds_[planned.name]);
+  const std::size_t known = blocks_.size();
   for (const ReleasedBlock& block : watched.release.blocks()) {
     const PlannedBlock& of_plan = planned.block(block.name());
     blocks_.push_back({label, block.name(), norm_of(block), noise_norm(of_plan, block.sigma())});
@@ -55,6 +56,7 @@ void ReleaseFigures::add(const WatchedRelease& watched) {
       spectra_.push_back(spectrum_of(block, label, watched.preprocessing));
     }
   }
+  return std::span(blocks_).subspan(known);
 }
 
 }  // namespace dpreduce

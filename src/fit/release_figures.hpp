@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,9 @@ class ReleaseFigures {
   /// Of releases with the noise of `plan`, which outlives this. Spectra cost 4/3 d^3 flops each.
   ReleaseFigures(const NoisePlan& plan, bool with_spectra) : plan_(plan), with_spectra_(with_spectra) {}
 
-  /// To be called with every release in turn (TrainingRun::observe). Throws as released_eigenvalues.
-  void add(const WatchedRelease& watched);
+  /// To be called with every release in turn (TrainingRun::observe). Returns the figures of its blocks, valid until the
+  /// next call. Throws as released_eigenvalues.
+  std::span<const BlockFigures> add(const WatchedRelease& watched);
 
   const std::vector<BlockFigures>& blocks() const { return blocks_; }
   const std::vector<SpectrumFigures>& spectra() const { return spectra_; }

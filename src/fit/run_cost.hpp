@@ -65,7 +65,7 @@ struct MachineSpeed {
   double words_per_second = 0.0;  ///< into a sum over all ranks and back; infinite for one rank
 };
 
-/// A usual machine's, where nothing was timed: within some tens of the truth.
+/// A usual machine's, for where nothing was timed.
 inline constexpr MachineSpeed kUsualSpeed{.product_macs_per_second = 2e10,
                                           .round_macs_per_second = 5e9,
                                           .rows_per_second = 2e5,

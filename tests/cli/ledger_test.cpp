@@ -85,6 +85,17 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
   EXPECT_THAT(text, Not(HasSubstr("open runs")));
 }
 
+TEST_F(LedgerCommands, RunsAtTheSameTimeHaveAParagraphEach) {
+  const RunTerms terms = reserve_and_charge("run-1").terms;
+  reserve_and_charge("run-2");
+  Ledger(folder_ / "ledger.jsonl")
+      .append({.release_id = "run-1/gradient/2", .terms = terms, .blocks = {{"sum", 8, 4, 16}}, .mu = 0.25});
+  const std::string text = succeed("ledger show").out;
+  EXPECT_THAT(text, HasSubstr("    gradient/1 to 2: mu 0.25 each\n"));
+  EXPECT_THAT(text, HasSubstr("    gradient/1: mu 0.25\n"));
+  EXPECT_EQ(text.find("  run run-1  gd  epsilon"), text.rfind("  run run-1  gd  epsilon"));
+}
+
 TEST_F(LedgerCommands, AnEditedLedgerIsFound) {
   for (int release = 0; release < 2; ++release) succeed(fit_);
   const std::string intact = ledger();

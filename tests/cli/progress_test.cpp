@@ -104,7 +104,7 @@ TEST_F(ProgressTest, SpendingIsToldInEpsilonAtTheAskedDelta) {
   EXPECT_THAT(fit("--method mean").out, HasSubstr("ledger.jsonl: epsilon 1 at delta 1e-06 is spent in all"));
   EXPECT_THAT(fit("--method mean --out b --budget-epsilon 2 --budget-delta 1e-6").out,
               HasSubstr("epsilon 1.455 at delta 1e-06 is spent in all, of the data set's budget of epsilon 2; a run of "
-                        "epsilon 1.283 has room in it"));
+                        "epsilon 1.283 has room\n"));
   const ProgramRun refused = run(rows_ + "--out c --budget-epsilon 1.5 --budget-delta 1e-6");
   EXPECT_EQ(refused.exit_code, 4);
   EXPECT_THAT(refused.err, HasSubstr("the runs on file have epsilon 1.455, with this one's 1 it would be 1.814"));

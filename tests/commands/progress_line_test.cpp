@@ -56,6 +56,14 @@ TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
   EXPECT_THAT(text, Not(HasSubstr("\n")));
 }
 
+TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
+  ProgressLine line(ProgressLine::Form::kTerminal, 100.0, out_);
+  line.show(std::string(500, 'x'), 0.5);
+  text(20);
+  line.end();
+  EXPECT_LE(text(0).find('\r', 1), 4U + 79U) << "a file has no width: 80 columns are taken";
+}
+
 TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietRun) {
   {
     ProgressLine silent(ProgressLine::Form::kLog, 100.0, out_, std::chrono::milliseconds(1));

@@ -103,9 +103,9 @@ void Releaser::finish() {
   if (run_) run_->finish();
 }
 
-LedgerHead Releaser::ledger_head() const {
+const LedgerState& Releaser::ledger() const {
   DPREDUCE_ASSERT(run_ != nullptr);
-  return run_->ledger().head();
+  return run_->ledger();
 }
 
 // A fingerprint is one sum more over the silos that are left at that time: where one is lost before the statistic

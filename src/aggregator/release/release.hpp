@@ -75,8 +75,9 @@ class Releaser {
   /// has taken part in all that the run releases; it throws alone there.
   void finish();
 
-  /// Where the ledger stands, and the run's name in it. On the coordinator. Precondition: releases have noise.
-  LedgerHead ledger_head() const;
+  /// What the ledger says now, valid until the next call, and the run's name in it. On the coordinator. Precondition:
+  /// releases have noise. Throws as Ledger::read.
+  const LedgerState& ledger() const;
   const std::string& run_id() const;
 
   /// ChargedRun::can_be_resumed; false without noise.

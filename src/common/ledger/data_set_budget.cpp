@@ -160,14 +160,16 @@ std::string balance_text(const LedgerState& state, Adjacency adjacency, const st
                          double delta) {
   const Spending spent = spending_of(state.charges(), adjacency);
   if (!limit) return spent_text(spent, delta) + " is spent in all, no budget is set";
-  const std::string budget = fmt::format("of the data set's budget of epsilon {}", print_epsilon(limit->epsilon));
-  if (!spent.is_gaussian()) {
-    return fmt::format("{} is spent in all, {}", spent_text(spent, limit->delta), budget);
-  }
+  const std::string balance = fmt::format("{} is spent in all, of the data set's budget of epsilon {}",
+                                          spent_text(spent, limit->delta), print_epsilon(limit->epsilon));
+  const Spending reserved = reserved_by_others(state, adjacency, {});
+  const Spending taken = composed(spent, reserved);
+  if (!taken.is_gaussian()) return balance;  // what has room beside a distribution of losses has no closed form
   const double most = gdp_mu(limit->epsilon, limit->delta);
-  const double left = std::sqrt(std::max(0.0, most * most - spent.mu * spent.mu));
-  return fmt::format("{} is spent in all, {}; a run of epsilon {} has room in it", spent_text(spent, limit->delta),
-                     budget, left < kSmallestMu ? "0" : print_epsilon_down(gdp_epsilon(left, limit->delta)));
+  const double left = std::sqrt(std::max(0.0, most * most - taken.mu * taken.mu));
+  return fmt::format("{}; a run of epsilon {} has room{}", balance,
+                     left < kSmallestMu ? "0" : print_epsilon_down(gdp_epsilon(left, limit->delta)),
+                     is_nothing(reserved) ? "" : " beside those that have not ended");
 }
 
 }  // namespace dpreduce

@@ -46,8 +46,9 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 std::string spent_text(const Spending& spending, double delta);
 
 /// What the private charges on file cost together, and what the budget, if there is one, leaves of that: "epsilon
-/// 0.6893 at delta 1e-06 is spent in all, of the data set's budget of epsilon 1; a run of epsilon 0.6892 has room in
-/// it". Epsilons are told at the budget's delta, without one at `delta`. Throws UsageError as require_room.
+/// 0.6893 at delta 1e-06 is spent in all, of the data set's budget of epsilon 1; a run of epsilon 0.6892 has room".
+/// What open runs have reserved is no room; with selections or sampled rounds room is not told. Epsilons are told at
+/// the budget's delta, without one at `delta`. Throws UsageError as require_room.
 std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
                          double delta = kDeltaToTell);
 

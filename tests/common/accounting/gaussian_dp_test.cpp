@@ -175,13 +175,6 @@ TEST(GaussianDp, ThePrintedTheoremIsNotFollowedBecauseItsNoiseIsTooSmall) {
 }
 
 TEST(GaussianDp, ACallTakesFarLessThanATenthOfASecond) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "sanitizers are slow";
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "sanitizers are slow";
-#endif
-#endif
   for (const double epsilon : kEpsilons) {
     for (const double delta : kDeltas) {
       // Processor time: other work on the machine must not fail the test.

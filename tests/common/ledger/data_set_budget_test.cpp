@@ -178,7 +178,7 @@ TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, limit),
               testing::AllOf(HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 2.254; "),
                              HasSubstr("a run of epsilon 1.7")));
-  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("a run of epsilon 0 has room in it"));
+  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("a run of epsilon 0 has room"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
   EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
             "epsilon 0.496 at delta 1e-05 is spent in all, no budget is set");
