@@ -9,7 +9,6 @@
 #include "fit/one_call.hpp"
 #include "fit/row_preparation.hpp"
 #include "fit/run_binding.hpp"
-#include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
 
 namespace dpreduce {
@@ -47,36 +46,14 @@ ProgressOf or_silent(ProgressOf progress) {
   return [](std::string_view) -> OnChunk { return [](double) {}; };
 }
 
-void check_call(const FitOptions& options, const Communicator& ranks, Accounts accounts) {
-  if (options.silos.secure_aggregation || ranks.silos() != nullptr) {
-    throw UsageError("--secure-aggregation: a run among silos is started by the command `dpreduce fit`");
-  }
-  if (options.data.train.x.empty()) throw UsageError("--train-x: name the training features");
-  if (options.data.train.y.empty()) throw UsageError("--train-y: name the training labels");
-  if (options.output.dry_run) throw UsageError("--dry-run: make a PlannedFit, which says what a fit would release");
-  if (accounts == Accounts::kLedger) return;
-  if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
-    throw UsageError("--budget-epsilon: a limit is kept on a ledger; with accounts kept elsewhere check it there");
-  }
-  if (options.privacy.resume || !options.output.checkpoint.empty()) {
-    throw UsageError("--checkpoint, --resume: a run is resumed by its ledger; accounts are kept elsewhere here");
-  }
-}
-
-FitOptions checked(FitOptions options, const Communicator& ranks, Accounts accounts) {
-  check_call(options, ranks, accounts);
-  const bool needs_ledger = accounts == Accounts::kLedger && !options.privacy.budget.non_private;
-  if (!needs_ledger && options.privacy.ledger.empty()) options.privacy.ledger = PrivacyOptions{}.ledger;  // not used
-  return validated(std::move(options));
-}
-
 FittedRun fit_on(const FitOptions& stated, const RowsInMemory* memory, Communicator& ranks, Accounts accounts,
                  Onlookers onlookers) {
   Timings timings;
   FitOptions options;
-  ranks.together(
-      [&] { options = checked(memory == nullptr ? stated : with_rows_in_memory(stated, *memory), ranks, accounts); });
-  require_one_call(options, static_cast<int>(accounts), ranks);
+  ranks.together([&] {
+    options = checked_call(memory == nullptr ? stated : with_rows_in_memory(stated, *memory), ranks, accounts);
+  });
+  require_one_call(options, accounts, ranks);
   OpenFit open = open_fit(options, ranks, memory);
   std::optional<FitAccount> account =
       accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
@@ -108,6 +85,7 @@ FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, con
     TrainingRun run(ranks, training, *releaser, fit->plan(),
                     fit->stream_over(training, terms.threads, terms.memory_bytes), or_silent(std::move(terms.progress)),
                     terms.timings, public_rows);
+    if (terms.source != nullptr) run.take_sums_from(*terms.source);
     if (terms.watcher) run.watch(std::move(terms.watcher));
     if (ranks.is_coordinator()) run.observe(std::move(terms.observer));
     if (account && account->is_recorded) record_releases(run, log.get(), *releaser, *fit);

@@ -16,6 +16,7 @@
 
 #include "common/model/classifier.hpp"
 #include "fit/fit_account.hpp"
+#include "fit/one_call.hpp"
 #include "fit/open_fit.hpp"
 #include "fit/planned_fit.hpp"
 #include "fit/way_to_resume.hpp"
@@ -32,6 +33,7 @@ struct TrainingTerms {
   ReleaseWatcher watcher{};                   ///< shown each release; only where a rank is alone
   ReleaseWatcher observer{};                  ///< shown releases at the coordinator (TrainingRun::observe)
   Warn warn{};                                ///< gets a line on how to resume where another rank failed
+  StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere; only where a rank is alone
 };
 
 /// What a fit made. On every rank, where classifier and preprocessing are the same.
@@ -61,12 +63,6 @@ struct FittedRun {
 /// there. Throws as Releaser and for_each_lattice_chunk, and as with_way_to_resume says them.
 FittedRun train(std::shared_ptr<const PlannedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
-
-/// Where the account of what a fit spends is kept.
-enum class Accounts {
-  kLedger,    ///< the ledger that the options name, with its limit
-  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left
-};
 
 /// Who looks on while a fit trains; each may be null.
 struct Onlookers {

@@ -46,6 +46,57 @@ ReleasedBlock shared(Communicator& ranks, const std::string& name, std::size_t e
   return ReleasedBlock(name, std::move(values), sigma);
 }
 
+// What the first pass and each class add to the release: of this rank's rows, or, from a source, of all rows.
+class AddedGrams {
+ public:
+  AddedGrams(const ReleaseRequest& request, const StatisticInputs& inputs, std::span<const std::byte, 32> secret,
+             std::vector<std::size_t> order)
+      : hasher_(std::in_place, secret, inputs.transform.output_dim()),
+        own_(std::in_place, request, inputs, *hasher_, std::move(order)),
+        digest_(own_->digest()),
+        sums_(own_->take_sums()) {}
+  AddedGrams(const std::function<Statistic(const StatisticTask&)>& sum, StatisticTask task,
+             std::span<const std::byte, 32> secret, std::vector<std::size_t> order)
+      : sum_(sum), task_(std::move(task)), order_(std::move(order)), sums_(first_sums(secret)) {}
+  AddedGrams(const AddedGrams&) = delete;
+  AddedGrams& operator=(const AddedGrams&) = delete;
+
+  RowDigest digest() const { return digest_; }
+  Statistic take_sums() { return std::move(sums_); }
+
+  // As ClassGrams::next.
+  void next(std::span<std::int64_t> triangle) {
+    if (own_) return own_->next(triangle);
+    task_.part = StatisticPart::kGramOfClass;
+    task_.label = order_[next_++];
+    const Statistic gram = sum_(task_);
+    std::copy(gram.block(0).begin(), gram.block(0).end(), triangle.begin());
+  }
+
+ private:
+  // Its last block is the digest.
+  Statistic first_sums(std::span<const std::byte, 32> secret) {
+    task_.part = StatisticPart::kClassSums;
+    std::copy(secret.begin(), secret.end(), std::as_writable_bytes(std::span(task_.secret)).begin());
+    const Statistic whole = sum_(task_);
+    std::vector<BlockShape> shape = whole.shape();
+    digest_ = digest_of_halves(whole.block(shape.size() - 1));
+    shape.pop_back();
+    Statistic sums(std::move(shape));
+    std::copy_n(whole.words().begin(), sums.words().size(), sums.words().begin());
+    return sums;
+  }
+
+  std::optional<RowHasher> hasher_;
+  std::optional<ClassGrams> own_;
+  std::function<Statistic(const StatisticTask&)> sum_;
+  StatisticTask task_;
+  std::vector<std::size_t> order_;
+  std::size_t next_ = 0;
+  RowDigest digest_{};
+  Statistic sums_;
+};
+
 // The whole release for the watcher, block by block.
 class WatchedParts {
  public:
@@ -97,8 +148,7 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
   if (watcher_) watched.emplace(request);
 
   const SecretVector<std::byte> secret = releaser_.row_secret(name);
-  std::optional<RowHasher> hasher;
-  std::optional<ClassGrams> grams;
+  std::optional<AddedGrams> grams;
   OnChunk show;
   const OnChunk on_chunk = [&](double share) {
     ranks_.check_peers();
@@ -106,8 +156,13 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
   };
   ranks_.together([&] {
     show = progress_(name);
-    hasher.emplace(std::span<const std::byte, 32>(secret), lattice().dim);
-    grams.emplace(request, StatisticInputs{rows_, transform_, stream_, on_chunk}, *hasher, order);
+    const std::span<const std::byte, 32> of_rows(secret);
+    if (source_ == nullptr) {
+      grams.emplace(request, StatisticInputs{rows_, transform_, stream_, on_chunk}, of_rows, order);
+    } else {
+      const auto sum = [this](const StatisticTask& task) { return source_->sum(task); };
+      grams.emplace(sum, task_of(name, preprocessing(), {}), of_rows, order);
+    }
     show = nullptr;
   });
   RowDigest digest = grams->digest();

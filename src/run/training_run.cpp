@@ -29,6 +29,7 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
 void TrainingRun::visit_rows(std::string_view name, WorkerRows& rows, const PublicPoint& point,
                              std::optional<RowSample> sample,
                              const std::function<void(const StatisticInputs&)>& visit) {
+  DPREDUCE_ASSERT(source_ == nullptr || &rows != &rows_);
   if (keeps_rows_ && &rows == &rows_) keep_rows_now();
   ranks_.together([&] {
     const OnChunk show = progress_(name);
@@ -54,6 +55,10 @@ Statistic TrainingRun::local_statistic(std::string_view name, WorkerRows& rows, 
 
 Statistic TrainingRun::local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                                        std::optional<RowSample> sample) {
+  if (source_ != nullptr && &rows == &rows_) {
+    DPREDUCE_ASSERT(!sample);
+    return sum_from_source(task_of(request.name, preprocessing(), point));
+  }
   return local_statistic(request.name, rows, point, std::move(sample), [&](const StatisticInputs& inputs) {
     return registered_statistic(request.name).compute(request, inputs);
   });
@@ -90,10 +95,24 @@ void TrainingRun::show_observer(std::string_view name, const Release& release, c
 }
 
 Release TrainingRun::release_of_own_rows(std::string_view name, const PublicPoint& point) {
-  DPREDUCE_ASSERT(log_ == nullptr && recorded_ == 0 && (!watcher_ || ranks_.size() == 1));
+  DPREDUCE_ASSERT(source_ == nullptr && log_ == nullptr && recorded_ == 0 && (!watcher_ || ranks_.size() == 1));
   Release release = releaser_.release_of_each_rank(name, local_statistic(plan_.request(name), rows_, point));
   if (watcher_) watcher_({name, release, preprocessing(), point});
   return release;
+}
+
+void TrainingRun::take_sums_from(StatisticSource& source) {
+  DPREDUCE_ASSERT(ranks_.size() == 1 && log_ == nullptr);
+  source_ = &source;
+}
+
+Statistic TrainingRun::sum_from_source(const StatisticTask& task) {
+  std::optional<Statistic> sum;
+  ranks_.together([&] {
+    sum.emplace(source_->sum(task));
+    DPREDUCE_ASSERT(sum->shape() == shape_of(task, plan_));
+  });
+  return std::move(*sum);
 }
 
 // Whether the next release is on disk already; counts it.

@@ -20,6 +20,7 @@
 #include "aggregator/release/release.hpp"
 #include "common/lattice/cosine_clip.hpp"
 #include "run/fit_plan.hpp"
+#include "run/statistic_task.hpp"
 #include "run/timings.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
@@ -135,6 +136,11 @@ class TrainingRun {
   /// elsewhere nothing. Collective. Preconditions: releases have noise; one that is made in parts is the last.
   void record_in(ReleaseLog* log);
 
+  /// From here on statistics of training rows are the source's, which outlives the run; this run's own are not read.
+  /// Before anything is released. Preconditions (asserted, here or where they would matter): one rank; no samples, no
+  /// private choices, no checkpoint, and no releases of each rank's own rows.
+  void take_sums_from(StatisticSource& source);
+
   /// From here on `watcher` is shown every release, as it becomes public. Releases in parts are whole on one
   /// rank only: with more ranks they must not be watched.
   void watch(ReleaseWatcher watcher) { watcher_ = std::move(watcher); }
@@ -179,6 +185,7 @@ class TrainingRun {
   Statistic local_statistic(const ReleaseRequest& request, WorkerRows& rows, const PublicPoint& point,
                             std::optional<RowSample> sample = {});
   std::uint64_t first_row();
+  Statistic sum_from_source(const StatisticTask& task);
 
   Communicator& ranks_;
   WorkerRows& rows_;
@@ -195,6 +202,7 @@ class TrainingRun {
   std::optional<Selection> chosen_public_rows_;
   ReleaseWatcher watcher_;
   ReleaseWatcher observer_;                 // at the coordinator
+  StatisticSource* source_ = nullptr;       // of sums over training rows, where these are elsewhere
   ReleaseLog* log_ = nullptr;               // at the coordinator
   std::uint64_t recorded_ = 0;              // releases that the log holds and that are still to be taken; on every rank
   std::optional<std::uint64_t> first_row_;  // once a sample has asked for it

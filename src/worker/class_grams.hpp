@@ -70,4 +70,9 @@ class ClassGrams {
   SecretVector<std::int64_t> square_;
 };
 
+/// triangle <- the upper triangle of A_j for one class, from a pass of its own, whose rows are compared with nothing.
+/// Cost: n_j d (d + 1) / 2 multiply-adds. Memory: M and 8 d^2 bytes. Throws as for_each_lattice_chunk. Precondition:
+/// d (d + 1) / 2 elements.
+void gram_of_class(std::size_t label, const StatisticInputs& inputs, std::span<std::int64_t> triangle);
+
 }  // namespace dpreduce

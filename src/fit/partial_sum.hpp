@@ -1,0 +1,83 @@
+// An exact statistic of some partitions of the rows, on its way between processes that are not ranks of one job: tasks
+// of Dask, Spark or Ray.
+//
+// Legend: w_p the words of partition p's statistic; e_p its fingerprint part (statistic_fingerprint.hpp), in four
+// words; s the session's secret; PRF streams of s (noise_key.hpp).
+//
+//     sealed     (w_p, e_p) + PRF(s, "partial sum", task, p, nonce)       mod 2^64, word by word
+//     sum        of sealed words, with the list of (p, nonce); lists that share a partition do not add
+//     opened     less the streams of all that are listed; then the words' own fingerprint must be the one that came
+//
+// So whoever adds partial sums up needs no secret and learns nothing: each word is one of a stream that looks random.
+// What is opened are the words of exactly the listed partitions, each once, or nothing: with another list, or other
+// words, the fingerprints differ but with probability 2^-126 or less. A task that runs twice draws another nonce, so
+// two results of it are never the same stream.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/plan/statistic.hpp"
+#include "common/randomness/noise_key.hpp"
+
+namespace dpreduce {
+
+/// Which sum a partial sum is of, and the secret that opens it. Whoever has it can open partial sums: it goes to
+/// workers and to the driver, and nowhere else.
+struct SumTicket {
+  std::array<std::uint8_t, 16> session{};  ///< public
+  std::uint64_t step = 0;                  ///< of the session, from 0; public
+  std::array<std::uint8_t, 32> task{};     ///< SHA-256 of what is summed up; public
+  std::array<std::uint8_t, 32> secret{};
+};
+
+/// A partition that a partial sum holds.
+struct SummedPartition {
+  std::string name;
+  std::array<std::uint8_t, 16> nonce{};
+};
+
+class PartialSum {
+ public:
+  PartialSum() = default;
+  /// Of one partition. Throws UsageError unless its name has 1 to 255 bytes; EntropyFailure.
+  static PartialSum sealed(const Statistic& of_partition, const SumTicket& ticket, const std::string& partition);
+
+  /// Of all partitions of both. Throws UsageError naming the partition that is in both; where they are of two sessions
+  /// or tasks.
+  void add(const PartialSum& other);
+
+  /// The statistic of its partitions, in these blocks. Throws UsageError where it is of another session or task;
+  /// AggregationAborted where its words are not the sum of what its partitions sealed.
+  Statistic opened(const SumTicket& ticket, std::vector<BlockShape> shape) const;
+
+  const std::array<std::uint8_t, 16>& session() const { return session_; }
+  std::uint64_t step() const { return step_; }
+  /// Sorted by name.
+  const std::vector<SummedPartition>& partitions() const { return partitions_; }
+
+  /// As bytes, for the same version of the program alone. They are read back on trust, as ranks trust each other: not
+  /// what a stranger sent.
+  std::string to_bytes() const;
+  /// Throws UsageError where another version made them; BadInput where they are damaged, or something else.
+  static PartialSum from_bytes(const std::string& bytes);
+
+  template <typename Archive>
+  void serialize(Archive& archive, unsigned version);
+
+ private:
+  bool is_of(const std::array<std::uint8_t, 16>& session, const std::array<std::uint8_t, 32>& task) const;
+
+  std::array<std::uint8_t, 16> session_{};
+  std::uint64_t step_ = 0;
+  std::array<std::uint8_t, 32> task_{};
+  std::vector<SummedPartition> partitions_;
+  std::vector<std::uint64_t> words_;  // of the statistic, then four of the fingerprint; sealed
+};
+
+/// Throws UsageError naming what is missing, or there without being expected, up to three of each.
+void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected);
+
+}  // namespace dpreduce

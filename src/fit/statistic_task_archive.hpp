@@ -1,0 +1,51 @@
+// How a statistic's task is archived, to travel to workers (common/ranks/rank_archive.hpp). Boost's headers are slow:
+// include this in few files.
+#pragma once
+
+#include <boost/serialization/array.hpp>
+
+#include "common/ranks/rank_archive.hpp"
+#include "run/statistic_task.hpp"
+
+namespace boost::serialization {
+
+template <typename Archive>
+void serialize(Archive&, std::monostate&, unsigned) {}
+
+}  // namespace boost::serialization
+
+namespace dpreduce {
+
+// Of each struct all members: a structured binding that misses one does not compile.
+
+template <typename Archive>
+void serialize(Archive& archive, Preprocessing& preprocessing, unsigned) {
+  auto& [input_dim, pool, normalize, clip_norm, center, intercept, projection, selected] = preprocessing;
+  archive_all(archive, input_dim, pool, normalize, clip_norm, center, intercept, projection, selected);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, StatedWeights& weights, unsigned) {
+  auto& [values, largest] = weights;
+  archive_all(archive, values, largest);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, StatedGradientPoint& point, unsigned) {
+  auto& [weights, loss, directions, features, residual_norm] = point;
+  archive_all(archive, weights, loss, directions, features, residual_norm);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, ClassBalls& balls, unsigned) {
+  auto& [centers, radii] = balls;
+  archive_all(archive, centers, radii);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, StatisticTask& task, unsigned) {
+  auto& [release, preprocessing, point, part, secret, label] = task;
+  archive_all(archive, release, preprocessing, point, part, secret, label);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,256 @@
+#include "fit/traveling_plan.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+#include "common/randomness/secure_bytes.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "fit/default_threads.hpp"
+#include "fit/fit_account.hpp"
+#include "fit/fit_options_archive.hpp"
+#include "fit/fit_rows.hpp"
+#include "fit/one_call.hpp"
+#include "fit/statistic_task_archive.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+[[noreturn]] void cannot_travel(const std::string& option, const std::string& reason) {
+  throw UsageError(fmt::format("{}: {}; a fit from partial sums goes without it", option, reason));
+}
+
+// What needs more of the rows than sums over all of them.
+void require_sums_alone(const PlannedFit& fit) {
+  const FitOptions& options = fit.options();
+  const FitPlan& plan = fit.plan();
+  const std::string method = "--method " + options.method.name;
+  if (method_entry(options.method).each_rank_is_a_silo)
+    cannot_travel(method, "its ranks are silos with rows of their own");
+  if (plan.public_selection) cannot_travel(method, "it chooses among public rows, which every worker would need");
+  if (plan.choice) cannot_travel("--choose", "it counts right answers of every row");
+  for (const ReleaseRequest& request : plan.requests) {
+    if (request.sampling_rate < 1)
+      cannot_travel("--batch", "its samples are drawn by the place of a row among all rows");
+  }
+}
+
+void check_own_options(const FitOptions& options) {
+  if (!options.data.public_x.empty()) cannot_travel("--public-x", "public rows are read by ranks");
+  if (!options.data.validation.x.empty()) cannot_travel("--validation-x", "validation rows are read by ranks");
+  if (options.data.imbalance_ratio != 1.0) cannot_travel("--imbalance-ratio", "the tail is drawn among all rows");
+  if (!options.output.checkpoint.empty() || options.privacy.resume) {
+    cannot_travel("--checkpoint, --resume", "a session ends with its driver");
+  }
+}
+
+template <typename Value>
+Value from_archive(const std::string& bytes, const char* what) {
+  try {
+    return unarchived<Value>(bytes);
+  } catch (const AggregationAborted&) {
+    throw BadInput(fmt::format("these bytes are no {}, or a damaged one; make it again", what));
+  }
+}
+
+}  // namespace
+
+template <typename Archive>
+void serialize(Archive& archive, SumTicket& ticket, unsigned) {
+  auto& [session, step, task, secret] = ticket;
+  archive_all(archive, session, step, task, secret);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, TravelingPlan& plan, unsigned) {
+  auto& [options, dim, ticket] = plan;
+  archive_all(archive, options, dim, ticket);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, TravelingTask& traveling, unsigned) {
+  auto& [step, task] = traveling;
+  archive_all(archive, step, task);
+}
+
+TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim, Accounts accounts) {
+  check_own_options(options);
+  options = checked_call(with_rows_in_memory(std::move(options), {}), Communicator::alone(), accounts);
+  require_sums_alone(PlannedFit(options, dim));
+  TravelingPlan plan{.options = std::move(options), .dim = dim, .ticket = {}};
+  secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
+  secure_bytes(std::as_writable_bytes(std::span(plan.ticket.secret)));
+  return plan;
+}
+
+std::string TravelingPlan::to_bytes() const {
+  return archived(*this);
+}
+
+TravelingPlan TravelingPlan::from_bytes(const std::string& bytes) {
+  return from_archive<TravelingPlan>(bytes, "plan");
+}
+
+SumTicket TravelingTask::ticket(const TravelingPlan& plan) const {
+  SumTicket ticket = plan.ticket;
+  ticket.step = step;
+  const auto digest = sha256(to_bytes());
+  std::copy(digest.begin(), digest.end(), std::as_writable_bytes(std::span(ticket.task)).begin());
+  return ticket;
+}
+
+std::string TravelingTask::to_bytes() const {
+  return archived(*this);
+}
+
+TravelingTask TravelingTask::from_bytes(const std::string& bytes) {
+  return from_archive<TravelingTask>(bytes, "task");
+}
+
+PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
+                       const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
+  const PlannedFit fit(plan.options, plan.dim);
+  Communicator alone = Communicator::alone();
+  WorkerRows own = open_training_rows(plan.options, alone, &rows);
+  if (own.dim() != plan.dim) {
+    throw BadInput(fmt::format("partition {}: its rows have {} features, but the plan is for {}; all need the same",
+                               partition, own.dim(), plan.dim));
+  }
+  check_labels(own, plan.options.data);
+  const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
+  return PartialSum::sealed(statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk), task.ticket(plan),
+                            partition);
+}
+
+// The thread that trains, and the one that owns the session, take turns: each waits while the other works.
+class FitSession::Exchange final : public StatisticSource {
+ public:
+  Exchange(const TravelingPlan& plan, Accounts accounts, std::optional<std::vector<std::string>> partitions)
+      : plan_(plan),
+        fit_(std::make_shared<const PlannedFit>(plan.options, plan.dim)),
+        partitions_(std::move(partitions)),
+        rows_(WorkerRows::none(plan.dim)) {
+    std::optional<FitAccount> account =
+        accounts == Accounts::kLedger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
+    trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
+      train_here(std::move(*account));
+    });
+    wait_for_trainer();
+  }
+  ~Exchange() override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+    }
+    changed_.notify_all();
+    if (trainer_.joinable()) trainer_.join();
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  const TravelingTask* task() const { return task_ ? &*task_ : nullptr; }
+
+  void give(const PartialSum& sum) {
+    DPREDUCE_ASSERT(task_.has_value());
+    if (partitions_) require_partitions(sum, *partitions_);
+    Statistic opened = sum.opened(task_->ticket(plan_), shape_of(task_->task, fit_->plan()));
+    {
+      const std::lock_guard lock(mutex_);
+      given_ = std::move(opened);
+      task_.reset();
+    }
+    changed_.notify_all();
+    wait_for_trainer();
+  }
+
+  FittedRun& fitted() {
+    DPREDUCE_ASSERT(fitted_.has_value());
+    return *fitted_;
+  }
+
+  // On the training thread.
+  Statistic sum(const StatisticTask& task) override {
+    std::unique_lock lock(mutex_);
+    task_ = TravelingTask{next_step_++, task};
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return given_.has_value() || is_stopped_; });
+    if (!given_) throw Interrupted("the session was given up");
+    Statistic given = std::move(*given_);
+    given_.reset();
+    return given;
+  }
+
+ private:
+  void train_here(std::optional<FitAccount> account) {
+    std::exception_ptr failure;
+    std::optional<FittedRun> fitted;
+    try {
+      fitted = train(fit_, rows_, {}, ranks_, std::move(account), {.source = this});
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    if (fitted) fitted_.emplace(std::move(*fitted));
+    failure_ = failure;
+    has_ended_ = true;
+    changed_.notify_all();
+  }
+
+  void wait_for_trainer() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return task_.has_value() || has_ended_; });
+    if (!failure_) return;
+    lock.unlock();
+    trainer_.join();
+    std::rethrow_exception(failure_);
+  }
+
+  const TravelingPlan plan_;
+  std::shared_ptr<const PlannedFit> fit_;
+  std::optional<std::vector<std::string>> partitions_;
+  Communicator ranks_ = Communicator::alone();
+  WorkerRows rows_;
+  std::thread trainer_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<TravelingTask> task_;  // that the trainer waits for
+  std::optional<Statistic> given_;
+  std::uint64_t next_step_ = 0;
+  bool is_stopped_ = false;
+  bool has_ended_ = false;
+  std::exception_ptr failure_;
+  std::optional<FittedRun> fitted_;
+};
+
+TravelingTask first_task(const TravelingPlan& plan) {
+  const PlannedFit fit(plan.options, plan.dim);
+  const ReleaseRequest& first = fit.plan().requests.front();
+  return {0, task_of(first.name, fit.plan().preprocessing, {})};
+}
+
+FitSession::FitSession(const TravelingPlan& plan, Accounts accounts, std::optional<std::vector<std::string>> partitions)
+    : exchange_(std::make_shared<Exchange>(plan, accounts, std::move(partitions))) {}
+
+FitSession::~FitSession() = default;
+
+const TravelingTask* FitSession::task() const {
+  return exchange_->task();
+}
+
+void FitSession::give(const PartialSum& sum) {
+  exchange_->give(sum);
+}
+
+FittedRun& FitSession::fitted() {
+  return exchange_->fitted();
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,90 @@
+// A fit whose rows are neither in files that ranks read nor in their memory, but in the tasks of an engine that is not
+// MPI: Dask, Spark, Ray. Such tasks may be retried, duplicated and merged in any order.
+//
+//     driver    TravelingPlan::made     ->  plan, to every worker
+//     worker    partial_sum(plan, task, rows, partition)  ->  PartialSum; they add up in any tree
+//     driver    FitSession: task() -> ... -> give(sum) -> task() -> ... -> finish()
+//
+// A session makes the same releases, charges and model, bit for bit, as fit() on one rank with all rows.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fit/fit.hpp"
+#include "fit/partial_sum.hpp"
+#include "run/statistic_task.hpp"
+
+namespace dpreduce {
+
+/// What workers must know. It has the secret that opens the session's partial sums.
+struct TravelingPlan {
+  FitOptions options;   ///< validated; no files, no outputs
+  std::size_t dim = 0;  ///< features of a row
+  SumTicket ticket;     ///< of its first step
+
+  /// For rows of `dim` features. Throws UsageError where options contradict each other, where features and options do
+  /// not fit, or where a fit cannot travel: among silos, with samples (--batch), with choices among settings (--choose)
+  /// or public rows by training rows, with a checkpoint, a long tail, or of a method whose ranks are silos.
+  static TravelingPlan made(FitOptions options, std::size_t dim, Accounts accounts);
+
+  /// As bytes, for workers that run the same version of the program. They are secret, as the ticket is.
+  std::string to_bytes() const;
+  /// Throws as PartialSum::from_bytes.
+  static TravelingPlan from_bytes(const std::string& bytes);
+};
+
+/// A step's task, for workers.
+struct TravelingTask {
+  std::uint64_t step = 0;
+  StatisticTask task;
+
+  /// Of its sums.
+  SumTicket ticket(const TravelingPlan& plan) const;
+
+  std::string to_bytes() const;
+  /// Throws as PartialSum::from_bytes.
+  static TravelingTask from_bytes(const std::string& bytes);
+};
+
+/// The first task of every session of the plan: it is taken at nothing that is released before.
+TravelingTask first_task(const TravelingPlan& plan);
+
+/// The partial sum of one partition, whose rows are x (n x d) and y. A row must be in one partition. Throws BadInput as
+/// open_fit and for_each_lattice_chunk; UsageError as PartialSum::sealed.
+PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
+                       const std::string& partition, unsigned threads, const OnChunk& on_chunk);
+
+/// The driver's end: a fit that waits for the sums of its tasks. One thread at a time.
+class FitSession {
+ public:
+  /// Charges as `fit` does, to the ledger of the plan's options or as `accounts` says. With `partitions` each sum must
+  /// hold exactly these. Returns when the first task is known. Throws as fit().
+  FitSession(const TravelingPlan& plan, Accounts accounts, std::optional<std::vector<std::string>> partitions);
+  /// A session that has not ended stops; what was not charged is given back.
+  ~FitSession();
+  FitSession(const FitSession&) = delete;
+  FitSession& operator=(const FitSession&) = delete;
+
+  /// What is to be summed up next; null when the fit has ended.
+  const TravelingTask* task() const;
+
+  /// The sum over all partitions for task(). Returns when the next task is known, or the fit has ended. Throws as
+  /// PartialSum::opened and require_partitions, after which the session still waits for a sum of the same task; what
+  /// fit() throws ends it. Precondition: task().
+  void give(const PartialSum& sum);
+
+  /// The result, once. Precondition: the fit has ended, so task() is null.
+  FittedRun& fitted();
+
+ private:
+  class Exchange;
+  std::shared_ptr<Exchange> exchange_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,137 @@
+#include "run/statistic_task.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/error.hpp"
+#include "common/lattice/lattice_weights.hpp"
+#include "common/plan/triangle.hpp"
+#include "worker/class_grams.hpp"
+#include "worker/statistics/registered_statistics.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr const char* kPartsBlock = "class_grams";
+constexpr const char* kDigestBlock = "digest";
+constexpr unsigned kHalfBits = 32;
+constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
+
+StatedWeights stated(const LatticeWeights& weights) {
+  return {{weights.values(), weights.values() + weights.classes() * weights.dim()},
+          {weights.largest().begin(), weights.largest().end()}};
+}
+
+// What a stated point was made of, for as long as it is used.
+class PointOfTask {
+ public:
+  PointOfTask(const StatedPoint& stated, const Lattice& lattice) {
+    if (const auto* balls = std::get_if<ClassBalls>(&stated)) point_.emplace<ClassBalls>(*balls);
+    const auto* gradient = std::get_if<StatedGradientPoint>(&stated);
+    if (gradient == nullptr) return;
+    weights_.emplace(weights_of(gradient->weights.values, gradient->weights.largest), lattice);
+    if (gradient->directions) {
+      directions_.emplace(weights_of(gradient->directions->values, gradient->directions->largest), lattice);
+      prior_.emplace(Prior{*directions_, gradient->features});
+    }
+    point_.emplace<GradientPoint>(
+        GradientPoint{*weights_, gradient->loss, prior_ ? &*prior_ : nullptr, gradient->residual_norm});
+  }
+  PointOfTask(const PointOfTask&) = delete;
+  PointOfTask& operator=(const PointOfTask&) = delete;
+
+  const PublicPoint& point() const { return point_; }
+
+ private:
+  std::optional<LatticeWeights> weights_;
+  std::optional<LatticeWeights> directions_;
+  std::optional<Prior> prior_;
+  PublicPoint point_;
+};
+
+Statistic class_sums_of(const StatisticTask& task, const ReleaseRequest& request, const StatisticInputs& inputs,
+                        std::vector<BlockShape> shape) {
+  const RowHasher hasher(std::as_bytes(std::span(task.secret)), inputs.transform.output_dim());
+  ClassGrams grams(request, inputs, hasher, {});
+  Statistic whole(std::move(shape));
+  const Statistic sums = grams.take_sums();
+  std::copy(sums.words().begin(), sums.words().end(), whole.words().begin());
+  const std::span<std::int64_t> halves = whole.block(whole.index_of(kDigestBlock));
+  for (std::size_t word = 0; word < grams.digest().size(); ++word) {
+    halves[2 * word] = static_cast<std::int64_t>(grams.digest()[word] & kLowerHalf);
+    halves[2 * word + 1] = static_cast<std::int64_t>(grams.digest()[word] >> kHalfBits);
+  }
+  return whole;
+}
+
+Statistic grams_of_class(std::size_t label, const StatisticInputs& inputs, std::vector<BlockShape> shape) {
+  Statistic gram(std::move(shape));
+  gram_of_class(label, inputs, gram.block(0));
+  return gram;
+}
+
+}  // namespace
+
+StatisticTask task_of(std::string_view release, const Preprocessing& preprocessing, const PublicPoint& point) {
+  StatisticTask task{.release = std::string(release), .preprocessing = preprocessing};
+  if (const auto* balls = std::get_if<ClassBalls>(&point)) task.point = *balls;
+  if (const auto* gradient = std::get_if<GradientPoint>(&point)) {
+    StatedGradientPoint stated_point{.weights = stated(gradient->weights),
+                                     .loss = gradient->loss,
+                                     .directions = std::nullopt,
+                                     .residual_norm = gradient->residual_norm};
+    if (gradient->prior != nullptr) {
+      stated_point.directions = stated(gradient->prior->directions);
+      stated_point.features = gradient->prior->features;
+    }
+    task.point = std::move(stated_point);
+  }
+  return task;
+}
+
+std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan) {
+  const ReleaseRequest& request = plan.request(task.release);
+  if (request.in_parts == (task.part == StatisticPart::kWhole)) {
+    throw UsageError("release " + task.release + ": the plan makes it " + (request.in_parts ? "in parts" : "whole"));
+  }
+  std::vector<BlockShape> shape;
+  for (const BlockRequest& block : request.blocks) {
+    const bool is_parts = block.name == kPartsBlock;
+    if (task.part == StatisticPart::kGramOfClass) {
+      if (is_parts) shape.push_back({block.name, triangle_elements(task.preprocessing.output_dim())});
+    } else if (!is_parts || task.part == StatisticPart::kWhole) {
+      shape.push_back({block.name, block.elements});
+    }
+  }
+  if (task.part == StatisticPart::kClassSums) shape.push_back({kDigestBlock, 2 * RowDigest{}.size()});
+  return shape;
+}
+
+RowDigest digest_of_halves(std::span<const std::int64_t> halves) {
+  RowDigest digest{};
+  DPREDUCE_ASSERT(halves.size() == 2 * digest.size());
+  for (std::size_t word = 0; word < digest.size(); ++word) {
+    digest[word] =
+        static_cast<std::uint64_t>(halves[2 * word]) + (static_cast<std::uint64_t>(halves[2 * word + 1]) << kHalfBits);
+  }
+  return digest;
+}
+
+Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
+                            const OnChunk& on_chunk) {
+  std::vector<BlockShape> shape = shape_of(task, plan);
+  const RowTransform transform(task.preprocessing);
+  const PointOfTask point(task.point, {task.preprocessing.clip_norm, transform.output_dim()});
+  const StatisticInputs inputs{rows, transform, stream, on_chunk, point.point()};
+  const ReleaseRequest& request = plan.request(task.release);
+  switch (task.part) {
+    case StatisticPart::kClassSums:
+      return class_sums_of(task, request, inputs, std::move(shape));
+    case StatisticPart::kGramOfClass:
+      return grams_of_class(task.label, inputs, std::move(shape));
+    default:
+      return registered_statistic(task.release).compute(request, inputs);
+  }
+}
+
+}  // namespace dpreduce

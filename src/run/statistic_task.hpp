@@ -1,0 +1,84 @@
+// A statistic that a training run asks for, by value: what a process that has some of the rows needs beside them and
+// the plan. All of it is public, but for the secret of rows that are digested.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/plan/statistic.hpp"
+#include "run/fit_plan.hpp"
+#include "worker/row_digest.hpp"
+#include "worker/statistic_inputs.hpp"
+
+namespace dpreduce {
+
+/// LatticeWeights by value: what weights_of makes them of again.
+struct StatedWeights {
+  std::vector<std::int16_t> values;  ///< K x d, row-major
+  std::vector<double> largest;       ///< K
+
+  bool operator==(const StatedWeights&) const = default;
+};
+
+/// GradientPoint by value.
+struct StatedGradientPoint {
+  StatedWeights weights;
+  Loss loss = Loss::kSoftmax;
+  std::optional<StatedWeights> directions;  ///< of the prior, where there is one
+  std::size_t features = 0;                 ///< of the prior
+  double residual_norm = 1.0;
+
+  bool operator==(const StatedGradientPoint&) const = default;
+};
+
+/// PublicPoint by value.
+using StatedPoint = std::variant<std::monostate, StatedGradientPoint, ClassBalls>;
+
+/// Which words of a release are asked for.
+enum class StatisticPart : std::uint8_t {
+  kWhole,  ///< the blocks of the release
+  /// Of a release in parts: what is beside class_grams, and a block "digest", that of the rows (row_digest.hpp), each
+  /// word as its lower and its upper half: halves add up without overflow.
+  kClassSums,
+  kGramOfClass  ///< of a release in parts: "class_grams" of one class
+};
+
+struct StatisticTask {
+  std::string release;          ///< its name in the plan
+  Preprocessing preprocessing;  ///< of the rows that are summed
+  StatedPoint point{};
+  StatisticPart part = StatisticPart::kWhole;
+  std::array<std::uint8_t, 32> secret{};  ///< of the digest of rows, for kClassSums
+  std::size_t label = 0;                  ///< for kGramOfClass
+};
+
+/// The task of a release at this point.
+StatisticTask task_of(std::string_view release, const Preprocessing& preprocessing, const PublicPoint& point);
+
+/// The blocks that a task asks for. Throws UsageError where the plan has no such release, or none of such a part.
+std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan);
+
+/// The digest whose halves a sum of kClassSums holds.
+RowDigest digest_of_halves(std::span<const std::int64_t> halves);
+
+/// The exact statistic of `rows` alone. Sums of it over rows that are cut in any way are the statistic of all.
+/// Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d + 1) / 2
+/// multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk.
+Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
+                            const OnChunk& on_chunk);
+
+/// Where a run's sums come from when no process of it has rows.
+class StatisticSource {
+ public:
+  virtual ~StatisticSource() = default;
+  /// The statistic of all rows, in the blocks of shape_of. What it throws ends the run.
+  virtual Statistic sum(const StatisticTask& task) = 0;
+};
+
+}  // namespace dpreduce

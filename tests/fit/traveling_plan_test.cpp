@@ -1,0 +1,255 @@
+#include "fit/traveling_plan.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/ledger/ledger.hpp"
+#include "common/model/classifier_file.hpp"
+#include "tests/fit/fitted_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::size_t kAllRows = 90;
+
+class TravelingPlanTest : public testing::Test {
+ protected:
+  TravelingPlan plan_of(const FitOptions& options) const {
+    return TravelingPlan::made(options, FittedRows::kDim, Accounts::kLedger);
+  }
+  FitOptions options_of(const std::string& method) const { return seeded_fit(method, folder_); }
+
+  // Of rows first .. end - 1, as workers see plan and task: as bytes.
+  PartialSum part(const TravelingPlan& plan, const TravelingTask& task, const std::string& name, std::size_t first,
+                  std::size_t end) const {
+    return PartialSum::from_bytes(partial_sum(TravelingPlan::from_bytes(plan.to_bytes()),
+                                              TravelingTask::from_bytes(task.to_bytes()), rows_.part(first, end), name,
+                                              1, [](double) {})
+                                      .to_bytes());
+  }
+
+  // The sum over `partitions` uneven partitions, the last of them first.
+  PartialSum sum_of(const TravelingPlan& plan, const TravelingTask& task, std::size_t partitions) const {
+    std::optional<PartialSum> sum;
+    for (std::size_t p = partitions; p-- > 0;) {
+      const auto edge = [&](std::size_t e) { return kAllRows * e * e / (partitions * partitions); };
+      const PartialSum next = part(plan, task, "p" + std::to_string(p), edge(p), edge(p + 1));
+      if (sum) {
+        sum->add(next);
+      } else {
+        sum = next;
+      }
+    }
+    return *sum;
+  }
+
+  void run(FitSession& session, const TravelingPlan& plan, std::size_t partitions) const {
+    while (session.task() != nullptr) session.give(sum_of(plan, *session.task(), partitions));
+  }
+
+  template <typename Refusal>
+  static std::string refusal(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Refusal& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  TemporaryFolder folder_;
+  FittedRows rows_{kAllRows, 1};
+};
+
+struct TravelingCase {
+  std::string name;
+  std::string method;
+  std::function<void(FitOptions&)> change = [](FitOptions&) {};
+};
+
+class TravelingFit : public TravelingPlanTest, public testing::WithParamInterface<TravelingCase> {};
+
+TEST_P(TravelingFit, IsTheFitOfAllRowsByteForByte) {
+  FitOptions options = options_of(GetParam().method);
+  GetParam().change(options);
+  Communicator alone = Communicator::alone();
+  FittedRun whole = fit(options, rows_.all(), alone);
+  whole.finish();
+  for (const std::size_t partitions : {1, 3, 7}) {
+    FitOptions again = options;
+    again.privacy.ledger = folder_ / ("ledger-" + std::to_string(partitions) + ".jsonl");
+    const TravelingPlan plan = plan_of(again);
+    FitSession session(plan, Accounts::kLedger, std::nullopt);
+    run(session, plan, partitions);
+    session.fitted().finish();
+    EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier)) << partitions;
+    const auto charges = Ledger::read(again.privacy.ledger).charges();
+    const auto expected = Ledger::read(options.privacy.ledger).charges();
+    ASSERT_EQ(charges.size(), expected.size());
+    for (std::size_t c = 0; c < charges.size(); ++c) EXPECT_EQ(charges[c].entry.mu, expected[c].entry.mu);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Methods, TravelingFit,
+    testing::Values(TravelingCase{"mean", "mean"}, TravelingCase{"ls", "ls"},
+                    TravelingCase{"ls_without_gram", "ls", [](FitOptions& options) { options.method.alpha = 0.0; }},
+                    TravelingCase{"shared_gram", "ls", [](FitOptions& options) { options.method.shared_gram = true; }},
+                    TravelingCase{"fc", "fc", [](FitOptions& options) { options.method.rounds = 3; }},
+                    TravelingCase{"auto", "auto", [](FitOptions& options) { options.method.rounds = 3; }},
+                    TravelingCase{"gd", "gd", [](FitOptions& options) { options.method.rounds = 3; }},
+                    TravelingCase{"warm_start", "gd",
+                                  [](FitOptions& options) {
+                                    options.method.rounds = 2;
+                                    options.method.warm_start = true;
+                                  }},
+                    TravelingCase{"adam", "adam", [](FitOptions& options) { options.method.rounds = 3; }},
+                    TravelingCase{"newton", "newton", [](FitOptions& options) { options.method.rounds = 2; }},
+                    TravelingCase{"global_adapt", "global-adapt",
+                                  [](FitOptions& options) { options.method.rounds = 2; }},
+                    TravelingCase{"fisher", "fisher"}, TravelingCase{"coinpress", "coinpress"},
+                    TravelingCase{"center", "mean", [](FitOptions& options) { options.rows.center = Centering::kDp; }},
+                    TravelingCase{"non_private", "mean",
+                                  [](FitOptions& options) {
+                                    options.privacy.budget.mu.reset();
+                                    options.privacy.budget.non_private = true;
+                                    options.privacy.seed.reset();
+                                  }}),
+    [](const auto& of) { return of.param.name; });
+
+TEST_F(TravelingPlanTest, APartitionCountsOnce) {
+  const TravelingPlan plan = plan_of(options_of("mean"));
+  const TravelingTask task = first_task(plan);
+  PartialSum sum = part(plan, task, "a", 0, 30);
+  sum.add(part(plan, task, "b", 30, 60));
+  EXPECT_THAT(refusal<UsageError>([&] { sum.add(part(plan, task, "b", 30, 60)); }),
+              HasSubstr("partition b is in both partial sums"));
+  EXPECT_EQ(sum.partitions().size(), 2U);
+}
+
+TEST_F(TravelingPlanTest, APartitionThatIsMissingOrUnknownIsNamed) {
+  const TravelingPlan plan = plan_of(options_of("mean"));
+  FitSession session(plan, Accounts::kLedger, std::vector<std::string>{"a", "b"});
+  const PartialSum a = part(plan, *session.task(), "a", 0, 30);
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(a); }), HasSubstr("missing from the sum: b"));
+  PartialSum all = a;
+  all.add(part(plan, *session.task(), "b", 30, kAllRows));
+  PartialSum more = all;
+  more.add(part(plan, *session.task(), "c", 0, 0));
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(more); }), HasSubstr("not expected: c"));
+  session.give(all);  // it still waits
+  EXPECT_EQ(session.task(), nullptr);
+}
+
+TEST_F(TravelingPlanTest, SumsOfAnotherSessionOrStepAreRefused) {
+  FitOptions options = options_of("gd");
+  options.method.rounds = 2;
+  const TravelingPlan plan = plan_of(options);
+  const TravelingPlan other = plan_of(options);
+  FitSession session(plan, Accounts::kLedger, std::nullopt);
+  const TravelingTask first = *session.task();
+  PartialSum sum = sum_of(plan, first, 1);
+  EXPECT_THAT(refusal<UsageError>([&] { sum.add(sum_of(other, first, 1)); }), HasSubstr("two sessions"));
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(sum_of(other, first, 1)); }), HasSubstr("another plan's session"));
+  session.give(sum);
+  ASSERT_NE(session.task(), nullptr);
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(sum); }), HasSubstr("of step 0, and the session is at step 1"));
+}
+
+// Their noise differs, and so do their weights.
+TEST_F(TravelingPlanTest, SumsOfTwoSessionsOfOnePlanDoNotMix) {
+  FitOptions options = options_of("gd");
+  options.method.rounds = 2;
+  options.privacy.seed.reset();
+  const TravelingPlan plan = plan_of(options);
+  FitSession session(plan, Accounts::kElsewhere, std::nullopt);
+  FitSession other(plan, Accounts::kElsewhere, std::nullopt);
+  session.give(sum_of(plan, *session.task(), 1));
+  other.give(sum_of(plan, *other.task(), 1));
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(sum_of(plan, *other.task(), 1)); }),
+              HasSubstr("another task, of step 1, and the session is at step 1"));
+}
+
+TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged) {
+  const FitOptions options = options_of("mean");
+  const TravelingPlan plan = plan_of(options);
+  FitSession session(plan, Accounts::kLedger, std::nullopt);
+  TravelingPlan without_secret = plan;
+  without_secret.ticket.secret[0] ^= 1;  // whoever has not got it seals nothing that opens
+  EXPECT_THAT(refusal<AggregationAborted>([&] { session.give(sum_of(without_secret, *session.task(), 2)); }),
+              HasSubstr("not what its partitions have sealed"));
+  EXPECT_TRUE(Ledger::read(options.privacy.ledger).charges().empty());
+  std::string bytes = sum_of(plan, *session.task(), 1).to_bytes();
+  bytes[bytes.size() - 9] = static_cast<char>(bytes[bytes.size() - 9] ^ 1);
+  EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(bytes); }), HasSubstr("no partial sum, or a damaged one"));
+  EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes("x"); }), HasSubstr("no partial sum"));
+}
+
+// Bytes of the same partition differ each time, and in about half of all bits: they say nothing of the rows.
+TEST_F(TravelingPlanTest, SealedWordsLookRandom) {
+  const TravelingPlan plan = plan_of(options_of("mean"));
+  const TravelingTask task = first_task(plan);
+  const std::string once = part(plan, task, "a", 0, kAllRows).to_bytes();
+  const std::string again = part(plan, task, "a", 0, kAllRows).to_bytes();
+  ASSERT_EQ(once.size(), again.size());
+  std::size_t differing = 0;
+  for (std::size_t b = 0; b < once.size(); ++b) {
+    differing += static_cast<std::size_t>(__builtin_popcount(static_cast<unsigned char>(once[b] ^ again[b])));
+  }
+  const std::size_t sealed_bits = 64 * (FittedRows::kClasses * FittedRows::kDim + 4) + 128;
+  EXPECT_GT(differing, sealed_bits * 2 / 5);
+}
+
+TEST_F(TravelingPlanTest, ASessionThatIsGivenUpGivesBackWhatItReserved) {
+  const FitOptions options = options_of("mean");
+  {
+    const FitSession session(plan_of(options), Accounts::kLedger, std::nullopt);
+    EXPECT_EQ(Ledger::read(options.privacy.ledger).open_runs().size(), 1U);
+  }
+  const LedgerState ledger = Ledger::read(options.privacy.ledger);
+  EXPECT_TRUE(ledger.open_runs().empty());
+  EXPECT_TRUE(ledger.charges().empty());
+}
+
+TEST_F(TravelingPlanTest, WhatNeedsMoreThanSumsIsRefused) {
+  const auto refused = [&](const std::string& method, const std::function<void(FitOptions&)>& change) {
+    FitOptions options = options_of(method);
+    change(options);
+    return refusal<UsageError>([&] { plan_of(options); });
+  };
+  EXPECT_THAT(refused("gd", [](FitOptions& options) { options.method.batch = 0.5; }), HasSubstr("--batch"));
+  EXPECT_THAT(refused("fedavg", [](FitOptions&) {}), HasSubstr("--method fedavg"));
+  EXPECT_THAT(refused("ls", [](FitOptions& options) { options.method.choose = true; }), HasSubstr("--choose"));
+  EXPECT_THAT(refused("mean", [](FitOptions& options) { options.output.checkpoint = "c"; }), HasSubstr("--checkpoint"));
+  EXPECT_THAT(refused("mean", [](FitOptions& options) { options.data.imbalance_ratio = 10; }),
+              HasSubstr("--imbalance"));
+  EXPECT_THAT(refused("mean", [](FitOptions& options) { options.data.train.x = {"x.npy"}; }), HasSubstr("x.npy"));
+}
+
+TEST_F(TravelingPlanTest, APartitionOfOtherRowsIsRefusedByTheWorker) {
+  const TravelingPlan plan = plan_of(options_of("mean"));
+  const TravelingTask task = first_task(plan);
+  const std::vector<float> narrow(10, 1.0F);
+  const std::vector<std::int64_t> labels(5, 0);
+  const std::vector<std::int64_t> beyond{0, 1, 3};
+  const auto of = [&](const RowsInMemory& rows) { partial_sum(plan, task, rows, "p", 1, [](double) {}); };
+  EXPECT_THAT(refusal<BadInput>([&] { of({.train_x = array_view(narrow, 2), .train_y = array_view(labels)}); }),
+              AllOf(HasSubstr("partition p"), HasSubstr("2 features")));
+  EXPECT_THAT(refusal<BadInput>(
+                  [&] { of({.train_x = array_view(std::span(rows_.x).first(18), 6), .train_y = array_view(beyond)}); }),
+              HasSubstr("class"));
+  EXPECT_THAT(refusal<UsageError>([&] { partial_sum(plan, task, rows_.all(), "", 1, [](double) {}); }),
+              HasSubstr("give each partition a name"));
+}
+
+}  // namespace
+}  // namespace dpreduce
