@@ -95,7 +95,7 @@ endfunction()
 # One GoogleTest program, and a ctest of its own. Its files are compiled a few at a time, or FILE_BY_FILE where they use
 # the same names. SLOW_TIMEOUT: the program has a long form (tests/slow_tests.hpp), a second ctest with the label slow.
 # COST: about so long it takes; tests with a cost begin first, the longest before all, so that none is left alone at the end.
-# HOT: its own files compute much, and are optimized under sanitizers, too.
+# HOT: its own files compute much and are optimized, as those of statistical tests are.
 # NOT_SANITIZED: cases that compute much more of what other cases compute; sanitizers, five times slower, do without.
 function(dpreduce_test name)
   cmake_parse_arguments(arg "FILE_BY_FILE;HOT" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;NOT_SANITIZED" ${ARGN})
@@ -107,7 +107,7 @@ function(dpreduce_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main)
-  if(arg_HOT)
+  if(arg_HOT OR arg_LABEL STREQUAL "statistical")
     dpreduce_compile_as_test(${name} HOT)
   else()
     dpreduce_compile_as_test(${name})

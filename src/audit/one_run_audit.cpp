@@ -8,7 +8,6 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <Eigen/QR>
 #include <fmt/format.h>
 
 #include "audit/neighbor_rows.hpp"
@@ -35,12 +34,19 @@ std::mt19937_64 unpredictable_engine() {
   return std::mt19937_64(sequence);
 }
 
-// d directions at right angles, as columns: what the QR decomposition of a matrix of normal numbers makes of them.
+// d directions at right angles, as columns: vectors of normal numbers by Gram and Schmidt. Their lattice rows count, so
+// a second pass leaves no rounding that would.
 Eigen::MatrixXd draw_directions(std::size_t dim, std::mt19937_64& engine) {
   std::normal_distribution<double> normal;
-  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(dim), static_cast<Eigen::Index>(dim));
-  for (double& entry : matrix.reshaped()) entry = normal(engine);
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(matrix).householderQ();
+  Eigen::MatrixXd directions(static_cast<Eigen::Index>(dim), static_cast<Eigen::Index>(dim));
+  for (Eigen::Index next = 0; next < directions.cols(); ++next) {
+    const auto before = directions.leftCols(next);
+    auto direction = directions.col(next);
+    for (double& entry : direction) entry = normal(engine);
+    for (int pass = 0; pass < 2; ++pass) direction -= before * (before.transpose() * direction).eval();
+    direction.normalize();
+  }
+  return directions;
 }
 
 // The i-th canary of a class gets the i-th direction; beyond d of them, of a new set.

@@ -101,7 +101,7 @@ class PublicRecord {
  private:
   // How long it took, and when it was.
   static bool is_of_the_clock(const std::string& name) {
-    return name == "timings" || name == "rank_timings" || name == "time";
+    return name == "timings" || name == "rank_timings" || name == "time" || name == "seconds";
   }
 
   // Functions of noised sums alone, as the entries of a model are: the guarantee covers them, and which of them are
@@ -164,16 +164,17 @@ PublicRecord published(const Scenario& scenario, World world) {
   std::size_t number = 0;
   for (const Step& step : scenario.steps) {
     const std::string run = "run " + std::to_string(++number);
-    const ProgramRun done = run_program(split_arguments("fit --train-x x.npy --train-y " + scenario.labels +
-                                                        " --classes 2 --threads 1 " + step.options),
-                                        {.folder = folder.path()});
+    const ProgramRun done =
+        run_program(split_arguments("fit --train-x x.npy --train-y " + scenario.labels +
+                                    " --classes 2 --threads 1 --metrics metrics.jsonl " + step.options),
+                    {.folder = folder.path()});
     EXPECT_EQ(done.exit_code, step.exit_code) << step.options << "\n" << done.err;
     record.add(run + " exit code", done.exit_code);
     for (const std::string& line : lines_of(done.out)) {
       if (!line.starts_with("seconds")) record.add_words(run + " output", line);
     }
     record.add_words(run + " errors", done.err);
-    for (const char* file : {"report.json", "model.safetensors", "run/checkpoint.json"}) {
+    for (const char* file : {"report.json", "metrics.jsonl", "model.safetensors", "run/checkpoint.json"}) {
       add_files(record, file, folder / file);
     }
     record.add(run + " files", folder.names().size());
