@@ -4,7 +4,7 @@ Names are imported when they are first used, so that `import dpreduce` is fast, 
 """
 import importlib
 
-_NAMES = {"load": "model", "Model": "model", "ModelError": "model"}
+_NAMES = {"load": "model", "Model": "model", "Error": "errors", "UsageError": "errors", "BadInput": "errors"}
 __all__ = sorted(_NAMES)
 
 

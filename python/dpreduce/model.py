@@ -22,7 +22,9 @@ import struct
 
 import numpy
 
-__all__ = ["Model", "ModelError", "load"]
+from .errors import BadInput, UsageError
+
+__all__ = ["Model", "load"]
 
 _FORMAT = "dpreduce-classifier"
 _FORMAT_VERSION = 2
@@ -34,10 +36,6 @@ _BLOCK_BYTES = 2**26  # of doubles, at a time
 _TYPES = {"F64": "<f8", "I64": "<i8", "I16": "<i2"}
 _TENSORS = {"weights": "F64", "bias": "F64", "center": "F64", "projection": "I16", "projection_largest": "F64",
             "selected": "I64", "prototypes": "F64"}
-
-
-class ModelError(ValueError):
-    """A file that is no model of dpreduce: what is wrong, where, and what to do."""
 
 
 def load(path):
@@ -53,14 +51,15 @@ def load(path):
 
     Raises
     ------
-    ModelError
-        Where the file is cut off, is no safetensors file, was not written by dpreduce or by a newer version, or lacks
-        what a model needs.
-    OSError
-        Where the file cannot be read.
+    BadInput
+        Where the file cannot be read, is cut off, is no safetensors file, was not written by dpreduce or by a newer
+        version, or lacks what a model needs.
     """
-    with open(path, "rb") as file:
-        data = file.read()
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise BadInput(f"{os.fspath(path)}: cannot be read: {error.strerror}") from error
     return _Reader(data, os.fspath(path)).model()
 
 
@@ -120,7 +119,7 @@ class Model:
         """scores(x), n x K float64: the same numbers as `dpreduce predict --scores` writes, but for rounding.
 
         x : array of shape (n, d_in), of a real type. Values are taken as float32, as the program takes them.
-        Raises ValueError where the shape differs, or a row has a NaN or an infinity.
+        Raises BadInput where the shape differs, or a row has a NaN or an infinity.
         """
         return self._by_blocks(x, self._scores, numpy.empty((len(x), len(self.classes))))
 
@@ -131,9 +130,9 @@ class Model:
         return self._by_blocks(x, self._labels, numpy.empty(len(x), dtype=numpy.int64))
 
     def predict_names(self, x):
-        """The same as an array of names. ValueError where the model has none."""
+        """The same as an array of names. UsageError where the model has none."""
         if self.class_names is None:
-            raise ValueError("the model has no names of classes: use predict, which returns their numbers")
+            raise UsageError("the model has no names of classes: use predict, which returns their numbers")
         return numpy.asarray(self.class_names)[self.predict(x)]
 
     def predict_sets(self, x, threshold=None):
@@ -141,16 +140,16 @@ class Model:
         if threshold is None:
             threshold = self.threshold
         if threshold is None:
-            raise ValueError("the model has no threshold, since its scores only rank classes: pass threshold=")
+            raise UsageError("the model has no threshold, since its scores only rank classes: pass threshold=")
         return self.decision_function(x) >= threshold
 
     def predict_proba(self, x):
         """n x K probabilities: the model's own word, and no calibrated frequency. As decision_function.
 
-        Raises ValueError where scores only rank classes (`link` is None).
+        Raises UsageError where scores only rank classes (`link` is None).
         """
         if self.link is None:
-            raise ValueError(f"the model has no probabilities: scores of method {self.method} only rank classes; use "
+            raise UsageError(f"the model has no probabilities: scores of method {self.method} only rank classes; use "
                              "decision_function, or fit with a method whose loss is softmax or sigmoid, such as auto")
         scores = self.decision_function(x)
         if self._directions is not None:
@@ -169,8 +168,8 @@ class Model:
     def _by_blocks(self, x, compute, result):
         x = numpy.asarray(x)
         if x.dtype.kind not in "fiub" or x.ndim != 2 or x.shape[1] != self.n_features:
-            raise ValueError(f"x has shape {x.shape} and type {x.dtype}: the model takes rows of {self.n_features} real "
-                             f"features, an array of shape (n, {self.n_features})")
+            raise BadInput(f"x has shape {x.shape} and type {x.dtype}: the model takes rows of {self.n_features} real "
+                           f"features, an array of shape (n, {self.n_features})")
         rows = max(1, _BLOCK_BYTES // (8 * max(x.shape[1], len(self.classes))))
         for first in range(0, len(x), rows):
             block = x[first:first + rows]
@@ -178,7 +177,7 @@ class Model:
                 block = block.astype(numpy.float32)  # what files hold and the program reads
             finite = numpy.isfinite(block).all(axis=1)
             if not finite.all():
-                raise ValueError(f"row {first + int(numpy.argmin(finite))} has a NaN or an infinity; such a row has no label")
+                raise BadInput(f"row {first + int(numpy.argmin(finite))} has a NaN or an infinity; such a row has no label")
             result[first:first + rows] = compute(self._prepared(block.astype(numpy.float64)))
         return result
 
@@ -310,7 +309,7 @@ class _Reader:
         self._data, self._path = data, path
 
     def _fail(self, reason, advice="was this file written by dpreduce?"):
-        raise ModelError(f"{self._path}: {reason}; {advice}")
+        raise BadInput(f"{self._path}: {reason}; {advice}")
 
     def model(self):
         header, numbers = self._parts()

@@ -1,4 +1,5 @@
-// dpreduce ledger show, verify, release, export: what runs have charged and reserved, and giving up what a run reserved.
+// dpreduce ledger show, verify, release, export: what runs have charged and reserved, and giving up what a run
+// reserved.
 #include "common/ledger/ledger.hpp"
 
 #include <algorithm>

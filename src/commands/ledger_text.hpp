@@ -7,8 +7,8 @@
 
 namespace dpreduce {
 
-/// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
-/// whom its charge holds.
+/// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger
+/// against whom its charge holds.
 std::string silos_text(const LedgerSilos& silos);
 
 /// "gradient/1" of the release id "<run id>/gradient/1".

@@ -214,7 +214,7 @@ std::string loading_section(const std::string& name) {
 
 // The report is of this model: same method, and the same promise to the last digit.
 void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& parts, const nlohmann::json& promise,
-                       const std::string& path) {
+                       const nlohmann::json& report, const std::string& path) {
   const auto refuse = [&](const std::string& what) {
     throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
                                path, what));
@@ -222,6 +222,12 @@ void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& p
   if (promise["dry_run"].get<bool>()) refuse("it is the plan of a dry run");
   if (promise["method"] != parts.method) {
     refuse(fmt::format("its method is {}, the model's {}", promise["method"].get<std::string>(), parts.method));
+  }
+  for (const auto& [name, size] :
+       {std::pair{"classes", parts.classes}, std::pair{"input_dim", parts.preprocessing.input_dim}}) {
+    if (report.contains(name) && report[name] != size) {
+      refuse(fmt::format("its {} are {}, the model's {}", name, report[name].dump(), size));
+    }
   }
   if (promise["private"] != statement["private"]) refuse("one of the two is private, and the other is not");
   for (const char* name : {"epsilon", "delta", "mu", "adjacency"}) {
@@ -246,7 +252,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
     }
     promise = report->promise;
     content = report->content;
-    check_is_of_model(statement, parts, promise, report_path);
+    check_is_of_model(statement, parts, promise, content, report_path);
   }
   std::string text = front_matter(parts, name, content);
   text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
