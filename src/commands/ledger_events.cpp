@@ -63,7 +63,7 @@ std::string looseness_of(const Spending& spent, const RunTerms& terms, double sa
   std::string why;
   const auto add = [&](const std::string& reason) { why += (why.empty() ? "" : "; ") + reason; };
   if (!spent.selections.empty() && std::holds_alternative<ExponentialMechanism>(spent.selections.front().mechanism)) {
-    add(fmt::format("an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is {}",
+    add(fmt::format("an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is {:.6g}",
                     rho_of(spent)));
   } else if (!spent.selections.empty()) {
     add("permute-and-flip is less than any epsilon-DP mechanism");

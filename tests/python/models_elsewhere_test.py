@@ -1,7 +1,7 @@
 """Models outside of the program: dpreduce.load, ONNX graphs and model cards, against `dpreduce predict` and the report.
 
-One small model of every method of the registry, with every step of preparation among them. ONNX files are checked by
-onnx.checker, and computed by a few lines of NumPy an operator; launch/check-onnx runs them in onnxruntime.
+ONNX files are checked by onnx.checker, and computed by a few lines of NumPy an operator; launch/check-onnx runs them in
+onnxruntime.
 """
 import json
 import os
@@ -15,76 +15,20 @@ import numpy
 import pytest
 
 import dpreduce
+from fitted_models import FITS, fit_all, parts_of, run
 
 PROGRAM, SOURCE = os.environ["DPREDUCE"], pathlib.Path(os.environ["DPREDUCE_SOURCE"])
-PUBLIC = "--public-x one/test_x.npy"
-FITS = {  # name: (rows, options, ranks)
-    "auto": ("one", "--method auto --mu 1 --rounds 3", 0),
-    "mean": ("one", "--method mean --mu 1", 0),
-    "mean-centers": ("one", "--method mean --metric euclidean --center dp --mu 1 --class-names names.txt", 0),
-    "mean-sets": ("sets", "--method mean --max-labels 3 --mu 1", 0),
-    "public": ("one", f"--method public --epsilon 3 {PUBLIC}", 0),
-    "ls": ("one", "--method ls --mu 1 --select 8", 0),
-    "ls-plain": ("one", "--method ls --non-private --pool 4", 0),
-    "fc": ("one", f"--method fc --mu 1 --pca 6 --rounds 3 {PUBLIC}", 0),
-    "fc-warm": ("one", "--method fc --mu 1 --warm-start --rounds 3 --pool 2 --select 9 --center dp --normalize none --clip 2", 0),
-    "gd": ("one", "--method gd --epsilon 2 --delta 1e-6 --batch 0.2 --rounds 4 --radius 3 --learning-rate 0.1 --accountant pld", 0),
-    "adam": ("one", "--method adam --loss sigmoid --rounds 3 --mu 1 --pool 5 --normalize none --clip 0.5", 0),
-    "adam-sets": ("sets", "--method adam --max-labels 3 --rounds 3 --mu 1", 0),
-    "newton": ("one", "--method newton --rounds 2 --adjacency replace-one --rho 0.5", 0),
-    "fisher": ("one", "--method fisher --select 6 --select-by t --mu 1", 0),
-    "prototypes": ("one", f"--method prototypes --auto --epsilon 3 --delta 1e-5 {PUBLIC}", 0),
-    "coinpress": ("one", "--method coinpress --rho 0.5", 0),
-    "global-adapt": ("one", "--method global-adapt --mu 1", 0),
-    "fedavg": ("one", "--method fedavg --rounds 2 --learning-rate 0.1 --mu 1", 2),
-    "fc-one-step": ("one", "--method fc-one-step --mu 1", 0),
-}
 
 
 def program(folder, line, ranks=0, code=0):
-    launcher = ["mpirun", "-n", str(ranks)] if ranks else []
-    done = subprocess.run(launcher + [PROGRAM] + line.split(), cwd=folder, capture_output=True, text=True)
-    assert done.returncode == code, f"{line}: exit code {done.returncode}\n{done.stderr}"
-    return done
+    return run(PROGRAM, folder, line, ranks, code)
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """All models, their reports, and what the program predicts for x.npy."""
     folder = tmp_path_factory.mktemp("models")
-    shape = "--rows 1500 --test-rows 300 --dim 33 --classes 4 --spread 0.6"
-    program(folder, f"synth --kind gaussian-mixture {shape} --out one")
-    program(folder, f"synth --kind gaussian-mixture {shape} --max-labels 3 --out sets")
-    (folder / "names.txt").write_text("plain\na | `bar`\n*star* <b>\nÄpfel\n")
-    x = numpy.load(folder / "one/test_x.npy")
-    x[0] = 0
-    x[1] *= 1e-12
-    x[2] *= 1e12
-    numpy.save(folder / "x.npy", x)
-    for name, (rows, options, ranks) in FITS.items():
-        part = "" if not ranks else "{rank}"
-        if ranks:
-            for rank in range(ranks):
-                for kind in "xy":
-                    numpy.save(folder / f"{rows}/train{rank}_{kind}.npy", numpy.load(folder / f"{rows}/train_{kind}.npy")[rank::ranks])
-        program(folder, f"fit --train-x {rows}/train{part}_x.npy --train-y {rows}/train{part}_y.npy --test-x {rows}/test_x.npy "
-                        f"--test-y {rows}/test_y.npy --classes 4 --threads 1 --quiet --out {name}.model --ledger {name}.ledger "
-                        f"--report {name}.json {options}", ranks)
-        tensors, metadata = parts_of(folder / f"{name}.model")
-        probabilities = f"--probabilities {name}.p.npy" if "link" in metadata else ""
-        program(folder, f"predict --model {name}.model --x x.npy --out {name}.y.npy --scores {name}.s.npy {probabilities}")
-        if "threshold" in metadata:
-            program(folder, f"predict --model {name}.model --x x.npy --sets --out {name}.sets.npy")
+    fit_all(PROGRAM, folder)
     return folder
-
-
-def parts_of(path):
-    """The tensors' bytes by name, and the metadata: as docs/how-to/load-a-model.md reads them."""
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header, numbers = json.loads(data[8:8 + length]), data[8 + length:]
-    metadata = header.pop("__metadata__")
-    return {name: (entry["dtype"], entry["shape"], numbers[slice(*entry["data_offsets"])]) for name, entry in header.items()}, metadata
 
 
 def write_parts(path, tensors, metadata):
@@ -310,11 +254,10 @@ def computed(graph, x):
 @pytest.mark.parametrize("name", FITS)
 def test_onnx_computes_what_the_program_does(folder, name, width):
     onnx = pytest.importorskip("onnx")
-    path = folder / f"{name}.{width}.onnx"
-    program(folder, f"export {name}.model --onnx {path.name} --onnx-width {width}")
-    graph = onnx.load(str(path))
+    graph = onnx.load(str(folder / f"{name}.{width}.onnx"))
     onnx.checker.check_model(graph, full_check=True)
     assert [(one.domain, one.version) for one in graph.opset_import] == [("", 13)] and graph.ir_version == 7
+    assert {one.name for one in graph.graph.initializer} <= {one for node in graph.graph.node for one in node.input}
     _, metadata = parts_of(folder / f"{name}.model")
     assert {one.key: one.value for one in graph.metadata_props} == \
         {key: value for key, value in metadata.items() if key not in ("format", "format_version")}

@@ -1,7 +1,7 @@
 #include "common/onnx/onnx_classifier.hpp"
 
-#include <cmath>
 #include <limits>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -75,6 +75,7 @@ class GraphWriter {
  private:
   std::string constant(const std::string& name, onnx::TensorProto_DataType type, std::string bytes,
                        const Shape& shape) {
+    if (!constants_.insert(name).second) return name;
     onnx::TensorProto& tensor = *graph_.add_initializer();
     tensor.set_name(name);
     tensor.set_data_type(type);
@@ -85,6 +86,7 @@ class GraphWriter {
 
   onnx::GraphProto& graph_;
   FloatWidth width_;
+  std::set<std::string> constants_;  // by name: each is added once
 };
 
 // The transpose of a rows x columns matrix, row-major.
@@ -103,13 +105,7 @@ std::vector<double> transposed(std::span<const double> matrix, std::size_t rows)
 class ClassifierGraph {
  public:
   ClassifierGraph(const ClassifierParts& parts, GraphWriter& graph)
-      : parts_(parts),
-        rows_(parts.preprocessing),
-        graph_(graph),
-        zero_(graph.number("zero", 0.0)),
-        one_(graph.number("one", 1.0)),
-        clip_norm_(graph.number("clip_norm", rows_.clip_norm)),
-        last_axis_(graph.indices("last_axis", {1})) {}
+      : parts_(parts), rows_(parts.preprocessing), graph_(graph) {}
 
   void add() {
     const std::string u = prepared("x");
@@ -127,19 +123,21 @@ class ClassifierGraph {
 
   // ||u||, n x 1
   std::string norm_of(const std::string& u) {
-    return graph_.node("Sqrt", {graph_.node("ReduceSum", {graph_.node("Mul", {u, u}), last_axis_}, {{"keepdims", 1}})});
+    return graph_.node("Sqrt", {graph_.node("ReduceSum", {graph_.node("Mul", {u, u}), graph_.indices("last_axis", {1})},
+                                            {{"keepdims", 1}})});
   }
   // v, and 1 where it is 0
   std::string one_for_zero(const std::string& v) {
-    return graph_.node("Where", {graph_.node("Equal", {v, zero_}), one_, v});
+    return graph_.node("Where", {graph_.node("Equal", {v, graph_.number("zero", 0.0)}), graph_.number("one", 1.0), v});
   }
 
   // u C / ||u||, or u C / max(||u||, C)
   std::string scaled(const std::string& u) {
+    const std::string clip_norm = graph_.number("clip_norm", rows_.clip_norm);
     const std::string norm = norm_of(u);
     const std::string divisor =
-        rows_.normalize == Normalize::kL2 ? one_for_zero(norm) : graph_.node("Max", {norm, clip_norm_});
-    return graph_.node("Mul", {u, graph_.node("Div", {clip_norm_, divisor})});
+        rows_.normalize == Normalize::kL2 ? one_for_zero(norm) : graph_.node("Max", {norm, clip_norm});
+    return graph_.node("Mul", {u, graph_.node("Div", {clip_norm, divisor})});
   }
 
   // Averages of `pool` consecutive features: groups are filled up with zeros, and divided by what they hold.
@@ -212,7 +210,6 @@ class ClassifierGraph {
   const ClassifierParts& parts_;
   const Preprocessing& rows_;
   GraphWriter& graph_;
-  std::string zero_, one_, clip_norm_, last_axis_;
 };
 
 // A tensor of n rows, and of `width` columns where it has two dimensions.
