@@ -398,6 +398,8 @@ TEST_F(CommandsTest, EveryHelpHasAnExample) {
                                     "ledger show",
                                     "ledger verify",
                                     "ledger release",
+                                    "ledger export",
+                                    "export",
                                     "synth",
                                     "synth sanitize",
                                     "synth partition",
