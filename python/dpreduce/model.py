@@ -1,23 +1,24 @@
 """Models of dpreduce in NumPy alone: load a file, score rows, see what was promised.
 
-The file is a safetensors file (docs/reference/model-format.md). It is parsed, never executed: a length, a JSON header, and
-numbers.
+The file is a safetensors file (docs/reference/model-format.md). It is parsed, never executed: a length, a JSON header,
+and numbers.
 
 Legend: n rows, d_in features of a raw row, d = ceil(d_in / pool) after pooling, C the clip norm, K classes.
 
     u = x pooled, scaled to C                 norms as the program sums them: eight running sums, then pairwise
     u = u - center, scaled again              where rows are centered
-    u = P round(scale u), scaled again        where they are projected; both factors are integers, so the product is exact
+    u = P round(scale u), scaled again        where they are projected; both are integers: exact
     u = u[selected], scaled again             where features are selected
     scores = weights u + bias                 with prototypes: softmax of that, plus softmax of the cosines to them
 
-Every step but the last has the bits of `dpreduce predict`. Scores are sums in another order and differ by rounding; rows
-whose largest scores are nearer to each other than that are summed again in the program's order, so that labels are the
-program's.
+Every step but the last has the bits of `dpreduce predict`. Scores are sums in another order and differ by rounding;
+rows whose largest scores are nearer to each other than that are summed again in the program's order, so that labels are
+the program's.
 """
 import json
 import math
 import os
+import re
 import struct
 
 import numpy
@@ -38,7 +39,7 @@ _TENSORS = {"weights": "F64", "bias": "F64", "center": "F64", "projection": "I16
             "selected": "I64", "prototypes": "F64"}
 
 
-def load(path):
+def load(path: "str | os.PathLike[str]") -> "Model":
     """The model in a file that `dpreduce fit` wrote.
 
     Parameters
@@ -115,7 +116,7 @@ class Model:
             promise = f"mu {self.privacy['mu']:g}" if self.privacy["mu"] is not None else f"rho {self.privacy['rho']:g}"
         return f"<dpreduce model: {self.method}, {len(self.classes)} classes, {self.n_features} features, {promise}>"
 
-    def decision_function(self, x):
+    def decision_function(self, x) -> numpy.ndarray:
         """scores(x), n x K float64: the same numbers as `dpreduce predict --scores` writes, but for rounding.
 
         x : array of shape (n, d_in), of a real type. Values are taken as float32, as the program takes them.
@@ -125,25 +126,25 @@ class Model:
 
     scores = decision_function
 
-    def predict(self, x):
-        """The class of each row, n int64: that of the largest score, of equal ones the smallest. As decision_function."""
+    def predict(self, x) -> numpy.ndarray:
+        """The class of each row, n int64: of the largest score, of equal ones the smallest. As decision_function."""
         return self._by_blocks(x, self._labels, numpy.empty(len(x), dtype=numpy.int64))
 
-    def predict_names(self, x):
+    def predict_names(self, x) -> numpy.ndarray:
         """The same as an array of names. UsageError where the model has none."""
         if self.class_names is None:
             raise UsageError("the model has no names of classes: use predict, which returns their numbers")
         return numpy.asarray(self.class_names)[self.predict(x)]
 
-    def predict_sets(self, x, threshold=None):
-        """n x K booleans: whether the score of a class is at least `threshold`, or the model's. As decision_function."""
+    def predict_sets(self, x, threshold: "float | None" = None) -> numpy.ndarray:
+        """n x K booleans: is the score of a class at least `threshold`, or the model's? As decision_function."""
         if threshold is None:
             threshold = self.threshold
         if threshold is None:
             raise UsageError("the model has no threshold, since its scores only rank classes: pass threshold=")
         return self.decision_function(x) >= threshold
 
-    def predict_proba(self, x):
+    def predict_proba(self, x) -> numpy.ndarray:
         """n x K probabilities: the model's own word, and no calibrated frequency. As decision_function.
 
         Raises UsageError where scores only rank classes (`link` is None).
@@ -161,7 +162,7 @@ class Model:
 
     probabilities = predict_proba
 
-    def transform(self, x):
+    def transform(self, x) -> numpy.ndarray:
         """The rows as the weights see them, n x m float64. As decision_function."""
         return self._by_blocks(x, lambda u: u, numpy.empty((len(x), self._tensors["weights"].shape[1])))
 
@@ -177,7 +178,8 @@ class Model:
                 block = block.astype(numpy.float32)  # what files hold and the program reads
             finite = numpy.isfinite(block).all(axis=1)
             if not finite.all():
-                raise BadInput(f"row {first + int(numpy.argmin(finite))} has a NaN or an infinity; such a row has no label")
+                row = first + int(numpy.argmin(finite))
+                raise BadInput(f"row {row} has a NaN or an infinity; such a row has no label")
             result[first:first + rows] = compute(self._prepared(block.astype(numpy.float64)))
         return result
 
@@ -211,7 +213,7 @@ class Model:
     def _labels(self, u):
         scores = self._scores(u)
         labels = scores.argmax(axis=1)
-        # Each sum of m products is off by at most m 2^-53 sum |u_a W_ka|, and that is at most C max ||W_k||, ||u|| <= C.
+        # Each sum of m products is off by at most m 2^-53 sum |u_a W_ka|; that sum is at most ||u|| ||W_k||, ||u|| <= C.
         weights, rows = self._tensors["weights"], numpy.arange(len(u))
         longest = numpy.sqrt((weights * weights).sum(axis=1).max()) * self._clip_norm
         size = longest + abs(self._tensors["bias"]).max() + (2 if self._directions is not None else 0)
@@ -282,7 +284,7 @@ def _on_lattice(u, clip_norm):
 def _lattice_projection(tensors, clip_norm):
     """The integer matrix, d x k as float64, and what its products are multiplied by; None without a projection.
 
-    Products of lattice rows stay below 2^53 (Cauchy-Schwarz: 2^30 sqrt(d), d <= 2^22), so that float64 holds them exactly.
+    Products of lattice rows stay below 2^53 (Cauchy-Schwarz: 2^30 sqrt(d), d <= 2^22): float64 holds them exactly.
     """
     if "projection" not in tensors:
         return None
@@ -359,8 +361,8 @@ class _Reader:
         dtype = numpy.dtype(_TYPES[entry["dtype"]])
         begin, end = entry["data_offsets"]
         if not begin <= end <= len(numbers) or end - begin != math.prod(entry["shape"]) * dtype.itemsize:
-            self._fail(f"tensor {name} lies from {begin} to {end}: not the bytes of its shape, or past the {len(numbers)} "
-                       "bytes of data", "the file is damaged, or was cut off")
+            self._fail(f"tensor {name} lies from {begin} to {end}: not the bytes of its shape, or past the "
+                       f"{len(numbers)} bytes of data", "the file is damaged, or was cut off")
         tensor = numpy.frombuffer(numbers, dtype, math.prod(entry["shape"]), begin).reshape(entry["shape"])
         if dtype.kind == "f" and not numpy.isfinite(tensor).all():
             self._fail(f"{name} has an entry that is not finite")
@@ -390,18 +392,24 @@ class _Reader:
             self._fail(f"its format is {metadata['format']!a:.80}, not {_FORMAT}")
         version = self._number(metadata, "format_version", int, lambda value: value >= 1)
         if version > _FORMAT_VERSION:
-            self._fail(f"a newer dpreduce wrote this (format version {version}, known is {_FORMAT_VERSION})", "update dpreduce")
+            self._fail(f"a newer dpreduce wrote this (format version {version}, known is {_FORMAT_VERSION})",
+                       "update dpreduce")
         checked = {"method": self._text(metadata, "method"), "version": metadata.get("version", "")}
+        if not re.fullmatch("[a-z0-9-]{1,40}", checked["method"]):
+            self._fail(f"method is {checked['method']!a:.80}, no name of 1 to 40 characters from a-z, 0-9 and '-'")
         checked["classes"] = self._number(metadata, "classes", int, lambda value: 2 <= value <= _MOST)
         checked["input_dim"] = self._number(metadata, "input_dim", int, lambda value: 1 <= value <= _MOST)
         checked["pool"] = self._number(metadata, "pool", int, lambda value: 1 <= value <= checked["input_dim"])
         checked["normalize"] = self._choice(metadata, "normalize", ("l2", "none"))
         checked["clip_norm"] = self._number(metadata, "clip_norm", float, lambda value: 0 < value < math.inf)
-        checked["link"] = self._choice(metadata, "link", ("softmax", "sigmoid")) if "link" in metadata else None
-        checked["threshold"] = self._number(metadata, "threshold", float, math.isfinite) if "threshold" in metadata else None
         checked["privacy"] = self._privacy(self._text(metadata, "privacy"))
-        checked["class_names"] = self._class_names(metadata["class_names"], checked["classes"]) if "class_names" in metadata \
-            else None
+        checked["link"] = checked["threshold"] = checked["class_names"] = None
+        if "link" in metadata:
+            checked["link"] = self._choice(metadata, "link", ("softmax", "sigmoid"))
+        if "threshold" in metadata:
+            checked["threshold"] = self._number(metadata, "threshold", float, math.isfinite)
+        if "class_names" in metadata:
+            checked["class_names"] = self._class_names(metadata["class_names"], checked["classes"])
         return checked
 
     def _json(self, text):
@@ -419,8 +427,9 @@ class _Reader:
         result = {"private": True}
         for name in ("epsilon", "delta", "mu", "rho"):
             value = statement.get(name)
-            if value is not None and (type(value) not in (int, float) or not 0 <= value < math.inf):
-                self._fail(f"privacy: {name} is no number from 0 on")
+            if value is not None and (type(value) not in (int, float) or not 0 <= value < math.inf or
+                                      (value >= 1 if name == "delta" else value == 0)):
+                self._fail(f"privacy: {name} is no number in range")
             result[name] = value
         if (result["epsilon"] is None) != (result["delta"] is None):
             self._fail("privacy: epsilon and delta go together")
@@ -457,7 +466,8 @@ class _Reader:
                 check("projection_largest", (kept,))
                 if tensors["projection"].min() < -_LATTICE_NORM:
                     self._fail(f"projection has an entry below -{_LATTICE_NORM}")
-                if abs(tensors["projection_largest"]).max() > _LARGEST_WEIGHT or tensors["projection_largest"].min() < 0:
+                largest = tensors["projection_largest"]
+                if largest.min() < 0 or largest.max() > _LARGEST_WEIGHT:
                     self._fail("projection_largest has an entry below 0 or above 1e100")
             elif abs(tensors["projection"]).max() > _LARGEST_WEIGHT:
                 self._fail("projection has an entry above 1e100")

@@ -1,7 +1,7 @@
-"""`ledger export --dp-events` against `ledger show`: the events are composed here, by formulas that the program does not use.
+"""`ledger export --dp-events` against `ledger show`: events are composed here by formulas of their own.
 
-Gaussians add up to mu^2 = sum 1 / z^2. With others the privacy loss distribution of all of them is made on a grid, losses
-rounded up, and self-composed by Fourier transforms; delta(epsilon) = E[(1 - e^(epsilon - loss))+].
+Gaussians add up to mu^2 = sum 1 / z^2. With others the privacy loss distribution of all of them is made on a grid,
+losses rounded up, and self-composed by Fourier transforms; delta(epsilon) = E[(1 - e^(epsilon - loss))+].
 """
 import json
 import math
@@ -79,7 +79,7 @@ def losses_of(event, step, size, adds):
         below = cdf((nodes - mu * mu / 2) / mu)
     else:
         q, mu = event["sampling_probability"], 1 / event["event"]["noise_multiplier"]
-        # l(x) = ln(1 - q + q exp(mu x - mu^2 / 2)) of one who is there against one who is not; x is where it is `nodes`.
+        # l(x) = ln(1 - q + q exp(mu x - mu^2 / 2)), somebody there against nobody; x is where it is `nodes`.
         ratio = (numpy.exp(-nodes if adds else nodes) - (1 - q)) / q
         x = (numpy.log(numpy.where(ratio > 0, ratio, 1e-300)) + mu * mu / 2) / mu
         below = 1 - cdf(x) if adds else (1 - q) * cdf(x) + q * cdf(x - mu)  # adds: -l under N(0, 1)

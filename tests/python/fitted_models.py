@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""One small model of every method of the registry, with every step of preparation among them: fitted_models.py DPREDUCE FOLDER
+"""One small model of every method of the registry, with every step of preparation among them.
 
-Fits them in the folder, and writes beside NAME.model what the program predicts for the rows of x.npy (NAME.y.npy labels,
-NAME.s.npy scores, NAME.p.npy probabilities, NAME.sets.npy), and its graphs NAME.float32.onnx and NAME.float64.onnx.
+    fitted_models.py DPREDUCE FOLDER
+
+Fits them in the folder, and writes beside NAME.model what the program predicts for the rows of x.npy (NAME.y.npy
+labels, NAME.s.npy scores, NAME.p.npy probabilities, NAME.sets.npy), and its graphs NAME.float32.onnx and NAME.float64.onnx.
 """
 import json
 import os

@@ -1,8 +1,8 @@
 """JSON Schemas against what the program writes: schemas_test.py DPREDUCE SOURCE
 
-Reports of fits by many methods, lines of their ledgers, what `ledger show --format json` and `ledger export --dp-events` print
-and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is without an example; and a page for the
-public is the same without the members that are for the data's owner.
+Reports of fits by many methods, lines of their ledgers, what `ledger show --format json` and `ledger export --dp-events`
+print and results of a sweep keep to the schemas of docs/reference/schemas; changed ones do not; no member of a schema is
+without an example; and a page for the public is the same without the members that are for the data's owner.
 """
 import copy
 import json
