@@ -163,8 +163,8 @@ nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
   const std::vector<ChargesOfRun> charged = charges_by_run(state);
   for (const auto& [run, charges] : charged) add_run(run, charges.front().entry.terms, charges);
   for (const auto& [run, open] : state.open_runs()) {
-    const bool has_charged = std::ranges::any_of(charged, [&](const ChargesOfRun& one) { return one.run == run; });
-    if (!has_charged) add_run(run, open.remains.terms, {});
+    const auto is_of_run = [&id = run](const ChargesOfRun& one) { return one.run == id; };
+    if (std::ranges::none_of(charged, is_of_run)) add_run(run, open.remains.terms, {});
   }
   return {{"format", "dpreduce-dp-events"},
           {"format_version", 1},
