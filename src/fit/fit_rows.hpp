@@ -32,6 +32,10 @@ WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, co
 /// not a column a class.
 void check_labels(WorkerRows& rows, const DataOptions& data);
 
+/// Reads all labels: those in memory are looked at before the fit opens what it charges. Throws BadInput as
+/// ArrayFile::read_labels.
+void check_label_values(WorkerRows& rows, const DataOptions& data);
+
 /// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
 /// rows have not `dim` features, and as open_ranked_rows.
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,
