@@ -13,7 +13,7 @@ namespace dpreduce {
 /// Rows that the caller holds, which stay as they are until the fit has returned. Training rows are this rank's own;
 /// of public and validation rows every rank has all, and reads its even share.
 struct RowsInMemory {
-  ArrayView train_x;  ///< features, n x d of float or double
+  ArrayView train_x;  ///< features, n x d of floats of 2, 4 or 8 bytes
   ArrayView train_y;  ///< class indices, or n x K zeros and ones, of an integer type
   std::optional<ArrayView> public_x{};
   std::optional<ArrayView> validation_x{};
