@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
+#include "commands/privacy_results.hpp"
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/calibration.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -42,17 +43,20 @@ Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
   return {sigma, target.epsilon, target.delta, std::nullopt, std::nullopt};
 }
 
-void print_json(const CalibrateOptions& options, const Calibration& calibration) {
-  const nlohmann::json json{{"sigma", calibration.sigma},
-                            {"sensitivity", options.sensitivity},
-                            {"steps", options.steps},
-                            {"sampling_rate", options.sampling_rate},
-                            {"accountant", to_string(options.budget.accountant)},
-                            {"epsilon", calibration.epsilon},
-                            {"delta", calibration.delta},
-                            {"mu", or_null(calibration.mu)},
-                            {"rho", or_null(calibration.rho)}};
-  fmt::print("{}\n", json.dump(2));
+Calibration calibrated(const CalibrateOptions& options) {
+  return options.sampling_rate < 1.0 ? calibrate_sampled_steps(options) : calibrate_full_steps(options);
+}
+
+nlohmann::json calibration_json(const CalibrateOptions& options, const Calibration& calibration) {
+  return {{"sigma", calibration.sigma},
+          {"sensitivity", options.sensitivity},
+          {"steps", options.steps},
+          {"sampling_rate", options.sampling_rate},
+          {"accountant", to_string(options.budget.accountant)},
+          {"epsilon", calibration.epsilon},
+          {"delta", calibration.delta},
+          {"mu", or_null(calibration.mu)},
+          {"rho", or_null(calibration.rho)}};
 }
 
 void print_text(const CalibrateOptions& options, const Calibration& calibration) {
@@ -73,12 +77,16 @@ void print_text(const CalibrateOptions& options, const Calibration& calibration)
 
 }  // namespace
 
+nlohmann::json result_of(const CalibrateOptions& options) {
+  return calibration_json(options, calibrated(options));
+}
+
 void run_command(const CalibrateOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    const Calibration calibration =
-        options.sampling_rate < 1.0 ? calibrate_sampled_steps(options) : calibrate_full_steps(options);
-    options.format == OutputFormat::kJson ? print_json(options, calibration) : print_text(options, calibration);
+    const Calibration calibration = calibrated(options);
+    if (options.format == OutputFormat::kText) return print_text(options, calibration);
+    fmt::print("{}\n", calibration_json(options, calibration).dump(2));
   });
 }
 

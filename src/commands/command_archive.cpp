@@ -93,6 +93,12 @@ void serialize(Archive& archive, LedgerReleaseOptions& options, unsigned) {
 }
 
 template <typename Archive>
+void serialize(Archive& archive, LedgerExportOptions& options, unsigned) {
+  auto& [ledger, dp_events, adjacency, out, overwrite] = options;
+  archive_all(archive, ledger, dp_events, adjacency, out, overwrite);
+}
+
+template <typename Archive>
 void serialize(Archive& archive, SynthOptions& options, unsigned) {
   auto& [kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic, adversarial, spread,
          separation, imbalance_ratio, max_labels, majority_share, seed, overwrite] = options;
@@ -136,6 +142,12 @@ template <typename Archive>
 void serialize(Archive& archive, ReportOptions& options, unsigned) {
   auto& [files, out, overwrite, for_public] = options;
   archive_all(archive, files, out, overwrite, for_public);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, ExportOptions& options, unsigned) {
+  auto& [model, onnx, onnx_width, card, report, overwrite] = options;
+  archive_all(archive, model, onnx, onnx_width, card, report, overwrite);
 }
 
 template <typename Archive>

@@ -6,6 +6,7 @@
 
 #include "commands/accounted_guarantee.hpp"
 #include "commands/commands.hpp"
+#include "commands/privacy_results.hpp"
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
@@ -76,8 +77,8 @@ AccountedGuarantee composed(const ComposeOptions& options, const std::vector<Rep
   return guarantee;
 }
 
-void print_json(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run,
-                const AccountedGuarantee& guarantee) {
+nlohmann::json composition_json(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run,
+                                const AccountedGuarantee& guarantee) {
   nlohmann::json json = to_json(guarantee);
   json["adjacency"] = to_string(options.adjacency);
   json["group"] = options.group;
@@ -85,7 +86,7 @@ void print_json(const ComposeOptions& options, const std::vector<RepeatedMechani
   for (const RepeatedMechanism& part : run) {
     json["mechanisms"].push_back({{"mechanism", describe(part.mechanism)}, {"count", part.count}});
   }
-  fmt::print("{}\n", json.dump(2));
+  return json;
 }
 
 void print_run(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run,
@@ -102,12 +103,18 @@ void print_run(const ComposeOptions& options, const std::vector<RepeatedMechanis
 
 }  // namespace
 
+nlohmann::json result_of(const ComposeOptions& options) {
+  const std::vector<RepeatedMechanism> run = run_of(options);
+  return composition_json(options, run, composed(options, run));
+}
+
 void run_command(const ComposeOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const std::vector<RepeatedMechanism> run = run_of(options);
     const AccountedGuarantee guarantee = composed(options, run);
-    options.format == OutputFormat::kJson ? print_json(options, run, guarantee) : print_run(options, run, guarantee);
+    if (options.format == OutputFormat::kText) return print_run(options, run, guarantee);
+    fmt::print("{}\n", composition_json(options, run, guarantee).dump(2));
   });
 }
 

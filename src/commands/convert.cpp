@@ -8,6 +8,7 @@
 
 #include "commands/accounted_guarantee.hpp"
 #include "commands/commands.hpp"
+#include "commands/privacy_results.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/accounting/high_precision.hpp"
@@ -81,14 +82,17 @@ AccountedGuarantee converted(const ConvertOptions& options) {
 
 }  // namespace
 
+nlohmann::json result_of(const ConvertOptions& options) {
+  nlohmann::json json = to_json(converted(options));
+  json["sensitivity"] = options.sensitivity;
+  return json;
+}
+
 void run_command(const ConvertOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    const AccountedGuarantee guarantee = converted(options);
-    if (options.format == OutputFormat::kText) return print_text(guarantee);
-    nlohmann::json json = to_json(guarantee);
-    json["sensitivity"] = options.sensitivity;
-    fmt::print("{}\n", json.dump(2));
+    if (options.format == OutputFormat::kText) return print_text(converted(options));
+    fmt::print("{}\n", result_of(options).dump(2));
   });
 }
 

@@ -28,7 +28,7 @@ void mend_rows(std::span<float> features, std::size_t dim, BadRows bad_rows, con
     const std::span<float> entries = features.subspan(row * dim, dim);
     if (is_finite(entries)) continue;
     if (bad_rows == BadRows::kFail) {
-      throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}",
+      throw BadInput(fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}",
                                  rows.where(first_row + row), kForOwnerOnly));
     }
     std::fill(entries.begin(), entries.end(), 0.0F);

@@ -55,9 +55,6 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
   return result;
 }
 
-// A heading and its sentences.
-using Section = std::pair<std::string, std::vector<std::string>>;
-
 // A bound with so many digits, rounded up so that it stays one.
 std::string rounded_up(double value, int digits) {
   if (!(value > 0.0) || !std::isfinite(value)) return fmt::format("{:g}", value);
@@ -236,8 +233,8 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
   return sentences;
 }
 
-std::vector<Section> sections_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
-  std::vector<Section> sections{{"guarantee", guarantee_sentences(run)}};
+std::vector<ExplainedSection> sections_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
+  std::vector<ExplainedSection> sections{{"guarantee", guarantee_sentences(run)}};
   if (consequences) sections.emplace_back("attacker", attacker_sentences(*run.guarantee, *consequences));
   sections.emplace_back("released", released_sentences(run));
   if (!run.guarantee) {
@@ -289,7 +286,7 @@ nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>
   return json;
 }
 
-void print_sentences(const std::vector<Section>& sections) {
+void print_sentences(const std::vector<ExplainedSection>& sections) {
   for (const auto& [heading, sentences] : sections) {
     std::string label = heading;
     for (char& c : label) c = c == '_' ? ' ' : c;
@@ -306,14 +303,16 @@ nlohmann::json explanation_of(const ReportedRun& run) {
   return json_of(run, run.guarantee ? std::optional(consequences_of(*run.guarantee)) : std::nullopt);
 }
 
+std::vector<ExplainedSection> words_of(const ReportedRun& run) {
+  return sections_of(run, run.guarantee ? std::optional(consequences_of(*run.guarantee)) : std::nullopt);
+}
+
 void run_command(const ExplainOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const ReportedRun run = read_report(options.report);
-    std::optional<Consequences> consequences;
-    if (run.guarantee) consequences = consequences_of(*run.guarantee);
-    if (options.format == OutputFormat::kText) return print_sentences(sections_of(run, consequences));
-    fmt::print("{}\n", json_of(run, consequences).dump(2));
+    if (options.format == OutputFormat::kText) return print_sentences(words_of(run));
+    fmt::print("{}\n", explanation_of(run).dump(2));
   });
 }
 

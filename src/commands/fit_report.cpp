@@ -125,7 +125,8 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   }
   if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
   if (options.method.choose) report["choice"] = choice_json(run);
-  if (plan.noise) report["ledger"] = ledger_json(*run.releaser);
+  // Where accounts are kept elsewhere, the run has had a ledger of its own, which is gone with it.
+  if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser);
   if (run.log)
     report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
   report["timings"] = to_json(run.timings.phases());
@@ -160,16 +161,11 @@ nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options
       {"method", stated.method.name}, {"chosen", options.method.name}, {"by", method_entry(stated.method).resolved_by}};
 }
 
-namespace {
-
-// What all runs on the ledger have spent together.
 std::string ledger_balance(const FittedRun& run) {
   const PrivacyOptions& privacy = run.fit->options().privacy;
   return balance_text(run.releaser->ledger(), privacy.adjacency, run.fit->plan().limit,
                       privacy.budget.delta.value_or(kDeltaToTell));
 }
-
-}  // namespace
 
 void print_fit(const FittedRun& run, const nlohmann::json& report) {
   const FitOptions& options = run.fit->options();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -23,6 +24,10 @@ void add_figures(nlohmann::json& report, const ReleaseFigures& figures);
 
 /// The same, in a few lines, or as JSON with --format json.
 void print_fit(const FittedRun& run, const nlohmann::json& report);
+
+/// What all runs on the run's ledger have spent together, in words (balance_text). At the coordinator. Precondition:
+/// its releases are charged to a ledger.
+std::string ledger_balance(const FittedRun& run);
 
 /// {phase: seconds}.
 nlohmann::json to_json(const RankTimings& timings);

@@ -1,7 +1,9 @@
-// dpreduce ledger show, verify, release: what runs have charged and reserved, and giving up what a run reserved.
+// dpreduce ledger show, verify, release, export: what runs have charged and reserved, and giving up what a run
+// reserved.
 #include "common/ledger/ledger.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -15,11 +17,14 @@
 #include <unistd.h>
 
 #include "commands/commands.hpp"
+#include "commands/ledger_events.hpp"
 #include "commands/ledger_json.hpp"
 #include "commands/ledger_text.hpp"
 #include "commands/reported_run.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/data/output_check.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/run_journal.hpp"
@@ -182,6 +187,21 @@ void run_command(const LedgerReleaseOptions& options, Communicator& ranks) {
     if (!journal) return;
     journal->destroy();
     fmt::print("its journal is destroyed: nobody can repeat or compute its noise\n");
+  });
+}
+
+void run_command(const LedgerExportOptions& options, Communicator& ranks) {
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    require_file(options.ledger);
+    require_not_read(std::array{NamedPath{"--out", options.out}}, options.ledger);
+    std::optional<AtomicFile> file;
+    if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
+    const std::string text = dp_events_of(Ledger::read(options.ledger), options.adjacency).dump(2) + "\n";
+    if (!file) return fmt::print("{}", text);
+    file->write(text);
+    file->commit();
+    fmt::print("wrote {}\n", options.out);
   });
 }
 

@@ -20,30 +20,6 @@ std::string of_sample(double sampling_rate) {
   return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
 }
 
-// The terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
-// whom its charge holds.
-std::string silos_text(const LedgerSilos& silos) {
-  if (!silos.is_of_silo()) {
-    return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
-                       to_string(silos.noise), silos.left, silos.threshold, silos.colluding);
-  }
-  if (silos.noise == NoiseSource::kCentral) {
-    return fmt::format(
-        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator",
-        silos.silo);
-  }
-  return fmt::format(
-      "account of silo {}: distributed noise, at least {} honest shares; holds against the coordinator and {} "
-      "colluding "
-      "silos, too",
-      silos.silo, silos.threshold - silos.colluding, silos.colluding);
-}
-
-std::string label_of(const LedgerEntry& entry) {
-  const std::size_t slash = entry.release_id.find('/');
-  return slash == std::string::npos ? entry.release_id : entry.release_id.substr(slash + 1);
-}
-
 // "gradient" of "gradient/3"; empty where the label is of no round.
 std::string_view name_of_round(std::string_view label) {
   const std::size_t slash = label.rfind('/');
@@ -113,6 +89,28 @@ void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
 }
 
 }  // namespace
+
+std::string silos_text(const LedgerSilos& silos) {
+  if (!silos.is_of_silo()) {
+    return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
+                       to_string(silos.noise), silos.left, silos.threshold, silos.colluding);
+  }
+  if (silos.noise == NoiseSource::kCentral) {
+    return fmt::format(
+        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator",
+        silos.silo);
+  }
+  return fmt::format(
+      "account of silo {}: distributed noise, at least {} honest shares; holds against the coordinator and {} "
+      "colluding "
+      "silos, too",
+      silos.silo, silos.threshold - silos.colluding, silos.colluding);
+}
+
+std::string label_of(const LedgerEntry& entry) {
+  const std::size_t slash = entry.release_id.find('/');
+  return slash == std::string::npos ? entry.release_id : entry.release_id.substr(slash + 1);
+}
 
 void print_remains(const Reservation& remains) {
   if (remains.is_empty()) fmt::print("    nothing\n");

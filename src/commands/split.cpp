@@ -1,15 +1,33 @@
 // dpreduce privacy split: the noise of several blocks under one budget.
+#include <utility>
+#include <vector>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
+#include "commands/privacy_results.hpp"
 #include "common/accounting/block_split.hpp"
 #include "common/accounting/guarantee.hpp"
 
 namespace dpreduce {
 namespace {
 
-void print_json(const SplitOptions& options, const Guarantee& guarantee, const std::vector<NoiseOfBlock>& noise) {
+struct Split {
+  Guarantee guarantee;
+  std::vector<NoiseOfBlock> noise;  // in the order of the blocks
+};
+
+Split split_of(const SplitOptions& options) {
+  const double mu = budget_from(options.budget).mu(options.budget.accountant);
+  std::vector<WeightedBlock> blocks;
+  for (const BlockSpec& block : options.blocks) blocks.push_back({block.sensitivity, block.loss_weight});
+  std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);
+  return {guarantee_of(options.budget, mu), std::move(noise)};
+}
+
+nlohmann::json split_json(const SplitOptions& options, const Split& split) {
+  const auto& [guarantee, noise] = split;
   nlohmann::json json = to_json(guarantee);
   json["blocks"] = nlohmann::json::array();
   for (std::size_t block = 0; block < noise.size(); ++block) {
@@ -20,11 +38,11 @@ void print_json(const SplitOptions& options, const Guarantee& guarantee, const s
                               {"variance", noise[block].variance},
                               {"share_of_mu2", noise[block].share_of_mu2}});
   }
-  // A name may hold bytes that are not UTF-8.
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  return json;
 }
 
-void print_text(const SplitOptions& options, const Guarantee& guarantee, const std::vector<NoiseOfBlock>& noise) {
+void print_text(const SplitOptions& options, const Split& split) {
+  const auto& [guarantee, noise] = split;
   fmt::print("budget   mu {:.15g}, rho {:.15g}; epsilon {:.15g} at delta {:g}\n", *guarantee.mu, *guarantee.rho,
              guarantee.epsilon, guarantee.delta);
   for (std::size_t block = 0; block < noise.size(); ++block) {
@@ -35,16 +53,17 @@ void print_text(const SplitOptions& options, const Guarantee& guarantee, const s
 
 }  // namespace
 
+nlohmann::json result_of(const SplitOptions& options) {
+  return split_json(options, split_of(options));
+}
+
 void run_command(const SplitOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    const double mu = budget_from(options.budget).mu(options.budget.accountant);
-    std::vector<WeightedBlock> blocks;
-    for (const BlockSpec& block : options.blocks) blocks.push_back({block.sensitivity, block.loss_weight});
-    const std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);
-    const Guarantee guarantee = guarantee_of(options.budget, mu);
-    options.format == OutputFormat::kJson ? print_json(options, guarantee, noise)
-                                          : print_text(options, guarantee, noise);
+    const Split split = split_of(options);
+    if (options.format == OutputFormat::kText) return print_text(options, split);
+    // A name may hold bytes that are not UTF-8.
+    fmt::print("{}\n", split_json(options, split).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   });
 }
 

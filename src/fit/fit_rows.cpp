@@ -1,6 +1,9 @@
 #include "fit/fit_rows.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -90,6 +93,15 @@ void check_labels(WorkerRows& rows, const DataOptions& data) {
         fmt::format("--train-y {}: rows may have several labels; say with --max-labels how many at most (1 "
                     "to {}): noise is made for so many",
                     files, data.classes));
+  }
+}
+
+void check_label_values(WorkerRows& rows, const DataOptions& data) {
+  constexpr std::uint64_t kRowsAtATime = std::uint64_t{1} << 16;
+  std::vector<std::int32_t> slots;
+  for (std::uint64_t first = rows.range().first; first < rows.range().end(); first += kRowsAtATime) {
+    slots.resize(std::min(kRowsAtATime, rows.range().end() - first));
+    rows.labels().read_labels(first, slots.size(), data.classes, slots);
   }
 }
 

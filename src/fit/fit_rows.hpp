@@ -13,7 +13,7 @@ namespace dpreduce {
 /// Rows that the caller holds, which stay as they are until the fit has returned. Training rows are this rank's own;
 /// of public and validation rows every rank has all, and reads its even share.
 struct RowsInMemory {
-  ArrayView train_x;  ///< features, n x d of float or double
+  ArrayView train_x;  ///< features, n x d of floats of 2, 4 or 8 bytes
   ArrayView train_y;  ///< class indices, or n x K zeros and ones, of an integer type
   std::optional<ArrayView> public_x{};
   std::optional<ArrayView> validation_x{};
@@ -31,6 +31,10 @@ WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, co
 /// where labels are zeros and ones without --max-labels, or class indices with it; BadInput where zeros and ones have
 /// not a column a class.
 void check_labels(WorkerRows& rows, const DataOptions& data);
+
+/// Reads all labels: those in memory are looked at before the fit opens what it charges. Throws BadInput as
+/// ArrayFile::read_labels.
+void check_label_values(WorkerRows& rows, const DataOptions& data);
 
 /// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
 /// rows have not `dim` features, and as open_ranked_rows.

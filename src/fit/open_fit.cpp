@@ -42,7 +42,10 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
   });
   WorkerRows training = open_training_rows(stated, ranks, memory);
   const std::size_t dim = training.dim();
-  ranks.together([&] { check_labels(training, stated.data); });
+  ranks.together([&] {
+    check_labels(training, stated.data);
+    if (memory != nullptr) check_label_values(training, stated.data);
+  });
   if (const auto tail = long_tail_of(stated.data); tail && !stated.output.dry_run) {
     ranks.together([&] {
       if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);

@@ -29,8 +29,8 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
         "{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use --bad-rows zero{}",
         rows.where_labels(place), surplus, chunk.labels_per_row(), kForOwnerOnly));
   }
-  throw BadInput(fmt::format("{}: not a finite number; mend the file, or use --bad-rows zero{}", rows.where(place),
-                             kForOwnerOnly));
+  throw BadInput(fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}",
+                             rows.where(place), kForOwnerOnly));
 }
 
 std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {

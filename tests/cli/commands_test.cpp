@@ -387,26 +387,11 @@ TEST_F(CommandsTest, SanitizingAgainGivesOtherNoiseUnlessItIsSeeded) {
 
 TEST_F(CommandsTest, EveryHelpHasAnExample) {
   EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
-  for (const std::string command : {"fit",
-                                    "predict",
-                                    "evaluate",
-                                    "privacy calibrate",
-                                    "privacy convert",
-                                    "privacy compose",
-                                    "privacy split",
-                                    "privacy explain",
-                                    "ledger show",
-                                    "ledger verify",
-                                    "ledger release",
-                                    "synth",
-                                    "synth sanitize",
-                                    "synth partition",
-                                    "inspect",
-                                    "keygen",
-                                    "bench gram",
-                                    "bench noise",
-                                    "bench reduce",
-                                    "bench round"}) {
+  for (const std::string command :
+       {"fit",           "predict",         "evaluate",       "privacy calibrate", "privacy convert", "privacy compose",
+        "privacy split", "privacy explain", "ledger show",    "ledger verify",     "ledger release",  "ledger export",
+        "export",        "synth",           "synth sanitize", "synth partition",   "inspect",         "keygen",
+        "bench gram",    "bench noise",     "bench reduce",   "bench round"}) {
     const ProgramRun help = succeed(command + " --help");
     EXPECT_THAT(help.out, HasSubstr("Examples:"));
     EXPECT_THAT(help.out, HasSubstr("dpreduce " + command));

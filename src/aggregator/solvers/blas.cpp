@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 extern "C" void openblas_set_num_threads(int count);
+extern "C" int openblas_get_num_threads();
 extern "C" char* openblas_get_corename();
 
 namespace dpreduce {
@@ -28,6 +29,14 @@ const char* kernels_of_processor() {
 
 void use_one_blas_thread() {
   openblas_set_num_threads(1);
+}
+
+KeptBlasThreads::KeptBlasThreads() : threads_(openblas_get_num_threads()) {
+  use_one_blas_thread();
+}
+
+KeptBlasThreads::~KeptBlasThreads() {
+  openblas_set_num_threads(threads_);
 }
 
 void choose_blas_kernels(char** arguments) {

@@ -7,6 +7,19 @@ namespace dpreduce {
 /// how many there are.
 void use_one_blas_thread();
 
+/// While it lives, use_one_blas_thread holds; then BLAS works on as many threads again as before. For programs that
+/// have uses of BLAS of their own.
+class KeptBlasThreads {
+ public:
+  KeptBlasThreads();
+  ~KeptBlasThreads();
+  KeptBlasThreads(const KeptBlasThreads&) = delete;
+  KeptBlasThreads& operator=(const KeptBlasThreads&) = delete;
+
+ private:
+  int threads_;
+};
+
 /// Kernels by the processor's instructions, unless OPENBLAS_CORETYPE names others: SkylakeX with AVX-512, Haswell with
 /// AVX2. OpenBLAS (0.3.21) falls back to SSE3, a quarter as fast, on processors younger than itself, and kernels round
 /// differently. It chooses while it is loaded, so that a process with others starts its program again. Call it before

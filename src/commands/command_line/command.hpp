@@ -11,6 +11,7 @@
 #include "commands/command_line/convert_command.hpp"
 #include "commands/command_line/evaluate_command.hpp"
 #include "commands/command_line/explain_command.hpp"
+#include "commands/command_line/export_command.hpp"
 #include "commands/command_line/inspect_command.hpp"
 #include "commands/command_line/keygen_command.hpp"
 #include "commands/command_line/ledger_command.hpp"
@@ -31,9 +32,10 @@ struct PrintText {
   bool operator==(const PrintText&) const = default;
 };
 
-using Command = std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions,
-                             ConvertOptions, ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions,
-                             LedgerVerifyOptions, LedgerReleaseOptions, SynthOptions, SanitizeOptions, PartitionOptions,
-                             InspectOptions, AuditOptions, BenchOptions, KeygenOptions, ReportOptions>;
+using Command =
+    std::variant<PrintText, FitOptions, SweepOptions, PredictOptions, EvaluateOptions, CalibrateOptions, ConvertOptions,
+                 ComposeOptions, SplitOptions, ExplainOptions, LedgerShowOptions, LedgerVerifyOptions,
+                 LedgerReleaseOptions, LedgerExportOptions, SynthOptions, SanitizeOptions, PartitionOptions,
+                 InspectOptions, AuditOptions, BenchOptions, KeygenOptions, ReportOptions, ExportOptions>;
 
 }  // namespace dpreduce

@@ -23,9 +23,9 @@ CommandEntry dpreduce_command() {
       .needs_command = true};
   CommandEntry privacy{.name = "privacy", .help = "accounting; no data involved", .needs_command = true};
   privacy.commands = {calibrate_command(), convert_command(), compose_command(), split_command(), explain_command()};
-  dpreduce.commands = {fit_command(),    sweep_command(),  predict_command(), evaluate_command(),
-                       privacy,          ledger_command(), synth_command(),   inspect_command(),
-                       report_command(), audit_command(),  bench_command(),   keygen_command()};
+  dpreduce.commands = {fit_command(),    sweep_command(), predict_command(), evaluate_command(), privacy,
+                       ledger_command(), synth_command(), inspect_command(), report_command(),   export_command(),
+                       audit_command(),  bench_command(), keygen_command()};
   return dpreduce;
 }
 

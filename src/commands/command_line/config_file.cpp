@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "commands/command_line/option_items.hpp"
 #include "common/base/error.hpp"
-#include "common/base/nearest_name.hpp"
 #include "common/base/rank_pattern.hpp"
 
 namespace dpreduce {
@@ -92,27 +92,6 @@ std::string place_of(const TomlItem& item, const std::string& file) {
   return fmt::format("{}, line {}", file, item.line);
 }
 
-// The option of the command that the item's key names.
-const Option& option_of(const CommandEntry& command, const TomlItem& item, const std::string& file) {
-  std::string key = item.key;
-  std::replace(key.begin(), key.end(), '_', '-');
-  const Option* const option = command.options.find(key);
-  if (option == nullptr) {
-    throw UsageError(fmt::format("{}: '{}' is not an option of {}{}", place_of(item, file), item.key, command.name,
-                                 did_you_mean(key, command.options.long_names())));
-  }
-  return *option;
-}
-
-// Whether a flag is set.
-bool is_true(const TomlItem& item, const std::string& file) {
-  const std::string value = item.values.size() == 1 ? item.values.front() : "a list";
-  if (value != "true" && value != "false") {
-    throw UsageError(fmt::format("{}: {} = {}: must be true or false", place_of(item, file), item.key, value));
-  }
-  return value == "true";
-}
-
 // The arguments, with the items of a file put in front of their options. An option that is given on the command line
 // as well keeps the value that it has there.
 Arguments with_items(const CommandEntry& root, Arguments arguments, const std::vector<TomlItem>& items,
@@ -125,24 +104,17 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
       throw UsageError(fmt::format("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, ".")));
     }
     if (!item.section.empty() && item.section != named.names) continue;
-    const Option& option = option_of(*named.command, item, file);
+    const std::string place = place_of(item, file);
+    const Option& option = option_of(named.command->options, named.command->name, item, place);
     const auto [earlier, is_first] = lines.emplace(&option, item.line);
     if (!is_first) {
-      throw UsageError(fmt::format("{}: '{}' is set in line {} already; keep one of the two", place_of(item, file),
-                                   item.key, earlier->second));
+      throw UsageError(
+          fmt::format("{}: '{}' is set in line {} already; keep one of the two", place, item.key, earlier->second));
     }
-    // An option whose value may be left out is a flag where it is set to true or false.
-    const bool may_be_flag = option.values == OptionValues::kOptional && item.values.size() == 1 &&
-                             (item.values.front() == "true" || item.values.front() == "false");
-    const bool is_flag = option.values == OptionValues::kNone || may_be_flag;
-    if (is_flag && !is_true(item, file)) continue;
-    const bool takes_one = option.values == OptionValues::kOne || option.values == OptionValues::kOptional;
-    if (takes_one && option.delimiter == '\0' && item.values.size() != 1) {
-      throw UsageError(fmt::format("{}: '{}' takes one value, not a list", place_of(item, file), item.key));
-    }
-    if (is_given(arguments, option)) continue;
+    const OptionArguments given = arguments_of(option, item, place);
+    if (!given.is_set || is_given(arguments, option)) continue;
     from_file.push_back(fmt::format("--{}", option.long_name()));
-    if (!is_flag) from_file.insert(from_file.end(), item.values.begin(), item.values.end());
+    from_file.insert(from_file.end(), given.arguments.begin(), given.arguments.end());
   }
   arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(named.names.size()), from_file.begin(),
                    from_file.end());

@@ -137,18 +137,22 @@ std::string methods_footer() {
 
 }  // namespace
 
+void declare_fit(OptionTable& table, FitOptions& options) {
+  declare_data(table, options.data);
+  declare_method(table, options.method);
+  declare_rows(table, options.rows);
+  declare_choice(table, options.method);
+  declare_privacy(table, options.privacy);
+  declare_output(table, options.output);
+  declare_silos(table, options.silos);
+  declare_machine(table, options.machine);
+}
+
 CommandEntry fit_command() {
   const auto options = std::make_shared<FitOptions>();
   CommandEntry command{.name = "fit", .help = "train a classifier and write model and report"};
   OptionTable& table = command.options;
-  declare_data(table, options->data);
-  declare_method(table, options->method);
-  declare_rows(table, options->rows);
-  declare_choice(table, options->method);
-  declare_privacy(table, options->privacy);
-  declare_output(table, options->output);
-  declare_silos(table, options->silos);
-  declare_machine(table, options->machine);
+  declare_fit(table, *options);
   declare_config(table);
   put_first(table);
   command.first_footer =

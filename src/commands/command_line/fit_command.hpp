@@ -6,6 +6,10 @@
 namespace dpreduce {
 
 struct CommandEntry;
+class OptionTable;
+
+/// The options of a fit, which are read into `options`; they outlive the table.
+void declare_fit(OptionTable& table, FitOptions& options);
 
 /// The command as the command line sees it.
 CommandEntry fit_command();

@@ -44,9 +44,26 @@ CommandEntry ledger_command() {
       "The run can then be resumed no more: what it needs to repeat its noise is destroyed. A run that is alive is\n"
       "refused.\n\nExamples:\n  dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";
   release.chosen = [released](const ParsedCommand&) { return *released; };
+  const auto exported = std::make_shared<LedgerExportOptions>();
+  CommandEntry export_events{.name = "export", .help = "what has been released, for another library's accountant"};
+  export_events.options.text("--ledger,ledger", exported->ledger, "the ledger file").typed("FILE");
+  export_events.options.flag(
+      "--dp-events", exported->dp_events,
+      "as event trees of Google's dp_accounting: JSON with the class and arguments of each node");
+  export_events.options.choice("--adjacency", exported->adjacency, "the neighbors that the composition is for");
+  export_events.options.text("--out", exported->out, "the file; default: standard output").typed("FILE");
+  export_events.options.flag("--overwrite", exported->overwrite, "replace a file that is there already");
+  export_events.footer =
+      "Examples:\n  dpreduce ledger export ledger.jsonl --dp-events\n  dpreduce ledger export ledger.jsonl --dp-events "
+      "--out events.json";
+  export_events.chosen = [exported](const ParsedCommand&) {
+    if (!exported->dp_events) throw UsageError("ledger export: give --dp-events, the one form that there is");
+    return *exported;
+  };
   command.commands.push_back(std::move(show));
   command.commands.push_back(std::move(verify));
   command.commands.push_back(std::move(release));
+  command.commands.push_back(std::move(export_events));
   return command;
 }
 

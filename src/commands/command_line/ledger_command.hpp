@@ -29,6 +29,15 @@ struct LedgerReleaseOptions {
   bool operator==(const LedgerReleaseOptions&) const = default;
 };
 
+struct LedgerExportOptions {
+  std::string ledger = "ledger.jsonl";
+  bool dp_events = false;                       ///< the form, the one that there is
+  Adjacency adjacency = Adjacency::kAddRemove;  ///< the neighbors that the composition is for
+  std::string out;                              ///< empty: standard output
+  bool overwrite = false;
+  bool operator==(const LedgerExportOptions&) const = default;
+};
+
 /// The command as the command line sees it.
 CommandEntry ledger_command();
 

@@ -1,5 +1,8 @@
 #include "common/data/memory_array.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,11 +10,40 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
+namespace {
 
-std::uint64_t ArrayView::rows() const {
-  const std::size_t row_bytes = columns * size_of(dtype);
-  DPREDUCE_ASSERT(columns >= 1 && elements.size() % row_bytes == 0);
-  return elements.size() / row_bytes;
+// So many rows are gathered at a time: what is written stays in the cache while the columns are walked.
+constexpr std::uint64_t kGatheredRows = 64;
+
+// out <- `count` rows from first_row on, in C order. Size: bytes of an element.
+template <std::size_t Size>
+void gather(const ArrayView& view, std::uint64_t first_row, std::uint64_t count, std::byte* out) {
+  const std::byte* const rows = view.first + static_cast<std::ptrdiff_t>(first_row) * view.row_stride;
+  const std::size_t row_bytes = view.columns * Size;
+  if (view.column_stride == static_cast<std::ptrdiff_t>(Size)) {
+    for (std::uint64_t row = 0; row < count; ++row) {
+      std::memcpy(out + row * row_bytes, rows + static_cast<std::ptrdiff_t>(row) * view.row_stride, row_bytes);
+    }
+    return;
+  }
+  for (std::uint64_t block = 0; block < count; block += kGatheredRows) {
+    const std::uint64_t end = std::min(count, block + kGatheredRows);
+    for (std::size_t column = 0; column < view.columns; ++column) {
+      const std::byte* const source = rows + static_cast<std::ptrdiff_t>(column) * view.column_stride;
+      for (std::uint64_t row = block; row < end; ++row) {
+        std::memcpy(out + row * row_bytes + column * Size, source + static_cast<std::ptrdiff_t>(row) * view.row_stride,
+                    Size);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool ArrayView::is_c_order() const {
+  const auto element = static_cast<std::ptrdiff_t>(size_of(dtype));
+  const bool are_columns_tight = columns == 1 || column_stride == element;
+  return are_columns_tight && (rows <= 1 || row_stride == static_cast<std::ptrdiff_t>(columns) * element);
 }
 
 void check_whole_rows(std::size_t elements, std::size_t columns) {
@@ -20,25 +52,56 @@ void check_whole_rows(std::size_t elements, std::size_t columns) {
       fmt::format("array in memory: {} elements are no whole rows of {} columns{}", elements, columns, kForOwnerOnly));
 }
 
+ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns) {
+  const std::size_t element = size_of(dtype);
+  return {.first = elements.data(),
+          .dtype = dtype,
+          .rows = elements.size() / (columns * element),
+          .columns = columns,
+          .row_stride = static_cast<std::ptrdiff_t>(columns * element),
+          .column_stride = static_cast<std::ptrdiff_t>(element)};
+}
+
 MemoryArray::MemoryArray(const ArrayView& view, std::string name)
-    : ArrayFile(std::move(name), view.dtype, kNativeByteOrder, {view.rows(), view.columns}, size_of(view.dtype)),
-      elements_(view.elements) {}
+    : ArrayFile(std::move(name), view.dtype, view.byte_order, {view.rows, view.columns}, size_of(view.dtype)),
+      view_(view) {}
+
+std::span<const std::byte> MemoryArray::c_ordered_rows(std::uint64_t first_row, std::uint64_t count) const {
+  if (count == 0) return {};
+  return {view_.first + first_row * row_bytes(), count * row_bytes()};
+}
 
 StoredFloats MemoryArray::features_in_place(std::uint64_t first_row, std::uint64_t count) const {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  return {elements_.subspan(first_row * row_bytes(), count * row_bytes()), dtype(), kNativeByteOrder};
+  if (!view_.is_c_order()) return {};
+  return {c_ordered_rows(first_row, count), dtype(), view_.byte_order};
 }
 
 FileIdentity MemoryArray::identity() const {
   FileIdentity identity;
-  identity.inode = reinterpret_cast<std::uintptr_t>(elements_.data());
-  identity.bytes = elements_.size();
+  identity.inode = reinterpret_cast<std::uintptr_t>(view_.first);
+  identity.bytes = rows() * row_bytes();
   return identity;
 }
 
 std::span<const std::byte> MemoryArray::stored_rows(std::uint64_t first_row, std::uint64_t count,
-                                                    std::vector<std::byte>&) {
-  return elements_.subspan(first_row * row_bytes(), count * row_bytes());
+                                                    std::vector<std::byte>& scratch) {
+  if (view_.is_c_order()) return c_ordered_rows(first_row, count);
+  scratch.resize(count * row_bytes());
+  switch (size_of(view_.dtype)) {
+    case 1:
+      gather<1>(view_, first_row, count, scratch.data());
+      break;
+    case 2:
+      gather<2>(view_, first_row, count, scratch.data());
+      break;
+    case 4:
+      gather<4>(view_, first_row, count, scratch.data());
+      break;
+    default:
+      gather<8>(view_, first_row, count, scratch.data());
+  }
+  return scratch;
 }
 
 }  // namespace dpreduce

@@ -13,14 +13,19 @@
 
 namespace dpreduce {
 
-/// n rows of `columns` elements in C order, of this machine's byte order. Valid as long as what it looks at.
+/// n rows of `columns` elements, wherever each lies: element (r, a) is that at first + r row_stride + a column_stride.
+/// Valid as long as what it looks at.
 struct ArrayView {
-  std::span<const std::byte> elements;
+  const std::byte* first = nullptr;  ///< element (0, 0); of no elements, anything
   DType dtype = DType::kFloat32;
+  std::uint64_t rows = 0;  ///< n
   std::size_t columns = 1;
+  std::ptrdiff_t row_stride = 0;     ///< bytes from a row to the next; negative where rows lie backwards
+  std::ptrdiff_t column_stride = 0;  ///< the same of columns
+  ByteOrder byte_order = kNativeByteOrder;
 
-  /// n. Precondition (asserted): columns >= 1; the elements are whole rows.
-  std::uint64_t rows() const;
+  /// Whether the elements lie in C order without gaps.
+  bool is_c_order() const;
 };
 
 /// The type of elements that files and memory hold alike: bool, integers of 8 to 64 bits, float and double.
@@ -50,6 +55,9 @@ constexpr DType dtype_of() {
 /// Throws UsageError unless columns >= 1 and so many elements are whole rows of them.
 void check_whole_rows(std::size_t elements, std::size_t columns);
 
+/// Rows of `columns` >= 1 elements in C order; `elements` are whole rows of them.
+ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns);
+
 /// `elements`, row-major, as n rows of `columns`: features, class indices (one column) or zeros and ones for each
 /// class. They outlive the view: a container that dies with the statement does not compile. Throws as check_whole_rows.
 template <std::ranges::contiguous_range Elements>
@@ -57,7 +65,7 @@ requires std::ranges::borrowed_range<Elements> ArrayView array_view(Elements&& e
   using Element = std::remove_cvref_t<std::ranges::range_reference_t<Elements>>;
   const std::span<const Element> view(std::ranges::data(elements), std::ranges::size(elements));
   check_whole_rows(view.size(), columns);
-  return {std::as_bytes(view), dtype_of<Element>(), columns};
+  return rows_in_c_order(std::as_bytes(view), dtype_of<Element>(), columns);
 }
 
 class MemoryArray final : public ArrayFile {
@@ -73,8 +81,9 @@ class MemoryArray final : public ArrayFile {
  private:
   std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
                                          std::vector<std::byte>& scratch) override;
+  std::span<const std::byte> c_ordered_rows(std::uint64_t first_row, std::uint64_t count) const;
 
-  std::span<const std::byte> elements_;
+  ArrayView view_;
 };
 
 }  // namespace dpreduce

@@ -100,14 +100,19 @@ void lower_to(std::atomic<std::size_t>& minimum, std::size_t value) {
 
 std::optional<ClassScores> unit_directions(const ClassifierParts& parts, std::size_t dim) {
   if (parts.cosine_head.empty()) return std::nullopt;
-  std::vector<double> directions = parts.cosine_head;
-  for (std::size_t label = 0; label < parts.classes; ++label) {
-    scale_to_unit_length(std::span(directions).subspan(label * dim, dim));
-  }
-  return ClassScores(directions, parts.classes, dim);
+  return ClassScores(unit_prototypes(parts), parts.classes, dim);
 }
 
 }  // namespace
+
+std::vector<double> unit_prototypes(const ClassifierParts& parts) {
+  std::vector<double> directions = parts.cosine_head;
+  const std::size_t dim = directions.size() / parts.classes;
+  for (std::size_t first = 0; first < directions.size(); first += dim) {
+    scale_to_unit_length(std::span(directions).subspan(first, dim));
+  }
+  return directions;
+}
 
 Classifier::Classifier(ClassifierParts parts)
     : parts_(checked(std::move(parts))),

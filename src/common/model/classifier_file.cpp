@@ -206,6 +206,27 @@ Classifier classifier_from_file(SafetensorsFile file, std::string_view source) {
 
 }  // namespace
 
+std::map<std::string, std::string> metadata_of(const Classifier& classifier) {
+  const ClassifierParts& parts = classifier.parts();
+  const Preprocessing& preprocessing = parts.preprocessing;
+  std::map<std::string, std::string> metadata{
+      {"format", std::string(kFormat)},
+      {"format_version",
+       fmt::format("{}", preprocessing.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersion)},
+      {"version", version()},
+      {"method", parts.method},
+      {"classes", fmt::format("{}", parts.classes)},
+      {"input_dim", fmt::format("{}", preprocessing.input_dim)},
+      {"pool", fmt::format("{}", preprocessing.pool)},
+      {"normalize", std::string(to_string(preprocessing.normalize))},
+      {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
+      {"privacy", to_json(parts.privacy).dump()}};
+  if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
+  if (!parts.class_names.empty()) metadata["class_names"] = json(parts.class_names).dump();
+  if (parts.link) metadata["link"] = std::string(to_string(*parts.link));
+  return metadata;
+}
+
 std::vector<std::byte> to_bytes(const Classifier& classifier) {
   const ClassifierParts& parts = classifier.parts();
   const Preprocessing& preprocessing = parts.preprocessing;
@@ -213,21 +234,7 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
   const std::uint64_t dim = preprocessing.dim();
 
   SafetensorsFile file;
-  file.metadata = {
-      {"format", std::string(kFormat)},
-      {"format_version",
-       fmt::format("{}", preprocessing.projection.empty() ? kFormatVersionWithoutProjection : kFormatVersion)},
-      {"version", version()},
-      {"method", parts.method},
-      {"classes", fmt::format("{}", classes)},
-      {"input_dim", fmt::format("{}", preprocessing.input_dim)},
-      {"pool", fmt::format("{}", preprocessing.pool)},
-      {"normalize", std::string(to_string(preprocessing.normalize))},
-      {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-      {"privacy", to_json(parts.privacy).dump()}};
-  if (parts.threshold) file.metadata["threshold"] = fmt::format("{}", *parts.threshold);
-  if (!parts.class_names.empty()) file.metadata["class_names"] = json(parts.class_names).dump();
-  if (parts.link) file.metadata["link"] = std::string(to_string(*parts.link));
+  file.metadata = metadata_of(classifier);
   file.tensors.emplace("weights", make_tensor(parts.weights, {classes, dim}));
   file.tensors.emplace("bias", make_tensor(parts.bias, {classes}));
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();

@@ -19,13 +19,18 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/model/classifier.hpp"
 
 namespace dpreduce {
+
+/// The file's metadata, by key.
+std::map<std::string, std::string> metadata_of(const Classifier& classifier);
 
 /// The file's bytes; writing them is the caller's.
 std::vector<std::byte> to_bytes(const Classifier& classifier);

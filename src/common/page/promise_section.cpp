@@ -1,24 +1,12 @@
 // What was promised, and to whom: the words of `privacy explain`.
-#include <array>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "common/page/html.hpp"
+#include "common/page/promise_headings.hpp"
 #include "common/page/sections.hpp"
 
 namespace dpreduce {
 namespace {
-
-constexpr std::array<std::pair<const char*, const char*>, 9> kHeadings{{{"guarantee", "The guarantee"},
-                                                                        {"attacker", "What an attacker can tell"},
-                                                                        {"holds_for", "It holds against"},
-                                                                        {"not_for", "It does not hold against"},
-                                                                        {"released", "What was released"},
-                                                                        {"not_covered", "What it does not cover"},
-                                                                        {"groups", "Several records of one person"},
-                                                                        {"delta", "Delta"},
-                                                                        {"advice", "What to do"}}};
 
 std::string list_of(const nlohmann::json& sentences) {
   std::string items;
@@ -49,7 +37,7 @@ void add_promise(std::vector<Section>& sections, const PageDocument& document) {
     body += "<p class=\"alarm\">" + escaped(promise["warning"].get<std::string>()) + "</p>\n";
   }
   body += facts_of(promise) + "<dl class=\"words\">\n";
-  for (const auto& [key, heading] : kHeadings) {
+  for (const auto& [key, heading] : kPromiseHeadings) {
     if (!promise["words"].contains(key)) continue;
     body += fmt::format("<dt>{}</dt>\n<dd>{}</dd>\n", heading, list_of(promise["words"][key]));
   }

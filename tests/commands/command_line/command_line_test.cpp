@@ -135,6 +135,27 @@ TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
             "r.json");
 }
 
+TEST(CommandLine, ExportWantsAFormAndWhatGoesWithIt) {
+  const auto options = std::get<ExportOptions>(
+      parse_command_line({"export", "m", "--onnx", "o", "--onnx-width", "float64", "--card", "c", "--report", "r"}));
+  EXPECT_EQ(options, (ExportOptions{.model = "m",
+                                    .onnx = "o",
+                                    .onnx_width = FloatWidth::kFloat64,
+                                    .card = "c",
+                                    .report = "r",
+                                    .overwrite = false}));
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"export", "m"},
+                                             {"export", "--onnx", "o"},
+                                             {"export", "m", "--card", "c", "--onnx-width", "float64"},
+                                             {"export", "m", "--onnx", "o", "--onnx-width", "float16"},
+                                             {"export", "m", "--onnx", "o", "--report", "r"},
+                                             {"export", "m", "--onnx", "o", "--card", "./o"},
+                                             {"ledger", "export", "l"}}) {
+    EXPECT_THROW(parse_command_line(arguments), UsageError);
+  }
+}
+
 TEST(CommandLine, HelpOfEveryCommandHasExamples) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"fit", "--help"},
@@ -147,6 +168,8 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples) {
                                              {"privacy", "explain", "--help"},
                                              {"ledger", "show", "--help"},
                                              {"ledger", "verify", "--help"},
+                                             {"ledger", "export", "--help"},
+                                             {"export", "--help"},
                                              {"synth", "--help"},
                                              {"inspect", "--help"},
                                              {"bench", "gram", "--help"},

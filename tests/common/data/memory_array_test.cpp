@@ -20,8 +20,8 @@ using testing::ElementsAre;
 TEST(ArrayView, KnowsTypeAndRowsOfWhatItLooksAt) {
   const std::array<double, 6> doubles{};
   EXPECT_EQ(array_view(doubles, 3).dtype, DType::kFloat64);
-  EXPECT_EQ(array_view(doubles, 3).rows(), 2U);
-  EXPECT_EQ(array_view(std::span<const float>(), 4).rows(), 0U);
+  EXPECT_EQ(array_view(doubles, 3).rows, 2U);
+  EXPECT_EQ(array_view(std::span<const float>(), 4).rows, 0U);
   const auto dtype_of_view = [](const auto& elements) { return array_view(elements).dtype; };
   EXPECT_EQ(dtype_of_view(std::vector<std::int8_t>(3)), DType::kInt8);
   EXPECT_EQ(dtype_of_view(std::vector<std::uint16_t>(3)), DType::kUint16);
@@ -56,6 +56,84 @@ TEST(MemoryArray, IsReadWhereItLies) {
   EXPECT_EQ(in_place.decoded(0, 4, scratch).data(), floats.data() + 2);
   EXPECT_TRUE(scratch.empty());
   EXPECT_THROW(array.features_in_place(2, 2), std::logic_error);
+}
+
+// 70 x 3, element (r, a) = 10 r + a.
+std::vector<float> counted_rows() {
+  std::vector<float> floats;
+  for (int row = 0; row < 70; ++row) {
+    for (int column = 0; column < 3; ++column) floats.push_back(static_cast<float>(10 * row + column));
+  }
+  return floats;
+}
+
+std::vector<float> read(MemoryArray& array, std::uint64_t first, std::uint64_t count) {
+  std::vector<float> features(count * array.columns());
+  array.read_features(first, count, features);
+  return features;
+}
+
+TEST(MemoryArray, RowsAreReadAlongAnyStrides) {
+  const std::vector<float> rows = counted_rows();
+  std::vector<float> columns(rows.size());
+  for (std::size_t row = 0; row < 70; ++row) {
+    for (std::size_t column = 0; column < 3; ++column) columns[column * 70 + row] = rows[row * 3 + column];
+  }
+  ArrayView fortran = array_view(columns, 3);
+  fortran.row_stride = sizeof(float);
+  fortran.column_stride = 70 * sizeof(float);
+  EXPECT_FALSE(fortran.is_c_order());
+  MemoryArray by_column(fortran, "x");
+  EXPECT_TRUE(by_column.features_in_place(0, 70).empty());
+  EXPECT_EQ(read(by_column, 0, 70), rows);
+  EXPECT_THAT(read(by_column, 68, 2), ElementsAre(680, 681, 682, 690, 691, 692));
+
+  ArrayView backwards = array_view(rows, 3);
+  backwards.first += 69 * 3 * sizeof(float);
+  backwards.row_stride = -backwards.row_stride;
+  MemoryArray reversed(backwards, "x");
+  EXPECT_THAT(read(reversed, 1, 2), ElementsAre(680, 681, 682, 670, 671, 672));
+
+  ArrayView every_second = array_view(rows, 3);
+  every_second.columns = 2;
+  every_second.column_stride *= 2;
+  MemoryArray outer(every_second, "x");
+  EXPECT_THAT(read(outer, 1, 2), ElementsAre(10, 12, 20, 22));
+
+  ArrayView one_row = array_view(rows, 3);
+  one_row.row_stride = 0;
+  one_row.rows = 5;
+  MemoryArray repeated(one_row, "x");
+  EXPECT_THAT(read(repeated, 3, 2), ElementsAre(0, 1, 2, 0, 1, 2));
+}
+
+TEST(MemoryArray, OneColumnOrRowIsInCOrderWhateverTheOtherStride) {
+  const std::vector<float> floats{1, 2, 3, 4};
+  ArrayView column = array_view(floats);
+  column.column_stride = 400;
+  EXPECT_TRUE(column.is_c_order());
+  ArrayView row = array_view(floats, 4);
+  row.row_stride = -8;
+  EXPECT_TRUE(row.is_c_order());
+}
+
+TEST(MemoryArray, LabelsMayLieApart) {
+  const std::vector<std::int16_t> labels{0, 7, 1, 7, 2, 7};
+  ArrayView view = array_view(labels);
+  view.rows = 3;
+  view.row_stride *= 2;
+  MemoryArray array(view, "y");
+  std::vector<std::int32_t> read(3);
+  array.read_labels(0, 3, 3, read);
+  EXPECT_THAT(read, ElementsAre(0, 1, 2));
+}
+
+TEST(MemoryArray, ElementsMayBeOfTheOtherByteOrder) {
+  const std::array<std::uint8_t, 4> one{0x3F, 0x80, 0, 0};  // 1.0F, the high byte first
+  ArrayView view = rows_in_c_order(std::as_bytes(std::span(one)), DType::kFloat32, 1);
+  view.byte_order = ByteOrder::kBig;
+  MemoryArray array(view, "x");
+  EXPECT_THAT(read(array, 0, 1), ElementsAre(1.0F));
 }
 
 TEST(MemoryArray, DoublesAreRoundedToFloats) {

@@ -1,0 +1,72 @@
+#include "core/errors.hpp"
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/peer_failed.hpp"
+
+namespace dpreduce::python {
+namespace {
+
+namespace py = pybind11;
+
+constexpr std::string_view kRaised = "Python raised an exception";
+
+void set_python_error(int code, const char* words, const char* name) {
+  const py::object error = py::module_::import("dpreduce.errors").attr("error_of")(code, words, name);
+  PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
+}
+
+// Of an exception of Python, as an exit code: its own, if it is one of dpreduce's.
+ExitCode code_of(const py::error_already_set& error) {
+  if (error.matches(PyExc_KeyboardInterrupt)) return ExitCode::kInterrupted;
+  const py::object code = py::getattr(error.value(), "exit_code", py::none());
+  return code.is_none() ? ExitCode::kInternal : static_cast<ExitCode>(py::cast<int>(code));
+}
+
+}  // namespace
+
+void translate_errors() {
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const PeerFailed& failure) {
+      const std::string words = std::string(failure.what()) + "; its own exception says why";
+      set_python_error(static_cast<int>(failure.code()), words.c_str(), "");
+    } catch (const EntropyFailure& error) {
+      set_python_error(static_cast<int>(error.code()), error.what(), "EntropyFailure");
+    } catch (const Error& error) {
+      set_python_error(static_cast<int>(error.code()), error.what(), "");
+    }
+  });
+}
+
+PythonError::~PythonError() {
+  if (!kept_) return;
+  const py::gil_scoped_acquire lock;
+  kept_.reset();
+}
+
+void PythonError::guard(const std::function<void()>& work) {
+  const py::gil_scoped_acquire lock;
+  try {
+    work();
+  } catch (const py::error_already_set& error) {
+    kept_ = error;
+    throw Error(code_of(error), std::string(kRaised));
+  }
+}
+
+void PythonError::rethrow(const Error& error) const {
+  if (!kept_) return;
+  const std::string_view words = error.what();
+  const bool says_more = words.starts_with(kRaised) && words.size() > kRaised.size() + 2;  // "; ..."
+  if (says_more && py::hasattr(kept_->value(), "add_note")) {
+    kept_->value().attr("add_note")(std::string(words.substr(kRaised.size() + 2)));
+  }
+  throw py::error_already_set(*kept_);
+}
+
+}  // namespace dpreduce::python

@@ -1,0 +1,135 @@
+#include "core/fit_call.hpp"
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "aggregator/solvers/blas.hpp"
+#include "commands/command_line/keyword_options.hpp"
+#include "commands/fit_report.hpp"
+#include "commands/ledger_json.hpp"
+#include "core/array_views.hpp"
+#include "core/errors.hpp"
+#include "fit/default_threads.hpp"
+#include "fit/fit.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce::python {
+namespace {
+
+namespace py = pybind11;
+
+// Between chunks Python is asked at most so often.
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+
+// What is given to fit(): views of arrays that `made` keeps alive.
+struct Given {
+  py::dict made;
+  RowsInMemory rows;
+  std::size_t classes = 0;  // 0: the options say
+  std::vector<std::string> class_names;
+};
+
+Given given_by(const py::object& arrays) {
+  Given given{.made = arrays(), .rows = {}, .classes = 0, .class_names = {}};
+  const auto array = [&](const char* name) { return py::cast<py::array>(given.made[name]); };
+  const auto view_where_given = [&](const char* name, const std::string& words,
+                                    bool are_labels) -> std::optional<ArrayView> {
+    if (!given.made.contains(name)) return std::nullopt;
+    return view_of(array(name), words, are_labels);
+  };
+  given.rows = {.train_x = view_of(array("train_x"), "training features in memory", false),
+                .train_y = view_of(array("train_y"), "training labels in memory", true),
+                .public_x = view_where_given("public_x", "public rows in memory", false),
+                .validation_x = view_where_given("validation_x", "validation features in memory", false),
+                .validation_y = view_where_given("validation_y", "validation labels in memory", true)};
+  if (given.made.contains("classes")) given.classes = py::cast<std::size_t>(given.made["classes"]);
+  if (given.made.contains("class_names")) {
+    given.class_names = py::cast<std::vector<std::string>>(given.made["class_names"]);
+  }
+  return given;
+}
+
+// Lets Python handle signals, and tells it how far a fit is, now and then.
+class Onlooker {
+ public:
+  Onlooker(const py::object& on_progress, PythonError& error) : on_progress_(on_progress), error_(error) {}
+
+  ProgressOf of_passes() {
+    return [this](std::string_view pass) -> OnChunk {
+      pass_ = pass;
+      look(0.0);
+      return [this](double share) {
+        if (std::chrono::steady_clock::now() - last_ >= kBetweenLooks || share >= 1.0) look(share);
+      };
+    };
+  }
+
+ private:
+  void look(double share) {
+    error_.guard([&] {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!on_progress_.is_none()) on_progress_(pass_, share);
+    });
+    last_ = std::chrono::steady_clock::now();
+  }
+
+  const py::object& on_progress_;
+  PythonError& error_;
+  std::string pass_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+std::string told_of(const FitOptions& stated, const FittedRun& run, Communicator& ranks) {
+  std::string text;
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    const FitOptions& options = run.fit->options();
+    const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
+    nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);
+    if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
+    nlohmann::json told{{"report", report}};
+    if (report.contains("ledger")) {
+      told["account"] = {{"runs", charges_by_run(run.releaser->ledger()).size()}, {"balance", ledger_balance(run)}};
+    }
+    text = told.dump();
+  });
+  return ranks.broadcast_message(std::move(text));
+}
+
+Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, PythonError& error) {
+  const py::gil_scoped_release unlocked;
+  const KeptBlasThreads kept;
+  FitOptions options;
+  ranks.together([&] {
+    error.guard([&] { given = given_by(call.arrays); });
+    options = fit_options_of(call.keywords);
+    if (given.classes > 0) options.data.classes = given.classes;
+    if (!given.class_names.empty()) options.data.train.class_names = given.class_names;
+  });
+  Onlooker onlooker(call.on_progress, error);
+  FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
+                      {.progress = onlooker.of_passes()});
+  std::string told = told_of(options, run, ranks);
+  run.finish();
+  return {.classifier = std::make_shared<const Classifier>(std::move(run.classifier)), .told = std::move(told)};
+}
+
+}  // namespace
+
+Fitted fit_arrays(const FitCall& call, Communicator& ranks) {
+  Given given;
+  PythonError error;
+  try {
+    return fit_unlocked(call, ranks, given, error);
+  } catch (const Error& failure) {
+    error.rethrow(failure);
+    throw;
+  }
+}
+
+}  // namespace dpreduce::python

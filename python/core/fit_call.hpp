@@ -1,0 +1,39 @@
+// fit() on arrays of Python.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+
+#include "common/base/toml_items.hpp"
+#include "common/model/classifier.hpp"
+#include "common/ranks/communicator.hpp"
+
+namespace dpreduce::python {
+
+struct FitCall {
+  /// Makes the arrays, by the names of their options ("train_x", "train_y", "public_x", ...), and what is known with
+  /// them: how many classes there are ("classes"), or their names ("class_names"). It is called when all ranks are
+  /// there, so that what it raises ends the call on all of them.
+  pybind11::object arrays;
+  std::vector<TomlItem> keywords;
+  bool has_ledger = false;  ///< else accounts are kept elsewhere
+  pybind11::object
+      on_progress{};  ///< called with a pass over rows and the share of them that is done; None: nothing is
+};
+
+struct Fitted {
+  std::shared_ptr<const Classifier> classifier;
+  /// JSON, the same on every rank: "report", as fit --report writes it, and where a ledger is charged "account":
+  /// {"runs", "balance"}, how many runs have charged it by now, and what they have spent.
+  std::string told;
+};
+
+/// The whole fit, finished: the journal of its noise is destroyed. The interpreter's lock is released while rows are
+/// read; signals are looked after between chunks of them. Collective. Throws as fit(), and what Python raised.
+Fitted fit_arrays(const FitCall& call, Communicator& ranks);
+
+}  // namespace dpreduce::python

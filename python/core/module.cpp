@@ -1,0 +1,204 @@
+// dpreduce._core: fit, predict, accounts and ledgers for the package's own use.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "commands/command_line/keyword_options.hpp"
+#include "commands/evaluation.hpp"
+#include "commands/explain.hpp"
+#include "commands/ledger_json.hpp"
+#include "commands/privacy_results.hpp"
+#include "commands/reported_run.hpp"
+#include "common/base/version.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/ledger/ledger.hpp"
+#include "common/model/classifier_file.hpp"
+#include "core/array_views.hpp"
+#include "core/errors.hpp"
+#include "core/fit_call.hpp"
+#include "fit/default_threads.hpp"
+#include "fit/ranked_rows.hpp"
+
+namespace dpreduce::python {
+namespace {
+
+namespace py = pybind11;
+
+using Keyword = std::pair<std::string, std::vector<std::string>>;
+
+std::vector<TomlItem> items_of(const std::vector<Keyword>& keywords) {
+  std::vector<TomlItem> items;
+  for (const auto& [name, values] : keywords) items.push_back({.section = {}, .key = name, .values = values});
+  return items;
+}
+
+std::string privacy(const std::string& name, const std::vector<Keyword>& keywords) {
+  const Command command = privacy_command_of(name, items_of(keywords));
+  const auto text = [](const auto& options) -> std::string {
+    if constexpr (requires { result_of(options); }) {
+      return result_of(options).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    } else {
+      throw std::logic_error("dpreduce: internal error: a command of privacy without a result");
+    }
+  };
+  const py::gil_scoped_release unlocked;
+  return std::visit(text, command);
+}
+
+std::string ledger(const std::string& path, std::optional<double> delta) {
+  const py::gil_scoped_release unlocked;
+  if (!is_file(path)) throw BadInput(path + ": no such ledger; check the path");
+  return json_of_ledger(Ledger::read(path), delta.value_or(kDeltaToTell)).dump();
+}
+
+// Calls visit(first row, scores of a block) for the rows of `x`, without the interpreter's lock.
+template <typename Visit>
+void predict(const Classifier& classifier, const py::array& x, const Visit& visit) {
+  const ArrayView view = view_of(x, "X", false);
+  PythonError error;
+  try {
+    const py::gil_scoped_release unlocked;
+    WorkerRows rows = WorkerRows::in_memory(view, std::nullopt, "X");
+    check_features_of(rows, classifier.input_dim(), "X");
+    Communicator alone = Communicator::alone();
+    std::size_t first = 0;
+    for_each_chunk(alone, classifier, rows, BadRows::kFail, [&](const RowChunk&, std::span<const float> features) {
+      visit(first, features);
+      first += features.size() / classifier.input_dim();
+      error.guard([] {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      });
+    });
+  } catch (const Error& failure) {
+    error.rethrow(failure);
+    throw;
+  }
+}
+
+py::array_t<std::int32_t> labels(const Classifier& classifier, const py::array& x) {
+  py::array_t<std::int32_t> labels(x.ndim() > 0 ? x.shape(0) : 0);
+  std::int32_t* const out = labels.mutable_data();
+  predict(classifier, x, [&](std::size_t first, std::span<const float> features) {
+    const std::vector<std::int32_t> of_block = classifier.predict_labels(features, default_threads(), first);
+    std::copy(of_block.begin(), of_block.end(), out + first);
+  });
+  return labels;
+}
+
+// n x K of what `finish` makes of a row's scores.
+template <typename Finish>
+py::array_t<double> scored(const Classifier& classifier, const py::array& x, const Finish& finish) {
+  const std::size_t classes = classifier.classes();
+  py::array_t<double> scores({x.ndim() > 0 ? x.shape(0) : py::ssize_t{0}, static_cast<py::ssize_t>(classes)});
+  double* const out = scores.mutable_data();
+  predict(classifier, x, [&](std::size_t first, std::span<const float> features) {
+    std::vector<double> of_block = classifier.predict_scores(features, default_threads(), first);
+    for (std::size_t at = 0; at < of_block.size(); at += classes) finish(std::span(of_block).subspan(at, classes));
+    std::copy(of_block.begin(), of_block.end(), out + first * classes);
+  });
+  return scores;
+}
+
+py::array_t<double> scores(const Classifier& classifier, const py::array& x) {
+  return scored(classifier, x, [](std::span<double>) {});
+}
+
+py::array_t<double> probabilities(const Classifier& classifier, const py::array& x) {
+  if (!classifier.parts().link) {
+    throw UsageError(
+        fmt::format("probabilities: there are none: scores of method {} only rank classes; use scores, or fit with a "
+                    "method whose loss is softmax or sigmoid, such as auto",
+                    classifier.parts().method));
+  }
+  return scored(classifier, x, [&](std::span<double> row) { classifier.to_probabilities(row); });
+}
+
+py::bytes bytes_of(const Classifier& classifier) {
+  const std::vector<std::byte> bytes = to_bytes(classifier);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::shared_ptr<Classifier> classifier_of(const py::bytes& bytes) {
+  const auto text = static_cast<std::string_view>(bytes);
+  return std::make_shared<Classifier>(
+      classifier_from_bytes(std::as_bytes(std::span(text.data(), text.size())), "a pickled classifier"));
+}
+
+void save(const Classifier& classifier, const std::string& path, bool overwrite) {
+  AtomicFile file(path, overwrite ? Existing::kReplace : Existing::kKeep);
+  file.write(to_bytes(classifier));
+  file.commit();
+}
+
+void declare_classifier(py::module_& module) {
+  py::class_<Classifier, std::shared_ptr<Classifier>>(module, "Classifier")
+      .def_property_readonly("classes", &Classifier::classes)
+      .def_property_readonly("input_dim", &Classifier::input_dim)
+      .def_property_readonly("method", [](const Classifier& own) { return own.parts().method; })
+      .def_property_readonly("class_names", [](const Classifier& own) { return own.parts().class_names; })
+      .def_property_readonly("threshold", [](const Classifier& own) { return own.parts().threshold; })
+      .def_property_readonly("has_probabilities", [](const Classifier& own) { return own.parts().link.has_value(); })
+      .def("labels", &labels, py::arg("x"))
+      .def("scores", &scores, py::arg("x"))
+      .def("probabilities", &probabilities, py::arg("x"))
+      .def("save", &save, py::arg("path"), py::arg("overwrite"))
+      .def("to_bytes", &bytes_of)
+      .def(py::pickle(&bytes_of, &classifier_of));
+}
+
+void declare_ranks(py::module_& module) {
+  py::class_<Communicator, std::shared_ptr<Communicator>>(module, "Ranks")
+      .def_static("join", [] { return std::make_shared<Communicator>(Communicator::join()); })
+      .def_static("alone", [] { return std::make_shared<Communicator>(Communicator::alone()); })
+      .def_property_readonly("rank", &Communicator::rank)
+      .def_property_readonly("size", &Communicator::size);
+}
+
+void declare_fit(py::module_& module) {
+  module.def(
+      "fit",
+      [](py::object arrays, const std::vector<Keyword>& keywords, bool has_ledger, Communicator& ranks,
+         py::object on_progress) {
+        Fitted fitted = fit_arrays({.arrays = std::move(arrays),
+                                    .keywords = items_of(keywords),
+                                    .has_ledger = has_ledger,
+                                    .on_progress = std::move(on_progress)},
+                                   ranks);
+        return std::pair(std::const_pointer_cast<Classifier>(fitted.classifier), std::move(fitted.told));
+      },
+      py::arg("arrays"), py::arg("keywords"), py::arg("has_ledger"), py::arg("ranks"), py::arg("on_progress"));
+  module.def(
+      "check_fit_keywords", [](const std::vector<Keyword>& keywords) { fit_options_of(items_of(keywords)); },
+      py::arg("keywords"));
+  module.def("fit_keywords", [] {
+    std::vector<std::pair<std::string, std::string>> keywords;
+    for (KeywordHelp& keyword : fit_keywords()) keywords.emplace_back(std::move(keyword.name), std::move(keyword.help));
+    return keywords;
+  });
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, module) {
+  translate_errors();
+  declare_classifier(module);
+  declare_ranks(module);
+  declare_fit(module);
+  module.def("privacy", &privacy, py::arg("name"), py::arg("keywords"));
+  module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
+  module.def(
+      "explain", [](const std::string& report) { return words_of(parse_report(report, "report")); }, py::arg("report"));
+  module.def("version", &version);
+}
+
+}  // namespace dpreduce::python

@@ -1,0 +1,67 @@
+"""The extension, loaded once, and the ranks of this process's job."""
+import atexit
+import functools
+import os
+import sys
+
+_MPI_LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
+
+
+def _choose_blas_kernels():
+    # As launch/environment: OpenBLAS takes slow kernels on processors younger than itself, and kernels round differently.
+    # It chooses while it is loaded, so that this is of use before NumPy is imported.
+    if os.environ.get("OPENBLAS_CORETYPE") or "numpy" in sys.modules:
+        return
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            flags = next((line.split() for line in file if line.startswith("flags")), [])
+    except OSError:
+        return
+    kernels = "SkylakeX" if "avx512vl" in flags else "Haswell" if "avx2" in flags else ""
+    if kernels:
+        os.environ["OPENBLAS_CORETYPE"] = kernels
+
+
+@functools.cache
+def core():
+    """dpreduce._core."""
+    _choose_blas_kernels()
+    from . import _core
+    return _core
+
+
+_joined = None
+
+
+def _leave():
+    global _joined
+    _joined = None  # MPI ends here, where this process's job was joined by dpreduce
+
+
+def ranks_of(comm):
+    """The ranks that `comm` stands for: None for those of the launcher, if there was one, else this process alone; or
+    a communicator of mpi4py, MPI.COMM_WORLD or one of a single process.
+
+    Throws UsageError where it is another."""
+    global _joined
+    from .errors import UsageError
+    if comm is not None:
+        try:
+            from mpi4py import MPI
+            relation = MPI.Comm.Compare(comm, MPI.COMM_WORLD)
+        except (ImportError, TypeError) as error:
+            raise UsageError(f"comm: {comm!r} is no communicator of mpi4py; give MPI.COMM_WORLD, or leave it out") from error
+        if relation not in (MPI.IDENT, MPI.CONGRUENT):
+            if comm.Get_size() == 1:
+                return core().Ranks.alone()
+            raise UsageError("comm: has other ranks than MPI.COMM_WORLD; a fit is made by all ranks of a job, or by one alone")
+        if comm.Get_size() == 1:
+            return core().Ranks.alone()
+    if not any(name in os.environ for name in _MPI_LAUNCHERS):
+        if comm is not None:
+            raise UsageError("comm: has several ranks, but no launcher that dpreduce knows; start them with mpirun or srun")
+        return core().Ranks.alone()
+    if _joined is None:
+        _joined = core().Ranks.join()
+        atexit.register(_leave)
+    return _joined

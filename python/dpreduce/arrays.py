@@ -1,0 +1,56 @@
+"""What a caller passes as rows, as NumPy arrays that are not copied; refused with what to do where it is none."""
+from .errors import BadInput
+
+
+def _is_of(value, module, name):
+    return any(cls.__module__.split(".")[0] == module and cls.__name__ == name
+                                         for cls in type(value).__mro__)
+
+
+def as_array(value, name):
+    """`value` as a NumPy array, where it lies. `name` begins the message of BadInput."""
+    import numpy as np
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise BadInput(f"{name}: is a sparse matrix; make it dense with .toarray(), in parts if it is large")
+    if _is_of(value, "torch", "Tensor"):
+        if value.device.type != "cpu":
+            raise BadInput(f"{name}: is a tensor on {value.device.type}; bring it to memory with .detach().cpu().numpy()")
+        if value.requires_grad:
+            raise BadInput(f"{name}: is a tensor with a gradient; take its values with .detach().cpu().numpy()")
+        if str(value.dtype) == "torch.bfloat16":
+            raise BadInput(f"{name}: elements are bfloat16, which NumPy has not; convert them with .float()")
+    elif hasattr(value, "__cuda_array_interface__"):
+        raise BadInput(f"{name}: is an array on a GPU; bring it to memory with .get() or numpy.asarray of a copy on the CPU")
+    if np.ma.isMaskedArray(value):
+        raise BadInput(f"{name}: is a masked array; fill what is masked with .filled(), or leave those rows out")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise BadInput(f"{name}: is no array ({error}); pass one that numpy.asarray takes") from error
+    if array.dtype == object:
+        raise BadInput(f"{name}: elements are Python objects, or rows differ in length; convert them with "
+                       ".astype(numpy.float32) for features, or to class indices for labels")
+    return array
+
+
+def as_labels(value, name):
+    """The same of labels, which may be Python's own strings or numbers, as data frames have them: these are copied."""
+    import numpy as np
+    if getattr(value, "dtype", None) == object and getattr(value, "ndim", 0) == 1:
+        value = np.asarray(list(value))
+    return as_array(value, name)
+
+
+def indices_of(labels, classes, name):
+    """Which of `classes` (sorted, a NumPy array) each label is. Throws BadInput where one is none of them."""
+    import numpy as np
+    if labels.dtype.kind != classes.dtype.kind and {labels.dtype.kind, classes.dtype.kind} - set("biuf"):
+        raise BadInput(f"{name}: labels are {labels.dtype}, but classes are {classes.dtype}; give both alike")
+    places = np.searchsorted(classes, labels)
+    places[places == len(classes)] = 0
+    strange = classes[places] != labels
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise BadInput(f"{name}: row {row} has label {labels[row]!r}, which is not among the {len(classes)} classes; correct it, "
+                       "or list it in classes= (for the data's owner only)")
+    return places

@@ -1,0 +1,240 @@
+"""scikit-learn estimators."""
+import html
+import inspect
+import os
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state, column_or_1d
+
+from . import _library, privacy
+from .arrays import as_array, as_labels, indices_of
+from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError
+from .fitting import fit_arrays
+from .keywords import parameter_of
+
+# Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
+_OTHERWISE = {"classes", "ledger", "seed", "max_labels"}
+
+_fits = {}  # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
+
+
+def _count_fit(told, account):
+    """Warns once for each ledger, where a second private fit is charged to it; and once of fits on none."""
+    if not told.private:
+        return
+    fits = _fits.setdefault(told.ledger and os.path.realpath(told.ledger), [])
+    fits.append(told.mu)
+    if len(fits) != 2:
+        return
+    advice = ("every candidate and every fold of a search (GridSearchCV, cross_val_score) is a fit: search on public or "
+              "synthetic rows, or count what all fits cost")
+    if account:
+        text = f"{account['runs']} fits are charged on {told.ledger} by now: {account['balance']}. Further ones add to that; {advice}"
+    else:
+        cost = ""
+        if None not in fits:
+            both = privacy.convert(mu=sum(mu**2 for mu in fits) ** 0.5, delta=told.delta)
+            cost = f", for these two epsilon {both['epsilon']:.4g} at delta {told.delta:g}"
+        text = (f"2 private fits of this process are on no ledger. On rows of the same people their costs add up{cost}; {advice}; "
+                "ledger= does")
+    warnings.warn(text, RepeatedFitWarning, stacklevel=3)
+
+
+def _checked_rows(estimator, X, reset):
+    """X as an array, not copied where it has floats; n_features_in_ and feature_names_in_ are set, or compared."""
+    if as_array(X, "X").dtype == np.longdouble:
+        raise BadInput("X: elements are long doubles; convert them with .astype(numpy.float32)")
+    terms = {"dtype": [np.float32, np.float64, np.float16], "reset": reset}  # integers become float32
+    try:
+        from sklearn.utils.validation import validate_data  # scikit-learn 1.6
+    except ImportError:
+        return estimator._validate_data(X, force_all_finite=False, **terms)
+    return validate_data(estimator, X, ensure_all_finite=False, **terms)
+
+
+def _sorted_classes(classes):
+    given = list(classes)
+    found = np.unique(np.asarray(given))
+    if found.dtype == object:
+        raise UsageError("classes: are of several types; give numbers, or strings")
+    if len(found) != len(given):
+        raise UsageError("classes: one is listed twice")
+    return found
+
+
+def _are_indices(classes):
+    return classes.dtype.kind in "biu" and np.array_equal(classes, np.arange(len(classes)))
+
+
+def _has_probabilities(estimator):
+    if not hasattr(estimator, "classifier_"):
+        return estimator._method() != "mean"
+    return estimator.classifier_.has_probabilities
+
+
+class _PrivateClassifier(ClassifierMixin, BaseEstimator):
+    """fit, predict and what is promised."""
+
+    def _set_parameters(self, own, options):
+        for name, value in own.items():
+            setattr(self, name, value)
+        known = inspect.signature(type(self).__init__).parameters
+        for name in options.keys() - known.keys():
+            if name not in _OTHERWISE:
+                _library.core().check_fit_keywords([(name, [""])])  # says what it is like
+            raise UsageError(f"{type(self).__name__}: '{name}' is no parameter of it; see {type(self).__name__}.get_params")
+        for name, parameter in known.items():
+            if name not in own and name != "self":
+                setattr(self, name, options.get(name, parameter.default))
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "classifier_")
+
+    def _options(self):
+        """Options of `dpreduce fit`, by keyword."""
+        own = {name: getattr(self, name) for name in _OPTIONS}
+        return {**own, "method": self._method()}
+
+    def _classes_of(self, y):
+        if self.classes is not None:
+            return _sorted_classes(self.classes)
+        warnings.warn("classes are taken from the labels of the rows, which the guarantee does not cover: give the public list, "
+                      "classes=", DataDependentClassesWarning, stacklevel=5)
+        return np.unique(y)
+
+    def fit(self, X, y, *, public_x=None, validation_x=None, validation_y=None):
+        """Trains on the rows of X (n x d) with labels y (n); returns self.
+
+        Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
+        anything is charged; BudgetRefused where the ledger has no room."""
+        found = {}
+
+        def arrays():
+            rows = {"train_x": _checked_rows(self, X, reset=True)}
+            if y is None:
+                raise BadInput("y: requires y to be passed, but the target y is None; give one label a row")
+            labels = column_or_1d(as_labels(y, "y"), warn=True)
+            check_classification_targets(labels)
+            found["classes"] = classes = self._classes_of(labels)
+            if len(classes) < 2:
+                raise BadInput(f"y: classifier needs at least two classes, and there is {len(classes)} class; list all in classes=")
+            if _are_indices(classes) and labels.dtype.kind in "iub":
+                rows["train_y"], rows["classes"] = labels, len(classes)
+            else:
+                rows["class_names"] = [str(name) for name in classes]
+                rows["train_y"] = indices_of(labels, classes, "y")
+            for name, value in (("public_x", public_x), ("validation_x", validation_x)):
+                if value is not None:
+                    rows[name] = _checked_rows(self, value, reset=False)
+            if validation_y is not None:
+                rows["validation_y"] = indices_of(column_or_1d(as_labels(validation_y, "validation_y")), classes, "validation_y")
+            return rows
+
+        seed = None
+        if self.random_state is not None:
+            seed = self.random_state
+            if not isinstance(seed, (int, np.integer)):
+                seed = int(check_random_state(seed).randint(2**31))
+        run = fit_arrays(arrays, self.ledger, self.comm, self.progress, {**self._options(), "seed": seed})
+        self.classes_ = found["classes"]
+        self.classifier_ = run.classifier
+        self.report_ = run.report
+        self.privacy_ = run.privacy
+        _count_fit(run.privacy, run.account)
+        return self
+
+    def _rows_to_predict(self, X):
+        check_is_fitted(self)
+        return _checked_rows(self, X, reset=False)
+
+    def predict(self, X):
+        """The class of each row of X, as `classes_` has it."""
+        rows = self._rows_to_predict(X)
+        return self.classes_[self.classifier_.labels(rows)]
+
+    def decision_function(self, X):
+        """n x K scores; of two classes the second's less the first's."""
+        rows = self._rows_to_predict(X)
+        scores = self.classifier_.scores(rows)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """n x K probabilities: the model's own word. Not there where scores of the method only rank classes."""
+        rows = self._rows_to_predict(X)
+        return self.classifier_.probabilities(rows)
+
+    def explain(self):
+        """What is promised, in words."""
+        check_is_fitted(self)
+        return str(self.privacy_)
+
+    def _repr_html_(self):
+        """What was made and promised, as a table."""
+        if not self.__sklearn_is_fitted__():
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        rows = [("method", self.report_["method"]), ("classes", len(self.classes_))]
+        rows += [(heading.replace("_", " "), sentence) for heading, sentences in self.privacy_.words.items() for sentence in sentences]
+        cells = "".join(f'<tr><th scope="row" style="text-align: left; vertical-align: top">{html.escape(str(name))}</th>'
+                        f'<td style="text-align: left">{html.escape(str(value))}</td></tr>' for name, value in rows)
+        return f"<table><caption>{html.escape(type(self).__name__)}: what is promised</caption><tbody>{cells}</tbody></table>"
+
+    def _repr_mimebundle_(self, **_):
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+class DPClassifier(_PrivateClassifier):
+    """A private classifier, by any method of `dpreduce fit`.
+
+    Parameters: the budget as epsilon and delta, rho or mu, or non_private=True for a comparison without noise; `classes`, the
+    public list of labels (without it they are taken from the rows, with a warning); `ledger`, the file that every fit is
+    charged to (None: the caller keeps the account); `random_state`, which makes the noise repeatable, so that nothing is
+    private; `comm` and `progress` as fit() has them. All others are options of `dpreduce fit`, below.
+
+    Attributes of a fitted one: `classes_`, `privacy_` (dpreduce.Privacy), `report_` (a dict), `classifier_`,
+    `n_features_in_`.
+    """
+
+    def __init__(self, *, epsilon=None, delta=None, method="auto", classes=None, ledger=None, random_state=None, comm=None,
+                 progress=False, **options):
+        self._set_parameters({"epsilon": epsilon, "delta": delta, "method": method, "classes": classes, "ledger": ledger,
+                              "random_state": random_state, "comm": comm, "progress": progress}, options)
+
+    def _method(self):
+        return self.method
+
+
+class DPMeanClassifier(_PrivateClassifier):
+    """Nearest class mean, of means released with noise (`dpreduce fit --method mean`).
+
+    Parameters and attributes are those of DPClassifier, but for `method`.
+    """
+
+    def __init__(self, *, epsilon=None, delta=None, classes=None, ledger=None, random_state=None, comm=None, progress=False,
+                 **options):
+        self._set_parameters({"epsilon": epsilon, "delta": delta, "classes": classes, "ledger": ledger,
+                              "random_state": random_state, "comm": comm, "progress": progress}, options)
+
+    def _method(self):
+        return "mean"
+
+
+_HELP = {parameter_of(name): words for name, words in _library.core().fit_keywords() if name not in _OTHERWISE}
+_OPTIONS = [name for name in _HELP if name != "method"]
+
+
+def _declare_options(estimator):
+    """Parameters of the estimator are its own and all options of a fit: for get_params, repr and help()."""
+    own = [each for each in inspect.signature(estimator.__init__).parameters.values() if each.kind != each.VAR_KEYWORD]
+    names = {each.name for each in own}
+    options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _OPTIONS if name not in names]
+    estimator.__init__.__signature__ = inspect.Signature(own + options)
+    estimator.__doc__ += "\n    Options:\n" + "".join(f"\n    {name} : {_HELP[name]}" for name in _OPTIONS) + "\n"
+
+
+for _estimator in (DPClassifier, DPMeanClassifier):
+    _declare_options(_estimator)

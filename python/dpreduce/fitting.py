@@ -1,0 +1,165 @@
+"""fit(): a private classifier from arrays."""
+import json
+import os
+import threading
+import warnings
+
+from . import _library
+from .arrays import as_array, as_labels, indices_of
+from .errors import PrivacyWarning
+from .keywords import words_of
+from .promise import privacy_of
+
+_one_at_a_time = threading.Lock()  # of the fits on the ranks of this process's job
+
+
+class FittedRun:
+    """What a fit made. The same on every rank."""
+
+    def __init__(self, classifier, report, account, ledger, rank):
+        self.classifier = classifier  #: scores rows: predict, scores and probabilities are its
+        self.report = report  #: as `dpreduce fit --report` writes it; "model" once it is saved
+        self.account = account  #: of the ledger after this fit: {"runs", "balance"}; None where none was charged
+        self._ledger, self._rank = ledger, rank
+        self._privacy = None
+
+    @property
+    def privacy(self):
+        """What is promised."""
+        if self._privacy is None:
+            self._privacy = privacy_of(self.report, self._ledger, self.account)
+        return self._privacy
+
+    @property
+    def timings(self):
+        """{phase: seconds}."""
+        return self.report["timings"]
+
+    def explain(self):
+        """What is promised, in words."""
+        return str(self.privacy)
+
+    def predict(self, X):
+        """The class index of each row of X (n x d), an array of n. Rows are read where they lie, in blocks."""
+        return self.classifier.labels(as_array(X, "X"))
+
+    def scores(self, X):
+        """n x K scores: the largest is the class's."""
+        return self.classifier.scores(as_array(X, "X"))
+
+    def probabilities(self, X):
+        """n x K, the model's own word. Throws UsageError where scores of the method only rank classes."""
+        return self.classifier.probabilities(as_array(X, "X"))
+
+    def save(self, path, overwrite=False):
+        """Writes the model, byte for byte as `dpreduce fit --out` does. A file that is there stays, and BadInput is thrown,
+        unless `overwrite`. Every rank may call it: rank 0 writes."""
+        path = os.fspath(path)
+        if self._rank == 0:
+            self.classifier.save(path, overwrite)
+        self.report["model"] = path
+
+    def __repr__(self):
+        told = self.report["privacy"]
+        promise = f"epsilon {told['epsilon']:.6g} at delta {told['delta']:g}" if self.report["private"] else "not private"
+        return f"<dpreduce.FittedRun: {self.report['method']}, {self.report['classes']} classes, {promise}>"
+
+
+class _Bar:
+    """tqdm, one bar for each pass over rows."""
+
+    def __init__(self):
+        self.bar, self.doing = None, None
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self.tqdm = None
+        else:
+            self.tqdm = tqdm
+
+    def __call__(self, doing, share):
+        if self.tqdm is None:
+            return
+        if self.bar is None or (share == 0.0 and self.bar.n > 0):
+            self.close()
+            self.bar = self.tqdm(total=100, desc=doing, unit="%", leave=False)
+        self.bar.n = round(100 * share)
+        self.bar.refresh()
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _labels(value, name, class_names):
+    if class_names is None:
+        return as_array(value, name)
+    import numpy as np
+    labels = as_labels(value, name)
+    if labels.dtype.kind not in "US":
+        return labels
+    order = np.argsort(class_names)
+    names = np.asarray(class_names)[order]
+    return order[indices_of(labels.astype(str).reshape(-1), names, name)]
+
+
+def fit(X, y, *, public_x=None, validation_x=None, validation_y=None, class_names=None, ledger=None, comm=None,
+        progress=False, **options):
+    """Trains a private classifier on the rows of X (n x d) with labels y, and returns a FittedRun.
+
+    X is of float16, float32 or float64, with any strides, memory-mapped or not, and is not copied. y has n class indices
+    of an integer type, or names that `class_names` lists, or with max_labels n x K zeros and ones.
+
+    `options` are those of `dpreduce fit`, with the same names, defaults and messages: classes, epsilon, delta, method,
+    center, seed, ... (`--center-share 0.05` is center_share=0.05). `public_x`, `validation_x` and `validation_y` are arrays.
+
+    `ledger` is the file that the fit is charged to. None: none is; the caller keeps the account of what all fits on these
+    rows cost together.
+
+    Under mpirun every rank calls it with rows of its own, and gets the same model: `comm` is None or MPI.COMM_WORLD of
+    mpi4py. A communicator of one process fits on its rows alone. Where it fails on a rank, it fails on all of them with
+    an exception of the same class.
+
+    With `progress` tqdm shows it where that is installed; only on rank 0.
+
+    Throws UsageError, BadInput, BudgetRefused, LedgerCorrupt, ResumeMismatch, AggregationAborted; KeyboardInterrupt on
+    Ctrl-C. What is wrong with options or arrays is found before anything is charged."""
+    names = None if class_names is None else [str(name) for name in class_names]
+
+    def arrays():
+        rows = {"train_x": as_array(X, "X"), "train_y": _labels(y, "y", names)}
+        for name, value in (("public_x", public_x), ("validation_x", validation_x)):
+            if value is not None:
+                rows[name] = as_array(value, name)
+        if validation_y is not None:
+            rows["validation_y"] = _labels(validation_y, "validation_y", names)
+        if names is not None:
+            rows["class_names"] = names
+        return rows
+
+    return fit_arrays(arrays, ledger, comm, progress, options)
+
+
+def fit_arrays(arrays, ledger, comm, progress, options):
+    """fit() on what `arrays()` returns, {"train_x": array, ...}, which is called when all ranks are there: what it raises
+    ends the fit on all of them."""
+    core = _library.core()
+    ranks = _library.ranks_of(comm)
+    path = None if ledger is None else os.fspath(ledger)
+    keywords = words_of({**options, "ledger": path})
+    bar = _Bar() if progress and ranks.rank == 0 else None
+    try:
+        if ranks.size == 1:
+            classifier, told = core.fit(arrays, keywords, path is not None, ranks, bar)
+        else:
+            with _one_at_a_time:
+                classifier, told = core.fit(arrays, keywords, path is not None, ranks, bar)
+    finally:
+        if bar is not None:
+            bar.close()
+    told = json.loads(told)
+    report = told["report"]
+    report.pop("model", None)
+    if ranks.rank == 0 and "warning" in report["privacy"]:
+        warnings.warn(report["privacy"]["warning"], PrivacyWarning, stacklevel=3)
+    return FittedRun(classifier, report, told.get("account"), path, ranks.rank)

@@ -1,0 +1,21 @@
+"""Ledgers: what runs have charged."""
+import json
+import os
+
+from . import _library
+
+
+def read_ledger(path, delta=None):
+    """What `dpreduce ledger show --format json` prints of the ledger, epsilons at `delta`: a dict with "releases", "runs",
+    "mu", "rho" and "open_runs". Where pandas is installed, "releases" and "runs" are data frames, one row each; else lists
+    of dicts.
+
+    Throws BadInput where there is no such file, LedgerCorrupt where it does not verify."""
+    shown = json.loads(_library.core().ledger(os.fspath(path), delta))
+    try:
+        import pandas
+    except ImportError:
+        return shown
+    for name in ("releases", "runs"):
+        shown[name] = pandas.json_normalize(shown[name])
+    return shown

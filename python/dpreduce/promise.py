@@ -1,0 +1,40 @@
+"""What a fit promises, as an object and in words."""
+import dataclasses
+import json
+import typing
+
+from . import _library
+
+
+@dataclasses.dataclass(frozen=True)
+class Privacy:
+    """The guarantee of a fit. Figures are None where there is no noise; `mu` and `rho` also where rounds are on samples."""
+
+    private: bool  #: whether it holds: not with a seed, nor without noise
+    epsilon: typing.Optional[float]
+    delta: typing.Optional[float]
+    mu: typing.Optional[float]  #: Gaussian DP
+    rho: typing.Optional[float]  #: zero-concentrated DP
+    adjacency: str  #: which data sets are neighbors: "add-remove" or "replace-one"
+    accountant: str
+    releases: list  #: dicts: name, release, sensitivity, sigma, mu, coordinates
+    selections: list
+    ledger: typing.Optional[str]  #: where it is charged; None: accounts are the caller's
+    words: dict  #: heading -> sentences, as `dpreduce privacy explain` says them
+
+    def __str__(self):
+        return "\n".join(f"{heading.replace('_', ' ')}: {sentence}" for heading, sentences in self.words.items()
+                         for sentence in sentences)
+
+
+def privacy_of(report, ledger, account):
+    """The Privacy that a report (a dict) tells of; `ledger` is the path that was charged and `account` what is on it, or None."""
+    told = report["privacy"]
+    words = dict(_library.core().explain(json.dumps(report)))
+    if account is not None:
+        words["account"] = [f"{ledger}, after this fit: {account['runs']} run{'s' if account['runs'] > 1 else ''}; {account['balance']}"]
+    elif told["epsilon"] is not None:
+        words["account"] = ["on no ledger: who calls fit keeps the account, and adds up what all fits on these rows cost"]
+    return Privacy(private=report["private"], epsilon=told["epsilon"], delta=told["delta"], mu=told["mu"], rho=told["rho"],
+                   adjacency=told["adjacency"], accountant=told["accountant"], releases=told["releases"],
+                   selections=told["selections"], ledger=ledger, words=words)

@@ -1,0 +1,267 @@
+#include "commands/model_card.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/base/error.hpp"
+#include "common/model/classifier_file.hpp"
+#include "common/page/promise_headings.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Classes beyond these are counted, not named.
+constexpr std::size_t kMostNamesInCard = 100;
+
+// Figures of a report's "test" that front matter has, by the names that its readers know.
+constexpr std::pair<const char*, const char*> kMetrics[] = {{"accuracy", "accuracy"},
+                                                            {"balanced_accuracy", "balanced_accuracy"},
+                                                            {"minority_accuracy", "minority_accuracy"},
+                                                            {"hit_rate", "hit_rate"},
+                                                            {"mean_average_precision", "mean_average_precision"},
+                                                            {"micro_f1", "f1"},
+                                                            {"macro_f1", "macro_f1"}};
+
+// A string as YAML and JSON both write it.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Text that Markdown takes for nothing but text.
+std::string as_text(std::string_view text) {
+  constexpr std::string_view kMarks = "\\`*_[]<>|~&$#";
+  std::string plain;
+  for (const char c : text) {
+    if (kMarks.find(c) != std::string_view::npos) plain += '\\';
+    plain += c;
+  }
+  return plain;
+}
+
+// "sampling_rate" as "sampling rate".
+std::string as_words(std::string name) {
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+std::string table_row(const std::vector<std::string>& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+std::string table_head(const std::vector<std::string>& cells) {
+  return table_row(cells) + table_row(std::vector<std::string>(cells.size(), "---"));
+}
+
+// The numbers of the report's test figures, in the order of kMetrics.
+std::vector<std::pair<std::string, nlohmann::json>> test_figures(const nlohmann::json& report) {
+  std::vector<std::pair<std::string, nlohmann::json>> figures;
+  const auto test = report.find("test");
+  if (test == report.end()) return figures;
+  for (const auto& [name, metric] : kMetrics) {
+    const auto figure = test->find(name);
+    if (figure != test->end() && figure->is_number()) figures.emplace_back(metric, *figure);
+  }
+  return figures;
+}
+
+std::string front_matter(const ClassifierParts& parts, const std::string& name, const nlohmann::json& report) {
+  const auto figures = test_figures(report);
+  std::string text =
+      "---\n"
+      "# license: yours to choose, before you publish the model\n"
+      "library_name: dpreduce\n"
+      "pipeline_tag: tabular-classification\n"
+      "tags:\n";
+  if (parts.privacy) text += "- differential-privacy\n";
+  text += "- linear-classifier\n- safetensors\n";
+  text += fmt::format("- {}\n", quoted("dpreduce-" + parts.method));
+  if (!figures.empty()) {
+    text += "metrics:\n";
+    for (const auto& [metric, figure] : figures) text += fmt::format("- {}\n", metric);
+    text += fmt::format(
+        "model-index:\n"
+        "- name: {}\n"
+        "  results:\n"
+        "  - task:\n"
+        "      type: tabular-classification\n"
+        "    dataset:\n"
+        "      name: test rows (figures about them are outside of the guarantee)\n"
+        "      type: test-rows\n"
+        "    metrics:\n",
+        quoted(name));
+    for (const auto& [metric, figure] : figures) {
+      text += fmt::format("    - type: {}\n      value: {}\n", metric, figure.dump());
+    }
+  }
+  return text + "---\n\n";
+}
+
+std::string model_section(const ClassifierParts& parts) {
+  const Preprocessing& rows = parts.preprocessing;
+  std::string text = "## Model\n\n" + table_head({"", ""});
+  text += table_row({"method", parts.method});
+  text += table_row({"classes", fmt::format("{}", parts.classes)});
+  text += table_row({"features of a row", fmt::format("{}", rows.input_dim)});
+  std::vector<std::string> steps;
+  if (rows.pool > 1) steps.push_back(fmt::format("average {} features", rows.pool));
+  steps.push_back(fmt::format("{} to norm {}", rows.normalize == Normalize::kL2 ? "scale" : "clip", rows.clip_norm));
+  if (!rows.center.empty()) steps.emplace_back("center");
+  if (!rows.projection.empty()) steps.push_back(fmt::format("project to {}", rows.projected_dim()));
+  if (!rows.selected.empty()) steps.push_back(fmt::format("select {}", rows.selected.size()));
+  text += table_row({"preparation of a row", fmt::format("{}", fmt::join(steps, ", "))});
+  text += table_row(
+      {"probabilities", !parts.link ? "none: scores only rank classes" : std::string(to_string(*parts.link))});
+  if (parts.threshold) text += table_row({"threshold of a class", fmt::format("{}", *parts.threshold)});
+  text += "\nIt takes features from the same encoder as in training, in the same order.\n\n";
+  if (parts.class_names.empty()) return text;
+  const std::size_t shown = std::min(parts.class_names.size(), kMostNamesInCard);
+  text += "Classes, from 0:\n\n";
+  for (std::size_t k = 0; k < shown; ++k) text += fmt::format("{}. {}\n", k, as_text(parts.class_names[k]));
+  if (shown < parts.class_names.size()) {
+    text += fmt::format("\n{} more are in the model file.\n", parts.class_names.size() - shown);
+  }
+  return text + "\n";
+}
+
+std::string figures_table(const nlohmann::json& promise) {
+  std::string text = table_head({"", ""});
+  for (const char* name : {"epsilon", "delta", "mu", "rho", "adjacency", "accountant"}) {
+    const auto value = promise.find(name);
+    if (value == promise.end() || value->is_null()) continue;
+    text += table_row({name, value->is_string() ? value->get<std::string>() : value->dump()});
+  }
+  return text + "\n";
+}
+
+std::string promise_section(const nlohmann::json& statement, const nlohmann::json& promise) {
+  std::string text = "## Privacy\n\n";
+  if (!statement["private"].get<bool>()) {
+    text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
+  } else {
+    text += figures_table(statement);
+  }
+  if (promise.is_null()) {
+    return text +
+           "This is what the model file says. The report of its fit says it in words, and what was released.\n\n";
+  }
+  for (const auto& [key, heading] : kPromiseHeadings) {
+    if (!promise["words"].contains(key)) continue;
+    text += fmt::format("### {}\n\n", heading);
+    for (const nlohmann::json& sentence : promise["words"][key])
+      text += fmt::format("- {}\n", as_text(sentence.get<std::string>()));
+    text += "\n";
+  }
+  return text;
+}
+
+// Rounds that are alike but for their number stand in one row.
+std::string releases_section(const nlohmann::json& promise) {
+  if (promise.is_null() || promise["releases"].empty()) return {};
+  constexpr const char* kFigures[] = {"coordinates", "sensitivity", "sigma", "noise_multiplier", "sampling_rate"};
+  std::vector<std::string> head{"block", "release", "times"};
+  for (const char* figure : kFigures) head.push_back(as_words(figure));
+  std::string text = "## Noised releases\n\n" + table_head(head);
+  const nlohmann::json& releases = promise["releases"];
+  const auto without_round = [](nlohmann::json release) {
+    release.erase("release");
+    return release;
+  };
+  for (std::size_t first = 0; first < releases.size();) {
+    std::size_t last = first;
+    while (last + 1 < releases.size() && without_round(releases[last + 1]) == without_round(releases[first])) ++last;
+    const auto label = [&](std::size_t place) { return as_text(releases[place]["release"].get<std::string>()); };
+    std::vector<std::string> row{as_text(releases[first]["name"].get<std::string>()),
+                                 last == first ? label(first) : label(first) + " to " + label(last),
+                                 fmt::format("{}", last - first + 1)};
+    for (const char* figure : kFigures) row.push_back(releases[first][figure].dump());
+    text += table_row(row);
+    first = last + 1;
+  }
+  return text + "\n";
+}
+
+std::string test_section(const nlohmann::json& report) {
+  const auto figures = test_figures(report);
+  if (figures.empty()) return {};
+  std::string text = "## Test figures\n\n**Outside of the guarantee**: they are exact figures about the test rows.\n\n";
+  text += table_head({"", ""});
+  for (const auto& [metric, figure] : figures) text += table_row({as_words(metric), figure.dump()});
+  return text + "\n";
+}
+
+std::string loading_section(const std::string& name) {
+  return fmt::format(
+      "## How to load it\n\n"
+      "With the command:\n\n"
+      "```bash\n"
+      "dpreduce predict --model {0} --x features.npy --out labels.csv\n"
+      "```\n\n"
+      "With NumPy alone:\n\n"
+      "```python\n"
+      "import numpy\n"
+      "import dpreduce\n\n"
+      "model = dpreduce.load({1})\n"
+      "labels = model.predict(numpy.load(\"features.npy\"))\n"
+      "```\n",
+      name, quoted(name));
+}
+
+// The report is of this model: same method, and the same promise to the last digit.
+void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& parts, const nlohmann::json& promise,
+                       const nlohmann::json& report, const std::string& path) {
+  const auto refuse = [&](const std::string& what) {
+    throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
+                               path, what));
+  };
+  if (promise["dry_run"].get<bool>()) refuse("it is the plan of a dry run");
+  if (promise["method"] != parts.method) {
+    refuse(fmt::format("its method is {}, the model's {}", promise["method"].get<std::string>(), parts.method));
+  }
+  for (const auto& [name, size] :
+       {std::pair{"classes", parts.classes}, std::pair{"input_dim", parts.preprocessing.input_dim}}) {
+    if (report.contains(name) && report[name] != size) {
+      refuse(fmt::format("its {} are {}, the model's {}", name, report[name].dump(), size));
+    }
+  }
+  if (promise["private"] != statement["private"]) refuse("one of the two is private, and the other is not");
+  for (const char* name : {"epsilon", "delta", "mu", "adjacency"}) {
+    if (!statement["private"].get<bool>() || statement[name].is_null() || promise[name].is_null()) continue;
+    if (statement[name] != promise[name]) {
+      refuse(fmt::format("its {} is {}, the model's {}", name, promise[name].dump(), statement[name].dump()));
+    }
+  }
+}
+
+}  // namespace
+
+std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<PageDocument>& report,
+                       const std::string& report_path) {
+  const ClassifierParts& parts = classifier.parts();
+  const nlohmann::json statement = nlohmann::json::parse(metadata_of(classifier).at("privacy"));
+  nlohmann::json promise;
+  nlohmann::json content = nlohmann::json::object();
+  if (report) {
+    if (report->kind != DocumentKind::kFit) {
+      throw BadInput(fmt::format("--report {}: no report of fit; give a file that fit --report wrote", report_path));
+    }
+    promise = report->promise;
+    content = report->content;
+    check_is_of_model(statement, parts, promise, content, report_path);
+  }
+  std::string text = front_matter(parts, name, content);
+  text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
+                      parts.privacy ? "differentially private linear " : "linear ");
+  text += model_section(parts);
+  text += promise_section(statement, promise);
+  text += releases_section(promise);
+  text += test_section(content);
+  return text + loading_section(name);
+}
+
+}  // namespace dpreduce

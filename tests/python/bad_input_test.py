@@ -1,0 +1,165 @@
+"""What is no rows or no options: one exception that says what to do, and nothing is charged."""
+import warnings
+
+import numpy as np
+import pytest
+
+import dpreduce
+from conftest import CLASSES, DIM, labeled_rows
+
+
+class Tensor:
+    """As PyTorch's, which need not be installed."""
+
+    __module__ = "torch"
+    requires_grad, dtype = False, "torch.float32"
+
+    def __init__(self, device="cpu", **terms):
+        self.device = type("device", (), {"type": device})
+        self.__dict__.update(terms)
+
+
+class GpuArray:
+    __cuda_array_interface__ = {}
+
+
+class Sparse:
+    nnz = 3
+
+    def toarray(self):
+        raise AssertionError("is made dense by its owner alone")
+
+
+def with_nan(x):
+    x = x.copy()
+    x[100, 3] = np.nan
+    return x
+
+
+ROWS = {
+    "one dimension": (lambda x: x.reshape(-1), "1 dimension; reshape it to two"),
+    "three dimensions": (lambda x: x.reshape(-1, 4, 4), "3 dimensions; reshape it to two"),
+    "no features": (lambda x: x[:, :0], "no features"),
+    "integers": (lambda x: x.astype(int), "features are int64; convert them to float32"),
+    "complex": (lambda x: x.astype(complex), "elements are complex128; convert them with .astype"),
+    "long doubles": (lambda x: x.astype(np.longdouble), "float128; convert them"),
+    "objects": (lambda x: x.astype(object), "are Python objects, .* .astype"),
+    "ragged": (lambda x: [[1.0], [1.0, 2.0]], "is no array|Python objects"),
+    "strings": (lambda x: x.astype(str), "convert them with .astype"),
+    "NaN": (with_nan, r"row 100: not a finite number \(NaN or inf\)"),
+    "sparse": (lambda x: Sparse(), r"sparse matrix; make it dense with .toarray\(\)"),
+    "tensor on a GPU": (lambda x: Tensor("cuda"), r"tensor on cuda; bring it to memory with .detach\(\).cpu\(\).numpy\(\)"),
+    "tensor with a gradient": (lambda x: Tensor(requires_grad=True), r"gradient; .* .detach\(\)"),
+    "bfloat16": (lambda x: Tensor(dtype="torch.bfloat16"), r"convert them with .float\(\)"),
+    "GPU array": (lambda x: GpuArray(), r"on a GPU; bring it to memory"),
+    "masked": (lambda x: np.ma.masked_less(x, 0), r"masked array; fill what is masked with .filled\(\)"),
+    "other length": (lambda x: x[1:], "1999 rows but labels .* have 2000"),
+}
+LABELS = {
+    "above": (lambda y: y + 1, "label 4, outside 0 to 3.*subtract 1"),
+    "below": (lambda y: y - 1, "label -1, outside 0 to 3"),
+    "floats": (lambda y: y.astype(float), "labels are float64; convert them to int64"),
+    "names": (lambda y: y.astype(str), "convert them with .astype"),
+    "several columns": (lambda y: np.eye(CLASSES, dtype=int)[y], "--max-labels"),
+    "another number of columns": (lambda y: np.eye(7, dtype=int)[y], "7 columns of zeros and ones for --classes 4"),
+}
+OPTIONS = {
+    "unknown": ({"epsilo": 2}, "'epsilo' is not an option of fit; did you mean epsilon"),
+    "out of range": ({"epsilon": -1}, "--epsilon.*-1"),
+    "no choice": ({"center": "middle"}, r"--center middle: must be one of none\|dp\|public\|moments"),
+    "no number": ({"epsilon": "one"}, "--epsilon one: must be a number"),
+    "a list": ({"epsilon": [1, 2]}, "'epsilon' takes one value, not a list"),
+    "no truth value": ({"shared_gram": 3}, "shared_gram = 3: must be true or false"),
+    "of another method": ({"rounds": 3}, "--rounds"),
+    "output of the command": ({"out": "m.safetensors"}, "'out' is an option of the command alone"),
+    "files": ({"train_x": "x.npy"}, "'train_x' is an option of the command alone"),
+    "silos": ({"secure_aggregation": True}, "is an option of the command alone"),
+}
+
+
+@pytest.fixture
+def charged(tmp_path, request):
+    """A ledger on which a run stands already; nothing may be charged to it."""
+    path = tmp_path / "ledger.jsonl"
+    x, y = labeled_rows(500)
+    dpreduce.fit(x, y, classes=CLASSES, epsilon=0.1, delta=1e-6, method="mean", ledger=path)
+    before = path.read_bytes()
+    charges = len(dpreduce.read_ledger(path)["releases"])
+    yield path
+    after = dpreduce.read_ledger(path)
+    assert len(after["releases"]) == charges and after["open_runs"] == []
+    # A value that is not finite is found while rows are summed: the run had reserved its budget, and gave it back.
+    assert "NaN" in request.node.name or path.read_bytes() == before
+
+
+def refused(error, words, ledger, x, y, **options):
+    terms = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6, "method": "mean", "ledger": ledger, **options}
+    with pytest.raises(error, match=words) as refusal:
+        dpreduce.fit(x, y, **terms)
+    assert isinstance(refusal.value, (dpreduce.Error, ValueError)) and not isinstance(refusal.value, TypeError)
+    return refusal.value
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_bad_rows_are_refused(kind, rows, charged):
+    make, words = ROWS[kind]
+    assert refused(dpreduce.BadInput, words, charged, make(rows[0]), rows[1]).exit_code == 3
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_bad_labels_are_refused(kind, rows, charged):
+    make, words = LABELS[kind]
+    refused(dpreduce.Error, words, charged, rows[0], make(rows[1]))
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_bad_options_are_refused(kind, rows, charged):
+    options, words = OPTIONS[kind]
+    assert refused(dpreduce.UsageError, words, charged, *rows, **options).exit_code == 2
+
+
+@pytest.mark.parametrize("kind", set(ROWS) - {"other length", "integers", "strings"})
+def test_estimators_refuse_them_too(kind, rows, charged):
+    make, _ = ROWS[kind]
+    with pytest.raises((ValueError, TypeError)):
+        dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES), ledger=charged).fit(make(rows[0]), rows[1])
+
+
+def test_estimators_refuse_labels_outside_classes(rows, charged):
+    for y, classes, words in ((rows[1], range(3), "label 3, outside"), (np.array(list("abcd"))[rows[1]], "abc", "label .*d"),
+                              (rows[1], "abcd", "give both alike"), (rows[1], [1, 1], "listed twice"),
+                              (rows[1], ["a", 1], "several types|give both alike")):
+        with pytest.raises(ValueError, match=words):
+            dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=classes, ledger=charged).fit(rows[0], y)
+
+
+def test_a_budget_without_room_is_refused(rows, charged):
+    with pytest.raises(dpreduce.BudgetRefused) as refusal:
+        dpreduce.fit(*rows, classes=CLASSES, epsilon=1, delta=1e-6, method="mean", ledger=charged, budget_epsilon=0.5, budget_delta=1e-6)
+    assert refusal.value.exit_code == 4
+
+
+def test_a_ledger_that_was_edited_is_refused(rows, charged):
+    text = charged.read_text()
+    charged.write_text(text.replace("mean", "maen", 1))
+    try:
+        with pytest.raises(dpreduce.LedgerCorrupt):
+            dpreduce.fit(*rows, classes=CLASSES, epsilon=1, delta=1e-6, method="mean", ledger=charged)
+    finally:
+        charged.write_text(text)
+
+
+def test_a_limit_needs_a_ledger(rows):
+    with pytest.raises(dpreduce.UsageError, match="kept on a ledger"):
+        dpreduce.fit(*rows, classes=CLASSES, epsilon=1, delta=1e-6, budget_epsilon=2, budget_delta=1e-6)
+
+
+def test_rows_to_predict_are_refused_in_the_same_words(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = dpreduce.fit(*rows, classes=CLASSES, epsilon=1, delta=1e-6, method="mean")
+    with pytest.raises(dpreduce.BadInput, match="make it dense"):
+        run.predict(Sparse())
+    with pytest.raises(dpreduce.BadInput, match="row 100: not a finite number"):
+        run.predict(with_nan(rows[0]))
+    assert rows[0].shape[1] == DIM

@@ -1,0 +1,262 @@
+"""`ledger export --dp-events` against `ledger show`: events are composed here by formulas of their own.
+
+Gaussians add up to mu^2 = sum 1 / z^2. With others the privacy loss distribution of all of them is made on a grid,
+losses rounded up, and self-composed by Fourier transforms; delta(epsilon) = E[(1 - e^(epsilon - loss))+].
+"""
+import json
+import math
+import os
+import pathlib
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import types
+
+import numpy
+import pytest
+
+PROGRAM, SOURCE = os.environ["DPREDUCE"], pathlib.Path(os.environ["DPREDUCE_SOURCE"])
+LEDGERS = SOURCE / "tests/fuzz/corpus/ledger"
+DELTA = 1e-6
+NORMAL = statistics.NormalDist()
+ARGUMENTS = {  # of dp_accounting.dp_event
+    "ComposedDpEvent": {"events"}, "SelfComposedDpEvent": {"event", "count"}, "GaussianDpEvent": {"noise_multiplier"},
+    "PoissonSampledDpEvent": {"sampling_probability", "event"}, "EpsilonDeltaDpEvent": {"epsilon", "delta"}}
+
+
+def program(folder, line, code=0):
+    done = subprocess.run([PROGRAM] + line.split(), cwd=folder, capture_output=True, text=True)
+    assert done.returncode == code, f"{line}: exit code {done.returncode}\n{done.stderr}"
+    return done
+
+
+def events_of(folder, ledger, adjacency="add-remove"):
+    return json.loads(program(folder, f"ledger export {ledger} --dp-events --adjacency {adjacency}").stdout)
+
+
+def shown(folder, ledger):
+    return json.loads(program(folder, f"ledger show {ledger} --delta {DELTA} --format json").stdout)
+
+
+def leaves(event, count=1):
+    """[(event without events in it but for a sampled one's, how often)]"""
+    assert set(event) - {"class"} == ARGUMENTS[event["class"]]
+    if event["class"] == "ComposedDpEvent":
+        return [leaf for one in event["events"] for leaf in leaves(one, count)]
+    if event["class"] == "SelfComposedDpEvent":
+        return leaves(event["event"], count * event["count"])
+    return [(event, count)]
+
+
+def mu_of(event):
+    return math.sqrt(sum(count / one["noise_multiplier"]**2 for one, count in leaves(event) if one["class"] == "GaussianDpEvent"))
+
+
+def gaussian_epsilon(mu, delta):
+    """The root of Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) = delta, by bisection."""
+    low, high = 0.0, 100.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        at = NORMAL.cdf(mu / 2 - middle / mu) - math.exp(middle) * NORMAL.cdf(-mu / 2 - middle / mu)
+        low, high = (middle, high) if at > delta else (low, middle)
+    return high
+
+
+def losses_of(event, step, size, adds):
+    """The law of an event's loss on a grid around 0, from the distribution functions of the pair that dominates it."""
+    nodes = (numpy.arange(size) - size // 2) * step
+    cdf = numpy.vectorize(NORMAL.cdf)
+    if event["class"] == "EpsilonDeltaDpEvent":  # randomized response
+        law, p = numpy.zeros(size), 1 / (1 + math.exp(-event["epsilon"]))
+        place = math.ceil(event["epsilon"] / step)
+        law[size // 2 + place], law[size // 2 - place + 1] = p, 1 - p
+        return law
+    if event["class"] == "GaussianDpEvent":
+        mu = 1 / event["noise_multiplier"]
+        below = cdf((nodes - mu * mu / 2) / mu)
+    else:
+        q, mu = event["sampling_probability"], 1 / event["event"]["noise_multiplier"]
+        # l(x) = ln(1 - q + q exp(mu x - mu^2 / 2)), somebody there against nobody; x is where it is `nodes`.
+        ratio = (numpy.exp(-nodes if adds else nodes) - (1 - q)) / q
+        x = (numpy.log(numpy.where(ratio > 0, ratio, 1e-300)) + mu * mu / 2) / mu
+        below = 1 - cdf(x) if adds else (1 - q) * cdf(x) + q * cdf(x - mu)  # adds: -l under N(0, 1)
+    return numpy.diff(below, prepend=0.0)
+
+
+def composed_epsilon(event, delta):
+    epsilons, step, size = [], 2e-4, 2**17
+    for adds in (False, True):
+        spectrum = numpy.ones(size // 2 + 1, dtype=complex)
+        for one, count in leaves(event):
+            spectrum *= numpy.fft.rfft(numpy.fft.ifftshift(losses_of(one, step, size, adds)))**count
+        law = numpy.fft.fftshift(numpy.fft.irfft(spectrum, size)).clip(0)
+        nodes = (numpy.arange(size) - size // 2) * step
+        low, high = 0.0, 10.0
+        while high - low > 1e-4:
+            middle = (low + high) / 2
+            at = (law * -numpy.expm1(numpy.minimum(middle - nodes, 0))).sum()
+            low, high = (middle, high) if at > delta else (low, middle)
+        epsilons.append(high)
+    return max(epsilons)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ledgers")
+    program(folder, "synth --kind gaussian-mixture --rows 600 --test-rows 100 --dim 8 --classes 3 --out data")
+    return folder
+
+
+def fit(folder, ledger, options):
+    program(folder, "fit --train-x data/train_x.npy --train-y data/train_y.npy --classes 3 --threads 1 --quiet --overwrite "
+                    f"--out model --ledger {ledger} {options}")
+
+
+def test_gaussian_releases_compose_to_what_the_ledger_shows(folder):
+    for options in ("--method mean --mu 0.3", "--method gd --rounds 5 --mu 0.4", "--method ls --mu 0.2 --adjacency replace-one",
+                    "--method mean --metric euclidean --center dp --rho 0.05"):
+        fit(folder, "gaussian", options)
+    events, ledger = events_of(folder, "gaussian"), shown(folder, "gaussian")
+    assert events["neighboring_relation"] == "ADD_OR_REMOVE_ONE" and events["adjacency"] == "add-remove"
+    assert mu_of(events["spent"]) == pytest.approx(ledger["mu"], rel=1e-12)
+    assert mu_of(events["spent"]) >= ledger["mu"]  # noise multipliers are rounded down
+    assert gaussian_epsilon(mu_of(events["spent"]), DELTA) == pytest.approx(ledger["runs"][-1]["so_far"]["epsilon"], rel=1e-9)
+    assert composed_epsilon(events["spent"], DELTA) == pytest.approx(ledger["runs"][-1]["so_far"]["epsilon"], abs=0.01)
+    assert sum(count for _, count in leaves(events["spent"])) == len(ledger["releases"])
+    assert [run["run"] for run in events["runs"]] == [run["run"] for run in ledger["runs"]]
+    names = [one["name"] for one in events["runs"][1]["spent"]]
+    assert names[-1] == "gradient/1 to gradient/5" and events["runs"][1]["spent"][-1]["event"]["count"] == 5
+    assert events["reserved"] == {"class": "ComposedDpEvent", "events": []} and events["not_private"] == []
+    # A release's mu is that of its blocks; under replace-one it may be less than that of all of them at their worst.
+    for run in events["runs"][:2]:
+        releases = [release for release in ledger["releases"] if release["release"].startswith(run["run"])]
+        blocks = sum((block["sensitivity"] / block["sigma"])**2 for release in releases for block in release["blocks"])
+        of_run = {"class": "ComposedDpEvent", "events": [one["event"] for one in run["spent"]]}
+        assert mu_of(of_run) == pytest.approx(math.sqrt(blocks), rel=1e-9)
+
+
+def test_rounds_on_samples_compose_to_what_the_ledger_shows(folder):
+    fit(folder, "sampled", "--method gd --rounds 20 --batch 0.1 --epsilon 1 --delta 1e-6 --accountant pld")
+    fit(folder, "sampled", "--method mean --mu 0.2")
+    events, ledger = events_of(folder, "sampled"), shown(folder, "sampled")
+    sampled = [(one, count) for one, count in leaves(events["spent"]) if one["class"] == "PoissonSampledDpEvent"]
+    assert sum(count for _, count in sampled) == 20 and {one["sampling_probability"] for one, _ in sampled} == {0.1}
+    assert composed_epsilon(events["spent"], DELTA) == pytest.approx(ledger["epsilon"], abs=0.02)
+    assert not any("loose" in one for run in events["runs"] for one in run["spent"])
+
+
+def test_a_selection_is_the_bound_that_it_keeps_to(folder):
+    fit(folder, "selected", "--method public --epsilon 1 --public-x data/test_x.npy")
+    fit(folder, "selected", "--method mean --mu 0.3")
+    events, ledger = events_of(folder, "selected"), shown(folder, "selected")
+    selection = events["runs"][0]["spent"][0]
+    assert selection["event"] == {"class": "EpsilonDeltaDpEvent", "epsilon": 1.0, "delta": 0.0}
+    assert selection["loose"] == "an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is 0.125"
+    exact = ledger["runs"][-1]["so_far"]["epsilon"]
+    assert exact < composed_epsilon(events["spent"], DELTA) < gaussian_epsilon(0.3, DELTA) + 1.01
+
+
+def test_an_exchange_is_two_changes_where_the_charge_was_for_one(folder):
+    fit(folder, "exchange", "--method mean --mu 0.3")
+    fit(folder, "exchange", "--method mean --mu 0.3 --adjacency replace-one")
+    fit(folder, "exchange", "--method gd --rounds 3 --batch 0.5 --epsilon 1 --delta 1e-6 --accountant pld")
+    fit(folder, "exchange", "--method public --epsilon 1 --public-x data/test_x.npy")
+    once, twice = events_of(folder, "exchange"), events_of(folder, "exchange", "replace-one")
+    of = [[one for run in events["runs"] for one in run["spent"]] for events in (once, twice)]
+    multipliers = [[one["event"]["noise_multiplier"] for one in list_[:2]] for list_ in of]
+    assert multipliers[1] == pytest.approx([multipliers[0][0] / 2, multipliers[0][1]], rel=1e-12)
+    sample, group = of[0][2]["event"]["event"], of[1][2]["event"]["event"]
+    assert sample["class"] == "PoissonSampledDpEvent" and group["class"] == "GaussianDpEvent"
+    assert group["noise_multiplier"] == pytest.approx(sample["event"]["noise_multiplier"] / 2, rel=1e-6)
+    assert of[1][3]["event"]["epsilon"] == 2 * of[0][3]["event"]["epsilon"]
+    assert ["loose" in one for one in of[1]] == [True, False, True, True]
+    assert "as if all rows had been drawn" in of[1][2]["loose"] and twice["neighboring_relation"] == "ADD_OR_REMOVE_ONE"
+
+
+def test_seeded_runs_are_in_no_event(folder):
+    fit(folder, "seeded", "--method mean --mu 0.3 --seed 1")
+    events = events_of(folder, "seeded")
+    assert events["runs"] == [] and len(events["not_private"]) == 1 and events["spent"]["events"] == []
+
+
+@pytest.mark.parametrize("options", ["--method gd --rounds 400 --mu 1",
+                                     "--method gd --rounds 400 --batch 0.5 --epsilon 2 --delta 1e-6 --accountant pld"])
+def test_what_an_open_run_has_reserved_stands_apart(folder, options):
+    ledger = f"open{'batch' in options}"
+    line = ("fit --train-x data/train_x.npy --train-y data/train_y.npy --classes 3 --threads 1 --quiet --overwrite --out model "
+            f"--ledger {ledger} {options}").split()
+    with subprocess.Popen([PROGRAM] + line, cwd=folder, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None and '"kind":"charge"' not in ((folder / ledger).read_text() if (folder / ledger).exists() else ""):
+            time.sleep(0.001)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    events, state = events_of(folder, ledger), shown(folder, ledger)
+    remains = state["open_runs"][0]["releases"]
+    charged, reserved = leaves(events["spent"]), leaves(events["reserved"])
+    assert sum(count for _, count in charged) == len(state["releases"])
+    assert sum(count for _, count in reserved) == sum(one["rounds"] for one in remains)
+    for (one, _), remaining in zip(reserved, remains):
+        assert one["class"] == ("PoissonSampledDpEvent" if "sampling_rate" in remaining else "GaussianDpEvent")
+        assert one.get("event", one)["noise_multiplier"] == pytest.approx(1 / remaining["mu"], rel=1e-6)
+    assert [len(run["reserved"]) for run in events["runs"]] == [len(remains)]
+    if "batch" not in options:
+        assert mu_of({"class": "ComposedDpEvent", "events": [events["spent"], events["reserved"]]}) == pytest.approx(1, rel=1e-9)
+    program(folder, f"ledger release {events['runs'][0]['run']} {ledger}")
+    after = events_of(folder, ledger)
+    assert after["spent"] == events["spent"] and after["reserved"]["events"] == [] and after["runs"][0]["reserved"] == []
+
+
+@pytest.mark.parametrize("name", ["three", "old_then_signed", "signed_silos", "signed_selection_and_samples", "signed_instead_of"])
+def test_ledgers_of_every_form_compose_to_what_they_show(folder, name):
+    (folder / name).write_bytes((LEDGERS / name).read_bytes())
+    events, ledger = events_of(folder, name), shown(folder, name)
+    assert mu_of(events["spent"]) == pytest.approx(ledger["mu"], rel=1e-12)
+    private = [one for one in ledger["releases"] if one["private"]]
+    assert sum(count for _, count in leaves(events["spent"])) == len(private)
+    assert sum(count for _, count in leaves(events["reserved"])) == sum(
+        sum(one["rounds"] for one in run["releases"]) + len(run["selections"]) for run in ledger["open_runs"] if run["private"])
+    silos = {run["run"] for run in events["runs"] if "silos" in run}
+    assert silos == {one["release"].split("/")[0] for one in private if "silos" in one} | \
+        {run["run"] for run in ledger["open_runs"] if "silos" in run and run["private"]}
+
+
+def test_the_reader_of_the_page_rebuilds_the_events(folder, monkeypatch):
+    """The page's code, on a stand-in for dp_accounting that has its classes with their arguments."""
+    code = re.search(r'```python title="events.py"\n(.*?)```', (SOURCE / "docs/how-to/budget.md").read_text(), re.DOTALL).group(1)
+    module = types.ModuleType("dp_accounting")
+    module.dp_event = types.SimpleNamespace(**{
+        name: (lambda name, arguments: lambda **given: (name, given) if set(given) == arguments else pytest.fail(f"{name}: {given}"))
+        (name, arguments) for name, arguments in ARGUMENTS.items()})
+    monkeypatch.setitem(sys.modules, "dp_accounting", module)
+    names = {}
+    exec(code, names)
+    fit(folder, "rebuilt", "--method gd --rounds 4 --mu 0.5")
+    event = events_of(folder, "rebuilt")["spent"]
+
+    def plain(built):
+        name, arguments = built
+        as_json = lambda value: plain(value) if isinstance(value, tuple) else [plain(one) for one in value] if isinstance(value, list) else value
+        return {"class": name, **{key: as_json(value) for key, value in arguments.items()}}
+
+    assert plain(names["event_of"](event)) == event
+
+
+def test_what_cannot_be_exported(folder):
+    assert "give --dp-events" in program(folder, "ledger export gaussian", code=2).stderr
+    assert "no such ledger" in program(folder, "ledger export absent --dp-events", code=3).stderr
+    fit(folder, "edited", "--method mean --mu 0.3")
+    text = (folder / "edited").read_text()
+    (folder / "edited").write_text(text.replace('"mu":0.3', '"mu":0.2', 1) if '"mu":0.3' in text else text[:-5] + text[-4:])
+    program(folder, "ledger export edited --dp-events", code=6)
+    program(folder, "ledger export edited --dp-events --out edited", code=2)
+
+
+def test_the_file_is_what_is_printed_and_is_kept(folder):
+    fit(folder, "written", "--method mean --mu 0.3")
+    program(folder, "ledger export written --dp-events --out events.json")
+    assert json.loads((folder / "events.json").read_text()) == events_of(folder, "written")
+    assert "events.json" in program(folder, "ledger export written --dp-events --out events.json", code=3).stderr
+    program(folder, "ledger export written --dp-events --out events.json --overwrite")

@@ -1,0 +1,163 @@
+"""DPClassifier and DPMeanClassifier beside scikit-learn's own."""
+import html
+import html.parser
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import dpreduce
+from conftest import CLASSES
+from dpreduce import DPClassifier, DPMeanClassifier, estimators
+
+BUDGET = {"epsilon": 1, "delta": 1e-6, "classes": range(CLASSES)}
+
+
+@pytest.fixture(autouse=True)
+def no_fits_so_far():
+    estimators._fits.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        yield
+
+
+def test_the_first_example(rows):
+    x, y = rows
+    assert DPClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES)).fit(x[:1500], y[:1500]).score(x[1500:], y[1500:]) > 0.7
+    estimators._fits.clear()
+    assert DPMeanClassifier(**BUDGET, ledger=None, normalize="l2").fit(x, y).report_["method"] == "mean"
+
+
+@pytest.mark.parametrize("classes", [["fig", "apple", "plum", "pear"], [10, 20, 30, 40], [0, 1, 2, 3], [False, True]], ids=str)
+def test_labels_are_of_any_kind(classes, rows):
+    x, y = rows
+    y = np.array(classes)[y % len(classes)]
+    model = DPClassifier(**{**BUDGET, "classes": classes}).fit(x, y)
+    assert list(model.classes_) == sorted(classes)
+    assert set(model.predict(x)) <= set(classes) and model.score(x, y) > 0.5
+    assert model.classifier_.class_names == ([] if classes[0] == 0 else [str(c) for c in sorted(classes)])
+
+
+def test_labels_of_a_data_frame(rows):
+    import pandas
+    x, y = rows
+    frame = pandas.DataFrame(x, columns=[f"f{a}" for a in range(x.shape[1])])
+    model = DPClassifier(**{**BUDGET, "classes": list("abcd")}).fit(frame, pandas.Series(list("abcd"))[y])
+    assert list(model.feature_names_in_) == list(frame.columns) and model.score(frame, pandas.Series(list("abcd"))[y]) > 0.7
+
+
+def test_classes_from_the_data_are_warned_of(rows):
+    with pytest.warns(dpreduce.DataDependentClassesWarning, match="the public list") as caught:
+        model = DPClassifier(epsilon=1, delta=1e-6).fit(*rows)
+    assert caught[0].filename == __file__
+    assert list(model.classes_) == list(range(CLASSES))
+
+
+def test_parameters_are_the_options_of_fit(rows):
+    model = DPClassifier(**BUDGET, method="ls", gram_share=0.25, lambda_=0.01, random_state=3)
+    assert model.get_params()["gram_share"] == 0.25 and model.get_params()["center"] is None
+    assert clone(model).get_params() == model.get_params()
+    assert clone(model).set_params(gram_share=0.5, center="dp").fit(*rows).report_["center"] == "dp"
+    assert repr(model) == ("DPClassifier(classes=range(0, 4), delta=1e-06, epsilon=1, gram_share=0.25,\n"
+                           "             lambda_=0.01, method='ls', random_state=3)")
+    direct = dpreduce.fit(*rows, epsilon=1, delta=1e-6, classes=CLASSES, method="ls", gram_share=0.25, seed=3, **{"lambda": 0.01})
+    assert model.fit(*rows).classifier_.to_bytes() == direct.classifier.to_bytes()
+    with pytest.raises(dpreduce.UsageError, match="did you mean gram-share"):
+        DPClassifier(gram_shar=0.2)
+    with pytest.raises(dpreduce.UsageError, match="no parameter"):
+        DPClassifier(seed=0.2)
+    with pytest.raises(ValueError):
+        model.set_params(gram_shar=0.2)
+
+
+def test_a_random_state_is_a_seed(rows):
+    x, y = rows
+    models = [DPClassifier(**BUDGET, method="mean", random_state=state).fit(x, y) for state in (5, 5, 6, np.random.RandomState(1))]
+    labels = [model.decision_function(x) for model in models]
+    assert (labels[0] == labels[1]).all() and (labels[0] != labels[2]).any()
+    assert not any(model.privacy_.private for model in models)
+    assert "NOT private" in models[0].report_["note"]
+
+
+def test_a_fitted_model_is_pickled(rows):
+    x, y = rows
+    model = DPClassifier(**BUDGET).fit(x, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.decision_function(x) == model.decision_function(x)).all() and (again.predict_proba(x) == model.predict_proba(x)).all()
+    assert again.privacy_ == model.privacy_ and again.explain() == model.explain()
+
+
+def test_two_classes_have_one_score(rows):
+    x, y = rows
+    model = DPClassifier(**{**BUDGET, "classes": [0, 1]}).fit(x, y % 2)
+    scores = model.decision_function(x)
+    assert scores.shape == (len(x),) and ((scores > 0) == model.predict(x)).all()
+
+
+def test_probabilities_are_there_where_the_method_has_some(rows):
+    assert hasattr(DPClassifier(), "predict_proba") and not hasattr(DPMeanClassifier(), "predict_proba")
+    assert not hasattr(DPClassifier(**BUDGET, method="ls", random_state=1).fit(*rows), "predict_proba")
+
+
+def test_public_rows_are_fit_parameters(rows):
+    x, y = rows
+    model = make_pipeline(DPMeanClassifier(**BUDGET, center="public")).fit(x, y, dpmeanclassifier__public_x=x[:100])
+    assert model[0].report_["center"] == "public"
+
+
+def test_a_search_is_charged_and_warned_of(rows, tmp_path):
+    ledger = tmp_path / "ledger.jsonl"
+    x, y = rows
+    search = GridSearchCV(make_pipeline(StandardScaler(), DPMeanClassifier(**BUDGET, ledger=ledger)),
+                          {"dpmeanclassifier__metric": ["cosine", "euclidean"]}, cv=2)
+    with pytest.warns(dpreduce.RepeatedFitWarning) as caught:
+        search.fit(x, y)
+    assert len(caught) == 1
+    assert "2 fits are charged on" in str(caught[0].message) and "epsilon 1.455 at delta 1e-06 is spent in all" in str(caught[0].message)
+    assert len(dpreduce.read_ledger(ledger)["runs"]) == 5  # two candidates, two folds, and the best again
+    account = search.best_estimator_[-1].privacy_.words["account"][0]
+    assert "5 runs; epsilon 2.4" in account
+
+
+def test_fits_on_no_ledger_are_warned_of(rows):
+    with pytest.warns(dpreduce.RepeatedFitWarning, match="on no ledger.*for these two epsilon 1.455 at delta 1e-06") as caught:
+        scores = cross_val_score(DPMeanClassifier(**BUDGET), *rows, cv=3)
+    assert len(caught) == 1 and scores.mean() > 0.7
+    estimators._fits.clear()
+    cross_val_score(DPMeanClassifier(**BUDGET, random_state=1), *rows, cv=3)  # not private: nothing to count
+
+
+def test_a_budget_ends_a_search(rows, tmp_path):
+    model = DPMeanClassifier(**BUDGET, ledger=tmp_path / "ledger.jsonl", budget_epsilon=1.2, budget_delta=1e-6)
+    model.fit(*rows)
+    with pytest.raises(dpreduce.BudgetRefused):
+        clone(model).fit(*rows)
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_notebooks_show_a_table(rows):
+    model = DPClassifier(**{**BUDGET, "classes": ["<a>", "b", "c", "d"]})
+    assert "classes" in model._repr_html_()
+    text = model.fit(rows[0], np.array(["<a>", "b", "c", "d"])[rows[1]])._repr_html_()
+    parsed = Tags()
+    parsed.feed(text)
+    assert [tag for tag, _ in parsed.tags[:2]] == ["table", "caption"]
+    assert all(attrs.get("scope") == "row" for tag, attrs in parsed.tags if tag == "th")
+    assert "epsilon 1 at delta 1e-06" in text and model._repr_mimebundle_()["text/html"] == text
+    for sentences in model.privacy_.words.values():
+        for sentence in sentences:
+            assert sentence in html.unescape(text)

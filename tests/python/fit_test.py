@@ -1,0 +1,195 @@
+"""fit(): the program's own bytes, from arrays wherever they lie."""
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import dpreduce
+from conftest import CLASSES, labeled_rows
+
+BUDGET = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6}
+METHODS = [{"method": "mean"}, {"method": "ls", "gram_share": 0.3}, {"method": "fc", "center": "dp"}, {"method": "adam", "rounds": 3}]
+
+
+def words_of(options):
+    return [word for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]
+
+
+@pytest.mark.parametrize("options", METHODS, ids=lambda options: options["method"])
+def test_the_model_is_the_programs_byte_for_byte(options, rows, program, tmp_path):
+    x, y = rows
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--seed", 7, "--out", "program.safetensors",
+            *words_of({**BUDGET, **options}))
+    run = dpreduce.fit(x, y, **BUDGET, **options, seed=7)
+    run.save(tmp_path / "python.safetensors")
+    assert (tmp_path / "python.safetensors").read_bytes() == (tmp_path / "program.safetensors").read_bytes()
+    assert program("predict", "--model", "python.safetensors", "--x", "x.npy").split() == [str(c) for c in run.predict(x)]
+
+
+def bytes_of(x, y):
+    return dpreduce.fit(x, y, **BUDGET, method="ls", seed=3).classifier.to_bytes()
+
+
+def test_rows_are_read_wherever_they_lie(rows, tmp_path):
+    x, y = rows
+    expected = bytes_of(x, y)
+    wide = np.zeros((len(x), 40), np.float32)
+    wide[:, 3:35:2] = x
+    np.save(tmp_path / "x.npy", x)
+    for other in (np.asfortranarray(x), x[::-1][::-1], wide[:, 3:35:2], x.astype(">f4"), x.astype(np.float64),
+                  np.load(tmp_path / "x.npy", mmap_mode="r")):
+        assert bytes_of(other, y) == expected
+    assert bytes_of(x[::-1], y[::-1]) == expected  # the order of rows is nothing to a sum
+    half = x.astype(np.float16)
+    assert bytes_of(half, y) == bytes_of(half.astype(np.float32), y)
+
+
+def test_features_are_not_copied():
+    x, y = labeled_rows(60000)
+    x = np.asfortranarray(np.tile(x, (1, 20)))  # 77 MB
+    def peak():
+        with open("/proc/self/status", encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    def fit(x, y):
+        dpreduce.fit(x, y, **BUDGET, method="mean", memory=8)
+    fit(np.asfortranarray(x[:3000]), y[:3000])
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")
+    before = peak()
+    fit(x, y)
+    assert peak() - before < 40_000  # KiB; a copy would take 75,000
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, ">i4"])
+def test_labels_are_of_any_integer_type(dtype, rows):
+    x, y = rows
+    assert bytes_of(x, y.astype(dtype)) == bytes_of(x, y)
+    assert bytes_of(x, np.repeat(y, 2).astype(dtype)[::2]) == bytes_of(x, y)
+
+
+def test_labels_may_be_truth_values_names_or_sets(rows):
+    x, y = rows
+    assert dpreduce.fit(x, y > 1, classes=2, epsilon=1, delta=1e-6, method="mean").classifier.classes == 2
+    names = ["pear", "apple", "fig", "plum"]
+    run = dpreduce.fit(x, np.array(names)[y], class_names=names, epsilon=1, delta=1e-6, method="mean")
+    assert run.classifier.class_names == names
+    assert (run.predict(x) == y).mean() > 0.8
+    sets = np.eye(CLASSES, dtype=np.uint8)[y]
+    run = dpreduce.fit(x, sets, **BUDGET, max_labels=2, method="fc")
+    assert run.classifier.threshold is not None and run.probabilities(x).shape == (len(x), CLASSES)
+
+
+def test_public_and_validation_rows_are_arrays(rows):
+    x, y = rows
+    public = labeled_rows(300, seed=2)[0]
+    assert dpreduce.fit(x, y, **BUDGET, method="mean", center="public", public_x=public).report["center"] == "public"
+    run = dpreduce.fit(x, y, **BUDGET, method="ls", choose=True, validation_x=public, validation_y=labeled_rows(300, seed=2)[1])
+    assert run.report["choice"]["by"] == "validation rows"
+
+
+def test_predictions_scores_and_probabilities_are_of_any_array(rows):
+    x, y = rows
+    run = dpreduce.fit(x, y, **BUDGET, method="auto", seed=1)
+    labels, scores, probabilities = run.predict(x), run.scores(x), run.probabilities(x)
+    assert (labels == y).mean() > 0.7
+    assert (scores.argmax(axis=1) == labels).all() and np.allclose(probabilities.sum(axis=1), 1)
+    for other in (np.asfortranarray(x), x.astype(np.float64)):
+        assert (run.scores(other) == scores).all()
+    assert run.predict(x[:0]).shape == (0,)
+    with pytest.raises(dpreduce.BadInput, match="5 features"):
+        run.predict(x[:, :5])
+    with pytest.raises(dpreduce.UsageError, match="only rank classes"):
+        dpreduce.fit(x, y, **BUDGET, method="mean").probabilities(x)
+
+
+def test_a_model_that_is_there_stays(rows, tmp_path):
+    run = dpreduce.fit(*rows, **BUDGET, method="mean")
+    path = tmp_path / "m.safetensors"
+    run.save(path)
+    kept = path.read_bytes()
+    other = dpreduce.fit(*rows, **BUDGET, method="ls")
+    with pytest.raises(dpreduce.BadInput, match="is there already"):
+        other.save(path)
+    assert path.read_bytes() == kept
+    other.save(path, overwrite=True)
+    assert path.read_bytes() != kept
+
+
+def test_a_fit_tells_what_it_promises(rows):
+    run = dpreduce.fit(*rows, **BUDGET, method="mean")
+    assert run.privacy.private and run.privacy.epsilon == 1 and run.privacy.adjacency == "add-remove"
+    assert run.privacy.releases[0]["name"] == "class_sums"
+    assert "epsilon 1 at delta 1e-06" in run.explain() and "on no ledger" in run.explain()
+    assert run.timings["sums"] > 0
+    seeded = dpreduce.fit(*rows, **BUDGET, method="mean", seed=1)
+    assert not seeded.privacy.private and "has a seed" in seeded.explain()
+    with pytest.warns(dpreduce.PrivacyWarning, match="promises little"):
+        dpreduce.fit(*rows, classes=CLASSES, epsilon=50, delta=1e-6, method="mean")
+
+
+def test_threads_fit_at_the_same_time(rows):
+    models = {}
+    def fit(seed):
+        models[seed] = dpreduce.fit(*rows, **BUDGET, method="adam", rounds=3, seed=seed).classifier.to_bytes()
+    threads = [threading.Thread(target=fit, args=(seed,)) for seed in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed, model in models.items():
+        fit(seed)
+        assert models[seed] == model
+
+
+def test_the_interpreter_goes_on_meanwhile(rows):
+    x, y = rows
+    turns, done = [], threading.Event()
+    def turn():
+        while not done.is_set():
+            turns.append(None)
+            done.wait(0.001)
+    thread = threading.Thread(target=turn)
+    thread.start()
+    dpreduce.fit(x, y, **BUDGET, method="adam", rounds=20)
+    done.set()
+    thread.join()
+    assert len(turns) > 3
+
+
+def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path):
+    ledger = tmp_path / "ledger.jsonl"
+    passes = []
+    from dpreduce import fitting
+    class Interrupting(fitting._Bar):  # after the first charge
+        def __call__(self, doing, share):
+            passes.append(doing)
+            if len(passes) == 6:
+                os.kill(os.getpid(), signal.SIGINT)
+    original, fitting._Bar = fitting._Bar, Interrupting
+    try:
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, progress=True)
+    finally:
+        fitting._Bar = original
+    assert "--resume" in interrupted.value.__notes__[0]
+    again = dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, resume=True)
+    assert again.account["balance"].startswith("epsilon 1 at delta 1e-06")
+
+
+def test_progress_is_shown_by_tqdm(rows, capfd):
+    dpreduce.fit(*rows, **BUDGET, method="mean", progress=True)
+    assert "class_means" in capfd.readouterr().err
+    dpreduce.fit(*rows, **BUDGET, method="mean")
+    assert capfd.readouterr().err == ""
+
+
+def test_blas_works_on_as_many_threads_as_before(rows):
+    import ctypes
+    blas = ctypes.CDLL("libopenblas.so.0")
+    blas.openblas_set_num_threads(2)
+    dpreduce.fit(*rows, **BUDGET, method="ls")
+    assert blas.openblas_get_num_threads() == 2

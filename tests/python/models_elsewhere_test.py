@@ -1,0 +1,375 @@
+"""Models outside of the program: dpreduce.load, ONNX graphs and model cards, against `dpreduce predict` and the report.
+
+ONNX files are checked by onnx.checker, and computed by a few lines of NumPy an operator; launch/check-onnx runs them in
+onnxruntime.
+"""
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import dpreduce
+from fitted_models import FITS, fit_all, parts_of, run
+
+PROGRAM, SOURCE = os.environ["DPREDUCE"], pathlib.Path(os.environ["DPREDUCE_SOURCE"])
+
+
+def program(folder, line, ranks=0, code=0):
+    return run(PROGRAM, folder, line, ranks, code)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    fit_all(PROGRAM, folder)
+    return folder
+
+
+def write_parts(path, tensors, metadata):
+    header, numbers = {"__metadata__": metadata}, b""
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(numbers), len(numbers) + len(data)]}
+        numbers += data
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + numbers)
+
+
+def test_every_method_of_the_registry_has_a_model_here():
+    methods = re.findall(r"^METHOD\((\w+)\)", (SOURCE / "src/methods/all_methods.inc").read_text(), re.MULTILINE)
+    assert {method.replace("_", "-") for method in methods} <= set(FITS)
+
+
+def test_every_tensor_and_link_occurs(folder):
+    models = [parts_of(folder / f"{name}.model") for name in FITS]
+    assert {name for tensors, _ in models for name in tensors} == \
+        {"weights", "bias", "center", "projection", "projection_largest", "selected", "prototypes"}
+    assert {metadata.get("link") for _, metadata in models} == {None, "softmax", "sigmoid"}
+
+
+# --- dpreduce.load
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_load_predicts_what_the_program_does(folder, name):
+    model = dpreduce.load(folder / f"{name}.model")
+    x = numpy.load(folder / "x.npy")
+    assert (model.predict(x) == numpy.load(folder / f"{name}.y.npy")).all()
+    expected = numpy.load(folder / f"{name}.s.npy")
+    assert model.decision_function(x) == pytest.approx(expected, rel=1e-6, abs=1e-6 * abs(expected).max())
+    if model.link:
+        assert model.predict_proba(x) == pytest.approx(numpy.load(folder / f"{name}.p.npy"), abs=1e-6)
+        assert model.probabilities(x).sum(axis=1) == pytest.approx(1) or model.link == "sigmoid"
+    else:
+        with pytest.raises(dpreduce.UsageError, match="no probabilities"):
+            model.predict_proba(x)
+    if model.threshold is not None:
+        assert (model.predict_sets(x) == numpy.load(folder / f"{name}.sets.npy")).all()
+    else:
+        with pytest.raises(dpreduce.UsageError, match="no threshold"):
+            model.predict_sets(x)
+    assert (model.classes == numpy.arange(4)).all() and model.n_features == 33
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_load_tells_what_was_promised(folder, name):
+    model, report = dpreduce.load(folder / f"{name}.model"), json.loads((folder / f"{name}.json").read_text())
+    assert model.method == report["method"] and model.privacy["private"] == report["private"]
+    if report["private"]:
+        for figure in ("epsilon", "delta", "mu", "adjacency"):
+            assert model.privacy[figure] == report["privacy"][figure]
+        assert f"{model.privacy['epsilon']:g}" in repr(model)
+    else:
+        assert model.privacy == {"private": False} and "not private" in repr(model)
+
+
+def test_names_of_classes(folder):
+    x = numpy.load(folder / "x.npy")
+    model = dpreduce.load(folder / "mean-centers.model")
+    assert model.class_names == ["plain", "a | `bar`", "*star* <b>", "Äpfel"]
+    assert list(model.predict_names(x)) == [model.class_names[label] for label in model.predict(x)]
+    with pytest.raises(dpreduce.UsageError, match="no names"):
+        dpreduce.load(folder / "mean.model").predict_names(x)
+
+
+@pytest.mark.parametrize("name", ["auto", "fc", "fc-warm"])
+def test_files_of_format_version_1_predict_the_same(folder, name, tmp_path):
+    tensors, metadata = parts_of(folder / f"{name}.model")
+    values = numpy.frombuffer(tensors["projection"][2], "<i2").reshape(tensors["projection"][1])
+    largest = numpy.frombuffer(tensors.pop("projection_largest")[2], "<f8")[:, numpy.newaxis]
+    doubles = numpy.where(abs(values) == 32767, numpy.sign(values) * largest, values * (largest / 32767))
+    tensors["projection"] = ("F64", list(values.shape), doubles.astype("<f8").tobytes())
+    write_parts(tmp_path / "old.model", tensors, {**metadata, "format_version": "1"})
+    program(tmp_path, f"predict --model old.model --x {folder}/x.npy --out y.npy --scores s.npy")
+    assert (numpy.load(tmp_path / "s.npy") == numpy.load(folder / f"{name}.s.npy")).all()
+    model, x = dpreduce.load(tmp_path / "old.model"), numpy.load(folder / "x.npy")
+    assert (model.decision_function(x) == dpreduce.load(folder / f"{name}.model").decision_function(x)).all()
+
+
+def test_of_equal_scores_the_smallest_class(folder, tmp_path):
+    tensors, metadata = parts_of(folder / "mean.model")
+    weights = numpy.frombuffer(tensors["weights"][2], "<f8").reshape(4, -1).copy()
+    weights[2], weights[3] = weights[1], weights[1] * (1 + 2.0**-50)
+    tensors["weights"] = ("F64", [4, weights.shape[1]], weights.tobytes())
+    write_parts(tmp_path / "equal.model", tensors, metadata)
+    program(tmp_path, f"predict --model equal.model --x {folder}/x.npy --out y.npy")
+    labels = dpreduce.load(tmp_path / "equal.model").predict(numpy.load(folder / "x.npy"))
+    assert (labels == numpy.load(tmp_path / "y.npy")).all() and 2 not in labels
+
+
+def test_rows_of_other_types_are_taken_as_the_program_takes_them(folder, tmp_path):
+    model, x = dpreduce.load(folder / "auto.model"), numpy.load(folder / "x.npy")
+    assert (model.predict(x.astype(numpy.float64)) == model.predict(x)).all()
+    assert (model.decision_function(numpy.asfortranarray(x)) == model.decision_function(x)).all()
+    assert model.predict(x[:0]).shape == (0,) and model.decision_function(x[:0]).shape == (0, 4)
+    half = x[3:].astype(numpy.float16)
+    numpy.save(tmp_path / "half.npy", half)
+    program(tmp_path, f"predict --model {folder}/auto.model --x half.npy --out y.npy")
+    assert (model.predict(half) == numpy.load(tmp_path / "y.npy")).all()
+
+
+@pytest.mark.parametrize("spoil, message", [
+    (lambda x: x[:, 1:], r"x has shape \(300, 32\) and type float32: the model takes rows of 33 real features"),
+    (lambda x: x[0], r"x has shape \(33,\)"),
+    (lambda x: x.astype(object), "type object"),
+    (lambda x: x.astype(complex), "type complex128"),
+    (lambda x: numpy.where(numpy.arange(300)[:, None] == 7, numpy.nan, x), "row 7 has a NaN or an infinity"),
+    (lambda x: numpy.where(numpy.arange(300)[:, None] == 9, 1e300, x.astype(float)), "row 9 has a NaN or an infinity"),
+])
+def test_rows_that_do_not_fit_are_refused(folder, spoil, message):
+    with pytest.raises(dpreduce.BadInput, match=message):
+        dpreduce.load(folder / "mean.model").predict(spoil(numpy.load(folder / "x.npy")))
+
+
+def bad(change):
+    """A file with changed tensors or metadata."""
+    def write(path, good):
+        tensors, metadata = parts_of(good)
+        change(tensors, metadata)
+        write_parts(path, tensors, metadata)
+    return write
+
+
+def doubles(*values):
+    return numpy.array(values, "<f8").tobytes()
+
+
+BAD_FILES = {
+    "empty": (lambda path, good: path.write_bytes(b""), "0 bytes are too few"),
+    "header cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:100]), "does not fit a file of 100"),
+    "numbers cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:-1]), "was cut off"),
+    "bytes too many": (lambda path, good: path.write_bytes(good.read_bytes() + b"1"), "more or fewer than its tensors"),
+    "a pickle": (lambda path, good: path.write_bytes(b"\x80\x04cos\nsystem\n(S'touch executed'\ntR."), "is it a safetensors file"),
+    "no JSON": (lambda path, good: path.write_bytes(struct.pack("<Q", 4) + b"{'a'"), "not valid JSON"),
+    "a list": (lambda path, good: path.write_bytes(struct.pack("<Q", 2) + b"[]"), "not one JSON object"),
+    "deep JSON": (lambda path, good: path.write_bytes(struct.pack("<Q", 200000) + b"[" * 200000), "not valid JSON"),
+    "other format": (bad(lambda t, m: m.update(format="onnx")), "its format is 'onnx', not dpreduce-classifier"),
+    "no format": (bad(lambda t, m: m.pop("format")), "no format in its metadata"),
+    "from the future": (bad(lambda t, m: m.update(format_version="3")), "format version 3, known is 2.; update dpreduce"),
+    "no version": (bad(lambda t, m: m.update(format_version="new")), "format_version is 'new', which is no number"),
+    "no weights": (bad(lambda t, m: t.pop("weights")), "no tensor weights"),
+    "no bias": (bad(lambda t, m: t.pop("bias")), "no tensor bias"),
+    "no largest": (bad(lambda t, m: t.pop("projection_largest")), "no tensor projection_largest"),
+    "no projection": (bad(lambda t, m: t.pop("projection")), "unknown tensor projection_largest"),
+    "a tensor too many": (bad(lambda t, m: t.update(extra=("F64", [1], doubles(1)))), "unknown tensor 'extra'"),
+    "wrong shape": (bad(lambda t, m: t.update(bias=("F64", [5], doubles(1, 2, 3, 4, 5)))), r"bias has the shape \[5\] instead of \[4\]"),
+    "wrong type": (bad(lambda t, m: t.update(bias=("F32", [4], bytes(16)))), "bias is 'F32', not F64"),
+    "not finite": (bad(lambda t, m: t.update(bias=("F64", [4], doubles(1, 2, numpy.nan, 4)))), "bias has an entry that is not finite"),
+    "huge shape": (bad(lambda t, m: t.update(bias=("F64", [2**61, 8], b""))), "not the bytes of its shape"),
+    "negative shape": (bad(lambda t, m: t.update(bias=("F64", [-4], b""))), "needs dtype, shape and two data_offsets"),
+    "one class": (bad(lambda t, m: m.update(classes="1")), "classes is '1', which is no number in range"),
+    "other scaling": (bad(lambda t, m: m.update(normalize="max")), "normalize is 'max', neither l2 nor none"),
+    "clip of 0": (bad(lambda t, m: m.update(clip_norm="0")), "clip_norm is '0', which is no number in range"),
+    "clip is code": (bad(lambda t, m: m.update(clip_norm="__import__('os').system('touch executed')")), "no number in range"),
+    "other link": (bad(lambda t, m: m.update(link="probit")), "link is 'probit'"),
+    "no promise": (bad(lambda t, m: m.update(privacy="none")), "privacy is no JSON object"),
+    "half a promise": (bad(lambda t, m: m.update(privacy='{"private":true,"epsilon":1,"adjacency":"add-remove"}')), "epsilon and delta go together"),
+    "few names": (bad(lambda t, m: m.update(class_names='["a"]')), "class_names is no JSON list of 4 names"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_FILES)
+def test_a_bad_file_gets_one_clear_exception(folder, fault, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write, message = BAD_FILES[fault]
+    path = tmp_path / "bad.model"
+    write(path, folder / "auto.model")
+    with pytest.raises(dpreduce.BadInput, match=message) as raised:
+        dpreduce.load(path)
+    assert str(raised.value).startswith(f"{path}: ") and raised.value.exit_code == 3
+    program(tmp_path, "predict --model bad.model --x x.npy", code=3)  # who loads less than the program is as strict
+    assert [one.name for one in tmp_path.iterdir()] == ["bad.model"]
+
+
+def test_no_file():
+    with pytest.raises(dpreduce.BadInput, match="absent.model: cannot be read: No such file"):
+        dpreduce.load("absent.model")
+
+
+def test_load_needs_numpy_alone(folder):
+    code = ("import sys, dpreduce; model = dpreduce.load(sys.argv[1]); "
+            "print({name.split('.')[0] for name in sys.modules} & {'scipy', 'sklearn', 'pandas', 'onnx', 'pickle5'})")
+    done = subprocess.run([sys.executable, "-c", code, folder / "mean.model"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+# --- export --onnx
+
+
+def computed(graph, x):
+    """What the outputs of an ONNX graph are for the rows x: each operator that an exported graph has, in NumPy."""
+    from onnx import helper, numpy_helper, TensorProto
+    values = {constant.name: numpy_helper.to_array(constant) for constant in graph.initializer}
+    values["x"] = x
+    types = {TensorProto.FLOAT: numpy.float32, TensorProto.DOUBLE: numpy.float64, TensorProto.UINT8: numpy.uint8}
+
+    def softmax(s, axis):
+        e = numpy.exp(s - s.max(axis=axis, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
+
+    operators = {
+        "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a / b,
+        "Max": numpy.maximum, "Sqrt": numpy.sqrt, "Round": numpy.rint, "Equal": numpy.equal, "Where": numpy.where,
+        "MatMul": numpy.matmul, "Transpose": numpy.transpose, "GreaterOrEqual": numpy.greater_equal, "Softmax": softmax,
+        "Sigmoid": lambda a: 1 / (1 + numpy.exp(-a)),
+        "Cast": lambda a, to: a.astype(types[to]),
+        "Gather": lambda a, indices, axis: a.take(indices, axis=axis),
+        "ReduceSum": lambda a, axes, keepdims: a.sum(axis=tuple(axes), keepdims=bool(keepdims)),
+        "ArgMax": lambda a, axis, keepdims: a.argmax(axis=axis),
+        "Pad": lambda a, pads: numpy.pad(a, list(zip(pads[:a.ndim], pads[a.ndim:]))),
+        "Reshape": lambda a, shape: a.reshape([a.shape[place] if one == 0 else one for place, one in enumerate(shape)]),
+    }
+    for node in graph.node:
+        attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+        values[node.output[0]] = operators[node.op_type](*(values[name] for name in node.input), **attributes)
+    return {output.name: values[output.name] for output in graph.output}
+
+
+@pytest.mark.parametrize("width", ["float32", "float64"])
+@pytest.mark.parametrize("name", FITS)
+def test_onnx_computes_what_the_program_does(folder, name, width):
+    onnx = pytest.importorskip("onnx")
+    graph = onnx.load(str(folder / f"{name}.{width}.onnx"))
+    onnx.checker.check_model(graph, full_check=True)
+    assert [(one.domain, one.version) for one in graph.opset_import] == [("", 13)] and graph.ir_version == 7
+    assert {one.name for one in graph.graph.initializer} <= {one for node in graph.graph.node for one in node.input}
+    _, metadata = parts_of(folder / f"{name}.model")
+    assert {one.key: one.value for one in graph.metadata_props} == \
+        {key: value for key, value in metadata.items() if key not in ("format", "format_version")}
+
+    outputs = computed(graph.graph, numpy.load(folder / "x.npy"))
+    assert set(outputs) == {"label", "scores"} | ({"probabilities"} if "link" in metadata else set()) | \
+        ({"sets"} if "threshold" in metadata else set())
+    labels, scores = numpy.load(folder / f"{name}.y.npy"), numpy.load(folder / f"{name}.s.npy")
+    tolerance = {"float32": 2e-4, "float64": 2e-7}[width] * abs(scores).max()
+    assert outputs["scores"].dtype == width and outputs["label"].dtype == numpy.int64
+    assert abs(outputs["scores"] - scores).max() <= tolerance
+    if width == "float64":
+        assert (outputs["label"] == labels).all()
+    else:  # another label only where the two scores are as near as the tolerance
+        rows = numpy.arange(len(labels))
+        assert (scores[rows, labels] - scores[rows, outputs["label"]]).max() <= 2 * tolerance
+    if "link" in metadata:
+        assert abs(outputs["probabilities"] - numpy.load(folder / f"{name}.p.npy")).max() <= {"float32": 2e-3, "float64": 2e-7}[width]
+    if "threshold" in metadata and width == "float64":
+        assert outputs["sets"].dtype == numpy.uint8 and (outputs["sets"] == numpy.load(folder / f"{name}.sets.npy")).all()
+
+
+def test_exports_are_files_that_appear_whole_and_are_kept(folder, tmp_path):
+    model = folder / "mean.model"
+    program(tmp_path, f"export {model} --onnx a.onnx --card a.md")
+    first = (tmp_path / "a.onnx").read_bytes()
+    assert "a.onnx" in program(tmp_path, f"export {model} --onnx a.onnx", code=3).stderr
+    program(tmp_path, f"export {model} --onnx a.onnx --overwrite", ranks=2)
+    assert (tmp_path / "a.onnx").read_bytes() == first
+    for line, words in [("", "give --onnx FILE, --card FILE or both"), ("--onnx b --card b", "must be different files"),
+                        ("--card b --onnx-width float64", "goes with --onnx"), ("--onnx b --report r.json", "goes with --card")]:
+        assert words in program(tmp_path, f"export {model} {line}", code=2).stderr
+    program(tmp_path, f"export {model} --card {model} --overwrite", code=2)
+    (tmp_path / "bad.model").write_bytes(b"no model")
+    program(tmp_path, "export bad.model --onnx b.onnx", code=3)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.md", "a.onnx", "bad.model"]
+
+
+# --- export --card
+
+
+def card_of(folder, name, report=True):
+    path = folder / f"{name}.{report}.md"
+    program(folder, f"export {name}.model --card {path.name}" + (f" --report {name}.json" if report else ""))
+    text = path.read_text()
+    front = re.match(r"---\n(.*?)---\n", text, re.DOTALL)
+    return front.group(1), text[front.end():]
+
+
+def table_under(text, heading):
+    """The cells of the rows of the first table behind a heading, less its head."""
+    rows = [line for line in text.split(f"\n{heading}\n", 1)[1].split("\n#", 1)[0].splitlines() if line.startswith("| ")]
+    return [re.split(r" (?<!\\)\| ", row[2:-2]) for row in rows if row.startswith("| ")][2:]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_card_says_what_model_and_report_say(folder, name):
+    yaml = pytest.importorskip("yaml")
+    front, text = card_of(folder, name)
+    report = json.loads((folder / f"{name}.json").read_text())
+    fields = yaml.safe_load(front)
+    assert fields["library_name"] == "dpreduce" and "license" not in fields
+    assert ("differential-privacy" in fields["tags"]) == report["private"]
+    test = report["test"]
+    result = fields["model-index"][0]["results"][0]
+    figures = {one["type"]: one["value"] for one in result["metrics"]}
+    names = {"f1": "micro_f1"}
+    assert figures and figures == {one: test[names.get(one, one)] for one in figures}
+    assert ("accuracy" in figures) == ("accuracy" in test) and list(figures) == fields["metrics"]
+    assert "outside of the guarantee" in result["dataset"]["name"]
+    assert {one: float(value) for one, value in table_under(text, "## Test figures")} == \
+        {one.replace("_", " "): value for one, value in figures.items()}
+    assert "**Outside of the guarantee**" in text.split("## Test figures")[1]
+
+    explained = json.loads(program(folder, f"privacy explain {name}.json --format json").stdout)
+    unescaped = re.sub(r"\\(.)", r"\1", text)
+    for sentences in explained["words"].values():
+        assert all(f"- {sentence}\n" in unescaped for sentence in sentences)
+    if report["private"]:
+        promise = dict(table_under(text, "## Privacy"))
+        assert {one: float(promise[one]) for one in ("epsilon", "delta")} == {one: report["privacy"][one] for one in ("epsilon", "delta")}
+        assert promise["adjacency"] == report["privacy"]["adjacency"]
+        assert ("mu" in promise) == (report["privacy"]["mu"] is not None)
+        assert "mu" not in promise or float(promise["mu"]) == report["privacy"]["mu"]
+    else:
+        assert "**Nothing is promised**" in text
+    if explained["releases"]:
+        rows = table_under(text, "## Noised releases")
+        repeated = [[float(cell) for cell in row[3:]] for row in rows for _ in range(int(row[2]))]
+        assert repeated == [[float(one[figure]) for figure in ("coordinates", "sensitivity", "sigma", "noise_multiplier", "sampling_rate")]
+                            for one in explained["releases"]]
+    assert f'dpreduce.load("{name}.model")' in text
+
+
+def test_a_card_without_a_report_says_what_the_model_says(folder):
+    front, text = card_of(folder, "mean-centers", report=False)
+    assert "metrics" not in front and "## Test figures" not in text and "## Noised releases" not in text
+    privacy = dpreduce.load(folder / "mean-centers.model").privacy
+    assert float(dict(table_under(text, "## Privacy"))["epsilon"]) == privacy["epsilon"]
+    assert "1. a \\| \\`bar\\`\n2. \\*star\\* \\<b\\>\n3. Äpfel\n" in text
+
+
+def test_a_report_of_another_model_is_refused(folder):
+    rows = "--train-x one/train_x.npy --train-y one/train_y.npy --quiet --out more.model --ledger more.ledger"
+    program(folder, f"fit --method mean --mu 2 --classes 4 {rows} --report more.json")
+    program(folder, f"fit --method mean --mu 1 --classes 5 {rows} --report five.json --overwrite")
+    program(folder, f"fit --method mean --mu 1 --classes 4 --seed 1 {rows} --report seeded.json --overwrite")
+    for report, words in [("ls.json", "is of another model: its method is ls, the model's mean"),
+                          ("more.json", "is of another model: its epsilon is "),
+                          ("five.json", "is of another model: its classes are 5, the model's 4"),
+                          ("seeded.json", "is of another model: one of the two is private"),
+                          ("mean.ledger", "no report of fit"), ("mean.model", "neither")]:
+        refused = program(folder, f"export mean.model --card other.md --report {report}", code=3)
+        assert words in refused.stderr or words == "neither"
+    assert not (folder / "other.md").exists()

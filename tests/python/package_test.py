@@ -1,0 +1,48 @@
+"""The package as such: it is imported at no cost, and says what it has."""
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import dpreduce
+
+
+def test_importing_loads_nothing_heavy():
+    code = ("import sys, dpreduce\n"
+            "print([m for m in ('numpy', 'sklearn', 'pandas', 'mpi4py', 'tqdm', 'dpreduce._core') if m in sys.modules])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_all_names_are_there(program):
+    for name in dpreduce.__all__:
+        assert getattr(dpreduce, name) is not None and name in dir(dpreduce)
+    assert dpreduce.__version__ == program("--version").split()[1]
+    with pytest.raises(AttributeError, match="nothing_of_that_name"):
+        dpreduce.nothing_of_that_name
+
+
+def test_stubs_say_the_same_names():
+    folder = pathlib.Path(dpreduce.__file__).parent
+    assert (folder / "py.typed").exists()
+    def names_of(path):
+        return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    stub = ast.parse((folder / "__init__.pyi").read_text())
+    told = {alias.asname or alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert told == set(dpreduce.__all__)
+    from dpreduce import _core
+    assert names_of(folder / "_core.pyi") == {name for name in dir(_core) if not name.startswith("_")}
+
+
+def test_each_error_has_the_exit_code_of_the_command():
+    codes = {"UsageError": 2, "BadInput": 3, "BudgetRefused": 4, "AggregationAborted": 5, "LedgerCorrupt": 6, "ResumeMismatch": 7,
+             "ClaimRefuted": 8, "EntropyFailure": 1, "InternalError": 1}
+    for name, code in codes.items():
+        assert issubclass(getattr(dpreduce, name), dpreduce.Error) and getattr(dpreduce, name).exit_code == code
+    for name in ("UsageError", "BadInput"):
+        assert issubclass(getattr(dpreduce, name), ValueError)
+    from dpreduce.errors import error_of
+    assert isinstance(error_of(130, "stopped"), KeyboardInterrupt)
+    assert isinstance(error_of(1, "no bytes", "EntropyFailure"), dpreduce.EntropyFailure)
+    assert isinstance(error_of(77, "of a later version"), dpreduce.InternalError)

@@ -1,0 +1,106 @@
+"""Under mpirun: the bytes of one process, and failures that are shared."""
+import numpy as np
+import pytest
+
+import dpreduce
+from conftest import CLASSES, labeled_rows
+
+FIT = """
+import os, sys
+{before}
+import numpy as np
+import dpreduce
+def say(*words):
+    with open(f"said.{{rank}}", "a") as file:
+        print(rank, *words, file=file)
+rank, ranks = int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
+x, y = np.load("x.npy"), np.load("y.npy")
+mine = slice(len(y) * rank // ranks, len(y) * (rank + 1) // ranks)
+x, y = x[mine], y[mine]
+terms = dict(classes=4, epsilon=1, delta=1e-6, seed=7)
+{body}
+"""
+SAVE_EACH = """
+for method in ("mean", "ls", "fc", "adam"):
+    run = dpreduce.fit(x, y, method=method, {comm} **terms)
+    run.save(method + ".safetensors")
+    assert run.predict(x).shape == y.shape and run.privacy.epsilon == 1
+"""
+TELL = """
+try:
+    {call}
+    say("done")
+except Exception as error:
+    say(type(error).__name__, error)
+"""
+
+
+@pytest.fixture(autouse=True)
+def saved(tmp_path):
+    x, y = labeled_rows(1001)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    return x, y
+
+
+@pytest.mark.parametrize("before, comm", [("", ""), ("from mpi4py import MPI", "comm=MPI.COMM_WORLD,")], ids=["alone", "mpi4py"])
+def test_three_ranks_make_the_models_of_the_program(before, comm, on_ranks, program, tmp_path):
+    on_ranks(3, FIT.format(before=before, body=SAVE_EACH.format(comm=comm)))
+    for method in ("mean", "ls", "fc", "adam"):
+        program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", 4, "--epsilon", 1, "--delta", 1e-6, "--seed", 7,
+                "--method", method, "--out", "program.safetensors", "--overwrite", "--quiet")
+        assert (tmp_path / f"{method}.safetensors").read_bytes() == (tmp_path / "program.safetensors").read_bytes()
+
+
+def test_ranks_fail_together_and_can_go_on(on_ranks):
+    body = "".join(TELL.format(call=call) for call in (
+        "dpreduce.fit(x.astype(object) if rank == 1 else x, y, method='mean', **terms)",
+        "dpreduce.fit(x, y + 9 * (rank == 2), method='mean', **terms)",
+        "dpreduce.fit(x, y, method='mean', **{**terms, 'epsilon': 1 + rank})",
+        "dpreduce.fit(x, y, method='nothing', **terms)",
+        "dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=range(4)).fit(x, y if rank else y[1:])",
+        "dpreduce.fit(x, y, method='mean', **terms)"))
+    lines = on_ranks(3, FIT.format(before="", body=body))
+    said = [[line.split(" ", 2)[1] for line in lines if line.startswith(str(rank))] for rank in range(3)]
+    assert said[0] == said[1] == said[2] and sorted(said[0]) == ["BadInput"] * 3 + ["UsageError"] * 2 + ["done"]
+    others = [line for line in lines if "its own exception says why" in line]
+    assert len(others) == 10 and not any("row" in line for line in others)
+
+
+def test_ctrl_c_on_one_rank_ends_all(on_ranks):
+    body = """
+import signal
+from dpreduce import fitting
+class Interrupting:
+    def __call__(self, doing, share):
+        os.kill(os.getpid(), signal.SIGINT)
+    def close(self): pass
+fitting._Bar = Interrupting
+try:
+    dpreduce.fit(x, y, method="adam", progress=True, **terms)
+except KeyboardInterrupt:
+    say("interrupted")
+"""
+    assert on_ranks(2, FIT.format(before="", body=body)) == ["0 interrupted", "1 interrupted"]
+
+
+def test_a_rank_may_fit_alone_and_mpi_may_start_later(on_ranks):
+    body = """
+from dpreduce import DPClassifier
+import mpi4py.MPI as MPI
+if rank == 1:
+    assert dpreduce.fit(x, y, method="mean", comm=MPI.COMM_SELF, **terms).report["ranks"] == 1
+part = MPI.COMM_WORLD.Split(rank // 2)
+try:
+    dpreduce.fit(x, y, method="mean", comm=part, **terms)
+except dpreduce.UsageError as error:
+    assert "other ranks than MPI.COMM_WORLD" in str(error)
+assert dpreduce.fit(x, y, method="mean", **terms).report["ranks"] == 3
+say(MPI.COMM_WORLD.allreduce(1))
+"""
+    assert on_ranks(3, FIT.format(before="", body=body)) == ["0 3", "1 3", "2 3"]
+
+
+def test_what_is_no_communicator_is_refused():
+    with pytest.raises(dpreduce.UsageError, match="no communicator of mpi4py"):
+        dpreduce.fit(*labeled_rows(100), classes=CLASSES, epsilon=1, delta=1e-6, comm="world")
