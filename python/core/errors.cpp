@@ -5,8 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/peer_failed.hpp"
-
 namespace dpreduce::python {
 namespace {
 
@@ -32,9 +30,6 @@ void translate_errors() {
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
-    } catch (const PeerFailed& failure) {
-      const std::string words = std::string(failure.what()) + "; its own exception says why";
-      set_python_error(static_cast<int>(failure.code()), words.c_str(), "");
     } catch (const EntropyFailure& error) {
       set_python_error(static_cast<int>(error.code()), error.what(), "EntropyFailure");
     } catch (const Error& error) {

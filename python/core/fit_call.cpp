@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -12,6 +13,7 @@
 #include "commands/command_line/keyword_options.hpp"
 #include "commands/fit_report.hpp"
 #include "commands/ledger_json.hpp"
+#include "common/base/peer_failed.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "fit/default_threads.hpp"
@@ -101,7 +103,8 @@ std::string told_of(const FitOptions& stated, const FittedRun& run, Communicator
   return ranks.broadcast_message(std::move(text));
 }
 
-Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, PythonError& error) {
+Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, PythonError& error,
+                    std::string& way_to_resume) {
   const py::gil_scoped_release unlocked;
   const KeptBlasThreads kept;
   FitOptions options;
@@ -112,8 +115,9 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, Pyth
     if (!given.class_names.empty()) options.data.train.class_names = given.class_names;
   });
   Onlooker onlooker(call.on_progress, error);
+  const Warn keep = [&](const std::string& line) { way_to_resume = "; " + line; };
   FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
-                      {.progress = onlooker.of_passes()});
+                      {.progress = onlooker.of_passes(), .warn = keep});
   std::string told = told_of(options, run, ranks);
   run.finish();
   return {.classifier = std::make_shared<const Classifier>(std::move(run.classifier)), .told = std::move(told)};
@@ -124,8 +128,11 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, Pyth
 Fitted fit_arrays(const FitCall& call, Communicator& ranks) {
   Given given;
   PythonError error;
+  std::string way_to_resume;
   try {
-    return fit_unlocked(call, ranks, given, error);
+    return fit_unlocked(call, ranks, given, error, way_to_resume);
+  } catch (const PeerFailed& failure) {  // what this rank has failed at itself is not what the ranks agreed on
+    throw Error(failure.code(), fmt::format("{}; its own exception says why{}", failure.what(), way_to_resume));
   } catch (const Error& failure) {
     error.rethrow(failure);
     throw;

@@ -7,6 +7,9 @@ Names are imported when they are first used, so that importing the package takes
 """
 import importlib
 
+from ._blas import choose_kernels
+
+choose_kernels()
 # name -> the module that has it
 _NAMES = {
     "fit": "fitting",

@@ -2,30 +2,13 @@
 import atexit
 import functools
 import os
-import sys
 
 _MPI_LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
-
-
-def _choose_blas_kernels():
-    # As launch/environment: OpenBLAS takes slow kernels on processors younger than itself, and kernels round differently.
-    # It chooses while it is loaded, so that this is of use before NumPy is imported.
-    if os.environ.get("OPENBLAS_CORETYPE") or "numpy" in sys.modules:
-        return
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            flags = next((line.split() for line in file if line.startswith("flags")), [])
-    except OSError:
-        return
-    kernels = "SkylakeX" if "avx512vl" in flags else "Haswell" if "avx2" in flags else ""
-    if kernels:
-        os.environ["OPENBLAS_CORETYPE"] = kernels
 
 
 @functools.cache
 def core():
     """dpreduce._core."""
-    _choose_blas_kernels()
     from . import _core
     return _core
 

@@ -1,7 +1,10 @@
 """scikit-learn estimators."""
+from __future__ import annotations
+
 import html
 import inspect
 import os
+import typing
 import warnings
 
 import numpy as np
@@ -15,6 +18,12 @@ from .arrays import as_array, as_labels, indices_of
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError
 from .fitting import fit_arrays
 from .keywords import parameter_of
+from .promise import Privacy
+
+if typing.TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from . import _core
 
 # Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
 _OTHERWISE = {"classes", "ledger", "seed", "max_labels"}
@@ -102,11 +111,19 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _classes_of(self, y):
         if self.classes is not None:
             return _sorted_classes(self.classes)
+        if _library.ranks_of(self.comm).size > 1:
+            raise UsageError("classes: give the public list; each rank sees labels of its own rows alone")
         warnings.warn("classes are taken from the labels of the rows, which the guarantee does not cover: give the public list, "
                       "classes=", DataDependentClassesWarning, stacklevel=5)
         return np.unique(y)
 
-    def fit(self, X, y, *, public_x=None, validation_x=None, validation_y=None):
+    classes_: NDArray[typing.Any]
+    classifier_: _core.Classifier
+    privacy_: Privacy
+    report_: dict[str, typing.Any]
+
+    def fit(self, X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
+            validation_y: ArrayLike | None = None) -> typing.Any:
         """Trains on the rows of X (n x d) with labels y (n); returns self.
 
         Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
@@ -151,29 +168,29 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return _checked_rows(self, X, reset=False)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[typing.Any]:
         """The class of each row of X, as `classes_` has it."""
         rows = self._rows_to_predict(X)
         return self.classes_[self.classifier_.labels(rows)]
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K scores; of two classes the second's less the first's."""
         rows = self._rows_to_predict(X)
         scores = self.classifier_.scores(rows)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K probabilities: the model's own word. Not there where scores of the method only rank classes."""
         rows = self._rows_to_predict(X)
         return self.classifier_.probabilities(rows)
 
-    def explain(self):
+    def explain(self) -> str:
         """What is promised, in words."""
         check_is_fitted(self)
         return str(self.privacy_)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """What was made and promised, as a table."""
         if not self.__sklearn_is_fitted__():
             return f"<pre>{html.escape(repr(self))}</pre>"
@@ -199,8 +216,10 @@ class DPClassifier(_PrivateClassifier):
     `n_features_in_`.
     """
 
-    def __init__(self, *, epsilon=None, delta=None, method="auto", classes=None, ledger=None, random_state=None, comm=None,
-                 progress=False, **options):
+    def __init__(self, *, epsilon: float | None = None, delta: float | None = None, method: str = "auto",
+                 classes: typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
+                 random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
+                 **options: typing.Any) -> None:
         self._set_parameters({"epsilon": epsilon, "delta": delta, "method": method, "classes": classes, "ledger": ledger,
                               "random_state": random_state, "comm": comm, "progress": progress}, options)
 
@@ -214,8 +233,10 @@ class DPMeanClassifier(_PrivateClassifier):
     Parameters and attributes are those of DPClassifier, but for `method`.
     """
 
-    def __init__(self, *, epsilon=None, delta=None, classes=None, ledger=None, random_state=None, comm=None, progress=False,
-                 **options):
+    def __init__(self, *, epsilon: float | None = None, delta: float | None = None,
+                 classes: typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
+                 random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
+                 **options: typing.Any) -> None:
         self._set_parameters({"epsilon": epsilon, "delta": delta, "classes": classes, "ledger": ledger,
                               "random_state": random_state, "comm": comm, "progress": progress}, options)
 

@@ -1,14 +1,23 @@
 """fit(): a private classifier from arrays."""
+from __future__ import annotations
+
 import json
 import os
 import threading
+import typing
 import warnings
 
 from . import _library
 from .arrays import as_array, as_labels, indices_of
 from .errors import PrivacyWarning
 from .keywords import words_of
-from .promise import privacy_of
+from .promise import Privacy, privacy_of
+
+if typing.TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from . import _core
 
 _one_at_a_time = threading.Lock()  # of the fits on the ranks of this process's job
 
@@ -16,42 +25,43 @@ _one_at_a_time = threading.Lock()  # of the fits on the ranks of this process's 
 class FittedRun:
     """What a fit made. The same on every rank."""
 
-    def __init__(self, classifier, report, account, ledger, rank):
+    def __init__(self, classifier: _core.Classifier, report: dict[str, typing.Any], account: dict[str, typing.Any] | None,
+                 ledger: str | None, rank: int) -> None:
         self.classifier = classifier  #: scores rows: predict, scores and probabilities are its
         self.report = report  #: as `dpreduce fit --report` writes it; "model" once it is saved
         self.account = account  #: of the ledger after this fit: {"runs", "balance"}; None where none was charged
         self._ledger, self._rank = ledger, rank
-        self._privacy = None
+        self._privacy: Privacy | None = None
 
     @property
-    def privacy(self):
+    def privacy(self) -> Privacy:
         """What is promised."""
         if self._privacy is None:
             self._privacy = privacy_of(self.report, self._ledger, self.account)
         return self._privacy
 
     @property
-    def timings(self):
+    def timings(self) -> dict[str, float]:
         """{phase: seconds}."""
         return self.report["timings"]
 
-    def explain(self):
+    def explain(self) -> str:
         """What is promised, in words."""
         return str(self.privacy)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """The class index of each row of X (n x d), an array of n. Rows are read where they lie, in blocks."""
         return self.classifier.labels(as_array(X, "X"))
 
-    def scores(self, X):
+    def scores(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K scores: the largest is the class's."""
         return self.classifier.scores(as_array(X, "X"))
 
-    def probabilities(self, X):
+    def probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K, the model's own word. Throws UsageError where scores of the method only rank classes."""
         return self.classifier.probabilities(as_array(X, "X"))
 
-    def save(self, path, overwrite=False):
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Writes the model, byte for byte as `dpreduce fit --out` does. A file that is there stays, and BadInput is thrown,
         unless `overwrite`. Every rank may call it: rank 0 writes."""
         path = os.fspath(path)
@@ -59,7 +69,7 @@ class FittedRun:
             self.classifier.save(path, overwrite)
         self.report["model"] = path
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         told = self.report["privacy"]
         promise = f"epsilon {told['epsilon']:.6g} at delta {told['delta']:g}" if self.report["private"] else "not private"
         return f"<dpreduce.FittedRun: {self.report['method']}, {self.report['classes']} classes, {promise}>"
@@ -103,8 +113,10 @@ def _labels(value, name, class_names):
     return order[indices_of(labels.astype(str).reshape(-1), names, name)]
 
 
-def fit(X, y, *, public_x=None, validation_x=None, validation_y=None, class_names=None, ledger=None, comm=None,
-        progress=False, **options):
+def fit(X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
+        validation_y: ArrayLike | None = None, class_names: typing.Sequence[str] | None = None,
+        ledger: str | os.PathLike[str] | None = None, comm: typing.Any = None, progress: bool = False,
+        **options: typing.Any) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d) with labels y, and returns a FittedRun.
 
     X is of float16, float32 or float64, with any strides, memory-mapped or not, and is not copied. y has n class indices

@@ -1,11 +1,14 @@
 """Ledgers: what runs have charged."""
+from __future__ import annotations
+
 import json
 import os
+import typing
 
 from . import _library
 
 
-def read_ledger(path, delta=None):
+def read_ledger(path: str | os.PathLike[str], delta: float | None = None) -> dict[str, typing.Any]:
     """What `dpreduce ledger show --format json` prints of the ledger, epsilons at `delta`: a dict with "releases", "runs",
     "mu", "rho" and "open_runs". Where pandas is installed, "releases" and "runs" are data frames, one row each; else lists
     of dicts.

@@ -1,4 +1,6 @@
 """What a fit promises, as an object and in words."""
+from __future__ import annotations
+
 import dataclasses
 import json
 import typing
@@ -11,23 +13,23 @@ class Privacy:
     """The guarantee of a fit. Figures are None where there is no noise; `mu` and `rho` also where rounds are on samples."""
 
     private: bool  #: whether it holds: not with a seed, nor without noise
-    epsilon: typing.Optional[float]
-    delta: typing.Optional[float]
-    mu: typing.Optional[float]  #: Gaussian DP
-    rho: typing.Optional[float]  #: zero-concentrated DP
+    epsilon: float | None
+    delta: float | None
+    mu: float | None  #: Gaussian DP
+    rho: float | None  #: zero-concentrated DP
     adjacency: str  #: which data sets are neighbors: "add-remove" or "replace-one"
     accountant: str
-    releases: list  #: dicts: name, release, sensitivity, sigma, mu, coordinates
-    selections: list
-    ledger: typing.Optional[str]  #: where it is charged; None: accounts are the caller's
-    words: dict  #: heading -> sentences, as `dpreduce privacy explain` says them
+    releases: list[dict[str, typing.Any]]  #: dicts: name, release, sensitivity, sigma, mu, coordinates
+    selections: list[dict[str, typing.Any]]
+    ledger: str | None  #: where it is charged; None: accounts are the caller's
+    words: dict[str, list[str]]  #: heading -> sentences, as `dpreduce privacy explain` says them
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join(f"{heading.replace('_', ' ')}: {sentence}" for heading, sentences in self.words.items()
                          for sentence in sentences)
 
 
-def privacy_of(report, ledger, account):
+def privacy_of(report: dict[str, typing.Any], ledger: str | None, account: dict[str, typing.Any] | None) -> Privacy:
     """The Privacy that a report (a dict) tells of; `ledger` is the path that was charged and `account` what is on it, or None."""
     told = report["privacy"]
     words = dict(_library.core().explain(json.dumps(report)))

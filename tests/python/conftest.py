@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 
+import dpreduce  # before NumPy: it chooses the kernels of OpenBLAS
 import numpy as np
 import pytest
 

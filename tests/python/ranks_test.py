@@ -8,8 +8,8 @@ from conftest import CLASSES, labeled_rows
 FIT = """
 import os, sys
 {before}
-import numpy as np
 import dpreduce
+import numpy as np
 def say(*words):
     with open(f"said.{{rank}}", "a") as file:
         print(rank, *words, file=file)
@@ -82,6 +82,34 @@ except KeyboardInterrupt:
     say("interrupted")
 """
     assert on_ranks(2, FIT.format(before="", body=body)) == ["0 interrupted", "1 interrupted"]
+
+
+def test_rank_0_tells_how_to_go_on_after_another_has_failed(on_ranks):
+    body = """
+from dpreduce import _library
+passes = []
+def fail_at_the_third_round(doing, share):
+    passes.append(doing)
+    if rank == 1 and len(passes) == 8:
+        raise dpreduce.BadInput("by its own")
+options = dict(terms, method="adam", rounds=9, ledger="ledger.jsonl")
+try:
+    _library.core().fit(lambda: {"train_x": x, "train_y": y}, [(name, [str(value)]) for name, value in options.items()], True,
+                        _library.ranks_of(None), fail_at_the_third_round)
+except dpreduce.BadInput as error:
+    say(error)
+run = dpreduce.fit(x, y, **dict(terms, method="adam", rounds=9, ledger="ledger.jsonl", resume=True))
+say(run.account["runs"])
+"""
+    lines = on_ranks(2, FIT.format(before="", body=body))
+    assert lines[1].startswith("0 rank 1 failed; its own exception says why; run ") and "--resume" in lines[1]
+    assert lines[0] == "0 1" and lines[2:] == ["1 1", "1 by its own"]
+
+
+def test_each_rank_needs_the_public_list_of_classes(on_ranks):
+    body = TELL.format(call="dpreduce.DPClassifier(epsilon=1, delta=1e-6).fit(x, y)")
+    lines = on_ranks(2, FIT.format(before="", body=body))
+    assert len(lines) == 2 and "classes: give the public list" in lines[0] and lines[1].startswith("1 UsageError")
 
 
 def test_a_rank_may_fit_alone_and_mpi_may_start_later(on_ranks):
