@@ -52,6 +52,11 @@ void check_own_options(const FitOptions& options) {
   }
 }
 
+FitOptions options_with(FitOptions options, const std::optional<std::string>& ledger) {
+  if (ledger) options.privacy.ledger = *ledger;
+  return checked_call(std::move(options), Communicator::alone(), ledger ? Accounts::kLedger : Accounts::kElsewhere);
+}
+
 template <typename Value>
 Value from_archive(const std::string& bytes, const char* what) {
   try {
@@ -81,9 +86,10 @@ void serialize(Archive& archive, TravelingTask& traveling, unsigned) {
   archive_all(archive, step, task);
 }
 
-TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim, Accounts accounts) {
+TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
   check_own_options(options);
-  options = checked_call(with_rows_in_memory(std::move(options), {}), Communicator::alone(), accounts);
+  options.privacy.ledger = PrivacyOptions{}.ledger;
+  options = checked_call(with_rows_in_memory(std::move(options), {}), Communicator::alone(), Accounts::kLedger);
   require_sums_alone(PlannedFit(options, dim));
   TravelingPlan plan{.options = std::move(options), .dim = dim, .ticket = {}};
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
@@ -133,13 +139,13 @@ PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, con
 // The thread that trains, and the one that owns the session, take turns: each waits while the other works.
 class FitSession::Exchange final : public StatisticSource {
  public:
-  Exchange(const TravelingPlan& plan, Accounts accounts, std::optional<std::vector<std::string>> partitions)
+  Exchange(const TravelingPlan& plan, const std::optional<std::string>& ledger,
+           std::optional<std::vector<std::string>> partitions)
       : plan_(plan),
-        fit_(std::make_shared<const PlannedFit>(plan.options, plan.dim)),
+        fit_(std::make_shared<const PlannedFit>(options_with(plan.options, ledger), plan.dim)),
         partitions_(std::move(partitions)),
         rows_(WorkerRows::none(plan.dim)) {
-    std::optional<FitAccount> account =
-        accounts == Accounts::kLedger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
+    std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
       train_here(std::move(*account));
     });
@@ -236,8 +242,9 @@ TravelingTask first_task(const TravelingPlan& plan) {
   return {0, task_of(first.name, fit.plan().preprocessing, {})};
 }
 
-FitSession::FitSession(const TravelingPlan& plan, Accounts accounts, std::optional<std::vector<std::string>> partitions)
-    : exchange_(std::make_shared<Exchange>(plan, accounts, std::move(partitions))) {}
+FitSession::FitSession(const TravelingPlan& plan, const std::optional<std::string>& ledger,
+                       std::optional<std::vector<std::string>> partitions)
+    : exchange_(std::make_shared<Exchange>(plan, ledger, std::move(partitions))) {}
 
 FitSession::~FitSession() = default;
 

@@ -31,7 +31,7 @@ struct TravelingPlan {
   /// For rows of `dim` features. Throws UsageError where options contradict each other, where features and options do
   /// not fit, or where a fit cannot travel: among silos, with samples (--batch), with choices among settings (--choose)
   /// or public rows by training rows, with a checkpoint, a long tail, or of a method whose ranks are silos.
-  static TravelingPlan made(FitOptions options, std::size_t dim, Accounts accounts);
+  static TravelingPlan made(FitOptions options, std::size_t dim);
 
   /// As bytes, for workers that run the same version of the program. They are secret, as the ticket is.
   std::string to_bytes() const;
@@ -63,9 +63,10 @@ PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, con
 /// The driver's end: a fit that waits for the sums of its tasks. One thread at a time.
 class FitSession {
  public:
-  /// Charges as `fit` does, to the ledger of the plan's options or as `accounts` says. With `partitions` each sum must
-  /// hold exactly these. Returns when the first task is known. Throws as fit().
-  FitSession(const TravelingPlan& plan, Accounts accounts, std::optional<std::vector<std::string>> partitions);
+  /// Charges as `fit` does, to `ledger`; without one accounts are kept elsewhere. With `partitions` each sum must hold
+  /// exactly these. Returns when the first task is known. Throws as fit().
+  FitSession(const TravelingPlan& plan, const std::optional<std::string>& ledger,
+             std::optional<std::vector<std::string>> partitions);
   /// A session that has not ended stops; what was not charged is given back.
   ~FitSession();
   FitSession(const FitSession&) = delete;

@@ -23,9 +23,7 @@ constexpr std::size_t kAllRows = 90;
 
 class TravelingPlanTest : public testing::Test {
  protected:
-  TravelingPlan plan_of(const FitOptions& options) const {
-    return TravelingPlan::made(options, FittedRows::kDim, Accounts::kLedger);
-  }
+  TravelingPlan plan_of(const FitOptions& options) const { return TravelingPlan::made(options, FittedRows::kDim); }
   FitOptions options_of(const std::string& method) const { return seeded_fit(method, folder_); }
 
   // Of rows first .. end - 1, as workers see plan and task: as bytes.
@@ -88,7 +86,7 @@ TEST_P(TravelingFit, IsTheFitOfAllRowsByteForByte) {
     FitOptions again = options;
     again.privacy.ledger = folder_ / ("ledger-" + std::to_string(partitions) + ".jsonl");
     const TravelingPlan plan = plan_of(again);
-    FitSession session(plan, Accounts::kLedger, std::nullopt);
+    FitSession session(plan, again.privacy.ledger, std::nullopt);
     run(session, plan, partitions);
     session.fitted().finish();
     EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier)) << partitions;
@@ -138,7 +136,7 @@ TEST_F(TravelingPlanTest, APartitionCountsOnce) {
 
 TEST_F(TravelingPlanTest, APartitionThatIsMissingOrUnknownIsNamed) {
   const TravelingPlan plan = plan_of(options_of("mean"));
-  FitSession session(plan, Accounts::kLedger, std::vector<std::string>{"a", "b"});
+  FitSession session(plan, folder_ / "ledger.jsonl", std::vector<std::string>{"a", "b"});
   const PartialSum a = part(plan, *session.task(), "a", 0, 30);
   EXPECT_THAT(refusal<UsageError>([&] { session.give(a); }), HasSubstr("missing from the sum: b"));
   PartialSum all = a;
@@ -155,7 +153,7 @@ TEST_F(TravelingPlanTest, SumsOfAnotherSessionOrStepAreRefused) {
   options.method.rounds = 2;
   const TravelingPlan plan = plan_of(options);
   const TravelingPlan other = plan_of(options);
-  FitSession session(plan, Accounts::kLedger, std::nullopt);
+  FitSession session(plan, folder_ / "ledger.jsonl", std::nullopt);
   const TravelingTask first = *session.task();
   PartialSum sum = sum_of(plan, first, 1);
   EXPECT_THAT(refusal<UsageError>([&] { sum.add(sum_of(other, first, 1)); }), HasSubstr("two sessions"));
@@ -171,8 +169,8 @@ TEST_F(TravelingPlanTest, SumsOfTwoSessionsOfOnePlanDoNotMix) {
   options.method.rounds = 2;
   options.privacy.seed.reset();
   const TravelingPlan plan = plan_of(options);
-  FitSession session(plan, Accounts::kElsewhere, std::nullopt);
-  FitSession other(plan, Accounts::kElsewhere, std::nullopt);
+  FitSession session(plan, std::nullopt, std::nullopt);
+  FitSession other(plan, std::nullopt, std::nullopt);
   session.give(sum_of(plan, *session.task(), 1));
   other.give(sum_of(plan, *other.task(), 1));
   EXPECT_THAT(refusal<UsageError>([&] { session.give(sum_of(plan, *other.task(), 1)); }),
@@ -182,7 +180,7 @@ TEST_F(TravelingPlanTest, SumsOfTwoSessionsOfOnePlanDoNotMix) {
 TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged) {
   const FitOptions options = options_of("mean");
   const TravelingPlan plan = plan_of(options);
-  FitSession session(plan, Accounts::kLedger, std::nullopt);
+  FitSession session(plan, folder_ / "ledger.jsonl", std::nullopt);
   TravelingPlan without_secret = plan;
   without_secret.ticket.secret[0] ^= 1;  // whoever has not got it seals nothing that opens
   EXPECT_THAT(refusal<AggregationAborted>([&] { session.give(sum_of(without_secret, *session.task(), 2)); }),
@@ -212,12 +210,22 @@ TEST_F(TravelingPlanTest, SealedWordsLookRandom) {
 TEST_F(TravelingPlanTest, ASessionThatIsGivenUpGivesBackWhatItReserved) {
   const FitOptions options = options_of("mean");
   {
-    const FitSession session(plan_of(options), Accounts::kLedger, std::nullopt);
+    const FitSession session(plan_of(options), options.privacy.ledger, std::nullopt);
     EXPECT_EQ(Ledger::read(options.privacy.ledger).open_runs().size(), 1U);
   }
   const LedgerState ledger = Ledger::read(options.privacy.ledger);
   EXPECT_TRUE(ledger.open_runs().empty());
   EXPECT_TRUE(ledger.charges().empty());
+}
+
+TEST_F(TravelingPlanTest, ALimitNeedsALedgerToKeepItOn) {
+  FitOptions options = options_of("mean");
+  options.privacy.limit_epsilon = 1.0;
+  options.privacy.limit_delta = 1e-6;
+  options.privacy.seed.reset();
+  EXPECT_THAT(refusal<UsageError>([&] { FitSession(plan_of(options), std::nullopt, std::nullopt); }),
+              HasSubstr("--budget-epsilon"));
+  EXPECT_NE(refusal<BudgetRefused>([&] { FitSession(plan_of(options), options.privacy.ledger, std::nullopt); }), "");
 }
 
 TEST_F(TravelingPlanTest, WhatNeedsMoreThanSumsIsRefused) {
