@@ -19,7 +19,7 @@ class CMakeBuild(build_ext):
                         "-DDPREDUCE_BENCHMARKS=OFF", "-DDPREDUCE_EXAMPLES=OFF", "-DDPREDUCE_PYTHON=ON",
                         f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
         subprocess.run(["cmake", "--build", folder, "--target", "dpreduce_core", "--parallel", str(os.cpu_count() or 1)], check=True)
-        built, = (folder / "python" / "dpreduce").glob("_core.*")
+        built, = (folder / "python" / "dpreduce").glob("_core.*.so")
         target = pathlib.Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(built, target)

@@ -28,7 +28,7 @@ if typing.TYPE_CHECKING:
 # Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
 _OTHERWISE = {"classes", "ledger", "seed", "max_labels"}
 
-_fits = {}  # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
+_fits: dict[str | None, list[float | None]] = {}  # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
 
 
 def _count_fit(told, account):

@@ -247,6 +247,28 @@ TEST_F(FitTest, RowsThatDoNotFitAreRefused) {
               HasSubstr("rows have 5 features, but training rows have 6"));
 }
 
+TEST_F(FitTest, LabelsInMemoryAreReadBeforeTheLedgerIs) {
+  const FitOptions options = options_of("mean");
+  rows_.y[4] = 3;
+  EXPECT_THROW(fit(options, rows_.all(), alone_), BadInput);
+  EXPECT_FALSE(std::filesystem::exists(options.privacy.ledger));
+}
+
+TEST_F(FitTest, RowsMayLieAlongAnyStrides) {
+  const FitOptions options = options_of("ls");
+  std::vector<float> columns(rows_.x.size());
+  const std::size_t n = rows_.y.size(), dim = rows_.x.size() / n;
+  for (std::size_t row = 0; row < n; ++row) {
+    for (std::size_t a = 0; a < dim; ++a) columns[a * n + row] = rows_.x[row * dim + a];
+  }
+  RowsInMemory rows = rows_.all();
+  const std::vector<double> weights = fit(options, rows, alone_).classifier.parts().weights;
+  rows.train_x.first = std::as_bytes(std::span(columns)).data();
+  rows.train_x.row_stride = sizeof(float);
+  rows.train_x.column_stride = static_cast<std::ptrdiff_t>(n * sizeof(float));
+  EXPECT_EQ(fit(options, rows, alone_).classifier.parts().weights, weights);
+}
+
 TEST_F(FitTest, ElementsThatAreNoWholeRowsAreRefused) {
   EXPECT_THROW(array_view(rows_.x, 7), UsageError);
   EXPECT_THROW(array_view(rows_.x, 0), UsageError);

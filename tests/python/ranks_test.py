@@ -21,7 +21,7 @@ terms = dict(classes=4, epsilon=1, delta=1e-6, seed=7)
 {body}
 """
 SAVE_EACH = """
-for method in ("mean", "ls", "fc", "adam"):
+for method in {methods}:
     run = dpreduce.fit(x, y, method=method, {comm} **terms)
     run.save(method + ".safetensors")
     assert run.predict(x).shape == y.shape and run.privacy.epsilon == 1
@@ -43,10 +43,11 @@ def saved(tmp_path):
     return x, y
 
 
-@pytest.mark.parametrize("before, comm", [("", ""), ("from mpi4py import MPI", "comm=MPI.COMM_WORLD,")], ids=["alone", "mpi4py"])
-def test_three_ranks_make_the_models_of_the_program(before, comm, on_ranks, program, tmp_path):
-    on_ranks(3, FIT.format(before=before, body=SAVE_EACH.format(comm=comm)))
-    for method in ("mean", "ls", "fc", "adam"):
+@pytest.mark.parametrize("before, comm, methods", [("", "", ["mean", "ls", "fc", "adam"]),
+                                                   ("from mpi4py import MPI", "comm=MPI.COMM_WORLD,", ["ls"])], ids=["alone", "mpi4py"])
+def test_three_ranks_make_the_models_of_the_program(before, comm, methods, on_ranks, program, tmp_path):
+    on_ranks(3, FIT.format(before=before, body=SAVE_EACH.format(comm=comm, methods=methods)))
+    for method in methods:
         program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", 4, "--epsilon", 1, "--delta", 1e-6, "--seed", 7,
                 "--method", method, "--out", "program.safetensors", "--overwrite", "--quiet")
         assert (tmp_path / f"{method}.safetensors").read_bytes() == (tmp_path / "program.safetensors").read_bytes()
