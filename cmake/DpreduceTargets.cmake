@@ -95,7 +95,8 @@ endfunction()
 # One GoogleTest program, and a ctest of its own. Its files are compiled a few at a time, or FILE_BY_FILE where they use
 # the same names. SLOW_TIMEOUT: the program has a long form (tests/slow_tests.hpp), a second ctest with the label slow.
 # COST: about so long it takes; tests with a cost begin first, the longest before all, so that none is left alone at the end.
-# HOT: its own files compute much and are optimized, as those of statistical tests are.
+# HOT: its own files compute much and are optimized, as those of statistical tests are. Those that use Eigen are as well:
+# GCC 12 cannot compile its headers behind precompiled ones without optimization.
 # NOT_SANITIZED: cases that compute much more of what other cases compute; sanitizers, five times slower, do without.
 function(dpreduce_test name)
   cmake_parse_arguments(arg "FILE_BY_FILE;HOT" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;NOT_SANITIZED" ${ARGN})
@@ -159,13 +160,17 @@ set(DPREDUCE_MPI_ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" "OMPI_MCA_rmaps_base_oversubscribe=1"
     "OMPI_MCA_btl_vader_single_copy_mechanism=none" "OMPI_MCA_hwloc_base_binding_policy=none" "EVENT_NOEPOLL=1")
 
-# dpreduce_mpi_test(<name> SOURCES <file>... DEPENDS <target>... RANKS <count>...)
+# dpreduce_mpi_test(<name> SOURCES <file>... DEPENDS <target>... RANKS <count>... [HOT])
 # One GoogleTest program, run once for each number of ranks; a case passes when it passes on every rank.
 function(dpreduce_mpi_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;RANKS" ${ARGN})
+  cmake_parse_arguments(arg "HOT" "" "SOURCES;DEPENDS;RANKS" ${ARGN})
   add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/mpi/mpi_test_main.cpp)
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} dpreduce::ranks)
-  dpreduce_compile_as_test(${name})
+  if(arg_HOT)
+    dpreduce_compile_as_test(${name} HOT)
+  else()
+    dpreduce_compile_as_test(${name})
+  endif()
   foreach(ranks IN LISTS arg_RANKS)
     add_test(NAME ${name}_${ranks} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} $<TARGET_FILE:${name}> --gtest_brief=1)
     set_tests_properties(${name}_${ranks} PROPERTIES LABELS mpi TIMEOUT 120 ENVIRONMENT "${DPREDUCE_MPI_ENVIRONMENT}")

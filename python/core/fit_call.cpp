@@ -118,12 +118,22 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, Pyth
   const Warn keep = [&](const std::string& line) { way_to_resume = "; " + line; };
   FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
                       {.progress = onlooker.of_passes(), .warn = keep});
-  std::string told = told_of(options, run, ranks);
-  run.finish();
-  return {.classifier = std::make_shared<const Classifier>(std::move(run.classifier)), .told = std::move(told)};
+  return finished(options, run, ranks);
 }
 
 }  // namespace
+
+std::vector<TomlItem> items_of(const std::vector<Keyword>& keywords) {
+  std::vector<TomlItem> items;
+  for (const auto& [name, values] : keywords) items.push_back({.section = {}, .key = name, .values = values});
+  return items;
+}
+
+Fitted finished(const FitOptions& stated, FittedRun& run, Communicator& ranks) {
+  std::string told = told_of(stated, run, ranks);
+  run.finish();
+  return {.classifier = std::make_shared<const Classifier>(std::move(run.classifier)), .told = std::move(told)};
+}
 
 Fitted fit_arrays(const FitCall& call, Communicator& ranks) {
   Given given;

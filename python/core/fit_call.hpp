@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -11,8 +12,14 @@
 #include "common/base/toml_items.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
+#include "fit/fit.hpp"
 
 namespace dpreduce::python {
+
+/// An option's name, and the words that it is given.
+using Keyword = std::pair<std::string, std::vector<std::string>>;
+
+std::vector<TomlItem> items_of(const std::vector<Keyword>& keywords);
 
 struct FitCall {
   /// Makes the arrays, by the names of their options ("train_x", "train_y", "public_x", ...), and what is known with
@@ -31,6 +38,10 @@ struct Fitted {
   /// {"runs", "balance"}, how many runs have charged it by now, and what they have spent.
   std::string told;
 };
+
+/// What is told of a run that `stated` asked for, which is then finished: the journal of its noise is destroyed.
+/// Collective. Throws as FittedRun::finish.
+Fitted finished(const FitOptions& stated, FittedRun& run, Communicator& ranks);
 
 /// The whole fit, finished: the journal of its noise is destroyed. The interpreter's lock is released while rows are
 /// read; signals are looked after between chunks of them. Collective. Throws as fit(), and what Python raised.

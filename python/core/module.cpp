@@ -26,6 +26,7 @@
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
+#include "core/travel.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/ranked_rows.hpp"
 
@@ -33,14 +34,6 @@ namespace dpreduce::python {
 namespace {
 
 namespace py = pybind11;
-
-using Keyword = std::pair<std::string, std::vector<std::string>>;
-
-std::vector<TomlItem> items_of(const std::vector<Keyword>& keywords) {
-  std::vector<TomlItem> items;
-  for (const auto& [name, values] : keywords) items.push_back({.section = {}, .key = name, .values = values});
-  return items;
-}
 
 std::string privacy(const std::string& name, const std::vector<Keyword>& keywords) {
   const Command command = privacy_command_of(name, items_of(keywords));
@@ -194,6 +187,7 @@ PYBIND11_MODULE(_core, module) {
   declare_classifier(module);
   declare_ranks(module);
   declare_fit(module);
+  declare_travel(module);
   module.def("privacy", &privacy, py::arg("name"), py::arg("keywords"));
   module.def("ledger", &ledger, py::arg("path"), py::arg("delta"));
   module.def(

@@ -14,6 +14,9 @@ choose_kernels()
 _NAMES = {
     "fit": "fitting",
     "FittedRun": "fitting",
+    "Plan": "plans",
+    "PartialSum": "plans",
+    "Session": "plans",
     "DPClassifier": "estimators",
     "DPMeanClassifier": "estimators",
     "Privacy": "promise",
@@ -34,7 +37,7 @@ _NAMES = {
     "DataDependentClassesWarning": "errors",
     "RepeatedFitWarning": "errors",
 }
-_MODULES = {"errors", "estimators", "fitting", "ledger", "model", "privacy"}
+_MODULES = {"errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans"}
 
 __all__ = [*_NAMES, "privacy"]
 

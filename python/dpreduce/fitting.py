@@ -101,7 +101,8 @@ class _Bar:
             self.bar.close()
 
 
-def _labels(value, name, class_names):
+def labels_of(value, name, class_names):
+    """Labels as fit() takes them: indices, or names that `class_names` lists."""
     if class_names is None:
         return as_array(value, name)
     import numpy as np
@@ -139,12 +140,12 @@ def fit(X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, valida
     names = None if class_names is None else [str(name) for name in class_names]
 
     def arrays():
-        rows = {"train_x": as_array(X, "X"), "train_y": _labels(y, "y", names)}
+        rows = {"train_x": as_array(X, "X"), "train_y": labels_of(y, "y", names)}
         for name, value in (("public_x", public_x), ("validation_x", validation_x)):
             if value is not None:
                 rows[name] = as_array(value, name)
         if validation_y is not None:
-            rows["validation_y"] = _labels(validation_y, "validation_y", names)
+            rows["validation_y"] = labels_of(validation_y, "validation_y", names)
         if names is not None:
             rows["class_names"] = names
         return rows
@@ -169,9 +170,14 @@ def fit_arrays(arrays, ledger, comm, progress, options):
     finally:
         if bar is not None:
             bar.close()
+    return fitted_run(classifier, told, path, ranks.rank)
+
+
+def fitted_run(classifier, told, ledger, rank):
+    """A FittedRun of what the core has told; warns of what is promised weakly."""
     told = json.loads(told)
     report = told["report"]
     report.pop("model", None)
-    if ranks.rank == 0 and "warning" in report["privacy"]:
-        warnings.warn(report["privacy"]["warning"], PrivacyWarning, stacklevel=3)
-    return FittedRun(classifier, report, told.get("account"), path, ranks.rank)
+    if rank == 0 and "warning" in report["privacy"]:
+        warnings.warn(report["privacy"]["warning"], PrivacyWarning, stacklevel=4)
+    return FittedRun(classifier, report, told.get("account"), ledger, rank)

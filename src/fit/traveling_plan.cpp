@@ -97,6 +97,12 @@ TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
   return plan;
 }
 
+bool TravelingPlan::has_one_task() const {
+  const PlannedFit fit(options, dim);
+  const std::vector<ReleaseRequest>& requests = fit.plan().requests;
+  return requests.size() == 1 && requests.front().rounds == 1 && !requests.front().in_parts;
+}
+
 std::string TravelingPlan::to_bytes() const {
   return archived(*this);
 }

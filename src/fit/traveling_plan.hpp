@@ -33,6 +33,9 @@ struct TravelingPlan {
   /// or public rows by training rows, with a checkpoint, a long tail, or of a method whose ranks are silos.
   static TravelingPlan made(FitOptions options, std::size_t dim);
 
+  /// Whether the sum for first_task is all that a session needs.
+  bool has_one_task() const;
+
   /// As bytes, for workers that run the same version of the program. They are secret, as the ticket is.
   std::string to_bytes() const;
   /// Throws as PartialSum::from_bytes.

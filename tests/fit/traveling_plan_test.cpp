@@ -218,6 +218,12 @@ TEST_F(TravelingPlanTest, ASessionThatIsGivenUpGivesBackWhatItReserved) {
   EXPECT_TRUE(ledger.charges().empty());
 }
 
+TEST_F(TravelingPlanTest, OneTaskIsEnoughForOneRelease) {
+  EXPECT_TRUE(plan_of(options_of("mean")).has_one_task());
+  EXPECT_FALSE(plan_of(options_of("ls")).has_one_task());
+  EXPECT_FALSE(plan_of(options_of("gd")).has_one_task());
+}
+
 TEST_F(TravelingPlanTest, ALimitNeedsALedgerToKeepItOn) {
   FitOptions options = options_of("mean");
   options.privacy.limit_epsilon = 1.0;

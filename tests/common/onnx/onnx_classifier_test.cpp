@@ -22,7 +22,11 @@ using testing::ElementsAre;
 ClassifierParts all_steps() {
   ClassifierParts parts{.method = "fc",
                         .privacy = PrivacyStatement{1.0, 1e-6, 0.2, 0.02, "add-remove"},
-                        .preprocessing = {.input_dim = 5, .pool = 2, .normalize = Normalize::kNone, .clip_norm = 2.0},
+                        .preprocessing = {.input_dim = 5,
+                                          .pool = 2,
+                                          .normalize = Normalize::kNone,
+                                          .clip_norm = 2.0,
+                                          .center = {0.1, 0.2, 0.3}},
                         .classes = 3,
                         .weights = {1, 2, 3, 4, 5, 6},
                         .bias = {0.5, -0.5, 0},
@@ -30,7 +34,6 @@ ClassifierParts all_steps() {
                         .threshold = 0.25,
                         .class_names = {"a", "b", "c"},
                         .link = Link::kSoftmax};
-  parts.preprocessing.center = {0.1, 0.2, 0.3};
   parts.preprocessing.projection = {1, 0, 0, 0, 0.5, 0, 0, 0, 0.25};
   parts.preprocessing.selected = {0, 2};
   return parts;
@@ -61,7 +64,7 @@ TEST(OnnxClassifier, GraphsOfEveryStepAreValid) {
 
 TEST(OnnxClassifier, StepsThatAModelHasNotAreNotThere) {
   ClassifierParts parts = all_steps();
-  parts.preprocessing = {.input_dim = 2, .normalize = Normalize::kL2, .clip_norm = 1.0};
+  parts.preprocessing = {.input_dim = 2, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}};
   parts.cosine_head.clear();
   parts.threshold.reset();
   parts.link.reset();

@@ -1,0 +1,135 @@
+#include "core/travel.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "aggregator/solvers/blas.hpp"
+#include "commands/command_line/keyword_options.hpp"
+#include "core/array_views.hpp"
+#include "core/errors.hpp"
+#include "core/fit_call.hpp"
+#include "fit/traveling_plan.hpp"
+
+namespace dpreduce::python {
+namespace {
+
+namespace py = pybind11;
+
+std::shared_ptr<TravelingPlan> plan_of(const std::vector<Keyword>& keywords, std::size_t features, std::size_t classes,
+                                       const std::vector<std::string>& class_names) {
+  FitOptions options = fit_options_of(items_of(keywords));
+  if (classes > 0) options.data.classes = classes;
+  options.data.train.class_names = class_names;
+  return std::make_shared<TravelingPlan>(TravelingPlan::made(std::move(options), features));
+}
+
+PartialSum partial(const TravelingPlan& plan, const TravelingTask& task, const py::array& x, const py::array& y,
+                   const std::string& partition, unsigned threads) {
+  const RowsInMemory rows{.train_x = view_of(x, "X", false), .train_y = view_of(y, "y", true)};
+  PythonError error;
+  try {
+    const py::gil_scoped_release unlocked;
+    return partial_sum(plan, task, rows, partition, threads, [&](double) {
+      error.guard([] {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      });
+    });
+  } catch (const Error& failure) {
+    error.rethrow(failure);
+    throw;
+  }
+}
+
+// A session and the ranks that its result was told on: this process alone.
+class Session {
+ public:
+  Session(std::shared_ptr<TravelingPlan> plan, const std::optional<std::string>& ledger,
+          std::optional<std::vector<std::string>> partitions)
+      : plan_(std::move(plan)) {
+    const py::gil_scoped_release unlocked;
+    session_.emplace(*plan_, ledger, std::move(partitions));
+  }
+
+  std::optional<TravelingTask> task() const {
+    return session_->task() == nullptr ? std::nullopt : std::optional(*session_->task());
+  }
+
+  void give(const PartialSum& sum) {
+    const py::gil_scoped_release unlocked;
+    const KeptBlasThreads kept;
+    session_->give(sum);
+  }
+
+  Fitted fitted() {
+    const py::gil_scoped_release unlocked;
+    Communicator alone = Communicator::alone();
+    return finished(plan_->options, session_->fitted(), alone);
+  }
+
+ private:
+  std::shared_ptr<TravelingPlan> plan_;
+  std::optional<FitSession> session_;
+};
+
+template <typename Value>
+py::bytes bytes_of(const Value& value) {
+  return py::bytes(value.to_bytes());
+}
+
+template <typename Value>
+Value value_of(const py::bytes& bytes) {
+  return Value::from_bytes(std::string(bytes));
+}
+
+}  // namespace
+
+void declare_travel(py::module_& module) {
+  py::class_<TravelingTask>(module, "Task")
+      .def_readonly("step", &TravelingTask::step)
+      .def_property_readonly("release", [](const TravelingTask& own) { return own.task.release; })
+      .def(py::pickle(&bytes_of<TravelingTask>, &value_of<TravelingTask>));
+  py::class_<TravelingPlan, std::shared_ptr<TravelingPlan>>(module, "TravelingPlan")
+      .def(py::init(&plan_of), py::arg("keywords"), py::arg("features"), py::arg("classes"), py::arg("class_names"))
+      .def_property_readonly("classes", [](const TravelingPlan& own) { return own.options.data.classes; })
+      .def_property_readonly("has_one_task", &TravelingPlan::has_one_task)
+      .def("first_task", &first_task)
+      .def("partial", &partial, py::arg("task"), py::arg("x"), py::arg("y"), py::arg("partition"), py::arg("threads"))
+      .def(py::pickle(&bytes_of<TravelingPlan>, [](const py::bytes& bytes) {
+        return std::make_shared<TravelingPlan>(TravelingPlan::from_bytes(std::string(bytes)));
+      }));
+  py::class_<PartialSum>(module, "PartialSum")
+      .def_property_readonly("step", &PartialSum::step)
+      .def_property_readonly("partitions",
+                             [](const PartialSum& own) {
+                               std::vector<std::string> names;
+                               for (const SummedPartition& partition : own.partitions())
+                                 names.push_back(partition.name);
+                               return names;
+                             })
+      .def("plus",
+           [](const PartialSum& own, const PartialSum& other) {
+             const py::gil_scoped_release unlocked;
+             PartialSum sum = own;
+             sum.add(other);
+             return sum;
+           })
+      .def(py::pickle(&bytes_of<PartialSum>, &value_of<PartialSum>));
+  py::class_<Session>(module, "Session")
+      .def(py::init<std::shared_ptr<TravelingPlan>, const std::optional<std::string>&,
+                    std::optional<std::vector<std::string>>>(),
+           py::arg("plan"), py::arg("ledger"), py::arg("partitions"))
+      .def_property_readonly("task", &Session::task)
+      .def("give", &Session::give, py::arg("sum"))
+      .def("fitted", [](Session& own) {
+        Fitted fitted = own.fitted();
+        return std::pair(std::const_pointer_cast<Classifier>(fitted.classifier), std::move(fitted.told));
+      });
+}
+
+}  // namespace dpreduce::python

@@ -1,0 +1,83 @@
+"""Fits on Dask arrays and data frames: each worker sums up the partitions that it holds, and no row leaves it.
+
+    import dpreduce.dask
+    run = dpreduce.dask.fit(X, y, classes=10, epsilon=1, delta=1e-6, ledger="ledger.jsonl")
+"""
+from __future__ import annotations
+
+import os
+import typing
+
+from .errors import BadInput
+from .fitting import FittedRun
+from .plans import PartialSum, Plan
+
+_SUMMED_AT_ONCE = 8  # a node of the tree
+
+
+def _pieces(rows, name):
+    """The row partitions of a collection, each as a task that gives its rows whole."""
+    if hasattr(rows, "to_dask_array"):  # a data frame or series
+        return rows.to_delayed().tolist()
+    if not hasattr(rows, "to_delayed"):
+        raise BadInput(f"{name}: is no Dask array or data frame; make it one, or use dpreduce.fit for rows in memory")
+    if rows.ndim == 2:
+        rows = rows.rechunk({1: -1})
+    return rows.to_delayed().ravel().tolist()
+
+
+def _features(rows):
+    if hasattr(rows, "columns"):
+        return len(rows.columns)
+    if rows.ndim != 2:
+        raise BadInput(f"X: has {rows.ndim} dimensions; rows of features have two, n x d")
+    return rows.shape[1]
+
+
+def _partial(plan, task, x, y, name):
+    import numpy as np
+    return plan.partial(np.asarray(x), np.asarray(y), name, task)
+
+
+def _sum(parts):
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: typing.Any = None) -> PartialSum:
+    """The sum of one task of a session over all partitions, by a tree of tasks.
+
+    Partitions have their place as a name. Throws BadInput where X and y have another number of partitions; and what
+    Plan.partial throws, on the worker."""
+    import dask
+    xs, ys = _pieces(X, "X"), _pieces(y, "y")
+    if len(xs) != len(ys):
+        raise BadInput(f"X has {len(xs)} partitions of rows and y has {len(ys)}; cut both alike (rechunk, repartition)")
+    plan = dask.delayed(plan, pure=False)
+    parts = [dask.delayed(_partial, pure=False)(plan, task, x, of_x, str(place))
+             for place, (x, of_x) in enumerate(zip(xs, ys))]
+    while len(parts) > 1:
+        parts = [dask.delayed(_sum, pure=False)(parts[first:first + _SUMMED_AT_ONCE])
+                 for first in range(0, len(parts), _SUMMED_AT_ONCE)]
+    if client is None:
+        return parts[0].compute()
+    return client.compute(parts[0]).result()
+
+
+def fit(X: typing.Any, y: typing.Any, *, client: typing.Any = None, ledger: str | os.PathLike[str] | None = None,
+        class_names: typing.Sequence[typing.Any] | None = None, **options: typing.Any) -> FittedRun:
+    """Trains a private classifier on the rows of X (n x d), a Dask array or data frame, with labels y that are cut as X is.
+    The result is, byte for byte, that of dpreduce.fit on the same rows.
+
+    `options`, `ledger` and `class_names` are those of dpreduce.fit, but for what needs more than sums over rows (Plan).
+    X and y are read once a round: persist() them where they fit into the workers' memory. A worker that is lost is no
+    harm: its tasks run again, and each partition counts once.
+
+    Throws as Plan, sum_of and Session.step."""
+    plan = Plan(_features(X), class_names=class_names, **options)
+    session = plan.start(ledger, range(len(_pieces(X, "X"))))
+    while session.task is not None:
+        session.step(sum_of(plan, session.task, X, y, client))
+    return session.result()

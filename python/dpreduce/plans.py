@@ -1,0 +1,150 @@
+"""Fits whose rows are in the tasks of an engine: Dask, Spark, Ray or your own.
+
+    plan = dpreduce.Plan(features=768, classes=10, epsilon=1, delta=1e-6, method="fc")      on the driver
+    session = plan.start(ledger="ledger.jsonl")
+    while session.task is not None:
+        task = session.task                                                                 to every worker
+        parts = [plan.partial(X, y, partition=name, task=task) for name, X, y in ...]       in the engine's tasks
+        session.step(functools.reduce(operator.add, parts))                                 in any order, or tree
+    model = session.result()
+
+The model is, byte for byte, the one that fit() makes of all rows. Tasks may be retried and duplicated: a partial sum
+carries the names of its partitions, and two that share one do not add.
+"""
+from __future__ import annotations
+
+import json
+import os
+import typing
+
+from . import _library
+from .arrays import as_array
+from .errors import UsageError
+from .fitting import FittedRun, fitted_run, labels_of
+from .keywords import words_of
+
+if typing.TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from . import _core
+
+_FORM = "dpreduce plan 1"
+
+
+class PartialSum:
+    """The exact statistic of some partitions, sealed: without the plan its bytes look random. They add with +. It may be
+    pickled, and is read back by the same version of dpreduce alone."""
+
+    def __init__(self, own: _core.PartialSum) -> None:
+        self._own = own
+
+    @property
+    def partitions(self) -> list[str]:
+        """The names of the partitions that it holds, sorted."""
+        return self._own.partitions
+
+    def __add__(self, other: PartialSum) -> PartialSum:
+        """Of the partitions of both. Throws UsageError naming a partition that is in both, or where they are of two tasks."""
+        if not isinstance(other, PartialSum):
+            return NotImplemented
+        return PartialSum(self._own.plus(other._own))
+
+    def __repr__(self) -> str:
+        return f"<dpreduce.PartialSum of {len(self.partitions)} partitions, step {self._own.step}>"
+
+
+class Plan:
+    """What driver and workers must know of a fit before there are rows. It may be pickled, and then holds the secret that
+    opens its partial sums: send it to workers, and publish to_json()."""
+
+    def __init__(self, features: int, *, class_names: typing.Sequence[typing.Any] | None = None, **options: typing.Any) -> None:
+        """For rows of so many features. `options` are those of fit() but its arrays and its ledger.
+
+        Throws UsageError where options do not parse or contradict each other, or where a fit needs more than sums over
+        all rows: batch, choose, checkpoint, resume, public rows, and methods that choose among public rows."""
+        names = [] if class_names is None else [str(name) for name in class_names]
+        self._stated = {"features": int(features), "class_names": names, "options": dict(words_of(options))}
+        self._own = _library.core().TravelingPlan(list(self._stated["options"].items()), int(features), 0, names)
+
+    def to_json(self) -> str:
+        """What is public of the plan. Plan.from_json makes of it a plan with a secret of its own."""
+        return json.dumps({"format": _FORM, **self._stated}, indent=2, sort_keys=True) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Throws UsageError where the text is no plan, and as Plan."""
+        try:
+            stated = json.loads(text)
+            if not isinstance(stated, dict) or stated.get("format") != _FORM:
+                raise ValueError(f"its format is not {_FORM!r}")
+            options, names = stated["options"], stated["class_names"]
+            return cls(stated["features"], class_names=names or None, **{name.replace("-", "_"): value for name, value in options.items()})
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(f"plan: {error}; give the text that Plan.to_json wrote") from error
+
+    def partial(self, X: ArrayLike, y: ArrayLike, partition: typing.Any, task: _core.Task | None = None,
+                threads: int = 1) -> PartialSum:
+        """The partial sum of the rows of one partition (n x d, and n labels), for the task of a session; without one for
+        the first task. `partition` is a name that no other partition has: the same rows have the same name whenever they
+        are summed up. No row is in two partitions.
+
+        Throws BadInput where rows or labels do not fit; UsageError where the partition has no name."""
+        names = self._stated["class_names"] or None
+        task = self._own.first_task() if task is None else task
+        return PartialSum(self._own.partial(task, as_array(X, "X"), labels_of(y, "y", names), str(partition), threads))
+
+    def start(self, ledger: str | os.PathLike[str] | None = None,
+              expected_partitions: typing.Iterable[typing.Any] | None = None) -> Session:
+        """A fit that waits for its sums. It is charged to `ledger`; without one the caller keeps the account. With
+        `expected_partitions` a sum that lacks one, or holds another, is refused by name.
+
+        Throws UsageError, BadInput, BudgetRefused, LedgerCorrupt as fit()."""
+        return Session(self, ledger, expected_partitions)
+
+    def release(self, total: PartialSum, ledger: str | os.PathLike[str] | None = None,
+                expected_partitions: typing.Iterable[typing.Any] | None = None) -> FittedRun:
+        """The result of a fit with one task, as that of method "mean" is. Throws UsageError, before anything is charged,
+        where the fit has more tasks than one; else as Session.step."""
+        if not self._own.has_one_task:
+            raise UsageError("release: this fit has several tasks, each taken at what the one before has released; "
+                             "use start(), and step() for each")
+        session = self.start(ledger, expected_partitions)
+        session.step(total)
+        return session.result()
+
+    def __repr__(self) -> str:
+        return f"<dpreduce.Plan: {self._stated['features']} features, {self._own.classes} classes>"
+
+
+class Session:
+    """A fit on the driver. It ends with the process; what it has charged until then stays charged."""
+
+    def __init__(self, plan: Plan, ledger: str | os.PathLike[str] | None, expected_partitions: typing.Iterable[typing.Any] | None) -> None:
+        self._ledger = None if ledger is None else os.fspath(ledger)
+        expected = None if expected_partitions is None else [str(name) for name in expected_partitions]
+        self._own = _library.core().Session(plan._own, self._ledger, expected)
+        self._result: FittedRun | None = None
+
+    @property
+    def task(self) -> _core.Task | None:
+        """What the next sum is of, with the weights that it is taken at: send it to the workers. None when the fit has
+        ended."""
+        return self._own.task
+
+    def step(self, total: PartialSum) -> None:
+        """Takes the sum over all partitions for `task`, charges and releases what is made of it, and trains on to the next
+        task. Throws UsageError where the sum is of another task, or partitions are missing, and AggregationAborted where
+        it was changed on the way: then it still waits; BudgetRefused, LedgerCorrupt and BadInput end the session."""
+        if self.task is None:
+            raise UsageError("step: the fit has ended; its result is there")
+        self._own.give(total._own)
+
+    def result(self) -> FittedRun:
+        """What the fit has made. Throws UsageError before it has ended."""
+        if self.task is not None:
+            raise UsageError("result: the fit waits for the sum of its task; give it with step()")
+        if self._result is None:
+            self._result = fitted_run(*self._own.fitted(), self._ledger, 0)
+        return self._result

@@ -1,0 +1,127 @@
+"""The examples for Spark and Ray, on doubles of these engines that retry, duplicate and pickle as they do."""
+import importlib.util
+import os
+import pathlib
+import pickle
+import random
+import types
+
+import pytest
+
+import dpreduce
+from conftest import CLASSES, DIM
+
+EXAMPLES = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples" / "python"
+TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Tasks:
+    """Runs a task until it is not lost, and now and then once more; its result comes as bytes."""
+
+    def __init__(self, seed=5):
+        self.random = random.Random(seed)
+        self.lost = self.duplicated = 0
+
+    def run(self, work):
+        while True:
+            result = pickle.loads(pickle.dumps(work()))
+            if self.random.random() < 0.3:
+                self.lost += 1
+                continue
+            if self.random.random() < 0.2:  # a slow twin; the engine takes one of the two
+                self.duplicated += 1
+                result = pickle.loads(pickle.dumps(work()))
+            return result
+
+    def tree(self, add, parts):
+        while len(parts) > 1:
+            at = self.random.randrange(len(parts) - 1)
+            first, second = parts[at:at + 2]
+            parts[at:at + 2] = [self.run(lambda first=first, second=second: add(first, second))]
+        return parts[0]
+
+
+class Rdd:
+    def __init__(self, tasks, partitions):
+        self.tasks, self.partitions = tasks, partitions
+
+    def getNumPartitions(self):
+        return len(self.partitions)
+
+    def mapPartitionsWithIndex(self, work):
+        parts = [self.tasks.run(lambda place=place, rows=rows: list(work(place, iter(rows))))
+                 for place, rows in enumerate(self.partitions)]
+        return Rdd(self.tasks, parts)
+
+    def treeReduce(self, add):
+        return self.tasks.tree(add, [one for part in self.partitions for one in part])
+
+
+class Broadcast:
+    def __init__(self, value):
+        self.value = value
+
+    def unpersist(self):
+        self.value = None
+
+
+@pytest.mark.parametrize("method, options", [("mean", {}), ("fc", {"rounds": 3})])
+def test_spark(method, options, rows, tmp_path):
+    x, y = rows
+    tasks = Tasks()
+    records = [{"features": list(map(float, row)), "label": int(label)} for row, label in zip(x, y)]
+    frame = types.SimpleNamespace(rdd=Rdd(tasks, [records[place::5] for place in range(5)] + [[]]),
+                                  sparkSession=types.SimpleNamespace(sparkContext=types.SimpleNamespace(broadcast=Broadcast)))
+    run = example("spark_fit").fit_frame(frame, DIM, tmp_path / "ledger.jsonl", method=method, **options, **TERMS)
+    assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
+    assert tasks.lost and tasks.duplicated and run.account["runs"] == 1
+
+
+class Ray:
+    """Objects have references; tasks get what references stand for."""
+
+    def __init__(self, tasks):
+        self.tasks, self.objects = tasks, []
+
+    def put(self, value):
+        self.objects.append(pickle.dumps(value))
+        return len(self.objects) - 1
+
+    def get(self, reference):
+        return pickle.loads(self.objects[reference])
+
+    def remote(self, **options):
+        assert options == {"max_retries": 5}
+        def decorate(work):
+            def run(*arguments):
+                assert len(arguments) != 4 or isinstance(arguments[3], int)
+                values = [self.get(a) for a in arguments[:3]] + list(arguments[3:]) if work.__name__ == "partial" else [self.get(a) for a in arguments]
+                return self.put(self.tasks.run(lambda: work(*values)))
+            return types.SimpleNamespace(remote=run)
+        return decorate
+
+
+@pytest.mark.parametrize("method, options", [("mean", {}), ("adam", {"rounds": 3})])
+def test_ray(method, options, rows):
+    x, y = rows
+    tasks = Tasks()
+    ray = Ray(tasks)
+    blocks = [ray.put((x[place::11], y[place::11])) for place in range(11)]
+    run = example("ray_fit").fit_blocks(ray, blocks, DIM, method=method, **options, **TERMS)
+    assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
+    assert tasks.lost and tasks.duplicated
+
+
+def test_an_engine_that_merges_both_twins_of_a_task_is_refused(rows):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", **TERMS)
+    parts = [plan.partial(x, y, 0), plan.partial(x, y, 1), plan.partial(x, y, 1)]
+    with pytest.raises(dpreduce.UsageError, match="partition 1 is in both"):
+        Tasks().tree(lambda a, b: a + b, parts)

@@ -1,0 +1,177 @@
+"""Plans, partial sums and sessions: the bytes of fit(), each partition once, under engines that retry."""
+import functools
+import json
+import operator
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import dpreduce
+from conftest import CLASSES, DIM
+
+TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
+
+
+class Engine:
+    """An engine of threads that are none: tasks run in any order, some twice, some fail first, and all that they take and
+    give is pickled, as between machines. Sums are made in a tree of its own choice."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.runs = 0
+
+    def run(self, work, *arguments):
+        while True:
+            self.runs += 1
+            result = pickle.loads(pickle.dumps(work(*pickle.loads(pickle.dumps(arguments)))))
+            if self.random.random() < 0.7:  # else the worker is lost with its result
+                return result
+
+    def sum(self, plan, task, partitions):
+        parts = [self.run(lambda plan, task, x, y, name: plan.partial(x, y, name, task), plan, task, x, y, name)
+                 for name, x, y in self.random.sample(partitions, len(partitions))]
+        while len(parts) > 1:
+            at = self.random.randrange(len(parts) - 1)
+            parts[at:at + 2] = [self.run(operator.add, parts[at], parts[at + 1])]
+        return parts[0]
+
+
+def cut(x, y, partitions):
+    edges = np.linspace(0, len(y), partitions + 1).astype(int) ** 2 // max(len(y), 1)
+    return [(f"p{p}", x[a:b], y[a:b]) for p, (a, b) in enumerate(zip(edges, edges[1:]))]
+
+
+def finish(session, plan, engine, partitions):
+    while session.task is not None:
+        session.step(engine.sum(plan, session.task, partitions))
+    return session.result()
+
+
+@pytest.mark.parametrize("method, options", [("mean", {}), ("ls", {}), ("ls", {"shared_gram": True}), ("fc", {"rounds": 3}),
+                                             ("adam", {"rounds": 4}), ("auto", {"rounds": 3})])
+@pytest.mark.parametrize("partitions", [1, 3, 7])
+def test_any_cut_gives_the_bytes_of_one_fit(method, options, partitions, rows, tmp_path):
+    x, y = rows
+    whole = dpreduce.fit(x, y, method=method, **options, **TERMS)
+    plan = dpreduce.Plan(DIM, method=method, **options, **TERMS)
+    session = plan.start(tmp_path / "ledger.jsonl", [f"p{p}" for p in range(partitions)])
+    engine = Engine(partitions)
+    run = finish(session, plan, engine, cut(x, y, partitions))
+    assert run.classifier.to_bytes() == whole.classifier.to_bytes()
+    assert run.privacy.epsilon == whole.privacy.epsilon and run.privacy.releases == whole.privacy.releases
+    assert run.account["runs"] == 1
+    assert "epsilon" in run.explain()
+
+
+def test_a_method_of_one_release_needs_one_sum(rows):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", **TERMS)
+    total = functools.reduce(operator.add, (plan.partial(x, y, name) for name, x, y in cut(x, y, 4)))
+    assert total.partitions == ["p0", "p1", "p2", "p3"]
+    run = plan.release(total, expected_partitions=["p0", "p1", "p2", "p3"])
+    assert run.classifier.to_bytes() == dpreduce.fit(x, y, method="mean", **TERMS).classifier.to_bytes()
+    with pytest.raises(dpreduce.UsageError, match="use start"):
+        dpreduce.Plan(DIM, method="fc", **TERMS).release(total)
+
+
+def test_a_partition_counts_once(rows):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", **TERMS)
+    part = plan.partial(x, y, "17")
+    with pytest.raises(dpreduce.UsageError, match="partition 17 is in both"):
+        part + plan.partial(x, y, 17)
+    with pytest.raises(dpreduce.UsageError, match="missing from the sum: 18"):
+        plan.start(expected_partitions=[17, 18]).step(part)
+    with pytest.raises(dpreduce.UsageError, match="two sessions"):
+        part + dpreduce.Plan(DIM, method="mean", **TERMS).partial(x, y, "18")
+    with pytest.raises(TypeError):
+        part + 1
+
+
+def test_bytes_of_partial_sums_differ_each_time_and_damaged_ones_are_refused(rows):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", **TERMS)
+    once, again = (pickle.dumps(plan.partial(x, y, "p")) for _ in range(2))
+    assert once != again
+    from dpreduce import _core
+    state = bytearray(plan._own.partial(plan._own.first_task(), x, y, "p", 1).__getstate__())
+    state[len(state) // 2] ^= 1
+    damaged = _core.PartialSum.__new__(_core.PartialSum)
+    with pytest.raises(dpreduce.BadInput, match="damaged"):
+        damaged.__setstate__(bytes(state))
+
+
+def test_json_is_public_and_makes_the_same_plan_with_another_secret(rows):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", center="dp", **TERMS)
+    text = plan.to_json()
+    assert set(json.loads(text)) == {"format", "features", "class_names", "options"}
+    again = dpreduce.Plan.from_json(text)
+    assert again.to_json() == text
+    with pytest.raises(dpreduce.UsageError, match="two sessions"):
+        plan.partial(x, y, "a") + again.partial(x, y, "b")
+    for wrong in ("{}", "nothing", '{"format": "dpreduce plan 2"}', text.replace("dp", "d p")):
+        with pytest.raises(dpreduce.UsageError):
+            dpreduce.Plan.from_json(wrong)
+
+
+def test_names_of_classes(rows):
+    x, y = rows
+    names = ["ant", "bee", "cat", "dog"]
+    terms = {name: value for name, value in TERMS.items() if name != "classes"}
+    plan = dpreduce.Plan(DIM, method="mean", class_names=names, **terms)
+    run = plan.release(plan.partial(x, np.asarray(names)[y], "p"))
+    assert run.classifier.class_names == names
+    assert run.classifier.to_bytes() == dpreduce.fit(x, np.asarray(names)[y], method="mean", class_names=names, **terms).classifier.to_bytes()
+
+
+@pytest.mark.parametrize("options, words", [({"batch": 0.5, "method": "gd"}, "--batch"), ({"method": "fedavg"}, "fedavg"),
+                                            ({"method": "ls", "choose": True}, "--choose"), ({"method": "nothing"}, "nothing"),
+                                            ({"epsilonn": 1}, "epsilon"), ({"epsilon": -1}, "epsilon")])
+def test_what_cannot_travel_is_refused(options, words):
+    with pytest.raises(dpreduce.UsageError, match=words):
+        dpreduce.Plan(DIM, **{**TERMS, **options})
+
+
+def test_rows_that_do_not_fit_are_refused_before_anything_is_charged(rows, tmp_path):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-6)
+    ledger = tmp_path / "ledger.jsonl"
+    session = plan.start(ledger)
+    before = ledger.read_bytes()
+    with pytest.raises(dpreduce.BadInput, match="partition 3.*15 features"):
+        plan.partial(x[:, 1:], y, 3)
+    with pytest.raises(dpreduce.BadInput, match="row 5"):
+        plan.partial(x, np.where(np.arange(len(y)) == 5, 9, y), 3)
+    with pytest.raises(dpreduce.BadInput, match="row 0.*not a finite number"):
+        plan.partial(np.where(np.arange(DIM) == 2, np.nan, x), y, 3)
+    with pytest.raises(dpreduce.UsageError, match="name"):
+        plan.partial(x, y, "")
+    with pytest.raises(dpreduce.UsageError, match="waits for the sum"):
+        session.result()
+    assert ledger.read_bytes() == before
+    session.step(plan.partial(x, y, 3))
+    assert session.result().account["runs"] == 1
+    with pytest.raises(dpreduce.UsageError, match="has ended"):
+        session.step(plan.partial(x, y, 3))
+
+
+def test_a_session_that_is_dropped_gives_back_what_it_reserved(tmp_path):
+    plan = dpreduce.Plan(DIM, method="fc", classes=CLASSES, epsilon=1, delta=1e-6)
+    session = plan.start(tmp_path / "ledger.jsonl")
+    assert dpreduce.read_ledger(tmp_path / "ledger.jsonl")
+    del session
+    from dpreduce import _core
+    assert json.loads(_core.ledger(str(tmp_path / "ledger.jsonl"), None))["open_runs"] == []
+
+
+def test_budgets_are_kept_on_the_ledger(rows, tmp_path):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-6, budget_epsilon=1.5, budget_delta=1e-5)
+    plan.release(plan.partial(x, y, "p"), tmp_path / "ledger.jsonl")
+    with pytest.raises(dpreduce.BudgetRefused):
+        plan.start(tmp_path / "ledger.jsonl")
+    with pytest.raises(dpreduce.UsageError, match="--budget-epsilon"):
+        plan.start()
