@@ -1,11 +1,13 @@
 #include "core/travel.hpp"
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
@@ -29,8 +31,26 @@ std::shared_ptr<TravelingPlan> plan_of(const std::vector<Keyword>& keywords, std
   return std::make_shared<TravelingPlan>(TravelingPlan::made(std::move(options), features));
 }
 
-PartialSum partial(const TravelingPlan& plan, const TravelingTask& task, const py::array& x, const py::array& y,
-                   const std::string& partition, unsigned threads) {
+// All arguments are objects, so that pybind11 never tells a wrong one with those beside it, which are private rows.
+template <typename Value>
+Value given_as(const py::object& object, const char* name, const char* what) {
+  try {
+    return py::cast<Value>(object);
+  } catch (const std::exception&) {
+    throw UsageError(fmt::format("{}: {}", name, what));
+  }
+}
+
+PartialSum partial(const TravelingPlan& plan, const py::object& task_given, const py::object& x_given,
+                   const py::object& y_given, const py::object& partition_given, const py::object& threads_given) {
+  const auto task =
+      given_as<TravelingTask>(task_given, "task", "is no task; take it from the session, or leave it out");
+  const auto x = given_as<py::array>(x_given, "X", "is no array");
+  const auto y = given_as<py::array>(y_given, "y", "is no array");
+  const auto partition =
+      given_as<std::string>(partition_given, "partition", "its name is no text; give a number or a text");
+  const auto threads =
+      given_as<unsigned>(threads_given, "threads", "is no number of threads; give 0 for all cores, or more");
   const RowsInMemory rows{.train_x = view_of(x, "X", false), .train_y = view_of(y, "y", true)};
   PythonError error;
   try {
@@ -56,9 +76,7 @@ class Session {
     session_.emplace(*plan_, ledger, std::move(partitions));
   }
 
-  std::optional<TravelingTask> task() const {
-    return session_->task() == nullptr ? std::nullopt : std::optional(*session_->task());
-  }
+  std::optional<TravelingTask> task() const { return session_->task(); }
 
   void give(const PartialSum& sum) {
     const py::gil_scoped_release unlocked;
@@ -66,15 +84,23 @@ class Session {
     session_->give(sum);
   }
 
-  Fitted fitted() {
+  // The same whenever it is asked for.
+  const Fitted& fitted() {
     const py::gil_scoped_release unlocked;
-    Communicator alone = Communicator::alone();
-    return finished(plan_->options, session_->fitted(), alone);
+    const std::lock_guard lock(telling_);
+    if (!fitted_) {
+      FittedRun& run = session_->fitted();
+      Communicator alone = Communicator::alone();
+      fitted_.emplace(finished(plan_->options, run, alone));
+    }
+    return *fitted_;
   }
 
  private:
   std::shared_ptr<TravelingPlan> plan_;
   std::optional<FitSession> session_;
+  std::mutex telling_;
+  std::optional<Fitted> fitted_;
 };
 
 template <typename Value>
@@ -127,8 +153,8 @@ void declare_travel(py::module_& module) {
       .def_property_readonly("task", &Session::task)
       .def("give", &Session::give, py::arg("sum"))
       .def("fitted", [](Session& own) {
-        Fitted fitted = own.fitted();
-        return std::pair(std::const_pointer_cast<Classifier>(fitted.classifier), std::move(fitted.told));
+        const Fitted& fitted = own.fitted();
+        return std::pair(std::const_pointer_cast<Classifier>(fitted.classifier), fitted.told);
       });
 }
 

@@ -46,6 +46,12 @@ def indices_of(labels, classes, name):
     import numpy as np
     if labels.dtype.kind != classes.dtype.kind and {labels.dtype.kind, classes.dtype.kind} - set("biuf"):
         raise BadInput(f"{name}: labels are {labels.dtype}, but classes are {classes.dtype}; give both alike")
+    if {labels.dtype.kind, classes.dtype.kind} == {"u", "i"}:  # as one type they would be floats, which merge large ones
+        beyond = np.iinfo(np.int64).max
+        for unsigned in (labels, classes):
+            if unsigned.dtype.kind == "u" and unsigned.size and unsigned.max() > beyond:
+                raise BadInput(f"{name}: labels or classes are above {beyond}, beside others with a sign; give both one type")
+        labels, classes = labels.astype(np.int64), classes.astype(np.int64)
     places = np.searchsorted(classes, labels)
     places[places == len(classes)] = 0
     strange = classes[places] != labels

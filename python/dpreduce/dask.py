@@ -18,7 +18,7 @@ _SUMMED_AT_ONCE = 8  # a node of the tree
 def _pieces(rows, name):
     """The row partitions of a collection, each as a task that gives its rows whole."""
     if hasattr(rows, "to_dask_array"):  # a data frame or series
-        return rows.to_delayed().tolist()
+        return rows.to_delayed()
     if not hasattr(rows, "to_delayed"):
         raise BadInput(f"{name}: is no Dask array or data frame; make it one, or use dpreduce.fit for rows in memory")
     if rows.ndim == 2:
@@ -26,9 +26,18 @@ def _pieces(rows, name):
     return rows.to_delayed().ravel().tolist()
 
 
+def _pairs(X, y):
+    xs, ys = _pieces(X, "X"), _pieces(y, "y")
+    if len(xs) != len(ys):
+        raise BadInput(f"X has {len(xs)} partitions of rows and y has {len(ys)}; cut both alike (rechunk, repartition)")
+    return xs, ys
+
+
 def _features(rows):
     if hasattr(rows, "columns"):
         return len(rows.columns)
+    if not hasattr(rows, "ndim"):
+        _pieces(rows, "X")
     if rows.ndim != 2:
         raise BadInput(f"X: has {rows.ndim} dimensions; rows of features have two, n x d")
     return rows.shape[1]
@@ -52,9 +61,7 @@ def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: t
     Partitions have their place as a name. Throws BadInput where X and y have another number of partitions; and what
     Plan.partial throws, on the worker."""
     import dask
-    xs, ys = _pieces(X, "X"), _pieces(y, "y")
-    if len(xs) != len(ys):
-        raise BadInput(f"X has {len(xs)} partitions of rows and y has {len(ys)}; cut both alike (rechunk, repartition)")
+    xs, ys = _pairs(X, y)
     plan = dask.delayed(plan, pure=False)
     parts = [dask.delayed(_partial, pure=False)(plan, task, x, of_x, str(place))
              for place, (x, of_x) in enumerate(zip(xs, ys))]
@@ -67,7 +74,7 @@ def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: t
 
 
 def fit(X: typing.Any, y: typing.Any, *, client: typing.Any = None, ledger: str | os.PathLike[str] | None = None,
-        class_names: typing.Sequence[typing.Any] | None = None, **options: typing.Any) -> FittedRun:
+        class_names: typing.Sequence[str] | None = None, **options: typing.Any) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d), a Dask array or data frame, with labels y that are cut as X is.
     The result is, byte for byte, that of dpreduce.fit on the same rows.
 
@@ -77,7 +84,7 @@ def fit(X: typing.Any, y: typing.Any, *, client: typing.Any = None, ledger: str 
 
     Throws as Plan, sum_of and Session.step."""
     plan = Plan(_features(X), class_names=class_names, **options)
-    session = plan.start(ledger, range(len(_pieces(X, "X"))))
+    session = plan.start(ledger, range(len(_pairs(X, y)[0])))
     while session.task is not None:
         session.step(sum_of(plan, session.task, X, y, client))
     return session.result()

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import typing
 import warnings
 
 from . import _library
 from .arrays import as_array, as_labels, indices_of
-from .errors import PrivacyWarning
+from .errors import PrivacyWarning, UsageError
 from .keywords import words_of
 from .promise import Privacy, privacy_of
 
@@ -101,6 +102,17 @@ class _Bar:
             self.bar.close()
 
 
+def names_of(class_names):
+    """`class_names` as a list, or None. Throws UsageError where they are no strings: numbers would be taken for indices."""
+    if class_names is None:
+        return None
+    names = [] if isinstance(class_names, (str, bytes)) else list(class_names)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UsageError("class_names: give the names of all classes, a list of strings; labels that are numbers are indices, "
+                         "0 to K-1, and need classes=K alone")
+    return [str(name) for name in names]
+
+
 def labels_of(value, name, class_names):
     """Labels as fit() takes them: indices, or names that `class_names` lists."""
     if class_names is None:
@@ -137,7 +149,7 @@ def fit(X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, valida
 
     Throws UsageError, BadInput, BudgetRefused, LedgerCorrupt, ResumeMismatch, AggregationAborted; KeyboardInterrupt on
     Ctrl-C. What is wrong with options or arrays is found before anything is charged."""
-    names = None if class_names is None else [str(name) for name in class_names]
+    names = names_of(class_names)
 
     def arrays():
         rows = {"train_x": as_array(X, "X"), "train_y": labels_of(y, "y", names)}
@@ -173,11 +185,19 @@ def fit_arrays(arrays, ledger, comm, progress, options):
     return fitted_run(classifier, told, path, ranks.rank)
 
 
+def warn_of(words):
+    """Warns of a fit that is paid for. A filter that makes warnings errors must not throw that away: then it is printed."""
+    try:
+        warnings.warn(words, PrivacyWarning, stacklevel=5)
+    except PrivacyWarning:
+        print(f"PrivacyWarning: {words}", file=sys.stderr)
+
+
 def fitted_run(classifier, told, ledger, rank):
     """A FittedRun of what the core has told; warns of what is promised weakly."""
     told = json.loads(told)
     report = told["report"]
     report.pop("model", None)
     if rank == 0 and "warning" in report["privacy"]:
-        warnings.warn(report["privacy"]["warning"], PrivacyWarning, stacklevel=4)
+        warn_of(report["privacy"]["warning"])
     return FittedRun(classifier, report, told.get("account"), ledger, rank)

@@ -20,7 +20,7 @@ import typing
 from . import _library
 from .arrays import as_array
 from .errors import UsageError
-from .fitting import FittedRun, fitted_run, labels_of
+from .fitting import FittedRun, fitted_run, labels_of, names_of
 from .keywords import words_of
 
 if typing.TYPE_CHECKING:
@@ -57,14 +57,19 @@ class Plan:
     """What driver and workers must know of a fit before there are rows. It may be pickled, and then holds the secret that
     opens its partial sums: send it to workers, and publish to_json()."""
 
-    def __init__(self, features: int, *, class_names: typing.Sequence[typing.Any] | None = None, **options: typing.Any) -> None:
+    def __init__(self, features: int, *, class_names: typing.Sequence[str] | None = None, **options: typing.Any) -> None:
         """For rows of so many features. `options` are those of fit() but its arrays and its ledger.
 
         Throws UsageError where options do not parse or contradict each other, or where a fit needs more than sums over
         all rows: batch, choose, checkpoint, resume, public rows, and methods that choose among public rows."""
-        names = [] if class_names is None else [str(name) for name in class_names]
-        self._stated = {"features": int(features), "class_names": names, "options": dict(words_of(options))}
-        self._own = _library.core().TravelingPlan(list(self._stated["options"].items()), int(features), 0, names)
+        if "ledger" in options:
+            raise UsageError("ledger: a plan has none; give it to start() or release()")
+        if isinstance(features, bool) or not hasattr(features, "__index__") or not 0 < features.__index__() < 2**31:
+            raise UsageError(f"features: {features!r} is no number of features; give how many a row has")
+        features = features.__index__()
+        names = names_of(class_names) or []
+        self._stated = {"features": features, "class_names": names, "options": dict(words_of(options))}
+        self._own = _library.core().TravelingPlan(list(self._stated["options"].items()), features, 0, names)
 
     def to_json(self) -> str:
         """What is public of the plan. Plan.from_json makes of it a plan with a secret of its own."""
@@ -106,7 +111,9 @@ class Plan:
     def release(self, total: PartialSum, ledger: str | os.PathLike[str] | None = None,
                 expected_partitions: typing.Iterable[typing.Any] | None = None) -> FittedRun:
         """The result of a fit with one task, as that of method "mean" is. Throws UsageError, before anything is charged,
-        where the fit has more tasks than one; else as Session.step."""
+        where the fit has more tasks than one, or `total` is no partial sum; else as Session.step."""
+        if not isinstance(total, PartialSum):
+            raise UsageError(f"release: {type(total).__name__} is no partial sum; give the sum of what Plan.partial returned")
         if not self._own.has_one_task:
             raise UsageError("release: this fit has several tasks, each taken at what the one before has released; "
                              "use start(), and step() for each")
@@ -119,10 +126,12 @@ class Plan:
 
 
 class Session:
-    """A fit on the driver. It ends with the process; what it has charged until then stays charged."""
+    """A fit on the driver. It ends with the process that has started it; what it has charged until then stays charged."""
 
     def __init__(self, plan: Plan, ledger: str | os.PathLike[str] | None, expected_partitions: typing.Iterable[typing.Any] | None) -> None:
         self._ledger = None if ledger is None else os.fspath(ledger)
+        if isinstance(expected_partitions, (str, bytes, int)):
+            raise UsageError(f"expected_partitions: {expected_partitions!r} is no list of names; give the name of each partition")
         expected = None if expected_partitions is None else [str(name) for name in expected_partitions]
         self._own = _library.core().Session(plan._own, self._ledger, expected)
         self._result: FittedRun | None = None
@@ -136,7 +145,10 @@ class Session:
     def step(self, total: PartialSum) -> None:
         """Takes the sum over all partitions for `task`, charges and releases what is made of it, and trains on to the next
         task. Throws UsageError where the sum is of another task, or partitions are missing, and AggregationAborted where
-        it was changed on the way: then it still waits; BudgetRefused, LedgerCorrupt and BadInput end the session."""
+        it was changed on the way: then it still waits. BudgetRefused, LedgerCorrupt and BadInput end the session, and each
+        later call throws them again. After KeyboardInterrupt look at `task`: where it has moved on, the sum was taken."""
+        if not isinstance(total, PartialSum):
+            raise UsageError(f"step: {type(total).__name__} is no partial sum; give the sum of what Plan.partial returned")
         if self.task is None:
             raise UsageError("step: the fit has ended; its result is there")
         self._own.give(total._own)

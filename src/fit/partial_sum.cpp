@@ -110,8 +110,8 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   if (!is_of(ticket.session, ticket.task)) {
     throw UsageError(session_ != ticket.session
                          ? "the partial sum is of another plan's session; make it from this session's plan"
-                         : fmt::format("the partial sum is of another task, of step {}, and the session is at step {}; "
-                                       "make it from the session's current task",
+                         : fmt::format("the partial sum is of step {} of this or another session of the plan, and the "
+                                       "session waits for its own step {}; make it from the session's current task",
                                        step_, ticket.step));
   }
   Statistic statistic(std::move(shape));
@@ -121,6 +121,9 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   if (words_.size() != elements + kFingerprintWords) throw AggregationAborted(kDamaged);
   std::vector<std::uint64_t> words = words_;
   const NoiseKey key = key_of(ticket);
+  const auto is_same = [](const SummedPartition& a, const SummedPartition& b) { return a.name == b.name; };
+  const bool is_listed_once = std::adjacent_find(partitions_.begin(), partitions_.end(), is_same) == partitions_.end();
+  if (!is_listed_once) throw AggregationAborted(kDamaged);
   for (const SummedPartition& partition : partitions_) {
     with_pad(words, key, ticket, partition, [](std::uint64_t& word, std::uint64_t pad) { word -= pad; });
   }
@@ -148,6 +151,7 @@ PartialSum PartialSum::from_bytes(const std::string& bytes) {
 void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
   std::vector<std::string> wanted = expected;
   std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   std::vector<std::string> there;
   for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
   std::vector<std::string> missing;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "common/base/error.hpp"
 #include "common/randomness/secure_bytes.hpp"
@@ -82,8 +83,8 @@ void serialize(Archive& archive, TravelingPlan& plan, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, TravelingTask& traveling, unsigned) {
-  auto& [step, task] = traveling;
-  archive_all(archive, step, task);
+  auto& [session, step, task] = traveling;
+  archive_all(archive, session, step, task);
 }
 
 TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
@@ -129,6 +130,9 @@ TravelingTask TravelingTask::from_bytes(const std::string& bytes) {
 
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
+  if (task.session != plan.ticket.session) {
+    throw UsageError("the task is of another plan; take it from a session of this one");
+  }
   const PlannedFit fit(plan.options, plan.dim);
   Communicator alone = Communicator::alone();
   WorkerRows own = open_training_rows(plan.options, alone, &rows);
@@ -142,7 +146,7 @@ PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, con
                             partition);
 }
 
-// The thread that trains, and the one that owns the session, take turns: each waits while the other works.
+// The thread that trains, and those that own the session, take turns: each waits while the other works.
 class FitSession::Exchange final : public StatisticSource {
  public:
   Exchange(const TravelingPlan& plan, const std::optional<std::string>& ledger,
@@ -155,7 +159,12 @@ class FitSession::Exchange final : public StatisticSource {
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
       train_here(std::move(*account));
     });
-    wait_for_trainer();
+    std::unique_lock lock(mutex_);
+    wait_for_trainer(lock);
+    if (!failure_) return;
+    lock.unlock();
+    trainer_.join();
+    std::rethrow_exception(failure_);
   }
   ~Exchange() override {
     {
@@ -163,35 +172,47 @@ class FitSession::Exchange final : public StatisticSource {
       is_stopped_ = true;
     }
     changed_.notify_all();
-    if (trainer_.joinable()) trainer_.join();
+    trainer_.join();
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  const TravelingTask* task() const { return task_ ? &*task_ : nullptr; }
+  bool is_of_this_process() const { return process_ == ::getpid(); }
+
+  std::optional<TravelingTask> task() const {
+    require_this_process();
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    return task_;
+  }
 
   void give(const PartialSum& sum) {
-    DPREDUCE_ASSERT(task_.has_value());
+    require_this_process();
+    const std::optional<TravelingTask> task = this->task();
+    if (!task) throw UsageError("the session waits for no sum: its fit has ended, or another thread has given one");
     if (partitions_) require_partitions(sum, *partitions_);
-    Statistic opened = sum.opened(task_->ticket(plan_), shape_of(task_->task, fit_->plan()));
-    {
-      const std::lock_guard lock(mutex_);
-      given_ = std::move(opened);
-      task_.reset();
-    }
+    Statistic opened = sum.opened(task->ticket(plan_), shape_of(task->task, fit_->plan()));
+    std::unique_lock lock(mutex_);
+    if (!task_ || task_->step != task->step) throw UsageError("another thread has given a sum for this task");
+    given_ = std::move(opened);
+    task_.reset();
     changed_.notify_all();
-    wait_for_trainer();
+    wait_for_trainer(lock);
+    if (failure_) std::rethrow_exception(failure_);
   }
 
   FittedRun& fitted() {
-    DPREDUCE_ASSERT(fitted_.has_value());
+    require_this_process();
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    if (!fitted_) throw UsageError("the fit waits for the sum of its task, and has no result before its last one");
     return *fitted_;
   }
 
   // On the training thread.
   Statistic sum(const StatisticTask& task) override {
     std::unique_lock lock(mutex_);
-    task_ = TravelingTask{next_step_++, task};
+    task_ = TravelingTask{plan_.ticket.session, next_step_++, task};
     changed_.notify_all();
     changed_.wait(lock, [this] { return given_.has_value() || is_stopped_; });
     if (!given_) throw Interrupted("the session was given up");
@@ -201,6 +222,11 @@ class FitSession::Exchange final : public StatisticSource {
   }
 
  private:
+  void require_this_process() const {
+    if (is_of_this_process()) return;
+    throw UsageError("a session belongs to the process that has started it; a forked one makes partial sums only");
+  }
+
   void train_here(std::optional<FitAccount> account) {
     std::exception_ptr failure;
     std::optional<FittedRun> fitted;
@@ -216,22 +242,18 @@ class FitSession::Exchange final : public StatisticSource {
     changed_.notify_all();
   }
 
-  void wait_for_trainer() {
-    std::unique_lock lock(mutex_);
+  void wait_for_trainer(std::unique_lock<std::mutex>& lock) {
     changed_.wait(lock, [this] { return task_.has_value() || has_ended_; });
-    if (!failure_) return;
-    lock.unlock();
-    trainer_.join();
-    std::rethrow_exception(failure_);
   }
 
   const TravelingPlan plan_;
+  const pid_t process_ = ::getpid();
   std::shared_ptr<const PlannedFit> fit_;
   std::optional<std::vector<std::string>> partitions_;
   Communicator ranks_ = Communicator::alone();
   WorkerRows rows_;
   std::thread trainer_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // of all that follows
   std::condition_variable changed_;
   std::optional<TravelingTask> task_;  // that the trainer waits for
   std::optional<Statistic> given_;
@@ -245,16 +267,19 @@ class FitSession::Exchange final : public StatisticSource {
 TravelingTask first_task(const TravelingPlan& plan) {
   const PlannedFit fit(plan.options, plan.dim);
   const ReleaseRequest& first = fit.plan().requests.front();
-  return {0, task_of(first.name, fit.plan().preprocessing, {})};
+  return {plan.ticket.session, 0, task_of(first.name, fit.plan().preprocessing, {})};
 }
 
 FitSession::FitSession(const TravelingPlan& plan, const std::optional<std::string>& ledger,
                        std::optional<std::vector<std::string>> partitions)
-    : exchange_(std::make_shared<Exchange>(plan, ledger, std::move(partitions))) {}
+    : exchange_(std::make_unique<Exchange>(plan, ledger, std::move(partitions))) {}
 
-FitSession::~FitSession() = default;
+FitSession::~FitSession() {
+  // The thread that trains is the other process's: what it would do there is not done here.
+  if (!exchange_->is_of_this_process()) static_cast<void>(exchange_.release());
+}
 
-const TravelingTask* FitSession::task() const {
+std::optional<TravelingTask> FitSession::task() const {
   return exchange_->task();
 }
 

@@ -42,8 +42,9 @@ struct TravelingPlan {
   static TravelingPlan from_bytes(const std::string& bytes);
 };
 
-/// A step's task, for workers.
+/// A step's task, for workers. It is secret, as the plan is: it may hold the secret of digests of rows.
 struct TravelingTask {
+  std::array<std::uint8_t, 16> session{};  ///< of its plan
   std::uint64_t step = 0;
   StatisticTask task;
 
@@ -59,11 +60,12 @@ struct TravelingTask {
 TravelingTask first_task(const TravelingPlan& plan);
 
 /// The partial sum of one partition, whose rows are x (n x d) and y. A row must be in one partition. Throws BadInput as
-/// open_fit and for_each_lattice_chunk; UsageError as PartialSum::sealed.
+/// open_fit and for_each_lattice_chunk; UsageError where the task is of another plan, and as PartialSum::sealed.
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 
-/// The driver's end: a fit that waits for the sums of its tasks. One thread at a time.
+/// The driver's end: a fit that waits for the sums of its tasks. It belongs to the process that has started it: in a
+/// forked one every call throws UsageError, and the destructor leaves ledger and journal alone. Threads may share it.
 class FitSession {
  public:
   /// Charges as `fit` does, to `ledger`; without one accounts are kept elsewhere. With `partitions` each sum must hold
@@ -75,20 +77,21 @@ class FitSession {
   FitSession(const FitSession&) = delete;
   FitSession& operator=(const FitSession&) = delete;
 
-  /// What is to be summed up next; null when the fit has ended.
-  const TravelingTask* task() const;
+  /// What is to be summed up next; nothing when the fit has ended. Throws what has ended it before its end.
+  std::optional<TravelingTask> task() const;
 
   /// The sum over all partitions for task(). Returns when the next task is known, or the fit has ended. Throws as
-  /// PartialSum::opened and require_partitions, after which the session still waits for a sum of the same task; what
-  /// fit() throws ends it. Precondition: task().
+  /// PartialSum::opened and require_partitions, and UsageError where the fit has ended or another thread has given a
+  /// sum for the task, after which the session is as it was. What fit() throws ends it, and is thrown by each later
+  /// call.
   void give(const PartialSum& sum);
 
-  /// The result, once. Precondition: the fit has ended, so task() is null.
+  /// The result. Throws UsageError before the fit has ended; what has ended it before its end.
   FittedRun& fitted();
 
  private:
   class Exchange;
-  std::shared_ptr<Exchange> exchange_;
+  std::unique_ptr<Exchange> exchange_;
 };
 
 }  // namespace dpreduce

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
+#include "common/data/array_file.hpp"
 #include "common/plan/triangle.hpp"
 #include "run/class_solutions.hpp"
 #include "run/training_run.hpp"
@@ -53,7 +54,7 @@ class AddedGrams {
              std::vector<std::size_t> order)
       : hasher_(std::in_place, secret, inputs.transform.output_dim()),
         own_(std::in_place, request, inputs, *hasher_, std::move(order)),
-        digest_(own_->digest()),
+        digests_{own_->digest()},
         sums_(own_->take_sums()) {}
   AddedGrams(const std::function<Statistic(const StatisticTask&)>& sum, StatisticTask task,
              std::span<const std::byte, 32> secret, std::vector<std::size_t> order)
@@ -61,7 +62,7 @@ class AddedGrams {
   AddedGrams(const AddedGrams&) = delete;
   AddedGrams& operator=(const AddedGrams&) = delete;
 
-  RowDigest digest() const { return digest_; }
+  RowDigest digest() const { return digests_.front(); }
   Statistic take_sums() { return std::move(sums_); }
 
   // As ClassGrams::next.
@@ -70,17 +71,23 @@ class AddedGrams {
     task_.part = StatisticPart::kGramOfClass;
     task_.label = order_[next_++];
     const Statistic gram = sum_(task_);
+    // Noise is bound to the digest of the first sum: what is summed now must be the same rows, under the same labels.
+    if (digests_of(gram).front() != digests_.at(1 + task_.label)) {
+      throw BadInput(std::string("the training rows changed between two sums; partitions must hold the same rows and "
+                                 "labels whenever they are read") +
+                     kForOwnerOnly);
+    }
     std::copy(gram.block(0).begin(), gram.block(0).end(), triangle.begin());
   }
 
  private:
-  // Its last block is the digest.
+  // Its last block holds digests.
   Statistic first_sums(std::span<const std::byte, 32> secret) {
     task_.part = StatisticPart::kClassSums;
     std::copy(secret.begin(), secret.end(), std::as_writable_bytes(std::span(task_.secret)).begin());
     const Statistic whole = sum_(task_);
     std::vector<BlockShape> shape = whole.shape();
-    digest_ = digest_of_halves(whole.block(shape.size() - 1));
+    digests_ = digests_of(whole);
     shape.pop_back();
     Statistic sums(std::move(shape));
     std::copy_n(whole.words().begin(), sums.words().size(), sums.words().begin());
@@ -93,7 +100,7 @@ class AddedGrams {
   StatisticTask task_;
   std::vector<std::size_t> order_;
   std::size_t next_ = 0;
-  RowDigest digest_{};
+  std::vector<RowDigest> digests_;  // of all rows; from a source, of each class as well
   Statistic sums_;
 };
 

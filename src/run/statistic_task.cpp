@@ -13,7 +13,7 @@ namespace dpreduce {
 namespace {
 
 constexpr const char* kPartsBlock = "class_grams";
-constexpr const char* kDigestBlock = "digest";
+constexpr const char* kDigestsBlock = "digests";
 constexpr unsigned kHalfBits = 32;
 constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
 
@@ -49,24 +49,38 @@ class PointOfTask {
   PublicPoint point_;
 };
 
+void put_digests(std::span<const RowDigest> digests, std::span<std::int64_t> halves) {
+  std::size_t next = 0;
+  for (const RowDigest& digest : digests) {
+    for (const std::uint64_t word : digest) {
+      halves[next++] = static_cast<std::int64_t>(word & kLowerHalf);
+      halves[next++] = static_cast<std::int64_t>(word >> kHalfBits);
+    }
+  }
+  DPREDUCE_ASSERT(next == halves.size());
+}
+
+RowHasher hasher_of(const StatisticTask& task) {
+  return {std::as_bytes(std::span(task.secret)), task.preprocessing.output_dim()};
+}
+
 Statistic class_sums_of(const StatisticTask& task, const ReleaseRequest& request, const StatisticInputs& inputs,
                         std::vector<BlockShape> shape) {
-  const RowHasher hasher(std::as_bytes(std::span(task.secret)), inputs.transform.output_dim());
+  const RowHasher hasher = hasher_of(task);
   ClassGrams grams(request, inputs, hasher, {});
   Statistic whole(std::move(shape));
   const Statistic sums = grams.take_sums();
   std::copy(sums.words().begin(), sums.words().end(), whole.words().begin());
-  const std::span<std::int64_t> halves = whole.block(whole.index_of(kDigestBlock));
-  for (std::size_t word = 0; word < grams.digest().size(); ++word) {
-    halves[2 * word] = static_cast<std::int64_t>(grams.digest()[word] & kLowerHalf);
-    halves[2 * word + 1] = static_cast<std::int64_t>(grams.digest()[word] >> kHalfBits);
-  }
+  std::vector<RowDigest> digests{grams.digest()};
+  digests.insert(digests.end(), grams.class_digests().begin(), grams.class_digests().end());
+  put_digests(digests, whole.block(whole.index_of(kDigestsBlock)));
   return whole;
 }
 
-Statistic grams_of_class(std::size_t label, const StatisticInputs& inputs, std::vector<BlockShape> shape) {
+Statistic grams_of_class(const StatisticTask& task, const StatisticInputs& inputs, std::vector<BlockShape> shape) {
   Statistic gram(std::move(shape));
-  gram_of_class(label, inputs, gram.block(0));
+  const RowDigest digest = gram_of_class(task.label, inputs, hasher_of(task), gram.block(gram.index_of(kPartsBlock)));
+  put_digests({&digest, 1}, gram.block(gram.index_of(kDigestsBlock)));
   return gram;
 }
 
@@ -95,26 +109,34 @@ std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan)
     throw UsageError("release " + task.release + ": the plan makes it " + (request.in_parts ? "in parts" : "whole"));
   }
   std::vector<BlockShape> shape;
+  std::size_t classes = 0;
   for (const BlockRequest& block : request.blocks) {
     const bool is_parts = block.name == kPartsBlock;
+    if (is_parts) classes = block.triangles;
     if (task.part == StatisticPart::kGramOfClass) {
       if (is_parts) shape.push_back({block.name, triangle_elements(task.preprocessing.output_dim())});
     } else if (!is_parts || task.part == StatisticPart::kWhole) {
       shape.push_back({block.name, block.elements});
     }
   }
-  if (task.part == StatisticPart::kClassSums) shape.push_back({kDigestBlock, 2 * RowDigest{}.size()});
+  const std::size_t digests = task.part == StatisticPart::kWhole       ? 0
+                              : task.part == StatisticPart::kClassSums ? 1 + classes
+                                                                       : 1;
+  if (digests > 0) shape.push_back({kDigestsBlock, digests * 2 * RowDigest{}.size()});
   return shape;
 }
 
-RowDigest digest_of_halves(std::span<const std::int64_t> halves) {
-  RowDigest digest{};
-  DPREDUCE_ASSERT(halves.size() == 2 * digest.size());
-  for (std::size_t word = 0; word < digest.size(); ++word) {
-    digest[word] =
-        static_cast<std::uint64_t>(halves[2 * word]) + (static_cast<std::uint64_t>(halves[2 * word + 1]) << kHalfBits);
+std::vector<RowDigest> digests_of(const Statistic& sum) {
+  const auto halves = sum.block(sum.shape().size() - 1);
+  std::vector<RowDigest> digests(halves.size() / (2 * RowDigest{}.size()));
+  std::size_t next = 0;
+  for (RowDigest& digest : digests) {
+    for (std::uint64_t& word : digest) {
+      word = static_cast<std::uint64_t>(halves[next]) + (static_cast<std::uint64_t>(halves[next + 1]) << kHalfBits);
+      next += 2;
+    }
   }
-  return digest;
+  return digests;
 }
 
 Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
@@ -128,7 +150,7 @@ Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, Work
     case StatisticPart::kClassSums:
       return class_sums_of(task, request, inputs, std::move(shape));
     case StatisticPart::kGramOfClass:
-      return grams_of_class(task.label, inputs, std::move(shape));
+      return grams_of_class(task, inputs, std::move(shape));
     default:
       return registered_statistic(task.release).compute(request, inputs);
   }

@@ -43,10 +43,11 @@ using StatedPoint = std::variant<std::monostate, StatedGradientPoint, ClassBalls
 /// Which words of a release are asked for.
 enum class StatisticPart : std::uint8_t {
   kWhole,  ///< the blocks of the release
-  /// Of a release in parts: what is beside class_grams, and a block "digest", that of the rows (row_digest.hpp), each
-  /// word as its lower and its upper half: halves add up without overflow.
+  /// Of a release in parts: what is beside class_grams, and a block "digests" of the rows (row_digest.hpp): of all of
+  /// them, then of each class, each word as its lower and its upper half, so that halves add up without overflow.
   kClassSums,
-  kGramOfClass  ///< of a release in parts: "class_grams" of one class
+  /// Of a release in parts: "class_grams" of one class, and "digests" of its rows alone.
+  kGramOfClass
 };
 
 struct StatisticTask {
@@ -54,7 +55,7 @@ struct StatisticTask {
   Preprocessing preprocessing;  ///< of the rows that are summed
   StatedPoint point{};
   StatisticPart part = StatisticPart::kWhole;
-  std::array<std::uint8_t, 32> secret{};  ///< of the digest of rows, for kClassSums
+  std::array<std::uint8_t, 32> secret{};  ///< of the digests of rows, for parts
   std::size_t label = 0;                  ///< for kGramOfClass
 };
 
@@ -64,8 +65,8 @@ StatisticTask task_of(std::string_view release, const Preprocessing& preprocessi
 /// The blocks that a task asks for. Throws UsageError where the plan has no such release, or none of such a part.
 std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan);
 
-/// The digest whose halves a sum of kClassSums holds.
-RowDigest digest_of_halves(std::span<const std::int64_t> halves);
+/// The digests whose halves a sum of parts holds, in its last block.
+std::vector<RowDigest> digests_of(const Statistic& sum);
 
 /// The exact statistic of `rows` alone. Sums of it over rows that are cut in any way are the statistic of all.
 /// Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d + 1) / 2

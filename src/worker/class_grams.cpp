@@ -158,17 +158,21 @@ StreamPlan ClassGrams::plan_of_chunks() const {
   return plan;
 }
 
-void gram_of_class(std::size_t label, const StatisticInputs& inputs, std::span<std::int64_t> triangle) {
+RowDigest gram_of_class(std::size_t label, const StatisticInputs& inputs, const RowHasher& hasher,
+                        std::span<std::int64_t> triangle) {
   const std::size_t dim = inputs.transform.output_dim();
   SecretVector<std::int64_t> square(dim * dim);
+  std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   for_each_lattice_chunk_of(
       [&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }, inputs.rows, inputs.transform,
       inputs.plan,
       [&](const LatticeRows& chunk) {
+        hasher.accumulate(chunk, digests, inputs.plan.threads);
         select_kernel().accumulate_gram(view_of(chunk), {square.data(), dim, dim, dim}, inputs.plan.threads);
       },
       inputs.on_chunk);
   copy_upper_triangle(square, dim, triangle);
+  return digests[label];
 }
 
 }  // namespace dpreduce

@@ -37,6 +37,8 @@ class ClassGrams {
 
   /// The digest of all rows of this rank.
   const RowDigest& digest() const { return whole_; }
+  /// Those of the rows of each class, K.
+  std::span<const RowDigest> class_digests() const { return digests_; }
 
   /// The release's blocks beside class_grams: gram, where it has one, and class_sums. Once.
   Statistic take_sums() { return std::move(sums_); }
@@ -70,9 +72,10 @@ class ClassGrams {
   SecretVector<std::int64_t> square_;
 };
 
-/// triangle <- the upper triangle of A_j for one class, from a pass of its own, whose rows are compared with nothing.
-/// Cost: n_j d (d + 1) / 2 multiply-adds. Memory: M and 8 d^2 bytes. Throws as for_each_lattice_chunk. Precondition:
-/// d (d + 1) / 2 elements.
-void gram_of_class(std::size_t label, const StatisticInputs& inputs, std::span<std::int64_t> triangle);
+/// triangle <- the upper triangle of A_j for one class, from a pass of its own. Returns the digest of the rows that it
+/// summed, for who knows that of the first pass. Cost: n_j d (d + 1) / 2 multiply-adds, and the digest's. Memory: M and
+/// 8 d^2 bytes. Throws as for_each_lattice_chunk. Precondition: d (d + 1) / 2 elements.
+RowDigest gram_of_class(std::size_t label, const StatisticInputs& inputs, const RowHasher& hasher,
+                        std::span<std::int64_t> triangle);
 
 }  // namespace dpreduce

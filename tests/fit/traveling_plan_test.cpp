@@ -1,13 +1,17 @@
 #include "fit/traveling_plan.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
-#include <numeric>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
@@ -51,7 +55,7 @@ class TravelingPlanTest : public testing::Test {
   }
 
   void run(FitSession& session, const TravelingPlan& plan, std::size_t partitions) const {
-    while (session.task() != nullptr) session.give(sum_of(plan, *session.task(), partitions));
+    while (session.task()) session.give(sum_of(plan, *session.task(), partitions));
   }
 
   template <typename Refusal>
@@ -145,7 +149,7 @@ TEST_F(TravelingPlanTest, APartitionThatIsMissingOrUnknownIsNamed) {
   more.add(part(plan, *session.task(), "c", 0, 0));
   EXPECT_THAT(refusal<UsageError>([&] { session.give(more); }), HasSubstr("not expected: c"));
   session.give(all);  // it still waits
-  EXPECT_EQ(session.task(), nullptr);
+  EXPECT_FALSE(session.task());
 }
 
 TEST_F(TravelingPlanTest, SumsOfAnotherSessionOrStepAreRefused) {
@@ -156,11 +160,13 @@ TEST_F(TravelingPlanTest, SumsOfAnotherSessionOrStepAreRefused) {
   FitSession session(plan, folder_ / "ledger.jsonl", std::nullopt);
   const TravelingTask first = *session.task();
   PartialSum sum = sum_of(plan, first, 1);
-  EXPECT_THAT(refusal<UsageError>([&] { sum.add(sum_of(other, first, 1)); }), HasSubstr("two sessions"));
-  EXPECT_THAT(refusal<UsageError>([&] { session.give(sum_of(other, first, 1)); }), HasSubstr("another plan's session"));
+  const FitSession session_of_other(other, std::nullopt, std::nullopt);
+  const PartialSum sum_of_other = sum_of(other, *session_of_other.task(), 1);
+  EXPECT_THAT(refusal<UsageError>([&] { sum.add(sum_of_other); }), HasSubstr("two sessions"));
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(sum_of_other); }), HasSubstr("another plan's session"));
   session.give(sum);
-  ASSERT_NE(session.task(), nullptr);
-  EXPECT_THAT(refusal<UsageError>([&] { session.give(sum); }), HasSubstr("of step 0, and the session is at step 1"));
+  ASSERT_TRUE(session.task());
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(sum); }), HasSubstr("is of step 0 of this or another session"));
 }
 
 // Their noise differs, and so do their weights.
@@ -174,7 +180,7 @@ TEST_F(TravelingPlanTest, SumsOfTwoSessionsOfOnePlanDoNotMix) {
   session.give(sum_of(plan, *session.task(), 1));
   other.give(sum_of(plan, *other.task(), 1));
   EXPECT_THAT(refusal<UsageError>([&] { session.give(sum_of(plan, *other.task(), 1)); }),
-              HasSubstr("another task, of step 1, and the session is at step 1"));
+              HasSubstr("is of step 1 of this or another session"));
 }
 
 TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged) {
@@ -216,6 +222,71 @@ TEST_F(TravelingPlanTest, ASessionThatIsGivenUpGivesBackWhatItReserved) {
   const LedgerState ledger = Ledger::read(options.privacy.ledger);
   EXPECT_TRUE(ledger.open_runs().empty());
   EXPECT_TRUE(ledger.charges().empty());
+}
+
+// Noise of class Gram matrices is bound to the digest of the first sum, and each is made for rows of one class.
+TEST_F(TravelingPlanTest, RowsThatChangeBetweenTheSumsOfClassesAreRefusedBeforeTheyGetNoise) {
+  const auto refused_after_first = [&](const FittedRows& later) {
+    const TravelingPlan plan = plan_of(options_of("ls"));
+    FitSession session(plan, std::nullopt, std::nullopt);
+    session.give(sum_of(plan, *session.task(), 2));
+    const PartialSum other = partial_sum(plan, *session.task(), later.all(), "p", 1, [](double) {});
+    const std::string words = refusal<BadInput>([&] { session.give(other); });
+    EXPECT_EQ(refusal<BadInput>([&] { session.task(); }), words);  // it stays ended, and says why
+    EXPECT_EQ(refusal<BadInput>([&] { session.fitted(); }), words);
+    return words;
+  };
+  FittedRows one_class = rows_;
+  std::fill(one_class.y.begin(), one_class.y.end(), 0);
+  EXPECT_THAT(refused_after_first(one_class), HasSubstr("the training rows changed between two sums"));
+  FittedRows one_value = rows_;
+  one_value.x[0] += 1.0F;
+  EXPECT_THAT(refused_after_first(one_value), HasSubstr("the training rows changed between two sums"));
+}
+
+TEST_F(TravelingPlanTest, ATaskOfAnotherPlanIsRefusedByTheWorker) {
+  const TravelingTask task = first_task(plan_of(options_of("mean")));
+  EXPECT_THAT(refusal<UsageError>([&] { part(plan_of(options_of("gd")), task, "a", 0, 30); }),
+              HasSubstr("the task is of another plan"));
+}
+
+TEST_F(TravelingPlanTest, ASumIsTakenOnceByManyThreads) {
+  FitOptions options = options_of("gd");
+  options.method.rounds = 2;
+  const TravelingPlan plan = plan_of(options);
+  FitSession session(plan, std::nullopt, std::nullopt);
+  for (std::uint64_t step = 0; session.task(); ++step) {
+    ASSERT_EQ(session.task()->step, step);
+    const PartialSum sum = sum_of(plan, *session.task(), 1);
+    std::atomic<int> taken = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        if (refusal<UsageError>([&] { session.give(sum); }).empty()) ++taken;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(taken, 1);
+  }
+  EXPECT_THAT(refusal<UsageError>([&] { session.give(PartialSum()); }), HasSubstr("waits for no sum"));
+}
+
+TEST_F(TravelingPlanTest, AForkedProcessNeitherUsesNorEndsTheSession) {
+  const FitOptions options = options_of("mean");
+  const TravelingPlan plan = plan_of(options);
+  auto session = std::make_unique<FitSession>(plan, options.privacy.ledger, std::nullopt);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_refused = !refusal<UsageError>([&] { session->task(); }).empty();
+    session.reset();
+    ::_exit(is_refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Ledger::read(options.privacy.ledger).open_runs().size(), 1U);
+  session->give(sum_of(plan, *session->task(), 1));
+  session->fitted().finish();
 }
 
 TEST_F(TravelingPlanTest, OneTaskIsEnoughForOneRelease) {

@@ -89,3 +89,9 @@ def test_what_is_no_collection_or_cut_otherwise_is_refused(rows):
         dpreduce.dask.fit(X, y, method="mean", **TERMS)
     with pytest.raises(dpreduce.BadInput, match="dimensions"):
         dpreduce.dask.fit(da.from_array(x.ravel(), chunks=500), da.from_array(y, chunks=500), method="mean", **TERMS)
+
+
+def test_a_list_is_no_collection(rows):
+    x, y = rows
+    with pytest.raises(dpreduce.BadInput, match="no Dask array"):
+        dpreduce.dask.fit(x.tolist(), y, method="mean", **TERMS)

@@ -169,9 +169,76 @@ def test_a_session_that_is_dropped_gives_back_what_it_reserved(tmp_path):
 
 def test_budgets_are_kept_on_the_ledger(rows, tmp_path):
     x, y = rows
-    plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-6, budget_epsilon=1.5, budget_delta=1e-5)
+    plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-6, budget_epsilon=1.2, budget_delta=1e-5)
     plan.release(plan.partial(x, y, "p"), tmp_path / "ledger.jsonl")
     with pytest.raises(dpreduce.BudgetRefused):
         plan.start(tmp_path / "ledger.jsonl")
     with pytest.raises(dpreduce.UsageError, match="--budget-epsilon"):
         plan.start()
+
+
+def test_a_plan_has_no_ledger(tmp_path):
+    with pytest.raises(dpreduce.UsageError, match="give it to start"):
+        dpreduce.Plan(DIM, method="mean", ledger=tmp_path / "ledger.jsonl", **TERMS)
+
+
+@pytest.mark.parametrize("wrong", [{"threads": -1}, {"threads": 2.0}, {"task": 3}, {"partition": "\udcff"}])
+def test_messages_of_workers_show_no_rows(wrong, rows):
+    x, y = rows
+    with pytest.raises(dpreduce.UsageError) as raised:
+        dpreduce.Plan(DIM, method="mean", **TERMS).partial(x, y, **{"partition": "p", **wrong})
+    assert "array" not in str(raised.value) and str(x[0, 0])[:5] not in str(raised.value)
+
+
+def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(rows, tmp_path):
+    import warnings
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-2)  # a delta to warn of
+    session = plan.start(tmp_path / "ledger.jsonl")
+    session.step(plan.partial(x, y, "p"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first = session.result()
+        fitted = dpreduce.fit(x, y, method="mean", classes=CLASSES, epsilon=1, delta=1e-2)
+    assert session.result() is first and (first.predict(x) == y).mean() > 0.9 and (fitted.predict(x) == y).mean() > 0.9
+
+
+@pytest.mark.parametrize("names", [[1, 2, 3, 4], "abcd", []])
+def test_names_of_classes_are_strings(names, rows):
+    terms = {name: value for name, value in TERMS.items() if name != "classes"}
+    for call in (lambda: dpreduce.Plan(DIM, method="mean", class_names=names, **terms),
+                 lambda: dpreduce.fit(*rows, method="mean", class_names=names, **terms)):
+        with pytest.raises(dpreduce.UsageError, match="a list of strings"):
+            call()
+
+
+@pytest.mark.parametrize("features", [0, -1, 8.5, "x", True])
+def test_features_are_a_number(features):
+    with pytest.raises(dpreduce.UsageError, match="features"):
+        dpreduce.Plan(features, method="mean", **TERMS)
+
+
+def test_rows_that_change_between_sums_of_classes_get_no_noise(rows):
+    x, y = rows
+    plan = dpreduce.Plan(DIM, method="ls", **TERMS)
+    session = plan.start()
+    session.step(plan.partial(x, y, "p", session.task))
+    changed = plan.partial(x, np.zeros_like(y), "p", session.task)
+    for _ in range(2):
+        with pytest.raises(dpreduce.BadInput, match="changed between two sums"):
+            session.step(changed)
+    with pytest.raises(dpreduce.BadInput, match="changed between two sums"):
+        session.result()
+
+
+def test_what_is_no_partial_sum_is_refused(rows):
+    plan = dpreduce.Plan(DIM, method="mean", **TERMS)
+    with pytest.raises(dpreduce.UsageError, match="no partial sum"):
+        plan.release(None)
+    with pytest.raises(dpreduce.UsageError, match="no partial sum"):
+        plan.start().step(3)
+    with pytest.raises(dpreduce.UsageError, match="no list of names"):
+        plan.start(expected_partitions="abc")
+    other = dpreduce.Plan(DIM, method="fc", **TERMS)
+    with pytest.raises(dpreduce.UsageError, match="another plan"):
+        plan.partial(*rows, "p", other.start().task)
