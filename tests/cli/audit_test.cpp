@@ -15,7 +15,9 @@ using testing::HasSubstr;
 class AuditCommandTest : public testing::Test {
  protected:
   ProgramRun run(const std::string& arguments, int ranks = 0) {
-    return run_program(split_arguments("audit " + arguments), {.folder = folder_.path(), .ranks = ranks});
+    // Half a minute of computing, on a machine that others use.
+    return run_program(split_arguments("audit " + arguments),
+                       {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = 240.0});
   }
   const TemporaryFolder folder_;
 };
