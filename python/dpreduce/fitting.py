@@ -10,7 +10,7 @@ import warnings
 
 from . import _library
 from .arrays import as_array, as_labels, indices_of
-from .errors import PrivacyWarning, UsageError
+from .errors import BadInput, PrivacyWarning, UsageError
 from .keywords import words_of
 from .promise import Privacy, privacy_of
 
@@ -123,7 +123,11 @@ def labels_of(value, name, class_names):
         return labels
     order = np.argsort(class_names)
     names = np.asarray(class_names)[order]
-    return order[indices_of(labels.astype(str).reshape(-1), names, name)]
+    try:
+        words = labels.astype(str)
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name}: labels are bytes that are no ASCII text; decode them to strings first") from error
+    return order[indices_of(words.reshape(-1), names, name)]
 
 
 def fit(X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,

@@ -53,7 +53,6 @@ class PartialSum {
   /// AggregationAborted where its words are not the sum of what its partitions sealed.
   Statistic opened(const SumTicket& ticket, std::vector<BlockShape> shape) const;
 
-  const std::array<std::uint8_t, 16>& session() const { return session_; }
   std::uint64_t step() const { return step_; }
   /// Sorted by name.
   const std::vector<SummedPartition>& partitions() const { return partitions_; }

@@ -242,3 +242,23 @@ def test_what_is_no_partial_sum_is_refused(rows):
     other = dpreduce.Plan(DIM, method="fc", **TERMS)
     with pytest.raises(dpreduce.UsageError, match="another plan"):
         plan.partial(*rows, "p", other.start().task)
+
+
+def test_a_fit_of_all_rows_goes_on_where_a_session_was_dropped(rows, tmp_path):
+    x, y = rows
+    terms = dict(method="ls", classes=CLASSES, epsilon=1, delta=1e-6)
+    ledger = tmp_path / "ledger.jsonl"
+    plan = dpreduce.Plan(DIM, **terms)
+    session = plan.start(ledger)
+    for _ in range(3):
+        session.step(plan.partial(x, y, "p", session.task))
+    del session
+    run = dpreduce.fit(x, y, ledger=ledger, resume=True, **terms)
+    assert run.account["runs"] == 1 and (run.predict(x) == y).mean() > 0.5
+
+
+def test_labels_that_are_bytes_beyond_ascii_are_refused(rows):
+    x, y = rows
+    labels = np.array([b"ant", b"bee", b"cat", b"d\xff"])[y]
+    with pytest.raises(dpreduce.BadInput, match="decode them to strings"):
+        dpreduce.fit(x, labels, method="mean", class_names=["ant", "bee", "cat", "dog"], epsilon=1, delta=1e-6)
