@@ -125,13 +125,15 @@ Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> m
 
 double squared_norm(std::span<const double> v) {
   EightDoubles sums{};
-  EightDoubles entries;
-  std::size_t a = 0;
-  for (; a + kNormLanes <= v.size(); a += kNormLanes) {
-    load(&v[a], entries);
-    sums += entries * entries;
-  }
-  for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
+  run_at_full_width([&](auto) {
+    EightDoubles entries;
+    std::size_t a = 0;
+    for (; a + kNormLanes <= v.size(); a += kNormLanes) {
+      load(&v[a], entries);
+      sums += entries * entries;
+    }
+    for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
+  });
   return sum_of_lanes(sums);
 }
 
