@@ -40,10 +40,10 @@ DPREDUCE_AVX2 inline std::int64_t sum_across(__m256i sums) {
 
 template <std::size_t rows, std::size_t others>
 DPREDUCE_AVX2 inline void add_vector(__m256i (&sums)[rows][others], const std::int16_t* a, std::size_t a_stride,
-                                     const std::int16_t* b, std::size_t b_stride, std::size_t count) {
+                                     const std::int16_t* panel, std::size_t count) {
   __m256i right[others];
 #pragma GCC unroll 8
-  for (std::size_t o = 0; o < others; ++o) right[o] = load_values(b + o * b_stride, count);
+  for (std::size_t o = 0; o < others; ++o) right[o] = load_values(panel + o * kValues, kValues);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
     const __m256i left = load_values(a + r * a_stride, count);
@@ -55,8 +55,8 @@ DPREDUCE_AVX2 inline void add_vector(__m256i (&sums)[rows][others], const std::i
 }
 
 template <std::size_t rows, std::size_t others>
-DPREDUCE_AVX2 void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b, std::size_t b_stride,
-                        std::size_t count, std::int64_t* c, std::size_t c_stride) {
+DPREDUCE_AVX2 void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel, std::size_t count,
+                        std::int64_t* c, std::size_t c_stride) {
   __m256i sums[rows][others];
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
@@ -64,8 +64,10 @@ DPREDUCE_AVX2 void dots(const std::int16_t* a, std::size_t a_stride, const std::
     for (std::size_t o = 0; o < others; ++o) sums[r][o] = _mm256_setzero_si256();
   }
   std::size_t k = 0;
-  for (; k + kValues <= count; k += kValues) add_vector<rows, others>(sums, a + k, a_stride, b + k, b_stride, kValues);
-  if (k < count) add_vector<rows, others>(sums, a + k, a_stride, b + k, b_stride, count - k);
+  for (; k + kValues <= count; k += kValues, panel += others * kValues) {
+    add_vector<rows, others>(sums, a + k, a_stride, panel, kValues);
+  }
+  if (k < count) add_vector<rows, others>(sums, a + k, a_stride, panel, count - k);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 8

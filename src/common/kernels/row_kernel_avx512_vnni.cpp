@@ -60,20 +60,24 @@ DPREDUCE_AVX512_VNNI inline __m512i sums_across(const __m512i* wide) {
 
 template <std::size_t rows, std::size_t others>
 DPREDUCE_AVX512_VNNI inline void add_vector(__m512i (&sums)[rows][others], const std::int16_t* a, std::size_t a_stride,
-                                            const std::int16_t* b, std::size_t b_stride, __mmask32 mask) {
+                                            const std::int16_t* panel, __mmask32 mask) {
   __m512i left[rows];
 #pragma GCC unroll 8
-  for (std::size_t r = 0; r < rows; ++r) left[r] = _mm512_maskz_loadu_epi16(mask, a + r * a_stride);
+  for (std::size_t r = 0; r < rows; ++r) {
+    left[r] = _mm512_maskz_loadu_epi16(mask, a + r * a_stride);
+    // The rows that are next with the same others.
+    _mm_prefetch(reinterpret_cast<const char*>(a + (rows + r) * a_stride), _MM_HINT_T0);
+  }
 #pragma GCC unroll 8
   for (std::size_t o = 0; o < others; ++o) {
-    const __m512i right = _mm512_maskz_loadu_epi16(mask, b + o * b_stride);
+    const __m512i right = _mm512_loadu_si512(panel + o * kValues);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < rows; ++r) multiply_add(sums[r][o], left[r], right);
   }
 }
 
 template <std::size_t rows, std::size_t others>
-DPREDUCE_AVX512_VNNI void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b, std::size_t b_stride,
+DPREDUCE_AVX512_VNNI void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel,
                                std::size_t count, std::int64_t* c, std::size_t c_stride) {
   __m512i sums[rows][others];
 #pragma GCC unroll 8
@@ -82,8 +86,10 @@ DPREDUCE_AVX512_VNNI void dots(const std::int16_t* a, std::size_t a_stride, cons
     for (std::size_t o = 0; o < others; ++o) sums[r][o] = _mm512_setzero_si512();
   }
   std::size_t k = 0;
-  for (; k + kValues <= count; k += kValues) add_vector<rows, others>(sums, a + k, a_stride, b + k, b_stride, ~0U);
-  if (k < count) add_vector<rows, others>(sums, a + k, a_stride, b + k, b_stride, mask_of(count - k));
+  for (; k + kValues <= count; k += kValues, panel += others * kValues) {
+    add_vector<rows, others>(sums, a + k, a_stride, panel, ~0U);
+  }
+  if (k < count) add_vector<rows, others>(sums, a + k, a_stride, panel, mask_of(count - k));
   constexpr auto kMask = static_cast<__mmask8>((1U << others) - 1);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {

@@ -15,21 +15,20 @@ constexpr std::size_t kValues = 2 * kLanes;
 constexpr std::size_t kSums = 4;
 
 template <std::size_t rows, std::size_t others>
-void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b, std::size_t b_stride, std::size_t count,
-          std::int64_t* c, std::size_t c_stride) {
+void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel, std::size_t count, std::int64_t* c,
+          std::size_t c_stride) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t o = 0; o < others; ++o) {
       const std::int16_t* const left = a + r * a_stride;
-      const std::int16_t* const right = b + o * b_stride;
+      const std::int16_t* right = panel + o * kValues;
       std::array<std::int32_t, kLanes> sums{};
       std::size_t k = 0;
-      for (; k + kValues <= count; k += kValues) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
-          const std::size_t at = k + 2 * lane;
-          sums[lane] += left[at] * right[at] + left[at + 1] * right[at + 1];
+      for (; k + kValues <= count; k += kValues, right += others * kValues) {
+        for (std::size_t at = 0; at < kValues; at += 2) {
+          sums[at / 2] += left[k + at] * right[at] + left[k + at + 1] * right[at + 1];
         }
       }
-      for (; k < count; ++k) sums[k % kValues / 2] += left[k] * right[k];
+      for (std::size_t at = 0; k + at < count; ++at) sums[at / 2] += left[k + at] * right[at];
       std::int64_t& target = c[r * c_stride + o];
       for (const std::int32_t sum : sums) target = ring_sum(target, sum);
     }

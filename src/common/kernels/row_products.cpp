@@ -26,7 +26,9 @@ std::vector<Range> even_groups(std::size_t count, std::size_t most) {
 // One run of columns of both operands of a product along rows.
 class RowDots {
  public:
-  RowDots(const RowKernel& kernel, const Operand& a, const Operand& b, const Range& columns, const Int64View& c)
+  // `memory` serves nobody else meanwhile.
+  RowDots(const RowKernel& kernel, const Operand& a, const Operand& b, const Range& columns, const Int64View& c,
+          PackingMemory& memory)
       : kernel_(kernel),
         a_(a),
         b_(b),
@@ -35,14 +37,27 @@ class RowDots {
         stripe_(kStripeVectors * 2 * kernel.lanes),
         stripes_((columns.size() + stripe_ - 1) / stripe_),
         others_(even_groups(b.view.rows, kernel.most_dot_others)),
+        values_((columns.size() + 2 * kernel.lanes - 1) / (2 * kernel.lanes) * 2 * kernel.lanes),
+        panels_(memory.room(b.view.rows * values_ * sizeof(std::int16_t))),
         energies_b_(others_.size() * stripes_) {}
 
   std::size_t groups() const { return others_.size(); }
-  void measure_others(std::size_t group) {
-    measure(b_, others_[group], std::span(energies_b_).subspan(group * stripes_, stripes_));
+  // Measures and packs them.
+  void prepare_others(std::size_t group) {
+    const Range& others = others_[group];
+    measure(b_, others, std::span(energies_b_).subspan(group * stripes_, stripes_));
+    const std::size_t width = 2 * kernel_.lanes;
+    std::int16_t* panel = panels_ + others.begin * values_;
+    for (std::size_t k = columns_.begin; k < columns_.end; k += width) {
+      for (std::size_t other = others.begin; other < others.end; ++other, panel += width) {
+        const std::size_t count = std::min(width, columns_.end - k);
+        std::copy_n(b_.view.row(other) + k, count, panel);
+        std::fill(panel + count, panel + width, std::int16_t{0});
+      }
+    }
   }
 
-  // Rows [first, last) of A with all of B. Precondition: all groups are measured.
+  // Rows of A with all of B. Precondition: all groups are prepared.
   void accumulate(const Range& rows) const {
     const std::size_t triples = (rows.size() + kDotRows - 1) / kDotRows;
     thread_local std::vector<std::uint32_t> energies_a;
@@ -123,9 +138,11 @@ class RowDots {
   void multiply(const Range& rows, const Range& others, const Range& columns) const {
     const std::size_t at_once = rows.size() == kDotRows ? kDotRows : 1;
     const auto dots = (at_once == kDotRows ? kernel_.dots : kernel_.dots_of_row)[others.size() - 1];
+    const std::int16_t* const panel =
+        panels_ + others.begin * values_ + (columns.begin - columns_.begin) * others.size();
     for (std::size_t row = rows.begin; row < rows.end; row += at_once) {
-      dots(a_.view.row(row) + columns.begin, a_.view.stride, b_.view.row(others.begin) + columns.begin, b_.view.stride,
-           columns.size(), c_.row(row) + others.begin, c_.stride);
+      dots(a_.view.row(row) + columns.begin, a_.view.stride, panel, columns.size(), c_.row(row) + others.begin,
+           c_.stride);
     }
   }
 
@@ -137,6 +154,8 @@ class RowDots {
   std::size_t stripe_;
   std::size_t stripes_;
   std::vector<Range> others_;
+  std::size_t values_;                     // of a row, in whole vectors
+  std::int16_t* panels_;                   // one a group
   std::vector<std::uint32_t> energies_b_;  // groups x stripes
 };
 
@@ -206,9 +225,13 @@ class OuterBlock {
 
 void accumulate_dots(const RowKernel& kernel, ThreadTeam& team, const Operand& a, const Operand& b,
                      const Int64View& c) {
+  thread_local PackingMemory memory;
   for (std::size_t first = 0; first < a.depth(); first += kMostValues) {
-    RowDots dots(kernel, a, b, {first, std::min(first + kMostValues, a.depth())}, c);
-    team.for_each(dots.groups(), [&](std::size_t group) { dots.measure_others(group); });
+    RowDots dots(kernel, a, b, {first, std::min(first + kMostValues, a.depth())}, c, memory);
+    {
+      const PackingClock clock;
+      team.for_each(dots.groups(), [&](std::size_t group) { dots.prepare_others(group); });
+    }
     team.for_each((a.view.rows + kRowsInCache - 1) / kRowsInCache, [&](std::size_t block) {
       dots.accumulate({block * kRowsInCache, std::min((block + 1) * kRowsInCache, a.view.rows)});
     });

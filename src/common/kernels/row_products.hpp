@@ -1,6 +1,7 @@
 // Products with a small side, or along rows, without packing the large one: the rounds of training.
 //
-//     dots:   for each 48 rows of A                          (they stay in the second-level cache)
+//     dots:   pack B, which is small                         (panels of row_kernel.hpp)
+//             for each 48 rows of A                          (they stay in the second-level cache)
 //               for each 8 rows of B, each 3 rows of A       (tiles of row_kernel.hpp)
 //                 C tile += each safe segment of the columns
 //     outer:  for each 256 rows of A and of B                (read twice, from the second-level cache)
