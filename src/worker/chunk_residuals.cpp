@@ -14,9 +14,8 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kResidualRowsPerStep = 64;
-// Rows that stay in a cache of 1 MiB between scores and R^T Q, and few enough classes for their sums to stay beside.
+// Rows that stay in a cache of 1 MiB between scores and R^T Q.
 constexpr std::size_t kRowsOfBlock = 256;
-constexpr std::size_t kFewClasses = 64;
 
 Int16View rows_of(const LatticeRows& chunk, std::size_t first, std::size_t count) {
   return {chunk.values() + first * chunk.dim(), count, chunk.dim(), chunk.dim()};

@@ -25,6 +25,9 @@ struct RoundSeconds {
   RoundSeconds& operator+=(const RoundSeconds& other);
 };
 
+/// Up to so many classes rows are taken 256 at a time, and each of several threads has sums of its own: 8 K d bytes.
+inline constexpr std::size_t kFewClasses = 64;
+
 class ChunkResiduals {
  public:
   /// `point` outlives the object. Preconditions (asserted): a prior has directions for all classes, and goes with
