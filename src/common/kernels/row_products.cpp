@@ -39,13 +39,14 @@ class RowDots {
         others_(even_groups(b.view.rows, kernel.most_dot_others)),
         values_((columns.size() + 2 * kernel.lanes - 1) / (2 * kernel.lanes) * 2 * kernel.lanes),
         panels_(memory.room(b.view.rows * values_ * sizeof(std::int16_t))),
-        energies_b_(others_.size() * stripes_) {}
+        entries_(stripes_ + 1),
+        energies_b_(others_.size() * entries_) {}
 
   std::size_t groups() const { return others_.size(); }
   // Measures and packs them.
   void prepare_others(std::size_t group) {
     const Range& others = others_[group];
-    measure(b_, others, std::span(energies_b_).subspan(group * stripes_, stripes_));
+    measure(b_, others, std::span(energies_b_).subspan(group * entries_, entries_));
     const std::size_t width = 2 * kernel_.lanes;
     std::int16_t* panel = panels_ + others.begin * values_;
     for (std::size_t k = columns_.begin; k < columns_.end; k += width) {
@@ -61,13 +62,13 @@ class RowDots {
   void accumulate(const Range& rows, const Int64View& c) const {
     const std::size_t triples = (rows.size() + kDotRows - 1) / kDotRows;
     thread_local std::vector<std::uint32_t> energies_a;
-    energies_a.resize(triples * stripes_);
+    energies_a.resize(triples * entries_);
     const auto triple_of = [&](std::size_t index) {
       const std::size_t first = rows.begin + index * kDotRows;
       return Range{first, std::min(first + kDotRows, rows.end)};
     };
     for (std::size_t index = 0; index < triples; ++index) {
-      measure(a_, triple_of(index), std::span(energies_a).subspan(index * stripes_, stripes_));
+      measure(a_, triple_of(index), std::span(energies_a).subspan(index * entries_, entries_));
     }
     for (std::size_t group = 0; group < others_.size(); ++group) {
       for (std::size_t index = 0; index < triples; ++index) {
@@ -75,8 +76,8 @@ class RowDots {
         const Int64View tile{c.row(triple.begin - rows.begin) + others_[group].begin, triple.size(),
                              others_[group].size(), c.stride};
         accumulate_tile(triple, others_[group], tile,
-                        std::span<const std::uint32_t>(energies_a).subspan(index * stripes_, stripes_),
-                        std::span<const std::uint32_t>(energies_b_).subspan(group * stripes_, stripes_));
+                        std::span<const std::uint32_t>(energies_a).subspan(index * entries_, entries_),
+                        std::span<const std::uint32_t>(energies_b_).subspan(group * entries_, entries_));
       }
     }
   }
@@ -87,24 +88,30 @@ class RowDots {
     return {first, std::min(first + stripe_, columns_.end)};
   }
 
-  std::uint32_t energy(const Operand& operand, const Range& rows, const Range& columns) const {
+  // The largest energy of a lane of some rows. At least that of each stripe becomes its entry of `energies`.
+  std::uint32_t energy(const Operand& operand, const Range& rows, const Range& columns,
+                       std::span<std::uint32_t> energies) const {
     std::uint32_t largest = 0;
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
-      largest = std::max(largest, kernel_.measure_row(operand.view.row(row) + columns.begin, columns.size()));
+      largest = std::max(largest, kernel_.measure_row(operand.view.row(row) + columns.begin, columns.size(), stripe_,
+                                                      energies.data()));
     }
     return largest;
   }
 
+  // Energies of the stripes, and of the whole behind them, which is less than their sum.
   void measure(const Operand& operand, const Range& rows, std::span<std::uint32_t> energies) const {
-    for (std::size_t stripe = 0; stripe < stripes_; ++stripe) {
-      energies[stripe] = energy(operand, rows, columns_of(stripe));
-      if (energies[stripe] == kNoEnergy) reject_first(operand, columns_of(stripe), rows);
-    }
+    std::fill(energies.begin(), energies.end(), 0);
+    energies.back() = energy(operand, rows, columns_, energies);
+    if (energies.back() == kNoEnergy) reject_first(operand, columns_, rows);
   }
 
-  // As plan_segments does it, along the columns.
+  // All columns at once where they are safe, else as plan_segments does it.
   void accumulate_tile(const Range& rows, const Range& others, const Int64View& c,
                        std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b) const {
+    if (std::uint64_t{energies_a.back()} * energies_b.back() <= kEnergyLimit) {
+      return multiply(rows, others, c, columns_);
+    }
     std::size_t begin = 0;
     std::uint64_t energy_a = 0;
     std::uint64_t energy_b = 0;
@@ -130,7 +137,10 @@ class RowDots {
     const std::size_t values = 2 * kernel_.lanes;
     const std::size_t vectors = (columns.size() + values - 1) / values;
     const auto is_safe = [&] {
-      return std::uint64_t{energy(a_, rows, columns)} * energy(b_, others, columns) <= kEnergyLimit;
+      std::uint32_t of_a = 0;  // columns are part of one stripe
+      std::uint32_t of_b = 0;
+      return std::uint64_t{energy(a_, rows, columns, {&of_a, 1})} * energy(b_, others, columns, {&of_b, 1}) <=
+             kEnergyLimit;
     };
     if (vectors == 1 || is_safe()) return multiply(rows, others, c, columns);
     const std::size_t middle = columns.begin + vectors / 2 * values;
@@ -157,7 +167,8 @@ class RowDots {
   std::vector<Range> others_;
   std::size_t values_;                     // of a row, in whole vectors
   std::int16_t* panels_;                   // one a group
-  std::vector<std::uint32_t> energies_b_;  // groups x stripes
+  std::size_t entries_;                    // energies of a group: of each stripe, and of the whole
+  std::vector<std::uint32_t> energies_b_;  // groups x entries
 };
 
 // The columns of B with a packed block of A.

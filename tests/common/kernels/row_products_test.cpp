@@ -1,7 +1,10 @@
 // Products that pack nothing large, by every kernel: around each tile, stripe and block, and at the bounds of int32.
 #include "common/kernels/row_products.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -213,7 +216,18 @@ TEST(RowKernels, MeasureTheLargestLane) {
         lanes[k % width / 2] += static_cast<std::uint64_t>(row.values[k] * row.values[k]);
       }
       const std::uint64_t largest = *std::max_element(lanes.begin(), lanes.end());
-      const std::uint64_t units = kernel.measure_row(row.values.data(), count);
+      std::uint32_t whole = 0;
+      const std::uint64_t units = kernel.measure_row(row.values.data(), count, 1024, &whole);
+      EXPECT_EQ(units, whole);
+      std::vector<std::uint32_t> stripes((count + 2 * width - 1) / (2 * width), 7);
+      EXPECT_EQ(kernel.measure_row(row.values.data(), count, 2 * width, stripes.data()), units);
+      EXPECT_LE(units, std::accumulate(stripes.begin(), stripes.end(), std::uint64_t{0}));
+      for (std::size_t stripe = 0; stripe < stripes.size(); ++stripe) {
+        const std::size_t first = stripe * 2 * width;
+        std::uint32_t alone = 7;
+        kernel.measure_row(row.values.data() + first, std::min(2 * width, count - first), 2 * width, &alone);
+        EXPECT_EQ(stripes[stripe], alone);
+      }
       EXPECT_GE(units * 1024, largest) << count;
       EXPECT_LE(units, largest / 1024 + (count + width - 1) / width) << count;
     }
