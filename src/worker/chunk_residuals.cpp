@@ -84,7 +84,7 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
   for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
 }
 
-// Of the rows from `first` on, as many as there are products for.
+// Of the rows from `first` on, as many as there are products for: all ways to a residual pass here.
 void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first, std::span<const std::int64_t> products,
                                     std::span<std::int16_t> rho) {
   const std::size_t classes = point_.weights.classes();
@@ -94,14 +94,14 @@ void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first,
     lattice_residuals(
         products, [&](std::size_t row) { return chunk.classes_of(first + row); },
         {factors, point_.loss, point_.residual_norm}, rho, std::span(norms_).subspan(first, rows));
-    return;
-  }
-  thread_local std::vector<double> scratch;
-  scratch.resize(classes);
-  for (std::size_t row = 0; row < rows; ++row) {
-    norms_[first + row] =
-        lattice_residual(products.subspan(row * classes, classes), factors, chunk.classes_of(first + row), point_.loss,
-                         scratch, rho.subspan(row * classes, classes), prior(first + row), point_.residual_norm);
+  } else {
+    thread_local std::vector<double> scratch;
+    scratch.resize(classes);
+    for (std::size_t row = 0; row < rows; ++row) {
+      norms_[first + row] = lattice_residual(
+          products.subspan(row * classes, classes), factors, chunk.classes_of(first + row), point_.loss, scratch,
+          rho.subspan(row * classes, classes), prior(first + row), point_.residual_norm);
+    }
   }
 }
 
