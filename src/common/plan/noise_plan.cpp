@@ -14,8 +14,6 @@
 namespace dpreduce {
 namespace {
 
-using boost::multiprecision::sqrt;
-
 // Kept back of the budget's mu^2. Ledgers charge every round by itself, its mu rounded up to a double, and add these
 // up, rounding up again: a few units in the last place, 2^-52, that must not be what passes the budget.
 const HighPrecision kRoundingSlack("4e-15");
