@@ -23,7 +23,7 @@
 #include "tests/common/ledger/charged_runs.hpp"
 
 namespace dpreduce {
-namespace {
+namespace checkpoint_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -512,5 +512,5 @@ TEST_F(CheckpointRefusalTest, HoldsNoSecretNoDigestOfRowsAndNoNumberOfThem) {
   }
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace dpreduce

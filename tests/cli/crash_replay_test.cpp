@@ -21,7 +21,7 @@
 #include "tests/common/ledger/charged_runs.hpp"
 
 namespace dpreduce {
-namespace {
+namespace crash_replay_test {
 
 constexpr int kKills = 200;
 constexpr int kKillsOfRounds = 60;
@@ -279,5 +279,5 @@ TEST(CrashReplay, TheBudgetOfTheDataSetIsRefusedWithExitFour) {
   EXPECT_EQ(run("0.1").exit_code, 0);
 }
 
-}  // namespace
+}  // namespace crash_replay_test
 }  // namespace dpreduce

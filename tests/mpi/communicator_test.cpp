@@ -13,7 +13,7 @@
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace communicator_test {
 
 // What rank r adds at element e; large, so that sums wrap around.
 std::uint64_t part(int rank, std::size_t element) {
@@ -224,5 +224,5 @@ TEST(CommunicatorFailure, IsOfItsPhaseAlone) {
   }
 }
 
-}  // namespace
+}  // namespace communicator_test
 }  // namespace dpreduce

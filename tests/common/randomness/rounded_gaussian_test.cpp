@@ -15,18 +15,18 @@
 #include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
-namespace {
+namespace rounded_gaussian_test {
 
-using testing::FunctionTape;
-using testing::LongReal;
-using testing::oracle_proposal;
-using testing::oracle_samples;
-using testing::Real;
-using testing::seeded_stream;
-using testing::seeded_tape;
-using testing::stream_of;
-using testing::written_tape;
-using testing::WrittenBlocks;
+using oracle::FunctionTape;
+using oracle::LongReal;
+using oracle::oracle_proposal;
+using oracle::oracle_samples;
+using oracle::Real;
+using oracle::seeded_stream;
+using oracle::seeded_tape;
+using oracle::stream_of;
+using oracle::written_tape;
+using oracle::WrittenBlocks;
 
 constexpr std::uint64_t kTail = 1023;
 constexpr std::uint64_t kTailRow = std::uint64_t{1} << 63;
@@ -306,5 +306,5 @@ TEST(RoundedGaussian, SigmaOutOfRangeIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace rounded_gaussian_test
 }  // namespace dpreduce
