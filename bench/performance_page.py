@@ -3,7 +3,7 @@
 
     performance_page.py PAGE BUILD
 
-DPREDUCE names the program; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
+DPREDUCE names the program; BEFORE an earlier build of it, whose rounds are measured in turn with this one's; ROWS, DIM, CLASSES and COUNT make smaller measurements. Each figure is the fastest of REPEATS (5) calls, each of which is a median of three: other work on
 the machine makes a call slower, never faster.
 """
 import json
@@ -15,6 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
 REPEATS, ROWS, DIM, CLASSES, COUNT = (int(os.environ.get(name, usual)) for name, usual in [
     ("REPEATS", 5), ("ROWS", 8192), ("DIM", 1664), ("CLASSES", 1000), ("COUNT", 16_777_216)])
+BEFORE = os.environ.get("BEFORE")
+KEPT_ROWS, KEPT_DIM = (60_000, 1296) if DIM == 1664 else (ROWS, DIM)
 PAGE = """# Speed: what the parts of a run take
 
 Written by `launch/performance`. Built from {build}. Every figure comes from that command.
@@ -31,6 +33,11 @@ Gram matrices of {rows} rows on one core, in multiply-adds a second (`dpreduce b
 A training round of {rows} rows of {dim} features in {classes} classes (`dpreduce bench round`): exact scores, residuals and gradient.
 
 {round}
+
+Rounds of {kept_rows} rows of {kept_dim} features on one thread, by the number of classes. Beside each: how many times a plain read of the same bytes takes that long, and the share of the rate of Gram matrices,
+both measured in the same run; then the parts, in milliseconds. With few classes the read is the limit, with many the Gram rate.{before}
+
+{rounds_by_classes}
 
 ## Noise and sums
 
@@ -56,9 +63,9 @@ What the model makes of these rates for the shape of ImageNet, 10 rounds, ranks 
 """
 
 
-def bench(name, *options, ranks=1):
+def bench(name, *options, ranks=1, program=PROGRAM):
     """The JSON of the fastest of REPEATS calls."""
-    command = [PROGRAM] if ranks == 1 else [os.path.join(ROOT, "launch/local"), str(ranks)]
+    command = [program] if ranks == 1 else [os.path.join(ROOT, "launch/local"), str(ranks)]
     calls = []
     for _ in range(REPEATS):
         done = subprocess.run([*command, "bench", name, *map(str, options), "--format", "json"], capture_output=True, text=True)
@@ -88,10 +95,26 @@ def rounds():
                  *([way, f"{told['gmac_per_second']:.0f}", f"{told['gmac_per_second'] / alone:.2f}"] for way, told in ways))
 
 
+def rounds_by_classes():
+    lines = []
+    for classes in (2, 10, 16, 50, 100, 300, 1000) if DIM == 1664 else (CLASSES,):
+        options = ["--rows", KEPT_ROWS, "--dim", KEPT_DIM, "--classes", classes, "--threads", 1, "--repeats", 5]
+        before = [f"{bench('round', *options, program=BEFORE)['seconds'] * 1e3:.0f}"] if BEFORE else []
+        told = bench("round", *options)
+        parts = [f"{told[part + '_seconds'] * 1e3:.1f}" for part in ("scores", "residuals", "outer_product", "packing")]
+        lines.append([classes, *before, f"{told['seconds'] * 1e3:.0f}", f"{told['gmac_per_second']:.0f}", f"{told['times_read']:.1f}", f"{told['share_of_gram']:.2f}", *parts])
+    head = ["classes", *(["ms before"] if BEFORE else []), "ms a round", "GMAC/s", "times a read", "share of Gram", "scores", "residuals", "R^T Q", "packing"]
+    return table(head, *lines)
+
+
 def noises():
     sigmas = (12, 20, 40)
     rates = [bench("noise", "--sigma", 2**sigma, "--count", COUNT, "--threads", 1)["samples_per_second"] for sigma in sigmas]
     return table(["sigma", *(f"2^{sigma}" for sigma in sigmas)], ["million samples/s", *(f"{rate / 1e6:.0f}" for rate in rates)])
+
+
+def version(program):
+    return os.environ.get("BEFORE_ID") or subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def machine():
@@ -107,7 +130,8 @@ def main(page, build):
     measured, _, predicted = predicted.partition("\n\n")
     predicted = predicted.strip() + "\n\nThe rates that it took: " + measured.splitlines()[0].partition(": ")[2] + "."
     reduced = bench("reduce", "--elements", COUNT, ranks=2)["gigabytes_per_second"]
-    text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), noise=noises(),
+    text = PAGE.format(build=build, machine=told, repeats=REPEATS, rows=ROWS, dim=DIM, classes=CLASSES, gram=grams(), round=rounds(), kept_rows=KEPT_ROWS, kept_dim=KEPT_DIM, rounds_by_classes=rounds_by_classes(),
+                       before=f" `ms before` is an earlier build's, {version(BEFORE)}, in turn with this one's." if BEFORE else "", noise=noises(),
                        reduce=f"{reduced:.1f}", predicted=predicted)
     with open(page + ".new", "w", encoding="utf-8") as file:
         file.write(text)

@@ -120,7 +120,29 @@ nlohmann::json bench_reduce(const BenchOptions& options, Communicator& ranks) {
           {"gigabytes_per_second", static_cast<double>(options.elements) * 8.0 / seconds / 1e9}};
 }
 
-// As training does it, on rows that are kept: the gradient's sum goes to the coordinator, weights come back.
+// Multiply-adds a second of all ranks' Gram matrices, each alone: what the products of a round are held against.
+double gram_rate(const BenchOptions& options, Communicator& ranks) {
+  constexpr std::size_t kEnoughRows = 8192;
+  const std::size_t rows = std::min(rows_of(options, ranks), kEnoughRows);
+  LargeVector<std::int16_t> values;
+  LargeVector<std::int64_t> gram;
+  ranks.together([&] {
+    values = lattice_like_rows(rows, options.dim);
+    gram.resize(options.dim * options.dim);
+  });
+  const double seconds = median_seconds(
+      options.repeats,
+      [&] {
+        select_kernel().accumulate_gram({values.data(), rows, options.dim, options.dim},
+                                        {gram.data(), options.dim, options.dim, options.dim}, options.threads);
+      },
+      align(ranks));
+  const double d = static_cast<double>(options.dim);
+  return static_cast<double>(rows) * static_cast<double>(ranks.size()) * d * (d + 1.0) / 2.0 / seconds;
+}
+
+// As training does it, on rows that are kept: the gradient's sum goes to the coordinator, weights come back. Parts are
+// those of the coordinator's rank, a thread, mean over the calls; the limits are measured in the same run.
 nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
   const std::size_t elements = options.classes * options.dim;
   std::optional<SyntheticRound> round;
@@ -131,16 +153,22 @@ nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
     gradient.resize(elements);
     weights.resize(elements);
   });
+  std::int64_t unused = 0;
+  const double read_seconds = median_seconds(
+      options.repeats, [&] { unused ^= round->read(); }, align(ranks));
+  const double rate_of_gram = gram_rate(options, ranks);
+  RoundSeconds parts;
   const double seconds = median_seconds(
       options.repeats,
       [&] {
         std::fill(gradient.begin(), gradient.end(), 0);
-        round->accumulate(gradient);
+        parts += round->accumulate(gradient);
         ranks.sum_to_coordinator({reinterpret_cast<std::uint64_t*>(gradient.data()), elements});
         ranks.broadcast(weights);
       },
       align(ranks));
-  const double multiply_adds = 2.0 * static_cast<double>(options.rows) * static_cast<double>(elements);
+  const double rate = 2.0 * static_cast<double>(options.rows) * static_cast<double>(elements) / seconds;
+  const double calls = (1.0 + options.repeats) * options.threads;
   return {{"bench", "round"},
           {"kernel", select_kernel().name()},
           {"rows", options.rows},
@@ -149,7 +177,16 @@ nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
           {"ranks", ranks.size()},
           {"threads", options.threads},
           {"seconds", seconds},
-          {"gmac_per_second", multiply_adds / seconds / 1e9}};
+          {"scores_seconds", parts.scores / calls},
+          {"residuals_seconds", parts.residuals / calls},
+          {"outer_product_seconds", parts.outer_product / calls},
+          {"packing_seconds", parts.packing / calls},
+          {"bytes_read", options.rows * options.dim * sizeof(std::int16_t)},
+          {"read_seconds", read_seconds},
+          {"times_read", seconds / read_seconds},
+          {"gmac_per_second", rate / 1e9},
+          {"gram_gmac_per_second", rate_of_gram / 1e9},
+          {"share_of_gram", rate / rate_of_gram}};
 }
 
 nlohmann::json bench(const BenchOptions& options, Communicator& ranks) {
@@ -179,7 +216,7 @@ void run_command(const BenchOptions& options, Communicator& ranks) {
     fmt::print("{}\n", result.dump(2));
     return;
   }
-  for (const auto& [name, value] : result.items()) fmt::print("{:<20} {}\n", name, value.dump());
+  for (const auto& [name, value] : result.items()) fmt::print("{:<22} {}\n", name, value.dump());
 }
 
 }  // namespace dpreduce

@@ -6,7 +6,9 @@
 #include "common/lattice/cosine_clip.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/triangle.hpp"
+#include "fit/default_threads.hpp"
 #include "methods/registry.hpp"
+#include "worker/chunk_residuals.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
@@ -69,6 +71,7 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   work.rows_prepared = rows * cost.passes * (passes_once ? 1.0 : rounds);
   work.product_macs = rounds * rows_used * cost.product_macs;
   work.round_macs = rounds * rows_used * cost.round_macs;
+  if (passes_once) work.kept_bytes = rounds * rows * static_cast<double>(sizeof(std::int16_t) * dim_in_rounds(plan));
   work.words_down = sums * cost.words_down;
   if (is_whitened) work.words_down += static_cast<double>(plan.projection_elements);
   for (const BlockRequest& block : request.blocks) {
@@ -229,15 +232,19 @@ std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std
   if (trains_in_rounds(plan)) {
     const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.data.classes;
     residuals = scores * (kBytesOfScore + (options.method.warm_start ? kBytesOfPrior : 0));
+    const unsigned threads = options.machine.threads > 0 ? options.machine.threads : default_threads();
+    if (threads > 1 && options.data.classes <= kFewClasses) {
+      residuals += sizeof(std::int64_t) * threads * options.data.classes * dim_in_rounds(plan);
+    }
   }
   return row_bytes_of(options, plan, rows_here) + residuals + beside_rows + kProgramBytes;
 }
 
 double seconds_of(const PhaseWork& phase, const MachineSpeed& speed, const JobShape& job) {
   const double ranks = job.ranks;
-  const double shared = phase.rows_prepared / speed.rows_per_second +
-                        phase.product_macs / speed.product_macs_per_second +
-                        phase.round_macs / speed.round_macs_per_second + phase.solved_bytes / speed.bytes_per_second;
+  const double shared =
+      phase.rows_prepared / speed.rows_per_second + phase.product_macs / speed.product_macs_per_second +
+      phase.round_macs / speed.round_macs_per_second + (phase.kept_bytes + phase.solved_bytes) / speed.bytes_per_second;
   const double transfer = job.ranks > 1 ? (phase.words_up + phase.words_down) / speed.words_per_second : 0.0;
   return shared / ranks + transfer + phase.noise_samples / speed.noise_per_second +
          phase.serial_flops / speed.flops_per_second;

@@ -42,6 +42,7 @@ struct PhaseWork {
   double words_down = 0.0;     ///< to each rank
   double noise_samples = 0.0;  ///< one after the other
   double serial_flops = 0.0;   ///< of eigenproblems, at the coordinator
+  double kept_bytes = 0.0;     ///< of rows that are kept, read once a round
   double solved_bytes = 0.0;   ///< that solvers of class Gram matrices read, spread over their owners
 };
 

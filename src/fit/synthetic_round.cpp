@@ -1,11 +1,11 @@
 #include "fit/synthetic_round.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <random>
 
-#include "worker/chunk_residuals.hpp"
-#include "worker/statistics/gradient.hpp"
-
+#include "common/kernels/thread_team.hpp"
 namespace dpreduce {
 namespace {
 
@@ -43,10 +43,27 @@ SyntheticRound::SyntheticRound(std::uint64_t rows, std::size_t dim, std::size_t 
       weights_(weights_of(classes, dim), Lattice{1.0, dim}),
       threads_(threads) {}
 
-void SyntheticRound::accumulate(std::span<std::int64_t> gradient) const {
+RoundSeconds SyntheticRound::accumulate(std::span<std::int64_t> gradient) const {
   const GradientPoint point{weights_};
   ChunkResiduals residuals(point, threads_);
-  for (const LatticeRows& chunk : chunks_) accumulate_gradient(chunk, residuals, gradient, threads_);
+  for (const LatticeRows& chunk : chunks_) residuals.accumulate(chunk, gradient);
+  return residuals.seconds();
+}
+
+std::int64_t SyntheticRound::read() const {
+  std::atomic<std::int64_t> sum{0};
+  ThreadTeam team(threads_);
+  team.for_each(chunks_.size(), [&](std::size_t index) {
+    const std::int16_t* const values = chunks_[index].values();
+    std::int64_t of_chunk = 0;
+    for (std::size_t value = 0; value + 4 <= chunks_[index].rows() * chunks_[index].dim(); value += 4) {
+      std::int64_t four;
+      std::memcpy(&four, values + value, sizeof four);
+      of_chunk ^= four;
+    }
+    sum ^= of_chunk;
+  });
+  return sum;
 }
 
 }  // namespace dpreduce

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/lattice/lattice_weights.hpp"
+#include "worker/chunk_residuals.hpp"
 #include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
@@ -20,8 +21,12 @@ class SyntheticRound {
   SyntheticRound(std::uint64_t rows, std::size_t dim, std::size_t classes, unsigned threads);
 
   /// gradient <- gradient + sum_i rho_i q_i^T (K x d, softmax), as the statistic "gradient" does of rows that are kept.
-  /// Cost: 2 n K d multiply-adds. Precondition (asserted): K x d entries.
-  void accumulate(std::span<std::int64_t> gradient) const;
+  /// Cost: 2 n K d multiply-adds. Tells where the time went. Precondition (asserted): K x d entries.
+  RoundSeconds accumulate(std::span<std::int64_t> gradient) const;
+
+  /// Reads all rows on the threads and does nothing else: what a round cannot be faster than. The result is of no use,
+  /// but that the compiler must make it.
+  std::int64_t read() const;
 
  private:
   KeptChunks chunks_;

@@ -1,21 +1,59 @@
 #include "worker/chunk_residuals.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "worker/chunk_view.hpp"
+#include "worker/residual_block.hpp"
 #include "worker/residuals.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kResidualRowsPerStep = 64;
+// Rows that stay in a cache of 1 MiB between scores and R^T Q.
+constexpr std::size_t kRowsOfBlock = 256;
+
+Int16View rows_of(const LatticeRows& chunk, std::size_t first, std::size_t count) {
+  return {chunk.values() + first * chunk.dim(), count, chunk.dim(), chunk.dim()};
+}
+
+// Splits the time since the last call into packing and the rest.
+class PartClock {
+ public:
+  void charge(double& part, double& packing) {
+    const Moment now = moment();
+    const double packed = now.packing - last_.packing;
+    packing += packed;
+    part += std::chrono::duration<double>(now.time - last_.time).count() - packed;
+    last_ = now;
+  }
+
+ private:
+  struct Moment {
+    std::chrono::steady_clock::time_point time;
+    double packing;
+  };
+  static Moment moment() { return {std::chrono::steady_clock::now(), packing_seconds()}; }
+
+  Moment last_ = moment();
+};
 
 }  // namespace
 
+RoundSeconds& RoundSeconds::operator+=(const RoundSeconds& other) {
+  scores += other.scores;
+  residuals += other.residuals;
+  outer_product += other.outer_product;
+  packing += other.packing;
+  return *this;
+}
+
 ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads)
-    : point_(point), threads_(threads), team_(threads) {
+    : point_(point), threads_(threads), team_(threads), blocks_(threads) {
   if (point.prior == nullptr) return;
   const LatticeWeights& directions = point.prior->directions;
   DPREDUCE_ASSERT(point.loss == Loss::kSoftmax && point.prior->features <= point.weights.dim());
@@ -27,16 +65,100 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
   const std::size_t classes = point_.weights.classes();
   rows_ = chunk.rows();
   if (priors_) priors_->assign(chunk, team_);
+  PartClock clock;
+  RoundSeconds by_all;
   clear_products();
   residuals_.resize(rows_ * classes);
   norms_.resize(rows_);
   select_kernel().accumulate_row_products(
       view_of(chunk), {point_.weights.values(), classes, point_.weights.dim(), point_.weights.dim()},
       {products_.data(), rows_, classes, classes}, threads_);
-  for_each_row([&](std::size_t row, std::span<double> scratch) {
-    norms_[row] = lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
-                                   {residuals_.data() + row * classes, classes}, prior(row), point_.residual_norm);
+  clock.charge(by_all.scores, by_all.packing);
+  team_.for_each((rows_ + kResidualRowsPerStep - 1) / kResidualRowsPerStep, [&](std::size_t block) {
+    const std::size_t first = block * kResidualRowsPerStep;
+    const std::size_t count = std::min(kResidualRowsPerStep, rows_ - first) * classes;
+    take_residuals(chunk, first, std::span<const std::int64_t>(products_).subspan(first * classes, count),
+                   std::span(residuals_).subspan(first * classes, count));
   });
+  clock.charge(by_all.residuals, by_all.packing);
+  for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
+}
+
+// Of the rows from `first` on, as many as there are products for.
+void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first, std::span<const std::int64_t> products,
+                                    std::span<std::int16_t> rho) {
+  const std::size_t classes = point_.weights.classes();
+  const std::span<const double> factors = point_.weights.factors();
+  const std::size_t rows = products.size() / classes;
+  if (!priors_ && classes <= kMostClassesAcross) {
+    lattice_residuals(
+        products, [&](std::size_t row) { return chunk.classes_of(first + row); },
+        {factors, point_.loss, point_.residual_norm}, rho, std::span(norms_).subspan(first, rows));
+    return;
+  }
+  thread_local std::vector<double> scratch;
+  scratch.resize(classes);
+  for (std::size_t row = 0; row < rows; ++row) {
+    norms_[first + row] =
+        lattice_residual(products.subspan(row * classes, classes), factors, chunk.classes_of(first + row), point_.loss,
+                         scratch, rho.subspan(row * classes, classes), prior(first + row), point_.residual_norm);
+  }
+}
+
+void ChunkResiduals::accumulate(const LatticeRows& chunk, std::span<std::int64_t> gradient) {
+  const std::size_t classes = point_.weights.classes();
+  const std::size_t dim = point_.weights.dim();
+  DPREDUCE_ASSERT(chunk.dim() == dim && gradient.size() == classes * dim);
+  if (classes <= kFewClasses) return accumulate_few(chunk, gradient);
+  assign(chunk);
+  PartClock clock;
+  RoundSeconds by_all;
+  select_kernel().accumulate_product(residuals(), view_of(chunk), {gradient.data(), classes, dim, dim}, threads_);
+  clock.charge(by_all.outer_product, by_all.packing);
+  for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
+}
+
+// Each thread has sums of its own, unless it is alone: int64 sums in Z mod 2^64 have no order.
+void ChunkResiduals::accumulate_few(const LatticeRows& chunk, std::span<std::int64_t> gradient) {
+  rows_ = chunk.rows();
+  norms_.resize(rows_);
+  if (priors_) priors_->assign(chunk, team_);
+  std::atomic<std::size_t> next{0};
+  team_.for_each(team_.size(), [&](std::size_t worker) {
+    Block& block = blocks_[worker];
+    block.seconds = {};
+    if (team_.size() > 1) block.gradient.assign(gradient.size(), 0);
+    const std::span<std::int64_t> sums = team_.size() > 1 ? std::span<std::int64_t>(block.gradient) : gradient;
+    for (std::size_t first = kRowsOfBlock * next++; first < rows_; first = kRowsOfBlock * next++) {
+      accumulate_block(chunk, first, block, sums);
+    }
+  });
+  for (const Block& block : blocks_) {
+    seconds_ += block.seconds;
+    for (std::size_t entry = 0; entry < block.gradient.size(); ++entry) {
+      gradient[entry] = ring_sum(gradient[entry], block.gradient[entry]);
+    }
+  }
+}
+
+void ChunkResiduals::accumulate_block(const LatticeRows& chunk, std::size_t first, Block& block,
+                                      std::span<std::int64_t> gradient) {
+  const std::size_t classes = point_.weights.classes();
+  const std::size_t dim = point_.weights.dim();
+  const std::size_t count = std::min(kRowsOfBlock, rows_ - first);
+  const IntegerKernel& kernel = select_kernel();
+  const Int16View rows = rows_of(chunk, first, count);
+  PartClock clock;
+  block.products.assign(count * classes, 0);
+  block.residuals.resize(count * classes);
+  kernel.accumulate_row_products(rows, {point_.weights.values(), classes, dim, dim},
+                                 {block.products.data(), count, classes, classes});
+  clock.charge(block.seconds.scores, block.seconds.packing);
+  take_residuals(chunk, first, block.products, block.residuals);
+  clock.charge(block.seconds.residuals, block.seconds.packing);
+  kernel.accumulate_product({block.residuals.data(), count, classes, classes}, rows,
+                            {gradient.data(), classes, dim, dim});
+  clock.charge(block.seconds.outer_product, block.seconds.packing);
 }
 
 // Shared by the team: it takes as long as a tenth of the product.

@@ -9,10 +9,24 @@
 
 #include "common/kernels/matrix_view.hpp"
 #include "common/kernels/thread_team.hpp"
+#include "common/randomness/secure_bytes.hpp"
 #include "worker/chunk_priors.hpp"
 #include "worker/statistic_inputs.hpp"
 
 namespace dpreduce {
+
+/// Where the time of rounds goes, in seconds of all threads together.
+struct RoundSeconds {
+  double scores = 0.0;
+  double residuals = 0.0;
+  double outer_product = 0.0;  ///< R^T Q
+  double packing = 0.0;        ///< of rows, weights and residuals for either product
+
+  RoundSeconds& operator+=(const RoundSeconds& other);
+};
+
+/// Up to so many classes rows are taken 256 at a time, and each of several threads has sums of its own: 8 K d bytes.
+inline constexpr std::size_t kFewClasses = 64;
 
 class ChunkResiduals {
  public:
@@ -24,21 +38,40 @@ class ChunkResiduals {
   /// a prior.
   void assign(const LatticeRows& chunk);
 
+  /// gradient <- gradient + R^T Q (K x d), and takes the rows' residual norms. With few classes 256 rows at a time,
+  /// while they are in the cache: residuals and products are not kept, and memory is 10 K bytes for each of these, and
+  /// 8 K d, a thread. Cost: 2 n K d multiply-adds. Precondition (asserted): K x d entries.
+  void accumulate(const LatticeRows& chunk, std::span<std::int64_t> gradient);
+
   /// rho, n x K, of the rows assigned last.
   Int16View residuals() const;
-  /// |r|_2 of one of those rows, before it was clipped.
+  /// |r|_2 of one of the rows that were assigned or accumulated last, before it was clipped.
   double residual_norm(std::size_t row) const { return norms_[row]; }
-  /// The exact products <q, w_c> of one of those rows, K entries.
+  /// The exact products <q, w_c> of one of the rows assigned last, K entries.
   std::span<const std::int64_t> products(std::size_t row) const;
   /// u of one of those rows, K entries; none without a prior.
   std::span<const double> prior(std::size_t row) const;
   const GradientPoint& point() const { return point_; }
+  /// Of all calls so far.
+  const RoundSeconds& seconds() const { return seconds_; }
 
   /// Calls step(row, scratch) once for every row assigned last, on the threads; scratch has K entries.
   void for_each_row(const std::function<void(std::size_t, std::span<double>)>& step);
 
  private:
+  // Rows [first, last) of a chunk, and what one thread needs for them.
+  struct Block {
+    std::vector<std::int64_t> products;
+    std::vector<std::int16_t> residuals;
+    SecretVector<std::int64_t> gradient;
+    RoundSeconds seconds;
+  };
+
   void clear_products();
+  void take_residuals(const LatticeRows& chunk, std::size_t first, std::span<const std::int64_t> products,
+                      std::span<std::int16_t> rho);
+  void accumulate_block(const LatticeRows& chunk, std::size_t first, Block& block, std::span<std::int64_t> gradient);
+  void accumulate_few(const LatticeRows& chunk, std::span<std::int64_t> gradient);
 
   const GradientPoint& point_;
   unsigned threads_;
@@ -48,6 +81,8 @@ class ChunkResiduals {
   std::vector<std::int16_t> residuals_;
   std::vector<double> norms_;
   std::optional<ChunkPriors> priors_;
+  std::vector<Block> blocks_;  // one a thread
+  RoundSeconds seconds_;
 };
 
 }  // namespace dpreduce

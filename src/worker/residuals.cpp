@@ -1,87 +1,70 @@
 #include "worker/residuals.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "common/lattice/lattice_rows.hpp"
+#include "worker/exponential.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr double kSmallestExponent = -700.0;
 constexpr std::size_t kLanes = 8;
 
-double largest_of(std::span<const double> v) {
-  EightDoubles largest = EightDoubles{} + v[0];
+// Calls step(entries) with eight of v at a time, and writes back what it makes of them. Where v ends, `rest` fills up.
+template <typename Step>
+void for_each_eight(std::span<double> v, double rest, const Step& step) {
   EightDoubles entries;
   std::size_t c = 0;
   for (; c + kLanes <= v.size(); c += kLanes) {
     load(&v[c], entries);
-    largest = largest < entries ? entries : largest;
+    step(entries);
+    std::memcpy(&v[c], &entries, sizeof(entries));
   }
-  double result = v[0];
-  for (std::size_t lane = 0; lane < kLanes; ++lane) result = std::max(result, largest[lane]);
-  for (; c < v.size(); ++c) result = std::max(result, v[c]);
-  return result;
+  if (const std::size_t left = v.size() - c; left > 0) {
+    entries = EightDoubles{} + rest;
+    std::memcpy(&entries, &v[c], left * sizeof(double));
+    step(entries);
+    std::memcpy(&v[c], &entries, left * sizeof(double));
+  }
 }
 
-double sum_of(std::span<const double> v) {
-  EightDoubles sums{};
-  EightDoubles entries;
-  std::size_t c = 0;
-  for (; c + kLanes <= v.size(); c += kLanes) {
-    load(&v[c], entries);
-    sums += entries;
-  }
-  for (std::size_t lane = 0; c < v.size(); ++c, ++lane) sums[lane] += v[c];
-  return sum_of_lanes(sums);
-}
-
-// x = k ln 2 + r, |r| <= ln(2)/2, and exp(r) by its Taylor polynomial of degree 13: remainder below 2^-57.
-inline double exp_polynomial(double x) {
-  constexpr double kInverseLn2 = 1.4426950408889634074;
-  constexpr double kLn2High = 0x1.62e42feep-1;  // 33 bits: k kLn2High is exact for |k| < 2^20
-  constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
-  constexpr double kRoundToInteger = 6755399441055744.0;
-  constexpr std::array<double, 14> kTaylor = {
-      1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
-      1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
-  const double bounded = std::max(x, kSmallestExponent);
-  const double shifted = bounded * kInverseLn2 + kRoundToInteger;
-  const double k = shifted - kRoundToInteger;
-  const double r = (bounded - k * kLn2High) - k * kLn2Low;
-  double sum = kTaylor[13];
-  for (std::size_t degree = 13; degree-- > 0;) sum = sum * r + kTaylor[degree];
-  // The low bits of `shifted` hold k as an integer: 2^k has k + 1023 as its exponent.
-  const std::uint64_t exponent = (std::bit_cast<std::uint64_t>(shifted) + 1023) << 52;
-  const double scaled = sum * std::bit_cast<double>(exponent);
-  return x < kSmallestExponent ? 0.0 : scaled;
+double largest_of(const EightDoubles& entries) {
+  double largest = entries[0];
+  for (std::size_t lane = 1; lane < kLanes; ++lane) largest = std::max(largest, entries[lane]);
+  return largest;
 }
 
 // v <- softmax(v)
-void softmax(std::span<double> v) {
-  const double largest = largest_of(v);
-  for (double& entry : v) entry = exp_polynomial(entry - largest);
-  const double inverse = 1.0 / sum_of(v);
+inline void softmax(std::span<double> v) {
+  EightDoubles most = EightDoubles{} + v[0];
+  for_each_eight(v, v[0], [&](const EightDoubles& entries) { most = most < entries ? entries : most; });
+  const double largest = largest_of(most);
+  EightDoubles sums{};
+  for_each_eight(v, -std::numeric_limits<double>::infinity(), [&](EightDoubles& entries) {
+    entries -= largest;
+    exponential(entries);
+    sums += entries;
+  });
+  const double inverse = 1.0 / sum_of_lanes(sums);
   for (double& entry : v) entry *= inverse;
 }
 
 // v <- 1 / (1 + exp(-v)), from the exponential of -|v|
-void sigmoid(std::span<double> v) {
-  for (double& entry : v) {
-    const double small = exp_polynomial(-std::abs(entry));
-    entry = (entry < 0.0 ? small : 1.0) / (1.0 + small);
-  }
+inline void sigmoid(std::span<double> v) {
+  for_each_eight(v, 0.0, [](EightDoubles& entries) { logistic(entries); });
 }
 
 }  // namespace
 
 double exp_of_nonpositive(double x) {
-  return exp_polynomial(x);
+  EightDoubles lanes = EightDoubles{} + x;
+  exponential(lanes);
+  return lanes[0];
 }
 
 void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,

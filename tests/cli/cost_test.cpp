@@ -121,6 +121,13 @@ TEST_F(CostTest, BenchRoundTellsItsFiguresOnAnyNumberOfRanks) {
     EXPECT_EQ(round["classes"], 5);
     const double macs = 2.0 * 100 * 16 * 5;
     EXPECT_NEAR(round["gmac_per_second"].get<double>() * 1e9 * round["seconds"].get<double>(), macs, 1e-6 * macs);
+    EXPECT_EQ(round["bytes_read"], 100 * 16 * 2);
+    for (const char* part : {"scores_seconds", "residuals_seconds", "outer_product_seconds", "read_seconds"}) {
+      EXPECT_GT(round[part].get<double>(), 0.0) << part;
+    }
+    EXPECT_GT(round["share_of_gram"].get<double>(), 0.0);
+    EXPECT_NEAR(round["times_read"].get<double>() * round["read_seconds"].get<double>(), round["seconds"].get<double>(),
+                1e-6 * round["seconds"].get<double>());
   }
   EXPECT_THAT(run("bench round --rows 100 --dim 16 --classes 5").out, HasSubstr("gmac_per_second"));
   EXPECT_EQ(run("bench round --rows 100 --dim 16 --classes 1").exit_code, 2);

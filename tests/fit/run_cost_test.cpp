@@ -183,6 +183,16 @@ TEST(RunCost, RanksShareRowsAndProducts) {
   EXPECT_EQ(seconds_of(work, fast_but_for_products(100.0), job_of(kRows, 4)), 2.5);
 }
 
+TEST(RunCost, KeptRowsAreReadOnceARound) {
+  const PlannedFit run = run_of("adam");
+  EXPECT_EQ(total(run, job_of(kRows)).kept_bytes, 5.0 * static_cast<double>(kRows * 2 * (kDim + 1)));
+  PhaseWork work;
+  work.kept_bytes = 1000.0;
+  MachineSpeed speed = fast_but_for_products(100.0);
+  speed.bytes_per_second = 100.0;
+  EXPECT_EQ(seconds_of(work, speed, job_of(kRows, 2)), 5.0);
+}
+
 TEST(RunCost, SumsNoiseAndEigenproblemsAreSharedByNobody) {
   PhaseWork work;
   work.words_up = 50.0;

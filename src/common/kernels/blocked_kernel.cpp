@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/kernels/packed_panels.hpp"
+#include "common/kernels/row_products.hpp"
 #include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
@@ -13,6 +14,13 @@ namespace {
 constexpr std::size_t kMaxColumns = 4096;
 // Columns of B that stay in a cache of 1 MiB while the panels of A pass: 96 x 2048 rows = 384 KiB.
 constexpr std::size_t kColumnsInCache = 96;
+
+// A product along rows pays for the sums across lanes with this many values; with few others it pays for no packing.
+constexpr std::size_t kLongRow = 256;
+constexpr std::size_t kFewOthers = 16;
+constexpr std::size_t kMostOthers = 128;
+// More columns of A are packed with B: their sums pass through the cache once in 2048 rows.
+constexpr std::size_t kFewColumns = 64;
 
 // A panel of A with some neighboring panels of B: what one thread multiplies while the panel of A is in its cache.
 struct PanelRow {
@@ -127,10 +135,13 @@ void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand
                    kColumnsInCache / (kMaxTileVectors * micro.lanes), part, team.size());
   for (std::size_t first_k = 0; first_k < depth; first_k += 2 * kBlockPairs) {
     const std::size_t block_depth = std::min(2 * kBlockPairs, depth - first_k);
-    team.for_each(PackedPanels::stripes(block_depth), [&](std::size_t stripe) {
-      packed_a.pack_stripe(a, range_a.begin, first_k, block_depth, stripe);
-      if (!one_operand) packed_b.pack_stripe(b, range_b.begin, first_k, block_depth, stripe);
-    });
+    {
+      const PackingClock clock;
+      team.for_each(PackedPanels::stripes(block_depth), [&](std::size_t stripe) {
+        packed_a.pack_stripe(a, range_a.begin, first_k, block_depth, stripe);
+        if (!one_operand) packed_b.pack_stripe(b, range_b.begin, first_k, block_depth, stripe);
+      });
+    }
     team.for_each(panel_rows.size(), [&](std::size_t index) { product.accumulate(panel_rows[index], block_depth); });
   }
 }
@@ -141,6 +152,10 @@ void BlockedKernel::accumulate(const Operand& a, const Operand& b, ProductPart p
                                unsigned threads) const {
   ThreadTeam team(threads);
   const bool triangle = part == ProductPart::kUpperTriangle;
+  const bool along_rows = a.summed_over == SummedOver::kColumns;
+  const std::size_t most_others = a.depth() >= kLongRow ? kMostOthers : kFewOthers;
+  if (along_rows && b.columns() <= most_others) return accumulate_dots(rows_, team, a, b, c);
+  if (!along_rows && !triangle && a.columns() <= kFewColumns) return accumulate_outer(rows_, micro_, team, a, b, c);
   for (std::size_t begin_a = 0; begin_a < a.columns(); begin_a += kMaxColumns) {
     const Range range_a{begin_a, std::min(begin_a + kMaxColumns, a.columns())};
     for (std::size_t begin_b = triangle ? begin_a : 0; begin_b < b.columns(); begin_b += kMaxColumns) {

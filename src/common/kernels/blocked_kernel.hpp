@@ -8,17 +8,18 @@
 //             C tile += micro-kernel(segment), widened to int64
 //
 // A panel of B stays in the second-level cache while the panels of A pass. Cost of packing: O(n (p + q)), against n p
-// q.
+// q. Where one side is small, or both are summed along their rows, nothing large is packed (row_products.hpp).
 #pragma once
 
 #include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/micro_kernel.hpp"
+#include "common/kernels/row_kernel.hpp"
 
 namespace dpreduce {
 
 class BlockedKernel final : public IntegerKernel {
  public:
-  explicit BlockedKernel(const MicroKernel& micro) : micro_(micro) {}
+  BlockedKernel(const MicroKernel& micro, const RowKernel& rows) : micro_(micro), rows_(rows) {}
 
   std::string_view name() const override { return micro_.name; }
 
@@ -27,6 +28,7 @@ class BlockedKernel final : public IntegerKernel {
                   unsigned threads) const override;
 
   MicroKernel micro_;
+  RowKernel rows_;
 };
 
 }  // namespace dpreduce

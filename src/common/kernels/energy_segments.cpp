@@ -7,10 +7,6 @@
 namespace dpreduce {
 namespace {
 
-// (2^31 - 1)^2 in units of 1024 of either energy.
-constexpr std::uint64_t kMaxInt32 = (std::uint64_t{1} << 31) - 1;
-constexpr std::uint64_t kEnergyLimit = kMaxInt32 * kMaxInt32 / (1024 * 1024);
-
 // The product of the energies of two whole blocks fits in 64 bits.
 constexpr std::uint64_t kMaxBlockUnits = kBlockPairs * ((std::uint64_t{1} << 21) + 1);
 static_assert(kMaxBlockUnits < std::uint64_t{1} << 32);

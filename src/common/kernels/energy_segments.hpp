@@ -35,6 +35,10 @@ constexpr std::uint32_t energy_units(std::int16_t first, std::int16_t second) {
   return ((square(first) + square(second)) >> 10) + 1;
 }
 
+/// (2^31 - 1)^2, the right side of (1), in units of either energy.
+inline constexpr std::uint64_t kEnergyLimit =
+    ((std::uint64_t{1} << 31) - 1) * ((std::uint64_t{1} << 31) - 1) / (1024 * 1024);
+
 /// Pairs [begin, end) of a block.
 struct Segment {
   std::size_t begin = 0;

@@ -1,5 +1,6 @@
 #include "common/kernels/integer_kernel.hpp"
 
+#include <limits>
 #include <string>
 
 #include "common/base/error.hpp"
@@ -85,6 +86,14 @@ void reject_value(const Operand& operand, std::size_t k, std::size_t column) {
   const bool by_rows = operand.summed_over == SummedOver::kRows;
   throw UsageError("integer product: row " + std::to_string(by_rows ? k : column) + ", column " +
                    std::to_string(by_rows ? column : k) + " holds -32768; lattice values lie in [-32767, 32767]");
+}
+
+void reject_first(const Operand& operand, const Range& depth, const Range& columns) {
+  for (std::size_t k = depth.begin; k < depth.end; ++k) {
+    for (std::size_t column = columns.begin; column < columns.end; ++column) {
+      if (operand.at(k, column) == std::numeric_limits<std::int16_t>::min()) reject_value(operand, k, column);
+    }
+  }
 }
 
 }  // namespace dpreduce

@@ -10,6 +10,9 @@
 
 namespace dpreduce {
 
+/// Seconds for which products that this thread asked for have packed operands, since the thread began. For benchmarks.
+double packing_seconds();
+
 /// Which entries of C a product computes.
 enum class ProductPart { kFull, kUpperTriangle };
 

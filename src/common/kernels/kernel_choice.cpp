@@ -11,15 +11,15 @@ namespace {
 
 std::vector<const IntegerKernel*> find_supported() {
   std::vector<const IntegerKernel*> kernels{&reference_kernel()};
-  static const BlockedKernel portable(portable_micro_kernel());
+  static const BlockedKernel portable(portable_micro_kernel(), portable_row_kernel());
   kernels.push_back(&portable);
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {
-    static const BlockedKernel avx2(avx2_micro_kernel());
+    static const BlockedKernel avx2(avx2_micro_kernel(), avx2_row_kernel());
     kernels.push_back(&avx2);
   }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) {
-    static const BlockedKernel avx512_vnni(avx512_vnni_micro_kernel());
+    static const BlockedKernel avx512_vnni(avx512_vnni_micro_kernel(), avx512_vnni_row_kernel());
     kernels.push_back(&avx512_vnni);
   }
 #endif

@@ -34,4 +34,7 @@ struct Range {
 /// Throws UsageError.
 [[noreturn]] void reject_value(const Operand& operand, std::size_t k, std::size_t column);
 
+/// The same for the first such value of a part of the operand, if there is one.
+void reject_first(const Operand& operand, const Range& depth, const Range& columns);
+
 }  // namespace dpreduce

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 
 #include "common/base/huge_pages.hpp"
+#include "common/kernels/integer_kernel.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::int16_t kLowest = std::numeric_limits<std::int16_t>::min();
+thread_local double seconds_of_packing = 0.0;
 constexpr std::size_t kMaxPanelColumns = kMaxTileVectors * kMaxLanes;
 
 // Pairs of rows k of a matrix that is summed over its rows. The rows of the next stripe are asked for meanwhile.
@@ -97,16 +97,15 @@ void pack_columns(const MicroKernel& micro, const Int16View& view, std::size_t f
   }
 }
 
-// Names the value that no bound covers.
-void reject_first(const Operand& operand, const Range& depth, const Range& columns) {
-  for (std::size_t k = depth.begin; k < depth.end; ++k) {
-    for (std::size_t column = columns.begin; column < columns.end; ++column) {
-      if (operand.at(k, column) == kLowest) reject_value(operand, k, column);
-    }
-  }
+}  // namespace
+
+double packing_seconds() {
+  return seconds_of_packing;
 }
 
-}  // namespace
+PackingClock::~PackingClock() {
+  seconds_of_packing += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+}
 
 std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
   const std::size_t vectors = (columns + lanes - 1) / lanes;

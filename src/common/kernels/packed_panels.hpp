@@ -5,6 +5,7 @@
 // may be packed by different threads.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -40,6 +41,18 @@ class PackingMemory {
 
   std::unique_ptr<std::int16_t[], Free> values_;
   std::size_t bytes_ = 0;
+};
+
+/// Counts the time of its life as packing (packing_seconds).
+class PackingClock {
+ public:
+  PackingClock() = default;
+  ~PackingClock();
+  PackingClock(const PackingClock&) = delete;
+  PackingClock& operator=(const PackingClock&) = delete;
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 class PackedPanels {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSquaredNorm = double{kLatticeNorm} * double{kLatticeNorm};
 constexpr std::size_t kRowsInCache = 128;
-constexpr std::size_t kRowsToProject = 512;                  // enough for a projection to be packed for
+constexpr std::size_t kRowsToProject = 1024;                 // enough for a projection to be packed for
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
 
 constexpr std::size_t kLanes = 8;
@@ -115,8 +115,9 @@ void LatticeRows::assign(const RowTransform& transform, const StoredFloats& feat
   const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;
   std::vector<std::size_t> first_bad(workers, rows);
   const auto convert = [&](std::size_t worker) {
-    std::vector<float> decoded;
-    std::vector<double> transformed(block_rows * dim());
+    thread_local std::vector<float> decoded;
+    thread_local std::vector<double> transformed;  // kept from chunk to chunk, as its pages are
+    if (transformed.size() < block_rows * dim()) transformed.resize(block_rows * dim());
     std::array<char, kRowsToProject> is_finite{};
     const std::size_t last = rows * (worker + 1) / workers;
     for (std::size_t first = rows * worker / workers; first < last; first += block_rows) {

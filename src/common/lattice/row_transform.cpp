@@ -84,6 +84,14 @@ void check_selected(const Preprocessing& p) {
   }
 }
 
+// Memory that lives as long as its thread: given back after every block of rows, its pages would cost as much as the
+// rows' rounding.
+template <typename T>
+std::span<T> room(std::vector<T>& memory, std::size_t size) {
+  if (memory.size() < size) memory.resize(size);
+  return std::span(memory).first(size);
+}
+
 }  // namespace
 
 std::string_view to_string(Normalize normalize) {
@@ -125,13 +133,15 @@ Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> m
 
 double squared_norm(std::span<const double> v) {
   EightDoubles sums{};
-  EightDoubles entries;
-  std::size_t a = 0;
-  for (; a + kNormLanes <= v.size(); a += kNormLanes) {
-    load(&v[a], entries);
-    sums += entries * entries;
-  }
-  for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
+  run_at_full_width([&](auto) {
+    EightDoubles entries;
+    std::size_t a = 0;
+    for (; a + kNormLanes <= v.size(); a += kNormLanes) {
+      load(&v[a], entries);
+      sums += entries * entries;
+    }
+    for (std::size_t lane = 0; a < v.size(); ++a, ++lane) sums[lane] += v[a] * v[a];
+  });
   return sum_of_lanes(sums);
 }
 
@@ -157,19 +167,15 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   }
 }
 
-// w = P v for each row v, scaled again.
-void RowTransform::project(std::span<const double> centered_rows, std::size_t rows, std::span<double> projected) const {
+// w = P v for each row v on the lattice, scaled again.
+void RowTransform::project(std::span<const std::int16_t> q, std::size_t rows, std::span<double> projected) const {
   const Preprocessing& p = preprocessing_;
-  const Lattice lattice{p.clip_norm, p.pooled_dim()};
+  const std::size_t dim = p.pooled_dim();
   const std::size_t kept = projection_->classes();
-  std::vector<std::int16_t> q(rows * lattice.dim);
-  for (std::size_t row = 0; row < rows; ++row) {
-    quantize_row(centered_rows.subspan(row * lattice.dim, lattice.dim), lattice,
-                 std::span(q).subspan(row * lattice.dim, lattice.dim));
-  }
-  std::vector<std::int64_t> products(rows * kept);
-  select_kernel().accumulate_row_products({q.data(), rows, lattice.dim, lattice.dim},
-                                          {projection_->values(), kept, lattice.dim, lattice.dim},
+  thread_local std::vector<std::int64_t> memory;
+  const std::span<std::int64_t> products = room(memory, rows * kept);
+  std::fill(products.begin(), products.end(), 0);
+  select_kernel().accumulate_row_products({q.data(), rows, dim, dim}, {projection_->values(), kept, dim, dim},
                                           {products.data(), rows, kept, kept});
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span<double> w = projected.subspan(row * kept, kept);
@@ -181,8 +187,12 @@ void RowTransform::project(std::span<const double> centered_rows, std::size_t ro
   }
 }
 
-// What is kept of w, and the intercept.
-void RowTransform::finish(std::span<const double> w, std::span<double> out) const {
+// What is kept of w, and the intercept; zeros where the row is not finite.
+void RowTransform::finish(std::span<const double> w, bool is_finite, std::span<double> out) const {
+  if (!is_finite) {
+    std::fill(out.begin(), out.end(), 0.0);
+    return;
+  }
   const Preprocessing& p = preprocessing_;
   const std::span<double> kept = out.first(p.dim());
   if (p.selected.empty()) {
@@ -205,28 +215,28 @@ void RowTransform::operator()(std::span<const float> rows, std::span<double> out
   const std::size_t dim = p.pooled_dim();
   const auto row_of = [&](auto&& all, std::size_t row, std::size_t width) { return all.subspan(row * width, width); };
 
-  const bool in_place = !projection_ && p.selected.empty();
-  std::vector<double> centered_rows(in_place ? 0 : count * dim);
-  for (std::size_t row = 0; row < count; ++row) {
-    const std::span<double> v =
-        in_place ? row_of(out, row, p.output_dim()).first(dim) : row_of(std::span(centered_rows), row, dim);
-    run_at_full_width([&](auto) { is_finite[row] = center(p, row_of(rows, row, p.input_dim), v) ? 1 : 0; });
-  }
-  std::vector<double> projected;
-  if (projection_) {
-    projected.resize(count * p.projected_dim());
-    project(centered_rows, count, projected);
-  }
+  // Where w is all that a row becomes, it is written in its place.
+  thread_local std::vector<double> of_rows;
+  thread_local std::vector<std::int16_t> of_lattice;
+  const bool in_place = p.selected.empty() && p.output_dim() == p.projected_dim();
+  const std::size_t width = p.projected_dim();
+  const std::span<double> w = in_place ? out : room(of_rows, (projection_ ? count : 1) * width);
+  const std::span<std::int16_t> q = room(of_lattice, projection_ ? count * dim : 0);
+  thread_local std::vector<double> centered;
   for (std::size_t row = 0; row < count; ++row) {
     const std::span<double> transformed = row_of(out, row, p.output_dim());
-    if (is_finite[row] == 0) {
-      std::fill(transformed.begin(), transformed.end(), 0.0);
-    } else if (in_place) {
-      finish(transformed.first(dim), transformed);
+    const std::span<double> v = projection_ ? room(centered, dim) : in_place ? transformed : w;
+    run_at_full_width([&](auto) { is_finite[row] = center(p, row_of(rows, row, p.input_dim), v) ? 1 : 0; });
+    if (projection_) {
+      quantize_row(v, Lattice{p.clip_norm, dim}, row_of(q, row, dim));
     } else {
-      finish(row_of(std::span<const double>(projection_ ? projected : centered_rows), row, p.projected_dim()),
-             transformed);
+      finish(v, is_finite[row] != 0, transformed);
     }
+  }
+  if (!projection_) return;
+  project(q, count, w);
+  for (std::size_t row = 0; row < count; ++row) {
+    finish(row_of(w, row, width), is_finite[row] != 0, row_of(out, row, p.output_dim()));
   }
 }
 

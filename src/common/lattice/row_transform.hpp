@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -74,8 +75,8 @@ class RowTransform {
   void operator()(std::span<const float> rows, std::span<double> out, std::span<char> is_finite) const;
 
  private:
-  void project(std::span<const double> centered_rows, std::size_t rows, std::span<double> projected) const;
-  void finish(std::span<const double> w, std::span<double> out) const;
+  void project(std::span<const std::int16_t> q, std::size_t rows, std::span<double> projected) const;
+  void finish(std::span<const double> w, bool is_finite, std::span<double> out) const;
 
   Preprocessing preprocessing_;
   std::shared_ptr<const LatticeWeights> projection_;  // P; none where rows are not projected

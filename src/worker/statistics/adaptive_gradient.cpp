@@ -33,7 +33,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   const std::span<std::int64_t> sides = statistic.block(statistic.index_of("sides"));
   ChunkResiduals residuals(point, inputs.plan.threads);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    accumulate_gradient(chunk, residuals, gradient, inputs.plan.threads);
+    residuals.accumulate(chunk, gradient);
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
       if (!chunk.classes_of(row).empty()) ++sides[residuals.residual_norm(row) > point.residual_norm ? 1 : 0];
     }

@@ -1,12 +1,8 @@
 #include "worker/statistics/gradient.hpp"
 
-#include <algorithm>
-
 #include "common/base/error.hpp"
-#include "common/kernels/kernel_choice.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "worker/chunk_residuals.hpp"
-#include "worker/chunk_view.hpp"
 #include "worker/row_sensitivity.hpp"
 
 namespace dpreduce {
@@ -28,16 +24,6 @@ StatisticCost gradient_cost(const ReleaseRequest& request, const CostTerms& term
   return {.round_macs = (terms.has_prior ? 3.0 : 2.0) * elements, .words_down = elements};
 }
 
-void accumulate_gradient(const LatticeRows& chunk, ChunkResiduals& residuals, std::span<std::int64_t> gradient,
-                         unsigned threads) {
-  const std::size_t classes = residuals.point().weights.classes();
-  const std::size_t dim = residuals.point().weights.dim();
-  DPREDUCE_ASSERT(chunk.dim() == dim && gradient.size() == classes * dim);
-  residuals.assign(chunk);
-  select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
-                                     threads);
-}
-
 namespace {
 
 // Memory: 10 K bytes a row of a chunk.
@@ -45,8 +31,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
   ChunkResiduals residuals(gradient_point(inputs), inputs.plan.threads);
-  for_each_chunk(
-      inputs, [&](const LatticeRows& chunk) { accumulate_gradient(chunk, residuals, gradient, inputs.plan.threads); });
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) { residuals.accumulate(chunk, gradient); });
   return statistic;
 }
 

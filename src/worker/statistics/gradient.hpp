@@ -6,14 +6,9 @@
 // classes and the classes of a row: residuals are clipped as vectors.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
-
-class ChunkResiduals;
 
 /// The declaration.
 ReleaseRequest gradient_release(const ReleaseTerms& terms, double share);
@@ -21,11 +16,5 @@ ReleaseRequest gradient_release(const ReleaseTerms& terms, double share);
 /// Of every release whose first block is a gradient: scores and the sum, 2 K d multiply-adds a row, as many as for
 /// scores again with a second head; weights go to each rank.
 StatisticCost gradient_cost(const ReleaseRequest& request, const CostTerms& terms);
-
-/// gradient <- gradient + sum_i rho_i q_i^T (K x d) over the rows of one chunk, whose residuals `residuals` takes.
-/// Two exact integer products: scores Q W^T and the sum R^T Q. Cost: 2 n K d multiply-adds. Preconditions (asserted):
-/// K x d entries, for rows of d.
-void accumulate_gradient(const LatticeRows& chunk, ChunkResiduals& residuals, std::span<std::int64_t> gradient,
-                         unsigned threads);
 
 }  // namespace dpreduce

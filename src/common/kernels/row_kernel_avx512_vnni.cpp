@@ -1,0 +1,218 @@
+// AVX-512 VNNI: 3 x 8 dots, or the sums of 12 others with 32 columns, are 24 sums that do not wait for each other.
+#if defined(__x86_64__)
+
+// GCC 12 takes the undefined lanes of its own header's intrinsics for a mistake of ours (GCC bug 105593).
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <immintrin.h>
+
+#include "common/kernels/micro_kernel.hpp"
+#include "common/kernels/row_kernel.hpp"
+
+#define DPREDUCE_AVX512_VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLanes = 16;
+constexpr std::size_t kValues = 2 * kLanes;
+// Rows of a tall block lie pages apart, so that no processor foresees them.
+constexpr std::size_t kRowsAhead = 16;
+
+// As in micro_kernel_avx512_vnni.cpp.
+DPREDUCE_AVX512_VNNI inline void multiply_add(__m512i& sums, __m512i left, __m512i right) {
+  asm("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(left), "v"(right));
+}
+
+DPREDUCE_AVX512_VNNI inline __mmask32 mask_of(std::size_t count) {
+  return count >= kValues ? ~__mmask32{0} : static_cast<__mmask32>((std::uint32_t{1} << count) - 1);
+}
+
+// Both halves of each 64 bits, added up in int64.
+DPREDUCE_AVX512_VNNI inline __m512i widened(__m512i sums) {
+  return _mm512_add_epi64(_mm512_srai_epi64(_mm512_slli_epi64(sums, 32), 32), _mm512_srai_epi64(sums, 32));
+}
+
+// Lane o of the result: the sum of wide[o].
+DPREDUCE_AVX512_VNNI inline __m512i sums_across(const __m512i* wide) {
+  __m512i two[4];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) {
+    two[i] = _mm512_add_epi64(_mm512_unpacklo_epi64(wide[2 * i], wide[2 * i + 1]),
+                              _mm512_unpackhi_epi64(wide[2 * i], wide[2 * i + 1]));
+  }
+  __m512i four[2];
+#pragma GCC unroll 2
+  for (std::size_t i = 0; i < 2; ++i) {
+    four[i] = _mm512_add_epi64(_mm512_shuffle_i64x2(two[2 * i], two[2 * i + 1], 0x88),
+                               _mm512_shuffle_i64x2(two[2 * i], two[2 * i + 1], 0xdd));
+  }
+  return _mm512_add_epi64(_mm512_shuffle_i64x2(four[0], four[1], 0x88), _mm512_shuffle_i64x2(four[0], four[1], 0xdd));
+}
+
+template <std::size_t rows, std::size_t others>
+DPREDUCE_AVX512_VNNI inline void add_vector(__m512i (&sums)[rows][others], const std::int16_t* a, std::size_t a_stride,
+                                            const std::int16_t* panel, __mmask32 mask) {
+  __m512i left[rows];
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < rows; ++r) {
+    left[r] = _mm512_maskz_loadu_epi16(mask, a + r * a_stride);
+    // The rows that are next with the same others.
+    _mm_prefetch(reinterpret_cast<const char*>(a + (rows + r) * a_stride), _MM_HINT_T0);
+  }
+#pragma GCC unroll 8
+  for (std::size_t o = 0; o < others; ++o) {
+    const __m512i right = _mm512_loadu_si512(panel + o * kValues);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < rows; ++r) multiply_add(sums[r][o], left[r], right);
+  }
+}
+
+template <std::size_t rows, std::size_t others>
+DPREDUCE_AVX512_VNNI void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel,
+                               std::size_t count, std::int64_t* c, std::size_t c_stride) {
+  __m512i sums[rows][others];
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
+    for (std::size_t o = 0; o < others; ++o) sums[r][o] = _mm512_setzero_si512();
+  }
+  std::size_t k = 0;
+  for (; k + kValues <= count; k += kValues, panel += others * kValues) {
+    add_vector<rows, others>(sums, a + k, a_stride, panel, ~0U);
+  }
+  if (k < count) add_vector<rows, others>(sums, a + k, a_stride, panel, mask_of(count - k));
+  constexpr auto kMask = static_cast<__mmask8>((1U << others) - 1);
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < rows; ++r) {
+    __m512i wide[kMostDotOthers];
+#pragma GCC unroll 8
+    for (std::size_t o = 0; o < kMostDotOthers; ++o) {
+      wide[o] = o < others ? widened(sums[r][o < others ? o : 0]) : _mm512_setzero_si512();
+    }
+    std::int64_t* const target = c + r * c_stride;
+    const __m512i total = _mm512_add_epi64(_mm512_maskz_loadu_epi64(kMask, target), sums_across(wide));
+    _mm512_mask_storeu_epi64(target, kMask, total);
+  }
+}
+
+DPREDUCE_AVX512_VNNI inline __m512i broadcast_pair(const std::int16_t* pair) {
+  std::int32_t both;
+  std::memcpy(&both, pair, sizeof both);
+  return _mm512_set1_epi32(both);
+}
+
+template <std::size_t others>
+DPREDUCE_AVX512_VNNI inline void add_pair(__m512i (&sums)[others][2], const std::int16_t* r, __m512i first,
+                                          __m512i second) {
+  const __m512i low = _mm512_unpacklo_epi16(first, second);
+  const __m512i high = _mm512_unpackhi_epi16(first, second);
+#pragma GCC unroll 16
+  for (std::size_t o = 0; o < others; ++o) {
+    const __m512i both = broadcast_pair(r + 2 * o);
+    multiply_add(sums[o][0], both, low);
+    multiply_add(sums[o][1], both, high);
+  }
+}
+
+template <std::size_t others>
+DPREDUCE_AVX512_VNNI void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int32_t* tile) {
+  __m512i sums[others][2];
+#pragma GCC unroll 16
+  for (std::size_t o = 0; o < others; ++o) sums[o][0] = sums[o][1] = _mm512_setzero_si512();
+  const __mmask32 mask = mask_of(q.cols);
+  const std::int16_t* row = q.data;
+  std::size_t pair = 0;
+  for (; 2 * pair + 1 < q.rows; ++pair, r += r_stride, row += 2 * q.stride) {
+    const __m512i first = _mm512_maskz_loadu_epi16(mask, row);
+    const __m512i second = _mm512_maskz_loadu_epi16(mask, row + q.stride);
+    add_pair<others>(sums, r, first, second);
+  }
+  if (2 * pair < q.rows) {
+    add_pair<others>(sums, r, _mm512_maskz_loadu_epi16(mask, row), _mm512_setzero_si512());
+  }
+  // Columns 8 L + e lie in lane 4 L + e of the low sums, columns 8 L + 4 + e in that of the high ones.
+  const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+  const __m512i next = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+#pragma GCC unroll 16
+  for (std::size_t o = 0; o < others; ++o) {
+    _mm512_storeu_si512(tile + o * kValues, _mm512_permutex2var_epi32(sums[o][0], order, sums[o][1]));
+    _mm512_storeu_si512(tile + o * kValues + kLanes, _mm512_permutex2var_epi32(sums[o][0], next, sums[o][1]));
+  }
+}
+
+// The largest lane of energies that lack one unit for each of `terms`.
+DPREDUCE_AVX512_VNNI inline std::uint32_t largest_energy(__m512i energy, __m512i lowest, std::size_t terms) {
+  const __m512i limit = _mm512_set1_epi16(std::numeric_limits<std::int16_t>::min());
+  if (_mm512_cmpeq_epi16_mask(lowest, limit) != 0) return kNoEnergy;
+  return _mm512_reduce_max_epu32(energy) + static_cast<std::uint32_t>(terms);
+}
+
+DPREDUCE_AVX512_VNNI inline __m512i units_of(__m512i both) {
+  return _mm512_srli_epi32(_mm512_madd_epi16(both, both), 10);
+}
+
+DPREDUCE_AVX512_VNNI std::uint32_t measure_row(const std::int16_t* row, std::size_t count) {
+  __m512i energy = _mm512_setzero_si512();
+  __m512i lowest = _mm512_setzero_si512();
+  for (std::size_t k = 0; k < count; k += kValues) {
+    const __m512i both = _mm512_maskz_loadu_epi16(mask_of(count - k), row + k);
+    energy = _mm512_add_epi32(energy, units_of(both));
+    lowest = _mm512_min_epi16(lowest, both);
+  }
+  return largest_energy(energy, lowest, (count + kValues - 1) / kValues);
+}
+
+DPREDUCE_AVX512_VNNI std::uint32_t measure_columns(const Int16View& q) {
+  const __mmask32 mask = mask_of(q.cols);
+  __m512i low = _mm512_setzero_si512();
+  __m512i high = _mm512_setzero_si512();
+  __m512i lowest = _mm512_setzero_si512();
+  for (std::size_t k = 0; k < q.rows; k += 2) {
+    const std::int16_t* const row = q.row(k);
+    _mm_prefetch(reinterpret_cast<const char*>(row + kRowsAhead * q.stride), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(row + (kRowsAhead + 1) * q.stride), _MM_HINT_T0);
+    const __m512i first = _mm512_maskz_loadu_epi16(mask, row);
+    const __m512i second = k + 1 < q.rows ? _mm512_maskz_loadu_epi16(mask, row + q.stride) : _mm512_setzero_si512();
+    low = _mm512_add_epi32(low, units_of(_mm512_unpacklo_epi16(first, second)));
+    high = _mm512_add_epi32(high, units_of(_mm512_unpackhi_epi16(first, second)));
+    lowest = _mm512_min_epi16(lowest, _mm512_min_epi16(first, second));
+  }
+  return largest_energy(_mm512_max_epu32(low, high), lowest, (q.rows + 1) / 2);
+}
+
+template <std::size_t rows, std::size_t... others>
+std::array<RowKernel::Dots, kMostDotOthers> all_dots(std::index_sequence<others...>) {
+  return {dots<rows, others + 1>...};
+}
+
+template <std::size_t... others>
+std::array<RowKernel::Outer, kMostOuterSums> all_outers(std::index_sequence<others...>) {
+  return {outer<others + 1>...};
+}
+
+}  // namespace
+
+RowKernel avx512_vnni_row_kernel() {
+  constexpr std::make_index_sequence<kMostDotOthers> kOthers;
+  return {.lanes = kLanes,
+          .most_dot_others = kMostDotOthers,
+          .most_outer_sums = kMostOuterSums,
+          .dots_of_row = all_dots<1>(kOthers),
+          .dots = all_dots<kDotRows>(kOthers),
+          .outer = all_outers(std::make_index_sequence<kMostOuterSums>()),
+          .measure_row = measure_row,
+          .measure_columns = measure_columns};
+}
+
+}  // namespace dpreduce
+
+#endif

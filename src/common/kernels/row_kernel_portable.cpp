@@ -1,0 +1,91 @@
+// Plain C++ that compilers vectorize for whatever the target has.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "common/kernels/energy_segments.hpp"
+#include "common/kernels/micro_kernel.hpp"
+#include "common/kernels/row_kernel.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kLanes = 8;
+constexpr std::size_t kValues = 2 * kLanes;
+constexpr std::size_t kSums = 4;
+
+template <std::size_t rows, std::size_t others>
+void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel, std::size_t count, std::int64_t* c,
+          std::size_t c_stride) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t o = 0; o < others; ++o) {
+      const std::int16_t* const left = a + r * a_stride;
+      const std::int16_t* right = panel + o * kValues;
+      std::array<std::int32_t, kLanes> sums{};
+      std::size_t k = 0;
+      for (; k + kValues <= count; k += kValues, right += others * kValues) {
+        for (std::size_t at = 0; at < kValues; at += 2) {
+          sums[at / 2] += left[k + at] * right[at] + left[k + at + 1] * right[at + 1];
+        }
+      }
+      for (std::size_t at = 0; k + at < count; ++at) sums[at / 2] += left[k + at] * right[at];
+      std::int64_t& target = c[r * c_stride + o];
+      for (const std::int32_t sum : sums) target = ring_sum(target, sum);
+    }
+  }
+}
+
+template <std::size_t others>
+void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int32_t* tile) {
+  std::array<std::int32_t, others * kValues> sums{};
+  for (std::size_t k = 0; k < q.rows; ++k) {
+    const std::int16_t* const row = q.row(k);
+    for (std::size_t o = 0; o < others; ++o) {
+      const std::int32_t factor = r[k / 2 * r_stride + 2 * o + k % 2];
+      for (std::size_t column = 0; column < q.cols; ++column) sums[o * kValues + column] += factor * row[column];
+    }
+  }
+  std::copy(sums.begin(), sums.end(), tile);
+}
+
+std::uint32_t measure_row(const std::int16_t* row, std::size_t count) {
+  std::array<std::uint32_t, kLanes> energies{};
+  std::int16_t lowest = 0;
+  for (std::size_t k = 0; k < count; k += 2) {
+    const std::int16_t second = k + 1 < count ? row[k + 1] : std::int16_t{0};
+    energies[k % kValues / 2] += energy_units(row[k], second);
+    lowest = std::min({lowest, row[k], second});
+  }
+  const bool valid = lowest != std::numeric_limits<std::int16_t>::min();
+  return valid ? *std::max_element(energies.begin(), energies.end()) : kNoEnergy;
+}
+
+std::uint32_t measure_columns(const Int16View& q) {
+  std::array<std::uint32_t, kValues> energies{};
+  std::int16_t lowest = 0;
+  for (std::size_t k = 0; k < q.rows; k += 2) {
+    for (std::size_t column = 0; column < q.cols; ++column) {
+      const std::int16_t first = q.row(k)[column];
+      const std::int16_t second = k + 1 < q.rows ? q.row(k + 1)[column] : std::int16_t{0};
+      energies[column] += energy_units(first, second);
+      lowest = std::min({lowest, first, second});
+    }
+  }
+  const bool valid = lowest != std::numeric_limits<std::int16_t>::min();
+  return valid ? *std::max_element(energies.begin(), energies.end()) : kNoEnergy;
+}
+
+}  // namespace
+
+RowKernel portable_row_kernel() {
+  return {.lanes = kLanes,
+          .most_dot_others = kSums,
+          .most_outer_sums = kSums,
+          .dots_of_row = {dots<1, 1>, dots<1, 2>, dots<1, 3>, dots<1, 4>},
+          .dots = {dots<kDotRows, 1>, dots<kDotRows, 2>, dots<kDotRows, 3>, dots<kDotRows, 4>},
+          .outer = {outer<1>, outer<2>, outer<3>, outer<4>},
+          .measure_row = measure_row,
+          .measure_columns = measure_columns};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,197 @@
+// Products that pack nothing large, by every kernel: around each tile, stripe and block, and at the bounds of int32.
+#include "common/kernels/row_products.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+#include "common/kernels/energy_segments.hpp"
+#include "common/kernels/kernel_choice.hpp"
+#include "tests/common/kernels/test_matrix.hpp"
+
+namespace dpreduce {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class RowProductsTest : public ::testing::TestWithParam<const IntegerKernel*> {
+ protected:
+  static void expect_dots_equal_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
+    TestSums actual(a.rows, b.rows, 1);
+    TestSums expected = actual;
+    GetParam()->accumulate_row_products(a.view(), b.view(), actual.view(), threads);
+    reference_kernel().accumulate_row_products(a.view(), b.view(), expected.view());
+    EXPECT_TRUE(actual == expected) << a.rows << " by " << b.rows << " rows, " << a.cols << " columns";
+  }
+  static void expect_outer_equals_reference(const TestMatrix& a, const TestMatrix& b, unsigned threads = 1) {
+    TestSums actual(a.cols, b.cols, 1);
+    TestSums expected = actual;
+    GetParam()->accumulate_product(a.view(), b.view(), actual.view(), threads);
+    reference_kernel().accumulate_product(a.view(), b.view(), expected.view());
+    EXPECT_TRUE(actual == expected) << a.rows << " rows, " << a.cols << " by " << b.cols << " columns";
+  }
+  static TestMatrix constant(std::size_t rows, std::size_t cols, int value) {
+    return {rows, cols, 1, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); }};
+  }
+};
+
+TEST_P(RowProductsTest, DotsOfLongRowsEqualTheReference) {
+  for (const std::size_t d : {127, 128, 129, 255, 256, 257, 300, 511, 513}) {
+    for (const std::size_t n : {1, 2, 3, 4, 49}) {
+      for (const std::size_t m : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 25, 129}) {
+        expect_dots_equal_reference(random_matrix(n, d, d % 3, n + d), random_matrix(m, d, d % 4, m + d + 1000, 900));
+      }
+    }
+  }
+}
+
+TEST_P(RowProductsTest, DotsLongerThanARangeEqualTheReference) {
+  for (const std::size_t d : {8191, 8192, 8193, 8500}) {
+    for (const int limit : {20, 700, 32767}) {
+      expect_dots_equal_reference(random_matrix(7, d, 1, d, limit), random_matrix(10, d, 0, d + 1, 32767));
+    }
+  }
+}
+
+// Every lane of such rows meets the Cauchy-Schwarz bound with equality.
+TEST_P(RowProductsTest, DotsOfEqualRowsAtTheEnergyBoundAreExact) {
+  for (const int value : {181, 724, 1023, 1448, 2896, 8191, 8192, 11585, 16383, 16384, 23170, 32766, 32767}) {
+    for (const int sign : {1, -1}) {
+      for (const std::size_t d : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1296, 2050}) {
+        const TestMatrix a = constant(4, d, value);
+        const TestMatrix b = constant(9, d, sign * value);
+        std::vector<std::int64_t> c(4 * 9, 5);
+        GetParam()->accumulate_row_products(a.view(), b.view(), {c.data(), 4, 9, 9});
+        const std::int64_t expected = 5 + std::int64_t{sign} * value * value * static_cast<std::int64_t>(d);
+        EXPECT_THAT(c, ::testing::Each(expected)) << "value " << value << ", " << d << " columns";
+      }
+    }
+  }
+}
+
+// One value has all of a row's energy: its lane alone comes near the bound.
+TEST_P(RowProductsTest, DotsOfRowsWithOneHugeValueAreExact) {
+  const TestMatrix b = random_matrix(10, 600, 0, 2);
+  for (const std::size_t huge : {0, 31, 32, 300, 599}) {
+    const TestMatrix small = random_matrix(5, 600, 0, 3, 200);
+    const TestMatrix a(5, 600, 1, [&](std::size_t row, std::size_t column) {
+      return column == huge ? std::int16_t{-32767} : small.values[row * 600 + column];
+    });
+    expect_dots_equal_reference(a, b);
+    expect_dots_equal_reference(b, a);
+  }
+}
+
+TEST_P(RowProductsTest, OuterProductsOfAllSmallShapesEqualTheReference) {
+  for (const std::size_t n : {1, 2, 63, 64, 65, 131}) {
+    for (std::size_t p = 1; p <= 65; p += p < 26 ? 1 : 13) {
+      for (const std::size_t q : {1, 7, 15, 16, 17, 31, 32, 33, 70}) {
+        expect_outer_equals_reference(random_matrix(n, p, p % 3, n + p), random_matrix(n, q, q % 4, n + q + 1000, 900));
+      }
+    }
+  }
+}
+
+TEST_P(RowProductsTest, OuterProductsDeeperThanABlockEqualTheReference) {
+  for (const std::size_t n : {255, 256, 257, 513, 2051}) {
+    for (const int limit : {20, 700, 32767}) {
+      for (const unsigned threads : {1U, 3U}) {
+        expect_outer_equals_reference(random_matrix(n, 10, 1, n, limit), random_matrix(n, 75, 0, n + 1), threads);
+      }
+    }
+  }
+}
+
+TEST_P(RowProductsTest, OuterProductsAtTheEnergyBoundAreExact) {
+  for (const int value : {181, 1023, 1448, 8191, 8192, 16384, 23170, 32767}) {
+    for (const std::size_t n : {1, 2, 3, 15, 16, 17, 63, 64, 65, 129, 255, 256, 257, 600}) {
+      expect_outer_equals_reference(constant(n, 5, -value), constant(n, 33, value));
+    }
+  }
+}
+
+TEST_P(RowProductsTest, AnyNumberOfThreadsGivesTheSameBits) {
+  const TestMatrix a = random_matrix(301, 700, 1, 41, 3000);
+  const TestMatrix b = random_matrix(21, 700, 0, 42, 3000);
+  const TestMatrix r = random_matrix(301, 21, 0, 43, 3000);
+  for (const unsigned threads : {1U, 2U, 3U, 7U}) {
+    expect_dots_equal_reference(a, b, threads);
+    expect_outer_equals_reference(r, a, threads);
+  }
+}
+
+TEST_P(RowProductsTest, TheLowestInt16IsRejectedWithItsPlace) {
+  const TestMatrix weights = random_matrix(5, 9000, 0, 51);
+  for (const std::size_t bad_column : {0, 300, 8191, 8192, 8999}) {
+    TestMatrix bad = random_matrix(52, 9000, 0, 52);
+    bad.values[50 * 9000 + bad_column] = std::numeric_limits<std::int16_t>::min();
+    const std::string place = "row 50, column " + std::to_string(bad_column) + " ";
+    const auto rejects = ThrowsMessage<UsageError>(HasSubstr(place));
+    TestSums dots(52, 5, 0);
+    EXPECT_THAT([&] { GetParam()->accumulate_row_products(bad.view(), weights.view(), dots.view()); }, rejects);
+    TestSums others(5, 52, 0);
+    EXPECT_THAT([&] { GetParam()->accumulate_row_products(weights.view(), bad.view(), others.view()); }, rejects);
+    TestSums outer(3, 9000, 0);
+    const TestMatrix residuals = random_matrix(52, 3, 0, 53);
+    EXPECT_THAT([&] { GetParam()->accumulate_product(residuals.view(), bad.view(), outer.view()); }, rejects);
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<const IntegerKernel*>& parameter) {
+  std::string name(parameter.param->name());
+  std::erase(name, '-');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Supported, RowProductsTest, ::testing::ValuesIn(supported_kernels()), name_of);
+
+std::vector<RowKernel> supported_row_kernels() {
+  std::vector<RowKernel> kernels{portable_row_kernel()};
+#if defined(__x86_64__)
+  for (const IntegerKernel* kernel : supported_kernels()) {
+    if (kernel->name() == "avx2") kernels.push_back(avx2_row_kernel());
+    if (kernel->name() == "avx512-vnni") kernels.push_back(avx512_vnni_row_kernel());
+  }
+#endif
+  return kernels;
+}
+
+// No lane's sum of squares may be above what is measured, in units of 1024.
+TEST(RowKernels, MeasureTheLargestLane) {
+  for (const RowKernel& kernel : supported_row_kernels()) {
+    const std::size_t width = 2 * kernel.lanes;
+    for (const std::size_t count : {1, 2, 5, 16, 31, 32, 33, 100, 500}) {
+      const TestMatrix row = random_matrix(1, count, 3, count);
+      std::vector<std::uint64_t> lanes(kernel.lanes);
+      for (std::size_t k = 0; k < count; ++k) {
+        lanes[k % width / 2] += static_cast<std::uint64_t>(row.values[k] * row.values[k]);
+      }
+      const std::uint64_t largest = *std::max_element(lanes.begin(), lanes.end());
+      const std::uint64_t units = kernel.measure_row(row.values.data(), count);
+      EXPECT_GE(units * 1024, largest) << count;
+      EXPECT_LE(units, largest / 1024 + (count + width - 1) / width) << count;
+    }
+    for (const std::size_t rows : {1, 2, 3, 64}) {
+      for (std::size_t cols = 1; cols <= width; cols += 5) {
+        const TestMatrix q = random_matrix(rows, cols, 3, rows + cols);
+        std::uint64_t largest = 0;
+        for (std::size_t column = 0; column < cols; ++column) {
+          std::uint64_t energy = 0;
+          for (std::size_t k = 0; k < rows; ++k) {
+            energy += static_cast<std::uint64_t>(q.view().row(k)[column] * q.view().row(k)[column]);
+          }
+          largest = std::max(largest, energy);
+        }
+        const std::uint64_t units = kernel.measure_columns(q.view());
+        EXPECT_GE(units * 1024, largest);
+        EXPECT_LE(units, largest / 1024 + (rows + 1) / 2);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce

@@ -1,0 +1,58 @@
+#include "worker/chunk_residuals.hpp"
+
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/kernels/kernel_choice.hpp"
+#include "worker/chunk_view.hpp"
+
+namespace dpreduce {
+namespace {
+
+LatticeRows random_rows(std::size_t count, std::size_t dim, std::size_t classes) {
+  std::mt19937_64 engine(count + dim);
+  std::normal_distribution<float> gaussian;
+  std::vector<float> features(count * dim);
+  for (float& feature : features) feature = gaussian(engine);
+  std::vector<std::int32_t> labels(count);
+  for (std::int32_t& label : labels) label = static_cast<std::int32_t>(engine() % classes);
+  LatticeRows rows({1.0, dim}, count);
+  rows.assign(RowTransform(Preprocessing{.input_dim = dim, .center = {}}), features, labels, 1);
+  return rows;
+}
+
+// Few classes or many, any threads: R^T Q of the residuals that `assign` takes, by the plain kernel.
+TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
+  for (const std::size_t classes : {2u, 10u, 33u, 64u, 65u, 130u}) {
+    for (const std::size_t count : {1u, 255u, 256u, 257u, 800u}) {
+      const std::size_t dim = 37;
+      const LatticeRows rows = random_rows(count, dim, classes);
+      std::mt19937_64 engine(classes);
+      std::normal_distribution<double> gaussian;
+      std::vector<double> weights(classes * dim);
+      for (double& weight : weights) weight = gaussian(engine);
+      const LatticeWeights on_lattice(weights, rows.lattice());
+      const GradientPoint point{on_lattice};
+
+      ChunkResiduals assigned(point, 1);
+      assigned.assign(rows);
+      std::vector<std::int64_t> expected(classes * dim, 5);
+      reference_kernel().accumulate_product(assigned.residuals(), view_of(rows), {expected.data(), classes, dim, dim});
+      for (const unsigned threads : {1U, 2U, 3U}) {
+        ChunkResiduals residuals(point, threads);
+        std::vector<std::int64_t> gradient(classes * dim, 5);
+        residuals.accumulate(rows, gradient);
+        EXPECT_EQ(gradient, expected) << classes << " classes, " << count << " rows, " << threads << " threads";
+        for (std::size_t row = 0; row < count; ++row) {
+          EXPECT_EQ(residuals.residual_norm(row), assigned.residual_norm(row));
+        }
+        EXPECT_GT(residuals.seconds().scores, 0.0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpreduce
