@@ -40,7 +40,8 @@ class ChunkResiduals {
 
   /// gradient <- gradient + R^T Q (K x d), and takes the rows' residual norms. With few classes 256 rows at a time,
   /// while they are in the cache: residuals and products are not kept, and memory is 10 K bytes for each of these, and
-  /// 8 K d, a thread. Cost: 2 n K d multiply-adds. Precondition (asserted): K x d entries.
+  /// 8 K d, a thread. With many residuals are kept, 2 K bytes a row. Cost: 2 n K d multiply-adds. Precondition
+  /// (asserted): K x d entries.
   void accumulate(const LatticeRows& chunk, std::span<std::int64_t> gradient);
 
   /// rho, n x K, of the rows assigned last.
@@ -72,6 +73,7 @@ class ChunkResiduals {
                       std::span<std::int16_t> rho);
   void accumulate_block(const LatticeRows& chunk, std::size_t first, Block& block, std::span<std::int64_t> gradient);
   void accumulate_few(const LatticeRows& chunk, std::span<std::int64_t> gradient);
+  void take_all_residuals(const LatticeRows& chunk);
 
   const GradientPoint& point_;
   unsigned threads_;

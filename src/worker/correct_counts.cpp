@@ -1,6 +1,7 @@
 #include "worker/correct_counts.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -24,19 +25,23 @@ std::int32_t predicted_class(std::span<const std::int64_t> products, std::span<c
 std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candidate, const ChunkPriors* priors,
                           unsigned threads) {
   const std::size_t classes = candidate.classes();
-  std::vector<std::int64_t> products(chunk.rows() * classes, 0);
-  select_kernel().accumulate_row_products(view_of(chunk),
-                                          {candidate.values(), classes, candidate.dim(), candidate.dim()},
-                                          {products.data(), chunk.rows(), classes, classes}, threads);
-  std::vector<double> scratch(classes);
-  std::int64_t correct = 0;
-  for (std::size_t row = 0; row < chunk.rows(); ++row) {
-    const std::span<const std::int32_t> classes_of_row = chunk.classes_of(row);
-    const std::int32_t predicted =
-        predicted_class(std::span<const std::int64_t>(products).subspan(row * classes, classes), candidate.factors(),
-                        priors != nullptr ? priors->of_row(row) : std::span<const double>(), scratch);
-    correct += std::find(classes_of_row.begin(), classes_of_row.end(), predicted) == classes_of_row.end() ? 0 : 1;
-  }
+  std::atomic<std::int64_t> correct{0};
+  select_kernel().for_each_row_products(
+      view_of(chunk), {candidate.values(), classes, candidate.dim(), candidate.dim()},
+      [&](std::size_t first, const Int64View& products) {
+        std::vector<double> scratch(classes);
+        std::int64_t of_block = 0;
+        for (std::size_t row = 0; row < products.rows; ++row) {
+          const std::span<const std::int32_t> classes_of_row = chunk.classes_of(first + row);
+          const std::int32_t predicted =
+              predicted_class({products.row(row), classes}, candidate.factors(),
+                              priors != nullptr ? priors->of_row(first + row) : std::span<const double>(), scratch);
+          of_block +=
+              std::find(classes_of_row.begin(), classes_of_row.end(), predicted) == classes_of_row.end() ? 0 : 1;
+        }
+        correct += of_block;
+      },
+      threads);
   return correct;
 }
 

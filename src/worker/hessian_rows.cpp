@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 #include "worker/residuals.hpp"
 #include "worker/row_sensitivity.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 // Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to even: the same bits with and without vector
 // instructions.
-std::int32_t scaled_entry(std::int16_t entry, double factor) {
+inline std::int32_t scaled_entry(std::int16_t entry, double factor) {
   constexpr double kRoundToInteger = 6755399441055744.0;
   return static_cast<std::int32_t>((static_cast<double>(entry) * factor + kRoundToInteger) - kRoundToInteger);
 }
@@ -20,10 +21,12 @@ std::int32_t scaled_entry(std::int16_t entry, double factor) {
 // |round(factor q)|^2 <= |q|^2 <= S^2, exact.
 std::uint64_t squared_length(std::span<const std::int16_t> q, double factor) {
   std::int64_t sum = 0;
-  for (const std::int16_t entry : q) {
-    const std::int64_t scaled = scaled_entry(entry, factor);
-    sum += scaled * scaled;
-  }
+  run_at_full_width([&](auto) {
+    for (const std::int16_t entry : q) {
+      const std::int64_t scaled = scaled_entry(entry, factor);
+      sum += scaled * scaled;
+    }
+  });
   return static_cast<std::uint64_t>(sum);
 }
 
@@ -71,8 +74,9 @@ void hessian_factors(std::span<const std::int16_t> q, std::span<const std::int64
 }
 
 void scale_row(std::span<const std::int16_t> q, double factor, std::span<std::int16_t> v) {
-  std::transform(q.begin(), q.end(), v.begin(),
-                 [factor](std::int16_t entry) { return static_cast<std::int16_t>(scaled_entry(entry, factor)); });
+  run_at_full_width([&](auto) {
+    for (std::size_t a = 0; a < q.size(); ++a) v[a] = static_cast<std::int16_t>(scaled_entry(q[a], factor));
+  });
 }
 
 }  // namespace dpreduce

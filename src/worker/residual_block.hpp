@@ -12,7 +12,7 @@
 
 namespace dpreduce {
 
-inline constexpr std::size_t kMostClassesAcross = 32;
+inline constexpr std::size_t kMostClassesAcross = 64;
 
 /// What residuals of several rows have in common.
 struct ResidualTerms {

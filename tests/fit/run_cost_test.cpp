@@ -40,6 +40,7 @@ PhaseWork total(const PlannedFit& run, const JobShape& job) {
     sum.rows_prepared += phase.rows_prepared;
     sum.product_macs += phase.product_macs;
     sum.round_macs += phase.round_macs;
+    sum.kept_bytes += phase.kept_bytes;
     sum.words_up += phase.words_up;
     sum.words_down += phase.words_down;
   }

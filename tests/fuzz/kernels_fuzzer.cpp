@@ -81,13 +81,29 @@ std::vector<std::int64_t> result_of(const IntegerKernel& kernel, std::size_t row
   return c;
 }
 
+// C += A B^T, from what is visited.
+void add_visited(const IntegerKernel& kernel, const Int16View& a, const Int16View& b, const Int64View& c,
+                 unsigned threads) {
+  kernel.for_each_row_products(
+      a, b,
+      [&](std::size_t first, const Int64View& products) {
+        for (std::size_t row = 0; row < products.rows; ++row) {
+          for (std::size_t column = 0; column < c.cols; ++column) {
+            std::int64_t& sum = c.row(first + row)[column];
+            sum = ring_sum(sum, products.row(row)[column]);
+          }
+        }
+      },
+      threads);
+}
+
 }  // namespace
 }  // namespace dpreduce
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dpreduce;
   Input input({data, size});
-  const std::size_t operation = input.below(3);
+  const std::size_t operation = input.below(4);
   const std::size_t rows = input.below(4400);  // blocks have 2048
   const std::size_t cols = input.below(rows > 300 ? 60 : 120);
   const std::size_t others = input.below(70);
@@ -96,13 +112,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Fill fill = kFills[input.below(kFills.size())];
 
   // Row products sum over columns: the long side.
-  const Matrix a = operation == 2 ? matrix(input, cols, rows, spare, fill) : matrix(input, rows, cols, spare, fill);
-  const Matrix b = operation == 2 ? matrix(input, others, rows, spare, fill) : matrix(input, rows, others, spare, fill);
+  const Matrix a = operation >= 2 ? matrix(input, cols, rows, spare, fill) : matrix(input, rows, cols, spare, fill);
+  const Matrix b = operation >= 2 ? matrix(input, others, rows, spare, fill) : matrix(input, rows, others, spare, fill);
   const std::size_t width = operation == 0 ? cols : others;
   const auto product = [&](const IntegerKernel& kernel, const Int64View& c) {
     if (operation == 0) kernel.accumulate_gram(a.view, c, threads);
     if (operation == 1) kernel.accumulate_product(a.view, b.view, c, threads);
     if (operation == 2) kernel.accumulate_row_products(a.view, b.view, c, threads);
+    if (operation == 3) add_visited(kernel, a.view, b.view, c, threads);
   };
   const std::vector<std::int64_t> expected = result_of(reference_kernel(), cols, width, spare, product);
   for (const IntegerKernel* kernel : supported_kernels()) {

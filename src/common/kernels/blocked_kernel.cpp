@@ -148,6 +148,16 @@ void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand
 
 }  // namespace
 
+// Others are packed once for all rows, so that many of them pay, too.
+void BlockedKernel::visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
+                                       unsigned threads) const {
+  if (!fits_dots(a.cols) || (a.cols < kLongRow && b.rows > kFewOthers)) {
+    return IntegerKernel::visit_row_products(a, b, visit, threads);
+  }
+  ThreadTeam team(threads);
+  visit_dots(rows_, team, {a, SummedOver::kColumns}, {b, SummedOver::kColumns}, visit);
+}
+
 void BlockedKernel::accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                                unsigned threads) const {
   ThreadTeam team(threads);

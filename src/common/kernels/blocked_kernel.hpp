@@ -23,6 +23,10 @@ class BlockedKernel final : public IntegerKernel {
 
   std::string_view name() const override { return micro_.name; }
 
+ protected:
+  void visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
+                          unsigned threads) const override;
+
  private:
   void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                   unsigned threads) const override;

@@ -1,9 +1,12 @@
 #include "common/kernels/integer_kernel.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "common/base/error.hpp"
+#include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
 namespace {
@@ -80,6 +83,29 @@ void IntegerKernel::accumulate_row_products(const Int16View& a, const Int16View&
   const Operand left{a, SummedOver::kColumns};
   const Operand right{b, SummedOver::kColumns};
   if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
+}
+
+void IntegerKernel::for_each_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
+                                          unsigned threads) const {
+  check_depth("columns", a.cols, b.cols);
+  check_view("a", a);
+  check_view("b", b);
+  check_threads(threads);
+  if (a.rows > 0) visit_row_products(a, b, visit, threads);
+}
+
+void IntegerKernel::visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
+                                       unsigned threads) const {
+  constexpr std::size_t kBlockRows = 1024;
+  ThreadTeam team(threads);
+  team.for_each((a.rows + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+    const std::size_t first = block * kBlockRows;
+    const Int16View rows{a.row(first), std::min(kBlockRows, a.rows - first), a.cols, a.stride};
+    std::vector<std::int64_t> products(rows.rows * b.rows);
+    const Int64View c{products.data(), rows.rows, b.rows, b.rows};
+    accumulate_row_products(rows, b, c);
+    visit(first, c);
+  });
 }
 
 void reject_value(const Operand& operand, std::size_t k, std::size_t column) {

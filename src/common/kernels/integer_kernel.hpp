@@ -4,6 +4,7 @@
 // are exact, so they are the same bits for every kernel, every number of threads and every split of the rows.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "common/kernels/operand.hpp"
@@ -15,6 +16,9 @@ double packing_seconds();
 
 /// Which entries of C a product computes.
 enum class ProductPart { kFull, kUpperTriangle };
+
+/// Takes the products of some rows, from `first_row` on, with all others: rows x m, which last for the call.
+using VisitProducts = std::function<void(std::size_t first_row, const Int64View& products)>;
 
 /// One way to compute the products. Kernels hold no state: one object serves all threads.
 class IntegerKernel {
@@ -40,6 +44,17 @@ class IntegerKernel {
   /// Shapes: A n x d, B m x d, C n x m.
   /// Preconditions and errors: as accumulate_product, with A.cols = B.cols.
   void accumulate_row_products(const Int16View& a, const Int16View& b, const Int64View& c, unsigned threads = 1) const;
+
+  /// Calls `visit` with A_block B^T for blocks of rows of A, each once, in any order and on any of the threads: n x m
+  /// products of which a few rows are held at a time.
+  /// Preconditions and errors: as accumulate_row_products.
+  void for_each_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
+                             unsigned threads = 1) const;
+
+ protected:
+  // The above; shapes are checked, and there is a row. Unless a kernel knows better, 1024 rows are a product.
+  virtual void visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
+                                  unsigned threads) const;
 
  private:
   // C(i, j) += sum_k A(k, i) B(k, j), for i <= j only where `part` says so (then A and B are one matrix). Shapes are

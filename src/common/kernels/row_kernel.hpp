@@ -30,8 +30,9 @@ struct RowKernel {
   /// (micro_kernel.hpp), r_stride int16 a pair, the last pair's second 0 where the rows are odd.
   using Outer = void (*)(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int32_t* tile);
   /// The largest energy of a lane over `count` values of one row, in the units of energy_segments.hpp; kNoEnergy where
-  /// a value is -32768.
-  using MeasureRow = std::uint32_t (*)(const std::int16_t* row, std::size_t count);
+  /// a value is -32768. energies[s] becomes at least that of stripe s of `stripe` values, a whole number of vectors.
+  using MeasureRow = std::uint32_t (*)(const std::int16_t* row, std::size_t count, std::size_t stripe,
+                                       std::uint32_t* energies);
   /// The same of a column over the rows of `q`, at most 2 lanes columns wide.
   using MeasureColumns = std::uint32_t (*)(const Int16View& q);
 

@@ -116,28 +116,40 @@ DPREDUCE_AVX2 void outer(const std::int16_t* r, std::size_t r_stride, const Int1
   }
 }
 
+DPREDUCE_AVX2 inline std::uint32_t largest_lane(__m256i energy) {
+  std::array<std::uint32_t, kLanes> energies;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(energies.data()), energy);
+  return *std::max_element(energies.begin(), energies.end());
+}
+
 // The largest lane of energies that lack one unit for each of `terms`.
 DPREDUCE_AVX2 inline std::uint32_t largest_energy(__m256i energy, __m256i lowest, std::size_t terms) {
   const __m256i invalid = _mm256_cmpeq_epi16(lowest, _mm256_set1_epi16(std::numeric_limits<std::int16_t>::min()));
   if (_mm256_movemask_epi8(invalid) != 0) return kNoEnergy;
-  std::array<std::uint32_t, kLanes> energies;
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(energies.data()), energy);
-  return *std::max_element(energies.begin(), energies.end()) + static_cast<std::uint32_t>(terms);
+  return largest_lane(energy) + static_cast<std::uint32_t>(terms);
 }
 
 DPREDUCE_AVX2 inline __m256i units_of(__m256i both) {
   return _mm256_srli_epi32(_mm256_madd_epi16(both, both), 10);
 }
 
-DPREDUCE_AVX2 std::uint32_t measure_row(const std::int16_t* row, std::size_t count) {
-  __m256i energy = _mm256_setzero_si256();
+DPREDUCE_AVX2 std::uint32_t measure_row(const std::int16_t* row, std::size_t count, std::size_t stripe,
+                                        std::uint32_t* energies) {
+  __m256i whole = _mm256_setzero_si256();
   __m256i lowest = _mm256_setzero_si256();
-  for (std::size_t k = 0; k < count; k += kValues) {
-    const __m256i both = load_values(row + k, count - k);
-    energy = _mm256_add_epi32(energy, units_of(both));
-    lowest = _mm256_min_epi16(lowest, both);
+  for (std::size_t first = 0; first < count; first += stripe, ++energies) {
+    const std::size_t end = std::min(first + stripe, count);
+    __m256i energy = _mm256_setzero_si256();
+    for (std::size_t k = first; k < end; k += kValues) {
+      const __m256i both = load_values(row + k, end - k);
+      energy = _mm256_add_epi32(energy, units_of(both));
+      lowest = _mm256_min_epi16(lowest, both);
+    }
+    whole = _mm256_add_epi32(whole, energy);
+    const auto terms = static_cast<std::uint32_t>((end - first + kValues - 1) / kValues);
+    *energies = std::max(*energies, largest_lane(energy) + terms);
   }
-  return largest_energy(energy, lowest, (count + kValues - 1) / kValues);
+  return largest_energy(whole, lowest, (count + kValues - 1) / kValues);
 }
 
 DPREDUCE_AVX2 std::uint32_t measure_columns(const Int16View& q) {

@@ -160,15 +160,23 @@ DPREDUCE_AVX512_VNNI inline __m512i units_of(__m512i both) {
   return _mm512_srli_epi32(_mm512_madd_epi16(both, both), 10);
 }
 
-DPREDUCE_AVX512_VNNI std::uint32_t measure_row(const std::int16_t* row, std::size_t count) {
-  __m512i energy = _mm512_setzero_si512();
+DPREDUCE_AVX512_VNNI std::uint32_t measure_row(const std::int16_t* row, std::size_t count, std::size_t stripe,
+                                               std::uint32_t* energies) {
+  __m512i whole = _mm512_setzero_si512();
   __m512i lowest = _mm512_setzero_si512();
-  for (std::size_t k = 0; k < count; k += kValues) {
-    const __m512i both = _mm512_maskz_loadu_epi16(mask_of(count - k), row + k);
-    energy = _mm512_add_epi32(energy, units_of(both));
-    lowest = _mm512_min_epi16(lowest, both);
+  for (std::size_t first = 0; first < count; first += stripe, ++energies) {
+    const std::size_t end = std::min(first + stripe, count);
+    __m512i energy = _mm512_setzero_si512();
+    for (std::size_t k = first; k < end; k += kValues) {
+      const __m512i both = _mm512_maskz_loadu_epi16(mask_of(end - k), row + k);
+      energy = _mm512_add_epi32(energy, units_of(both));
+      lowest = _mm512_min_epi16(lowest, both);
+    }
+    whole = _mm512_add_epi32(whole, energy);
+    const auto terms = static_cast<std::uint32_t>((end - first + kValues - 1) / kValues);
+    *energies = std::max(*energies, _mm512_reduce_max_epu32(energy) + terms);
   }
-  return largest_energy(energy, lowest, (count + kValues - 1) / kValues);
+  return largest_energy(whole, lowest, (count + kValues - 1) / kValues);
 }
 
 DPREDUCE_AVX512_VNNI std::uint32_t measure_columns(const Int16View& q) {

@@ -48,16 +48,22 @@ void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std:
   std::copy(sums.begin(), sums.end(), tile);
 }
 
-std::uint32_t measure_row(const std::int16_t* row, std::size_t count) {
-  std::array<std::uint32_t, kLanes> energies{};
+std::uint32_t measure_row(const std::int16_t* row, std::size_t count, std::size_t stripe, std::uint32_t* energies) {
+  std::array<std::uint32_t, kLanes> whole{};
   std::int16_t lowest = 0;
-  for (std::size_t k = 0; k < count; k += 2) {
-    const std::int16_t second = k + 1 < count ? row[k + 1] : std::int16_t{0};
-    energies[k % kValues / 2] += energy_units(row[k], second);
-    lowest = std::min({lowest, row[k], second});
+  for (std::size_t first = 0; first < count; first += stripe, ++energies) {
+    const std::size_t end = std::min(first + stripe, count);
+    std::array<std::uint32_t, kLanes> lanes{};
+    for (std::size_t k = first; k < end; k += 2) {
+      const std::int16_t second = k + 1 < end ? row[k + 1] : std::int16_t{0};
+      lanes[k % kValues / 2] += energy_units(row[k], second);
+      lowest = std::min({lowest, row[k], second});
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) whole[lane] += lanes[lane];
+    *energies = std::max(*energies, *std::max_element(lanes.begin(), lanes.end()));
   }
   const bool valid = lowest != std::numeric_limits<std::int16_t>::min();
-  return valid ? *std::max_element(energies.begin(), energies.end()) : kNoEnergy;
+  return valid ? *std::max_element(whole.begin(), whole.end()) : kNoEnergy;
 }
 
 std::uint32_t measure_columns(const Int16View& q) {

@@ -1,7 +1,10 @@
 // Products that pack nothing large, by every kernel: around each tile, stripe and block, and at the bounds of int32.
 #include "common/kernels/row_products.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -123,6 +126,49 @@ TEST_P(RowProductsTest, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
+TEST_P(RowProductsTest, EveryRowIsVisitedOnceWithItsProducts) {
+  for (const std::size_t d : {33, 256, 1296, 8193}) {
+    for (const std::size_t n : {0, 1, 47, 48, 49, 1025}) {
+      for (const std::size_t m : {1, 10, 130}) {
+        if (d > 300 && n > 100) continue;
+        const TestMatrix a = random_matrix(n, d, 1, n + d);
+        const TestMatrix b = random_matrix(m, d, 0, m + d);
+        std::vector<std::int64_t> expected(n * m);
+        reference_kernel().accumulate_row_products(a.view(), b.view(), {expected.data(), n, m, m});
+        for (const unsigned threads : {1U, 3U}) {
+          std::vector<std::int64_t> visited(n * m);
+          GetParam()->for_each_row_products(
+              a.view(), b.view(),
+              [&](std::size_t first, const Int64View& products) {
+                EXPECT_EQ(products.cols, m);
+                for (std::size_t row = 0; row < products.rows; ++row) {
+                  for (std::size_t j = 0; j < m; ++j) visited[(first + row) * m + j] += products.row(row)[j];
+                }
+              },
+              threads);
+          EXPECT_EQ(visited, expected) << n << " by " << m << " rows, " << d << " columns";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RowProductsTest, AVisitMayAskForProducts) {
+  const TestMatrix a = random_matrix(100, 300, 1, 1);
+  const TestMatrix b = random_matrix(9, 300, 0, 2);
+  std::vector<std::int64_t> expected(100 * 9);
+  reference_kernel().accumulate_row_products(a.view(), b.view(), {expected.data(), 100, 9, 9});
+  std::vector<std::int64_t> visited(100 * 9);
+  const auto nothing = [](std::size_t, const Int64View&) {};
+  GetParam()->for_each_row_products(a.view(), b.view(), [&](std::size_t first, const Int64View& products) {
+    GetParam()->for_each_row_products(b.view(), a.view(), nothing);
+    for (std::size_t row = 0; row < products.rows; ++row) {
+      for (std::size_t j = 0; j < 9; ++j) visited[(first + row) * 9 + j] += products.row(row)[j];
+    }
+  });
+  EXPECT_EQ(visited, expected);
+}
+
 TEST_P(RowProductsTest, TheLowestInt16IsRejectedWithItsPlace) {
   const TestMatrix weights = random_matrix(5, 9000, 0, 51);
   for (const std::size_t bad_column : {0, 300, 8191, 8192, 8999}) {
@@ -170,7 +216,18 @@ TEST(RowKernels, MeasureTheLargestLane) {
         lanes[k % width / 2] += static_cast<std::uint64_t>(row.values[k] * row.values[k]);
       }
       const std::uint64_t largest = *std::max_element(lanes.begin(), lanes.end());
-      const std::uint64_t units = kernel.measure_row(row.values.data(), count);
+      std::uint32_t whole = 0;
+      const std::uint64_t units = kernel.measure_row(row.values.data(), count, 1024, &whole);
+      EXPECT_EQ(units, whole);
+      std::vector<std::uint32_t> stripes((count + 2 * width - 1) / (2 * width), 7);
+      EXPECT_EQ(kernel.measure_row(row.values.data(), count, 2 * width, stripes.data()), units);
+      EXPECT_LE(units, std::accumulate(stripes.begin(), stripes.end(), std::uint64_t{0}));
+      for (std::size_t stripe = 0; stripe < stripes.size(); ++stripe) {
+        const std::size_t first = stripe * 2 * width;
+        std::uint32_t alone = 7;
+        kernel.measure_row(row.values.data() + first, std::min(2 * width, count - first), 2 * width, &alone);
+        EXPECT_EQ(stripes[stripe], alone);
+      }
       EXPECT_GE(units * 1024, largest) << count;
       EXPECT_LE(units, largest / 1024 + (count + width - 1) / width) << count;
     }
