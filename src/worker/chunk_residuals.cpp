@@ -6,6 +6,7 @@
 #include "common/kernels/kernel_choice.hpp"
 #include "worker/chunk_view.hpp"
 #include "worker/residuals.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -36,6 +37,10 @@ void ChunkResiduals::assign(const LatticeRows& chunk) {
   for_each_row([&](std::size_t row, std::span<double> scratch) {
     norms_[row] = lattice_residual(products(row), point_.weights.factors(), chunk.classes_of(row), point_.loss, scratch,
                                    {residuals_.data() + row * classes, classes}, prior(row), point_.residual_norm);
+    if (chunk.weight(row) != kWholeRow) {
+      const std::span<std::int16_t> rho(residuals_.data() + row * classes, classes);
+      weigh_row(rho, chunk.weight(row), WeightPower::kWhole, rho);
+    }
   });
 }
 

@@ -24,7 +24,7 @@ class ChunkResiduals {
   /// a prior.
   void assign(const LatticeRows& chunk);
 
-  /// rho, n x K, of the rows assigned last.
+  /// rho, n x K, of the rows assigned last, weighed as weighted_rows.hpp says.
   Int16View residuals() const;
   /// |r|_2 of one of those rows, before it was clipped.
   double residual_norm(std::size_t row) const { return norms_[row]; }

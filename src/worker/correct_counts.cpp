@@ -9,6 +9,7 @@
 #include "worker/chunk_priors.hpp"
 #include "worker/chunk_view.hpp"
 #include "worker/residuals.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -29,13 +30,15 @@ std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candid
                                           {candidate.values(), classes, candidate.dim(), candidate.dim()},
                                           {products.data(), chunk.rows(), classes, classes}, threads);
   std::vector<double> scratch(classes);
+  const unsigned count_bits = chunk.has_weights() ? kWeightBits : 0;
   std::int64_t correct = 0;
   for (std::size_t row = 0; row < chunk.rows(); ++row) {
     const std::span<const std::int32_t> classes_of_row = chunk.classes_of(row);
     const std::int32_t predicted =
         predicted_class(std::span<const std::int64_t>(products).subspan(row * classes, classes), candidate.factors(),
                         priors != nullptr ? priors->of_row(row) : std::span<const double>(), scratch);
-    correct += std::find(classes_of_row.begin(), classes_of_row.end(), predicted) == classes_of_row.end() ? 0 : 1;
+    const bool is_correct = std::find(classes_of_row.begin(), classes_of_row.end(), predicted) != classes_of_row.end();
+    if (is_correct) correct += count_of_row(chunk, row, count_bits);
   }
   return correct;
 }
@@ -47,7 +50,7 @@ Statistic correct_counts(std::span<const LatticeWeights> candidates, const Stati
   for (const LatticeWeights& candidate : candidates) {
     DPREDUCE_ASSERT(candidate.dim() == inputs.transform.output_dim() && candidate.classes() == inputs.plan.classes);
   }
-  Statistic counts({{"utilities", candidates.size()}});
+  Statistic counts({{"utilities", candidates.size(), inputs.rows.has_weights() ? kWeightBits : 0}});
   const std::span<std::int64_t> utilities = counts.block(0);
   ThreadTeam team(inputs.plan.threads);
   std::optional<ChunkPriors> priors;
