@@ -142,8 +142,6 @@ void check_with_persons(const FitOptions& options) {
          "a sample is drawn row by row, and not person by person; leave it out, or train without samples");
   refuse(method_entry(options.method).each_rank_is_a_silo, "--method " + std::string(method_entry(options.method).name),
          "each rank trains on rows of its own, and a person may have rows on several; take another method");
-  refuse(options.privacy.adjacency == Adjacency::kReplaceOne, "--adjacency replace-one",
-         "sensitivities are those of a person more or less; use add-remove");
 }
 
 void check_rows(const FitOptions& options) {

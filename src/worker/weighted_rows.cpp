@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 #include "worker/chunk_view.hpp"
 #include "worker/row_sensitivity.hpp"
 
@@ -13,12 +14,12 @@ namespace {
 
 __extension__ using WideNorm = unsigned __int128;
 
-// For the roundings of a factor, of its root and of its product.
-constexpr double kBelowFactor = 1.0 - 0x1p-40;
+// For the roundings of a factor, of its root and of its product, all of them in float.
+constexpr float kBelowFactor = 1.0F - 0x1p-20F;
 
-double factor_of(RowWeight weight, WeightPower power) {
+float factor_of(RowWeight weight, WeightPower power) {
   const double share = static_cast<double>(weight) / static_cast<double>(kWholeRow);
-  return power == WeightPower::kHalf ? std::sqrt(share) : share;
+  return static_cast<float>(power == WeightPower::kHalf ? std::sqrt(share) : share);
 }
 
 // floor(s S^2) or floor(s^2 S^2).
@@ -28,33 +29,35 @@ std::uint64_t most_squared(RowWeight weight, WeightPower power) {
   return static_cast<std::uint64_t>((most * weight) >> (2 * kWeightBits));
 }
 
-// Adding and subtracting 1.5 * 2^52 rounds to an integer, ties to even: the same bits with and without vector
-// instructions.
-std::int32_t nearest_entry(std::int16_t entry, double factor) {
-  constexpr double kToInteger = 6755399441055744.0;
-  return static_cast<std::int32_t>((static_cast<double>(entry) * factor + kToInteger) - kToInteger);
+// out_a = entry_of(q_a) for every a; returns the squared norm.
+template <typename EntryOf>
+std::uint64_t make_row(std::span<const std::int16_t> q, std::span<std::int16_t> out, const EntryOf& entry_of) {
+  std::uint64_t squared = 0;
+  run_at_full_width([&](auto) {
+    std::uint64_t sum = 0;
+    for (std::size_t a = 0; a < q.size(); ++a) {
+      const std::int32_t entry = entry_of(q[a]);
+      out[a] = static_cast<std::int16_t>(entry);
+      sum += static_cast<std::uint32_t>(entry * entry);
+    }
+    squared = sum;
+  });
+  return squared;
 }
 
-// out = round(factor q), |factor| <= 1; its squared norm.
-std::uint64_t round_row(std::span<const std::int16_t> q, double factor, std::span<std::int16_t> out) {
-  std::uint64_t squared = 0;
-  for (std::size_t a = 0; a < q.size(); ++a) {
-    const std::int32_t entry = nearest_entry(q[a], factor);
-    out[a] = static_cast<std::int16_t>(entry);
-    squared += static_cast<std::uint64_t>(entry * entry);
-  }
-  return squared;
+// out = round(factor q), 0 <= factor <= 1. Adding and subtracting 1.5 * 2^23 rounds to an integer, ties to even: the
+// same bits with and without vector instructions.
+std::uint64_t round_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
+  constexpr float kToInteger = 12582912.0F;
+  return make_row(q, out, [=](std::int16_t entry) {
+    return static_cast<std::int32_t>((static_cast<float>(entry) * factor + kToInteger) - kToInteger);
+  });
 }
 
 // The same, toward zero.
-std::uint64_t truncate_row(std::span<const std::int16_t> q, double factor, std::span<std::int16_t> out) {
-  std::uint64_t squared = 0;
-  for (std::size_t a = 0; a < q.size(); ++a) {
-    const auto entry = static_cast<std::int32_t>(static_cast<double>(q[a]) * factor);
-    out[a] = static_cast<std::int16_t>(entry);
-    squared += static_cast<std::uint64_t>(entry * entry);
-  }
-  return squared;
+std::uint64_t truncate_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
+  return make_row(q, out,
+                  [=](std::int16_t entry) { return static_cast<std::int32_t>(static_cast<float>(entry) * factor); });
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower po
   const std::vector<std::int16_t> own =
       q.data() == out.data() ? std::vector<std::int16_t>(q.begin(), q.end()) : std::vector<std::int16_t>();
   const std::span<const std::int16_t> from = own.empty() ? q : std::span<const std::int16_t>(own);
-  const double factor = factor_of(weight, power);
+  const float factor = factor_of(weight, power);
   const std::uint64_t most = most_squared(weight, power);
   if (round_row(from, factor, out) <= most || truncate_row(from, factor * kBelowFactor, out) <= most) return;
   std::fill(out.begin(), out.end(), std::int16_t{0});

@@ -33,6 +33,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
     request.profiles = {{"one row more or less", {kFourthNorm, sums}}};
   } else {
     request.profiles = {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}};
+    if (terms.has_persons) request.profiles = {largest_of_each_block(request.profiles)};
   }
   return request;
 }
