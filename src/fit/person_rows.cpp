@@ -1,6 +1,7 @@
 #include "fit/person_rows.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@ namespace {
 
 // Of a hash its upper 112 bits are compared. The lower 16 hold a number of rows in messages.
 constexpr std::uint64_t kCountMask = 0xffff;
+
+constexpr std::size_t kSeenLately = std::size_t{1} << 14;
 
 struct PersonHash {
   std::uint64_t high = 0;
@@ -54,17 +57,21 @@ SecretVector<std::byte> shared_key(Communicator& ranks) {
 }
 
 std::vector<PersonHash> hashes_of_rows(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
+  // The hashes of persons seen lately: most persons have rows close together, or are few.
+  struct Seen {
+    std::string person;  // empty: none
+    PersonHash hash;
+  };
+  std::vector<Seen> lately(kSeenLately);
   std::vector<PersonHash> hashes;
   hashes.reserve(range.count);
-  std::string last;
   persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view person) {
-    if (!hashes.empty() && person == last) {
-      hashes.push_back(hashes.back());
-      return;
+    Seen& seen = lately[std::hash<std::string_view>()(person) % kSeenLately];
+    if (seen.person != person) {
+      const RandomBlock of_person = hash.of(person);
+      seen = {std::string(person), {of_person.first, of_person.second & ~kCountMask}};
     }
-    last = person;
-    const RandomBlock of_person = hash.of(person);
-    hashes.push_back({of_person.first, of_person.second & ~kCountMask});
+    hashes.push_back(seen.hash);
   });
   return hashes;
 }
