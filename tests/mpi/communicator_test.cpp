@@ -85,6 +85,19 @@ TEST(Communicator, MessagesAreGatheredInTheOrderOfRanks) {
   EXPECT_EQ(ranks.gather_messages(message_of(ranks.rank())), expected);
 }
 
+TEST(Communicator, EveryRankGetsWhatEveryOtherHasForIt) {
+  Communicator& ranks = test_ranks();
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const auto own = static_cast<std::size_t>(ranks.rank());
+  std::vector<std::vector<std::uint64_t>> messages(size);
+  for (std::size_t to = 0; to < size; ++to) messages[to].assign(own * to * 1000, 10 * own + to);
+  const auto received = ranks.exchange(std::move(messages));
+  ASSERT_EQ(received.size(), size);
+  for (std::size_t from = 0; from < size; ++from) {
+    EXPECT_EQ(received[from], std::vector<std::uint64_t>(own * from * 1000, 10 * from + own));
+  }
+}
+
 TEST(Communicator, AllRanksOfOneMachineAreCounted) {
   EXPECT_EQ(test_ranks().ranks_on_machine(), test_ranks().size());
 }

@@ -56,6 +56,38 @@ TEST(RoundedGaussian, EqualsTheOracleOnRandomTapes) {
   }
 }
 
+// The same reals, told more finely.
+TEST(RoundedGaussian, FractionsRoundToTheSamplesOfTheSameStream) {
+  unsigned char seed = 40;
+  for (const double sigma : {0.5, 1.7320508075688772, 4096.0, 0x1.23456789abcdep29}) {
+    for (const unsigned fraction_bits : {1u, 24u}) {
+      ++seed;
+      const std::vector<std::int64_t> rounded = samples(seeded_stream(seed), sigma, 3000);
+      std::vector<std::int64_t> floored(rounded.size());
+      RandomStream stream = seeded_stream(seed);
+      fill_floored_gaussian(stream, sigma, fraction_bits, floored);
+      std::size_t odd = 0;
+      for (std::size_t sample = 0; sample < rounded.size(); ++sample) {
+        const std::int64_t half = std::int64_t{1} << (fraction_bits - 1);
+        EXPECT_EQ((floored[sample] + half) >> fraction_bits, rounded[sample]) << sigma;
+        odd += static_cast<std::size_t>(floored[sample] & 1);
+      }
+      // Half of them are odd where a bin is fine: 8 standard deviations.
+      EXPECT_NEAR(static_cast<double>(odd), 1500.0, 8 * 27.4);
+    }
+  }
+}
+
+// 7 standard deviations.
+TEST(RoundedGaussian, FractionsAreUniformWithinABinOfAWideGaussian) {
+  std::vector<std::int64_t> floored(20000);
+  RandomStream stream = seeded_stream(99);
+  fill_floored_gaussian(stream, 1000.0, 4, floored);
+  std::vector<int> found(16, 0);
+  for (const std::int64_t sample : floored) ++found[static_cast<std::size_t>(sample & 15)];
+  for (const int count : found) EXPECT_NEAR(count, 1250, 7 * 34.3);
+}
+
 // Every coin lies above sure_accept, so that the series decides each proposal.
 TEST(RoundedGaussian, EqualsTheOracleWhereTheFirstWordDoesNotDecide) {
   const auto background = written_tape({});
