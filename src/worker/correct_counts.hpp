@@ -18,8 +18,8 @@ namespace dpreduce {
 /// The block "utilities", one entry a candidate (empty_utilities, one group). Scores are exact integer products, so
 /// that a row's verdict does not depend on other rows; what a second head, `prior`, adds to them is one sequence of
 /// IEEE operations a row. Cost: n K d multiply-adds a candidate, in one pass, and as many for `prior`; memory: 8 K
-/// bytes for some rows of a chunk on each thread, with `prior` 16 K a row of a chunk. Preconditions (asserted): candidates are K x d, d that of
-/// inputs.transform. Throws as for_each_lattice_chunk.
+/// bytes for some rows of a chunk on each thread, with `prior` 16 K a row of a chunk. Preconditions (asserted):
+/// candidates are K x d, d that of inputs.transform. Throws as for_each_lattice_chunk.
 Statistic correct_counts(std::span<const LatticeWeights> candidates, const StatisticInputs& inputs,
                          const Prior* prior = nullptr);
 
