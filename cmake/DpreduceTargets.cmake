@@ -39,14 +39,20 @@ function(dpreduce_precompiled_headers name)
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
-# dpreduce_room(SOURCES <file>... [PACKAGES <target>...] [PRIVATE_PACKAGES <target>...] [HOT] [FILE_BY_FILE])
+# Of what runs once, not once a row or coordinate.
+set(DPREDUCE_COLD_OPTIONS $<$<CONFIG:Release>:-O1> $<$<BOOL:${DPREDUCE_SANITIZE}>:-O0>)
+
+# dpreduce_room(SOURCES <file>... [PACKAGES <target>...] [PRIVATE_PACKAGES <target>...] [HOT [WARM]] [FILE_BY_FILE])
 # The library dpreduce_<folder> of the folder that calls it, on the rooms that rooms.txt allows it.
 #
 # Files are compiled a dozen at a time, since their headers cost more than they do, FILE_BY_FILE where that cannot be; so
-# names are unique in a room, also within unnamed namespaces. What is not HOT runs once, not once a row or coordinate: it
-# is compiled in half the time, with -O1, and under sanitizers with -O0.
+# names are unique in a room, also within unnamed namespaces. What is not HOT is compiled in half the time. Under
+# sanitizers only what is HOT and not WARM is optimized: tests compute little in the others.
 function(dpreduce_room)
-  cmake_parse_arguments(arg "HOT;FILE_BY_FILE" "" "SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
+  cmake_parse_arguments(arg "HOT;WARM;FILE_BY_FILE" "" "SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
+  if(DPREDUCE_SANITIZE AND arg_WARM)
+    set(arg_HOT OFF)
+  endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   set(target dpreduce_${name})
@@ -90,46 +96,104 @@ function(dpreduce_compile_as_test name)
   target_precompile_headers(${name} REUSE_FROM ${headers})
 endfunction()
 
-# dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>]
-#               [SLOW_TIMEOUT <seconds>] [COST <seconds>] [FILE_BY_FILE] [HOT] [NOT_SANITIZED <case>...])
-# One GoogleTest program, and a ctest of its own. Its files are compiled a few at a time, or FILE_BY_FILE where they use
-# the same names. SLOW_TIMEOUT: the program has a long form (tests/slow_tests.hpp), a second ctest with the label slow.
-# COST: about so long it takes; tests with a cost begin first, the longest before all, so that none is left alone at the end.
-# HOT: its own files compute much and are optimized, as those of statistical tests are. Those that use Eigen are as well:
-# GCC 12 cannot compile its headers behind precompiled ones without optimization.
-# NOT_SANITIZED: cases that compute much more of what other cases compute; sanitizers, five times slower, do without.
+# dpreduce_test_program(<name> [SOURCES <file>...] DEPENDS <target>... [HOT])
+# A GoogleTest program. Its files are compiled a few at a time: those of many hold a namespace each, of their own name.
+# HOT: its own files compute much and are optimized. Those that use Eigen are as well: GCC 12 cannot compile its headers
+# behind precompiled ones without optimization.
+function(dpreduce_test_program name)
+  cmake_parse_arguments(arg "HOT" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS})
+  if(arg_HOT)
+    dpreduce_compile_as_test(${name} HOT)
+  else()
+    dpreduce_compile_as_test(${name})
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  target_compile_definitions(${name} PRIVATE DPREDUCE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+endfunction()
+
+# dpreduce_test_of_files(<name> <program> <file>... [LABEL unit|statistical|cli|slow] [TIMEOUT <seconds>]
+#                        [SLOW_TIMEOUT <seconds>] [COST <seconds>] [RANKS <count>...])
+# A ctest of the cases of these files, which it adds to a program that many share: a program costs much to build, and the
+# tests of one run one after the other. SLOW_TIMEOUT: they have a long form (tests/slow_tests.hpp), a second ctest with
+# the label slow. COST: about so long they take; tests with a cost begin first, the longest before all, so that none is
+# left alone at the end. RANKS: they run under mpirun, once for each number of ranks; a case passes when it passes on
+# every rank.
+function(dpreduce_test_of_files name program)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "RANKS" ${ARGN})
+  target_sources(${program} PRIVATE ${arg_UNPARSED_ARGUMENTS})
+  set(filter)
+  foreach(file IN LISTS arg_UNPARSED_ARGUMENTS)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} suites REGEX "^TEST(_F|_P)?[(]")
+    list(TRANSFORM suites REPLACE "^TEST[_FP]*[(]([A-Za-z0-9]+).*" "\\1")
+    list(REMOVE_DUPLICATES suites)
+    foreach(suite IN LISTS suites)
+      list(APPEND filter ${suite}.* */${suite}.*)
+    endforeach()
+  endforeach()
+  list(JOIN filter ":" filter)
+  dpreduce_add_tests(${name} ${program} FILTER ${filter} LABEL ${arg_LABEL} TIMEOUT ${arg_TIMEOUT}
+                     SLOW_TIMEOUT ${arg_SLOW_TIMEOUT} COST ${arg_COST} RANKS ${arg_RANKS})
+endfunction()
+
+# dpreduce_test(<name> SOURCES <file>... DEPENDS <target>... [LABEL ...] [TIMEOUT ...] [SLOW_TIMEOUT ...] [COST ...]
+#               [HOT [WARM]] [LONG <case>...] [NOT_SANITIZED <case>...])
+# A program and the ctest of all its cases, as above. LONG: cases that compute much more of what other cases compute, left
+# to the label slow. NOT_SANITIZED: those that sanitizers, five times slower, do without as well.
 function(dpreduce_test name)
-  cmake_parse_arguments(arg "FILE_BY_FILE;HOT" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;NOT_SANITIZED" ${ARGN})
+  cmake_parse_arguments(arg "HOT;WARM" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;LONG;NOT_SANITIZED" ${ARGN})
+  set(options)
+  if(arg_HOT AND NOT (DPREDUCE_SANITIZE AND arg_WARM)) # WARM: as of rooms
+    set(options HOT)
+  endif()
+  dpreduce_test_program(${name} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} GTest::gtest_main ${options})
+  set(left_out ${arg_LONG})
+  if(DPREDUCE_SANITIZE)
+    list(APPEND left_out ${arg_NOT_SANITIZED})
+  endif()
+  set(filter)
+  if(left_out)
+    list(JOIN left_out ":" filter)
+    set(filter -${filter})
+  endif()
+  if(arg_LONG AND NOT arg_SLOW_TIMEOUT)
+    set(arg_SLOW_TIMEOUT 1200)
+  endif()
+  dpreduce_add_tests(${name} ${name} FILTER ${filter} LABEL ${arg_LABEL} TIMEOUT ${arg_TIMEOUT}
+                     SLOW_TIMEOUT ${arg_SLOW_TIMEOUT} COST ${arg_COST})
+endfunction()
+
+# The ctests of one program and filter: what both of the above end in.
+function(dpreduce_add_tests name program)
+  cmake_parse_arguments(arg "" "FILTER;LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "RANKS" ${ARGN})
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main)
-  if(arg_HOT OR arg_LABEL STREQUAL "statistical")
-    dpreduce_compile_as_test(${name} HOT)
-  else()
-    dpreduce_compile_as_test(${name})
+  set(arguments --gtest_brief=1)
+  if(arg_FILTER)
+    list(APPEND arguments --gtest_filter=${arg_FILTER})
   endif()
-  if(NOT arg_FILE_BY_FILE)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  foreach(ranks IN LISTS arg_RANKS)
+    add_test(NAME ${name}_${ranks} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} $<TARGET_FILE:${program}> ${arguments})
+    set_tests_properties(${name}_${ranks} PROPERTIES LABELS mpi TIMEOUT 120 ENVIRONMENT "${DPREDUCE_MPI_ENVIRONMENT}")
+  endforeach()
+  if(arg_RANKS)
+    return()
   endif()
-  target_compile_definitions(${name} PRIVATE DPREDUCE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  set(filter)
-  if(DPREDUCE_SANITIZE AND arg_NOT_SANITIZED)
-    list(JOIN arg_NOT_SANITIZED ":" filter)
-    set(filter --gtest_filter=-${filter})
-  endif()
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${filter})
+  add_test(NAME ${name} COMMAND ${program} ${arguments})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
   if(arg_COST)
     set_tests_properties(${name} PROPERTIES COST ${arg_COST})
   endif()
   if(arg_SLOW_TIMEOUT)
     string(REGEX REPLACE "_test$" "_slow_test" slow ${name})
-    add_test(NAME ${slow} COMMAND ${name} --gtest_brief=1)
+    list(FILTER arguments EXCLUDE REGEX "^--gtest_filter=-") # what is too long for the other, too
+    add_test(NAME ${slow} COMMAND ${program} ${arguments})
     set_tests_properties(${slow} PROPERTIES LABELS slow TIMEOUT ${arg_SLOW_TIMEOUT} ENVIRONMENT DPREDUCE_SLOW_TESTS=1)
   endif()
 endfunction()
@@ -159,20 +223,3 @@ endfunction()
 set(DPREDUCE_MPI_ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" "OMPI_MCA_rmaps_base_oversubscribe=1"
     "OMPI_MCA_btl_vader_single_copy_mechanism=none" "OMPI_MCA_hwloc_base_binding_policy=none" "EVENT_NOEPOLL=1")
-
-# dpreduce_mpi_test(<name> SOURCES <file>... DEPENDS <target>... RANKS <count>... [HOT])
-# One GoogleTest program, run once for each number of ranks; a case passes when it passes on every rank.
-function(dpreduce_mpi_test name)
-  cmake_parse_arguments(arg "HOT" "" "SOURCES;DEPENDS;RANKS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/mpi/mpi_test_main.cpp)
-  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} dpreduce::ranks)
-  if(arg_HOT)
-    dpreduce_compile_as_test(${name} HOT)
-  else()
-    dpreduce_compile_as_test(${name})
-  endif()
-  foreach(ranks IN LISTS arg_RANKS)
-    add_test(NAME ${name}_${ranks} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} $<TARGET_FILE:${name}> --gtest_brief=1)
-    set_tests_properties(${name}_${ranks} PROPERTIES LABELS mpi TIMEOUT 120 ENVIRONMENT "${DPREDUCE_MPI_ENVIRONMENT}")
-  endforeach()
-endfunction()

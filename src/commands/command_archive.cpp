@@ -101,9 +101,10 @@ void serialize(Archive& archive, LedgerExportOptions& options, unsigned) {
 template <typename Archive>
 void serialize(Archive& archive, SynthOptions& options, unsigned) {
   auto& [kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic, adversarial, spread,
-         separation, imbalance_ratio, max_labels, majority_share, seed, overwrite] = options;
+         separation, imbalance_ratio, max_labels, majority_share, rows_per_person, seed, overwrite] = options;
   archive_all(archive, kind, out_dir, rows, test_rows, dim, classes, shards, offset, stochastic, test_stochastic,
-              adversarial, spread, separation, imbalance_ratio, max_labels, majority_share, seed, overwrite);
+              adversarial, spread, separation, imbalance_ratio, max_labels, majority_share, rows_per_person, seed,
+              overwrite);
 }
 
 template <typename Archive>

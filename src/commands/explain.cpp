@@ -65,10 +65,13 @@ std::string rounded_up(double value, int digits) {
 
 // The definition of neighboring data sets, which does not depend on the numbers of the guarantee.
 std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
+  const bool is_person = guarantee.unit == PrivacyUnit::kPerson;
   const std::string pair =
       guarantee.adjacency == Adjacency::kAddRemove
-          ? "add-remove: with any one record more or less, no set of outcomes becomes more likely than"
-          : "replace-one: with any one record exchanged, no set of outcomes becomes more likely than";
+          ? fmt::format("add-remove: with any one {} more or less, no set of outcomes becomes more likely than",
+                        is_person ? "person, and all rows of theirs," : "record")
+          : fmt::format("replace-one: with any one {} exchanged, no set of outcomes becomes more likely than",
+                        is_person ? "person, and all rows of theirs," : "record");
   const std::string factor = guarantee.epsilon <= kLargeEpsilon
                                  ? fmt::format("{} times", rounded_up(std::exp(guarantee.epsilon), 4))
                                  : fmt::format("e^{:g} times", guarantee.epsilon);
@@ -91,6 +94,12 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
     sentences.push_back(fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
                                     to_string(g.accountant)));
   }
+  if (g.unit == PrivacyUnit::kPerson) {
+    sentences.push_back(
+        fmt::format("the unit is one person with any number of rows, which count for at most {} row{} together; a "
+                    "person is who has one identifier (--train-person)",
+                    g.rows_per_person, g.rows_per_person == 1 ? "" : "s"));
+  }
   sentences.push_back(neighbors_sentence(g));
   if (std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty())
     sentences.push_back(std::move(weakness));
@@ -100,8 +109,9 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
 std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, const Consequences& consequences) {
   const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
   std::vector<std::string> sentences{fmt::format(
-      "who knows all other records and asks {}: with {:g} % false alarms, at most {} % of those {} are found (blind "
+      "who knows all other {} and asks {}: with {:g} % false alarms, at most {} % of those {} are found (blind "
       "guessing: {:g} %)",
+      guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
       adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
       rounded_up(100 * consequences.true_positive_rate, 4), adds ? "who are in" : "of whom the other is in",
       100 * kFalsePositiveRate)};
@@ -155,11 +165,18 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
 
 std::vector<std::string> group_sentences(const ReportedRun& run, const Consequences& consequences) {
   std::vector<std::string> sentences;
+  const bool is_person = run.guarantee->unit == PrivacyUnit::kPerson;
+  const char* const members = is_person ? "persons" : "records";
   for (const GroupCost& group : consequences.groups) {
     sentences.push_back(group.epsilon
-                            ? fmt::format("{} records: epsilon {} at delta {:g}", group.records,
+                            ? fmt::format("{} {}: epsilon {} at delta {:g}", group.records, members,
                                           rounded_up(*group.epsilon, 6), run.guarantee->delta)
-                            : fmt::format("{} records: no useful bound follows from this report", group.records));
+                            : fmt::format("{} {}: no useful bound follows from this report", group.records, members));
+  }
+  if (is_person) {
+    sentences.push_back(
+        "all rows of one identifier are one person's, and no group; one person under several identifiers is one");
+    return sentences;
   }
   sentences.push_back("a person with several records, also over several files or sites, is such a group");
   return sentences;
@@ -167,14 +184,16 @@ std::vector<std::string> group_sentences(const ReportedRun& run, const Consequen
 
 std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
   if (guarantee.delta == 0.0) return {"0: the guarantee holds for every outcome, whatever the number of records"};
-  const std::string rule = "rule: delta at most 1 / (10 n), n a public figure of about the number of records; ";
+  const char* const members = guarantee.unit == PrivacyUnit::kPerson ? "persons" : "records";
+  const std::string rule =
+      fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of {}; ", members);
   const double records = std::floor(0.1 / guarantee.delta * (1.0 + std::numeric_limits<double>::epsilon()));
   if (guarantee.delta >= kLargeDelta) {
-    return {rule + fmt::format("{:g} is too large: publishing each record with that probability keeps to it",
-                               guarantee.delta)};
+    return {rule + fmt::format("{:g} is too large: publishing each {} with that probability keeps to it",
+                               guarantee.delta, guarantee.unit == PrivacyUnit::kPerson ? "person" : "record")};
   }
-  return {rule + fmt::format("{:g} suits up to {:.6g} records (the exact number is private, and not in the report)",
-                             guarantee.delta, records)};
+  return {rule + fmt::format("{:g} suits up to {:.6g} {} (the exact number is private, and not in the report)",
+                             guarantee.delta, records, members)};
 }
 
 std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
@@ -254,8 +273,8 @@ std::vector<ExplainedSection> sections_of(const ReportedRun& run, const std::opt
 nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>& consequences) {
   nlohmann::json json{{"private", run.is_private}, {"dry_run", run.is_dry_run}, {"method", run.method},
                       {"epsilon", nullptr},        {"delta", nullptr},          {"mu", nullptr},
-                      {"adjacency", nullptr},      {"accountant", nullptr},     {"attack", nullptr},
-                      {"warning", nullptr}};
+                      {"adjacency", nullptr},      {"accountant", nullptr},     {"unit", nullptr},
+                      {"attack", nullptr},         {"warning", nullptr}};
   json["groups"] = nlohmann::json::array();
   if (run.guarantee) {
     const ReportedGuarantee& g = *run.guarantee;
@@ -263,13 +282,15 @@ nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>
                  {"delta", g.delta},
                  {"mu", or_null(g.mu)},
                  {"adjacency", to_string(g.adjacency)},
-                 {"accountant", to_string(g.accountant)}});
+                 {"accountant", to_string(g.accountant)},
+                 {"unit", to_string(g.unit)}});
     if (const std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty()) json["warning"] = weakness;
     json["attack"] = {{"false_positive_rate", kFalsePositiveRate},
                       {"true_positive_rate", consequences->true_positive_rate},
                       {"even_odds_accuracy", or_null(consequences->even_odds_accuracy)}};
     for (const GroupCost& group : consequences->groups) {
-      json["groups"].push_back({{"records", group.records}, {"epsilon", or_null(group.epsilon)}});
+      json["groups"].push_back({{g.unit == PrivacyUnit::kPerson ? "persons" : "records", group.records},
+                                {"epsilon", or_null(group.epsilon)}});
     }
   }
   json["releases"] = nlohmann::json::array();

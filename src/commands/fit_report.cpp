@@ -90,7 +90,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
       {"version", version()},
       {"method", run.classifier.parts().method},
       {"private", plan.is_private},
-      {"privacy", privacy_json(plan, options.privacy.adjacency, options.privacy.budget.accountant)},
+      {"privacy", privacy_json(plan, options)},
       {"classes", options.data.classes},
       {"input_dim", preprocessing.input_dim},
       {"dim", preprocessing.dim()},
@@ -178,6 +178,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
     const Guarantee& g = *plan.guarantee;
     fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
                plan.is_private ? "" : "; seeded, so NOT private");
+    print_unit(options.data);
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));
   } else {

@@ -140,6 +140,16 @@ EventList events_of(const Reservation& remains, Adjacency question) {
 
 }  // namespace
 
+namespace {
+
+// Of all lines: a ledger has charges of one unit (require_one_unit).
+PrivacyUnit unit_of(const LedgerState& state) {
+  if (!state.charges().empty()) return state.charges().front().entry.terms.unit;
+  return state.open_runs().empty() ? PrivacyUnit::kRecord : state.open_runs().begin()->second.remains.terms.unit;
+}
+
+}  // namespace
+
 nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
   nlohmann::json spent = nlohmann::json::array();
   nlohmann::json reserved = nlohmann::json::array();
@@ -171,7 +181,7 @@ nlohmann::json dp_events_of(const LedgerState& state, Adjacency adjacency) {
           {"version", version()},
           {"adjacency", to_string(adjacency)},
           {"neighboring_relation", "ADD_OR_REMOVE_ONE"},
-          {"unit", to_string(PrivacyUnit::kRecord)},
+          {"unit", to_string(unit_of(state))},
           {"spent", composed_event(std::move(spent))},
           {"reserved", composed_event(std::move(reserved))},
           {"runs", std::move(runs)},

@@ -70,13 +70,18 @@ std::string spent_by_run(const Spending& spent, bool tells_distribution, double 
   return fmt::format("rho {:.4g}", rho_of(spent));
 }
 
+std::string adjacency_text(const RunTerms& terms) {
+  const std::string adjacency(to_string(terms.adjacency));
+  return terms.unit == PrivacyUnit::kRecord ? adjacency : fmt::format("{} of {}", adjacency, name_of(terms.unit));
+}
+
 void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
   const LedgerCharge& first = run.charges.front();
   const RunTerms& terms = first.entry.terms;
   const std::string spent =
       terms.is_private
           ? fmt::format("{}, {}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
-                        to_string(terms.adjacency))
+                        adjacency_text(terms))
           : "seeded: NOT private, not counted";
   fmt::print("{}  run {}  {}  {}\n", first.utc_time, run.run, terms.method, spent);
   const std::span<const LedgerCharge> charges = run.charges;

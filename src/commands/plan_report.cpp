@@ -43,10 +43,12 @@ nlohmann::json block_json(const PlannedBlock& block, const std::string& release,
 
 }  // namespace
 
-nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant) {
+nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
-  json["adjacency"] = to_string(adjacency);
-  json["accountant"] = to_string(accountant);
+  json["unit"] = to_string(options.data.unit());
+  if (options.data.has_persons()) json["rows_per_person"] = options.data.bounded_rows();
+  json["adjacency"] = to_string(options.privacy.adjacency);
+  json["accountant"] = to_string(options.privacy.budget.accountant);
   json["releases"] = nlohmann::json::array();
   json["selections"] = nlohmann::json::array();
   if (!plan.noise) return json;
@@ -81,6 +83,12 @@ std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budg
   const std::string figures = guarantee.mu ? fmt::format("mu {:.6g}, rho {:.6g}", *guarantee.mu, *guarantee.rho)
                                            : fmt::format("by {}", to_string(budget.accountant));
   return fmt::format("epsilon {:g} at delta {:g} ({})", guarantee.epsilon, guarantee.delta, figures);
+}
+
+void print_unit(const DataOptions& data) {
+  if (!data.has_persons()) return;
+  fmt::print("unit       one person with any number of rows, which count for at most {} row{} together\n",
+             data.bounded_rows(), data.bounded_rows() == 1 ? "" : "s");
 }
 
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {
@@ -142,6 +150,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
   }
   const Guarantee& g = *plan.guarantee;
   fmt::print("budget     {}, {}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency));
+  print_unit(options.data);
   if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {
@@ -167,15 +176,14 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
 
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
   if (options.output.format == OutputFormat::kJson) {
-    const nlohmann::json json{
-        {"dry_run", true},
-        {"method", make_method(options)->name()},
-        {"private", plan.is_private},
-        {"privacy", privacy_json(plan, options.privacy.adjacency, options.privacy.budget.accountant)},
-        {"expected_error", expected_error_json(plan)},
-        {"memory_bytes_per_rank", plan.memory_bytes},
-        {"cost", cost_json(cost)},
-        {"version", version()}};
+    const nlohmann::json json{{"dry_run", true},
+                              {"method", make_method(options)->name()},
+                              {"private", plan.is_private},
+                              {"privacy", privacy_json(plan, options)},
+                              {"expected_error", expected_error_json(plan)},
+                              {"memory_bytes_per_rank", plan.memory_bytes},
+                              {"cost", cost_json(cost)},
+                              {"version", version()}};
     fmt::print("{}\n", json.dump(2));
     return;
   }

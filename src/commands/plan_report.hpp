@@ -14,7 +14,7 @@ namespace dpreduce {
 /// "sigma", "mu", "coordinates"}]}; one entry a block and round, sensitivity and sigma in lattice units; a symmetric
 /// block has "sigma_off_diagonal" too. A budget that promises little has a "warning" (budget_warning.hpp). Figures are
 /// null and releases empty in a non-private run.
-nlohmann::json privacy_json(const FitPlan& plan, Adjacency adjacency, Accountant accountant);
+nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 
 /// How far off what is released will be, for numbers of rows that a user may think of. For class means
 /// {"rows_per_class", "error"}, where error = s sqrt(d) / (scale C rows_per_class) is the expected distance of a
@@ -32,5 +32,8 @@ std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
 /// What --dry-run prints: the plan, and what it costs.
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
+
+/// Prints a line that names the unit of privacy, where it is a person.
+void print_unit(const DataOptions& data);
 
 }  // namespace dpreduce

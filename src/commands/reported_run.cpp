@@ -176,6 +176,11 @@ ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json&
       .mu = std::nullopt,
       .adjacency = report.choice<Adjacency>(privacy, "adjacency"),
       .accountant = report.choice<Accountant>(privacy, "accountant")};
+  // Older reports name no unit: it is a row.
+  if (privacy.contains("unit")) guarantee.unit = report.choice<PrivacyUnit>(privacy, "unit");
+  if (guarantee.unit == PrivacyUnit::kPerson) {
+    guarantee.rows_per_person = report.count(privacy, "rows_per_person");
+  }
   if (report.field(privacy, "mu").is_null()) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
     return guarantee;

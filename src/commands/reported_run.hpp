@@ -36,6 +36,8 @@ struct ReportedGuarantee {
   std::optional<double> mu;  ///< absent where there are sampled rounds
   Adjacency adjacency = Adjacency::kAddRemove;
   Accountant accountant = Accountant::kGdp;
+  PrivacyUnit unit = PrivacyUnit::kRecord;
+  std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
 };
 
 /// Of a run among silos with masked sums.

@@ -21,6 +21,7 @@ SyntheticSpec spec_of(const SynthOptions& options) {
           .imbalance_ratio = options.imbalance_ratio,
           .max_labels = options.max_labels,
           .first_class_share = options.majority_share,
+          .rows_per_person = options.rows_per_person,
           .seed = options.seed};
 }
 
@@ -31,7 +32,7 @@ void run_command(const SynthOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     const SyntheticFiles files = write_synthetic(SyntheticRows(spec_of(options)), options.out_dir, options.shards,
                                                  options.overwrite ? Existing::kReplace : Existing::kKeep);
-    for (const auto* paths : {&files.train_x, &files.train_y, &files.test_x, &files.test_y}) {
+    for (const auto* paths : {&files.train_x, &files.train_y, &files.train_person, &files.test_x, &files.test_y}) {
       for (const std::string& path : *paths) fmt::print("{}\n", path);
     }
   });

@@ -14,8 +14,8 @@ namespace dpreduce {
 
 template <typename Archive>
 void serialize(Archive& archive, RowsOptions& options, unsigned) {
-  auto& [x, y, bad_rows, class_names] = options;
-  archive_all(archive, x, y, bad_rows, class_names);
+  auto& [x, y, bad_rows, person, class_names] = options;
+  archive_all(archive, x, y, bad_rows, person, class_names);
 }
 
 template <typename Archive>
@@ -32,8 +32,10 @@ void serialize(Archive& archive, BudgetOptions& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, DataOptions& options, unsigned) {
-  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, max_labels] = options;
-  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, max_labels);
+  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, rows_per_person, max_labels] =
+      options;
+  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, rows_per_person,
+              max_labels);
 }
 
 template <typename Archive>

@@ -10,6 +10,7 @@
 #include "common/simulation/long_tail.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/machine_memory.hpp"
+#include "fit/person_rows.hpp"
 #include "fit/plan_fit.hpp"
 #include "fit/run_cost.hpp"
 #include "methods/registry.hpp"
@@ -46,6 +47,10 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
     check_labels(training, stated.data);
     if (memory != nullptr) check_label_values(training, stated.data);
   });
+  if (stated.data.has_persons()) {
+    std::optional<ShardedArray> persons = open_persons(stated.data.train, training, ranks);
+    if (!stated.output.dry_run) weigh_by_person(training, *persons, stated.data.bounded_rows(), ranks);
+  }
   if (const auto tail = long_tail_of(stated.data); tail && !stated.output.dry_run) {
     ranks.together([&] {
       if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);

@@ -51,6 +51,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   if (const auto tail = long_tail_of(options.data)) {
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
   }
+  if (options.data.has_persons()) config["rows_per_person"] = options.data.bounded_rows();
   if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
   return config.dump();
 }
@@ -77,9 +78,11 @@ std::size_t bytes_of(const ReleaseRequest& request) {
   return elements * sizeof(std::int64_t);
 }
 
-// A choice by training rows with mu of the budget.
-PlannedSelection planned_choice(double mu, std::size_t candidates) {
-  return {"choice", {.epsilon = selection_epsilon(mu), .sensitivity = 1, .candidates = candidates}};
+// A choice by training rows with mu of the budget. Without noise epsilon is 0.
+PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOptions& data) {
+  return {"choice",
+          {.epsilon = selection_epsilon(mu), .sensitivity = data.bounded_rows(), .candidates = candidates},
+          data.has_persons() ? kWeightBits : 0};
 }
 
 // For the case that one rank holds the utilities of all public rows. A set of prototypes is drawn from the utilities of
@@ -99,6 +102,7 @@ std::size_t bytes_of(const PlannedSelection& selection) {
 // Plans a selection that takes the whole budget.
 void plan_selection(FitPlan& plan, PlannedSelection selection, const FitOptions& options) {
   DPREDUCE_ASSERT(plan.requests.empty());
+  selection.terms.sensitivity *= options.data.bounded_rows();
   if (!options.privacy.budget.non_private) {
     selection.terms.epsilon = selection_epsilon_of(options.privacy.budget);
     plan.noise = with_selections({.adjacency = options.privacy.adjacency}, {selection});
@@ -121,7 +125,7 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
   double mu_of_choice = 0.0;
   if (options.method.choose && options.data.validation.x.empty()) {
     const double share = options.method.choose_share.value_or(kChooseShare);
-    plan.choice = planned_choice(mu * std::sqrt(share), method.candidates());
+    plan.choice = planned_choice(mu * std::sqrt(share), method.candidates(), options.data);
     mu_of_choice = selection_mu(plan.choice->terms.epsilon);
     mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
   }
@@ -160,6 +164,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
   terms.most_labels = options.data.most_labels();
   terms.dim = RowTransform(plan.preprocessing).output_dim();
   terms.adjacency = options.privacy.adjacency;
+  terms.has_persons = options.data.has_persons();
   double rest = 1.0;
   plan.requests = preparation_requests(options, terms);
   if (adjusts_scores(options)) {
@@ -172,6 +177,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     request.share *= rest;
     plan.requests.push_back(std::move(request));
   }
+  for (ReleaseRequest& request : plan.requests) request.rows_per_person = options.data.bounded_rows();
 
   const BudgetOptions& budget = options.privacy.budget;
   if (budget.non_private) {

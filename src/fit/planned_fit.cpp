@@ -16,6 +16,7 @@ RunTerms PlannedFit::terms() const {
   const bool is_stated = budget.epsilon && !plan_.public_selection;
   return {.method = std::string(method_->name()),
           .accountant = budget.accountant,
+          .unit = options_.data.unit(),
           .epsilon = is_stated ? budget.epsilon : std::nullopt,
           .delta = is_stated ? budget.delta : std::nullopt,
           .config_digest = plan_.config_digest,

@@ -47,6 +47,9 @@ void require_sums_alone(const PlannedFit& fit) {
 void check_own_options(const FitOptions& options) {
   if (!options.data.public_x.empty()) cannot_travel("--public-x", "public rows are read by ranks");
   if (!options.data.validation.x.empty()) cannot_travel("--validation-x", "validation rows are read by ranks");
+  if (options.data.has_persons()) {
+    cannot_travel("--train-person", "a person's rows are counted among all rows, and a worker sees its own alone");
+  }
   if (options.data.imbalance_ratio != 1.0) cannot_travel("--imbalance-ratio", "the tail is drawn among all rows");
   if (!options.output.checkpoint.empty() || options.privacy.resume) {
     cannot_travel("--checkpoint, --resume", "a session ends with its driver");

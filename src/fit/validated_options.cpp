@@ -130,6 +130,20 @@ void check_among_silos(const FitOptions& options) {
          "its figures need the number of rows; plan without silos, the noise is the same");
 }
 
+// Refuses what is not made for persons: its guarantee would be of a row.
+void check_with_persons(const FitOptions& options) {
+  if (!options.data.has_persons()) return;
+  const auto refuse = [](bool is_given, const std::string& option, const char* reason) {
+    if (is_given) throw UsageError(fmt::format("{} with --train-person: {}", option, reason));
+  };
+  refuse(options.silos.secure_aggregation, "--secure-aggregation",
+         "silos may not compare whose rows they have, so that nobody could count them; leave one out");
+  refuse(options.method.batch.has_value(), "--batch",
+         "a sample is drawn row by row, and not person by person; leave it out, or train without samples");
+  refuse(method_entry(options.method).each_rank_is_a_silo, "--method " + std::string(method_entry(options.method).name),
+         "each rank trains on rows of its own, and a person may have rows on several; take another method");
+}
+
 void check_rows(const FitOptions& options) {
   if (options.rows.center == Centering::kPublic && options.data.public_x.empty()) {
     throw UsageError("--center public: name the public rows with --public-x");
@@ -190,6 +204,7 @@ FitOptions validated(FitOptions options) {
   check_outputs(options);
   check_checkpoint(options);
   check_among_silos(options);
+  check_with_persons(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
   for (RowsOptions* rows : {&options.data.test, &options.data.validation}) {
     rows->class_names = options.data.train.class_names;

@@ -9,6 +9,7 @@
 #include "worker/chunk_view.hpp"
 #include "worker/residual_block.hpp"
 #include "worker/residuals.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -102,6 +103,11 @@ void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first,
           products.subspan(row * classes, classes), factors, chunk.classes_of(first + row), point_.loss, scratch,
           rho.subspan(row * classes, classes), prior(first + row), point_.residual_norm);
     }
+  }
+  if (!chunk.has_weights()) return;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::span<std::int16_t> own = rho.subspan(row * classes, classes);
+    weigh_row(own, chunk.weight(first + row), WeightPower::kWhole, own);
   }
 }
 

@@ -44,7 +44,7 @@ class ChunkResiduals {
   /// (asserted): K x d entries.
   void accumulate(const LatticeRows& chunk, std::span<std::int64_t> gradient);
 
-  /// rho, n x K, of the rows assigned last.
+  /// rho, n x K, of the rows assigned last, weighed as weighted_rows.hpp says.
   Int16View residuals() const;
   /// |r|_2 of one of the rows that were assigned or accumulated last, before it was clipped.
   double residual_norm(std::size_t row) const { return norms_[row]; }

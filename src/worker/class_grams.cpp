@@ -8,7 +8,6 @@
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/plan/triangle.hpp"
-#include "worker/chunk_view.hpp"
 
 namespace dpreduce {
 namespace {
@@ -53,6 +52,7 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   const std::span<std::int64_t> class_sums = sums_.block(sums_.index_of("class_sums"));
   const bool has_gram = sums_.shape().size() > 1;
   const unsigned threads = inputs_.plan.threads;
+  WeightedRows weighted_sums(WeightPower::kWhole);
   for_each_lattice_chunk(
       inputs_.rows, inputs_.transform, inputs_.plan,
       [&](const LatticeRows& chunk) {
@@ -60,9 +60,10 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
         for (const std::int32_t label : chunk.labels()) {
           if (label != kNoLabel) ++counts_[static_cast<std::size_t>(label)];
         }
-        accumulate_class_sums(view_of(chunk), chunk.labels(), {class_sums.data(), counts_.size(), dim_, dim_}, threads);
+        accumulate_class_sums(weighted_sums.of(chunk, threads), chunk.labels(),
+                              {class_sums.data(), counts_.size(), dim_, dim_}, threads);
         if (has_gram) {
-          select_kernel().accumulate_gram(view_of(chunk), {square_.data(), dim_, dim_, dim_}, threads);
+          select_kernel().accumulate_gram(weighted_.of(chunk, threads), {square_.data(), dim_, dim_, dim_}, threads);
         }
       },
       inputs_.on_chunk);
@@ -111,6 +112,7 @@ void ClassGrams::load_batch() {
                             inputs_.rows, inputs_.transform, plan_of_chunks(),
                             [&](const LatticeRows& chunk) {
                               hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+                              const Int16View weighted = weighted_.of(chunk, inputs_.plan.threads);
                               for (std::size_t row = 0; row < chunk.rows(); ++row) {
                                 for (const std::int32_t of_row : chunk.classes_of(row)) {
                                   const auto label = static_cast<std::size_t>(of_row);
@@ -118,9 +120,8 @@ void ClassGrams::load_batch() {
                                   if (found[label]++ == counts_[label])
                                     check_unchanged(label, found[label], digests[label]);
                                   const auto place = (batch_row_[label] + found[label] - 1) * dim_;
-                                  const auto values = chunk.row(row);
-                                  std::copy(values.begin(), values.end(),
-                                            batch_.begin() + static_cast<std::ptrdiff_t>(place));
+                                  std::copy_n(weighted.data + row * weighted.stride, dim_,
+                                              batch_.begin() + static_cast<std::ptrdiff_t>(place));
                                 }
                               }
                             },
@@ -133,15 +134,15 @@ void ClassGrams::load_batch() {
 void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> square) {
   std::uint64_t found = 0;
   std::vector<RowDigest> digests(counts_.size());
-  for_each_lattice_chunk_of(
-      [&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }, inputs_.rows, inputs_.transform,
-      inputs_.plan,
-      [&](const LatticeRows& chunk) {
-        hasher_.accumulate(chunk, digests, inputs_.plan.threads);
-        for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
-        select_kernel().accumulate_gram(view_of(chunk), {square.data(), dim_, dim_, dim_}, inputs_.plan.threads);
-      },
-      inputs_.on_chunk);
+  for_each_lattice_chunk_of([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; },
+                            inputs_.rows, inputs_.transform, inputs_.plan,
+                            [&](const LatticeRows& chunk) {
+                              hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+                              for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
+                              select_kernel().accumulate_gram(weighted_.of(chunk, inputs_.plan.threads),
+                                                              {square.data(), dim_, dim_, dim_}, inputs_.plan.threads);
+                            },
+                            inputs_.on_chunk);
   check_unchanged(label, found, digests[label]);
 }
 
@@ -163,14 +164,15 @@ RowDigest gram_of_class(std::size_t label, const StatisticInputs& inputs, const 
   const std::size_t dim = inputs.transform.output_dim();
   SecretVector<std::int64_t> square(dim * dim);
   std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
-  for_each_lattice_chunk_of(
-      [&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }, inputs.rows, inputs.transform,
-      inputs.plan,
-      [&](const LatticeRows& chunk) {
-        hasher.accumulate(chunk, digests, inputs.plan.threads);
-        select_kernel().accumulate_gram(view_of(chunk), {square.data(), dim, dim, dim}, inputs.plan.threads);
-      },
-      inputs.on_chunk);
+  WeightedRows weighted(WeightPower::kHalf);
+  for_each_lattice_chunk_of([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }, inputs.rows,
+                            inputs.transform, inputs.plan,
+                            [&](const LatticeRows& chunk) {
+                              hasher.accumulate(chunk, digests, inputs.plan.threads);
+                              select_kernel().accumulate_gram(weighted.of(chunk, inputs.plan.threads),
+                                                              {square.data(), dim, dim, dim}, inputs.plan.threads);
+                            },
+                            inputs.on_chunk);
   copy_upper_triangle(square, dim, triangle);
   return digests[label];
 }

@@ -24,6 +24,7 @@
 #include "common/plan/statistic.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/statistic_inputs.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 
@@ -70,6 +71,7 @@ class ClassGrams {
   SecretVector<std::int16_t> batch_;
   std::vector<std::size_t> batch_row_;  // first row of each class in the batch
   SecretVector<std::int64_t> square_;
+  WeightedRows weighted_{WeightPower::kHalf};  // of the chunk at hand
 };
 
 /// triangle <- the upper triangle of A_j for one class, from a pass of its own. Returns the digest of the rows that it

@@ -10,6 +10,7 @@
 #include "worker/chunk_priors.hpp"
 #include "worker/chunk_view.hpp"
 #include "worker/residuals.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -25,6 +26,7 @@ std::int32_t predicted_class(std::span<const std::int64_t> products, std::span<c
 std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candidate, const ChunkPriors* priors,
                           unsigned threads) {
   const std::size_t classes = candidate.classes();
+  const unsigned count_bits = chunk.has_weights() ? kWeightBits : 0;
   std::atomic<std::int64_t> correct{0};
   select_kernel().for_each_row_products(
       view_of(chunk), {candidate.values(), classes, candidate.dim(), candidate.dim()},
@@ -36,8 +38,9 @@ std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candid
           const std::int32_t predicted =
               predicted_class({products.row(row), classes}, candidate.factors(),
                               priors != nullptr ? priors->of_row(first + row) : std::span<const double>(), scratch);
-          of_block +=
-              std::find(classes_of_row.begin(), classes_of_row.end(), predicted) == classes_of_row.end() ? 0 : 1;
+          const bool is_correct =
+              std::find(classes_of_row.begin(), classes_of_row.end(), predicted) != classes_of_row.end();
+          if (is_correct) of_block += count_of_row(chunk, first + row, count_bits);
         }
         correct += of_block;
       },
@@ -52,7 +55,7 @@ Statistic correct_counts(std::span<const LatticeWeights> candidates, const Stati
   for (const LatticeWeights& candidate : candidates) {
     DPREDUCE_ASSERT(candidate.dim() == inputs.transform.output_dim() && candidate.classes() == inputs.plan.classes);
   }
-  Statistic counts({{"utilities", candidates.size()}});
+  Statistic counts({{"utilities", candidates.size(), inputs.rows.has_weights() ? kWeightBits : 0}});
   const std::span<std::int64_t> utilities = counts.block(0);
   ThreadTeam team(inputs.plan.threads);
   std::optional<ChunkPriors> priors;

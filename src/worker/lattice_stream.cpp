@@ -37,6 +37,15 @@ std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {
   return rows.has_labels() ? plan.labels_per_row : 1;
 }
 
+// `place_of` tells where a row of the chunk lies among all rows.
+template <typename PlaceOf>
+void take_weights(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& place_of) {
+  if (!rows.has_weights()) return;
+  std::vector<RowWeight> weights(chunk.rows());
+  for (std::size_t row = 0; row < weights.size(); ++row) weights[row] = rows.weight(place_of(row));
+  chunk.set_weights(std::move(weights));
+}
+
 double share_done(const RowChunk& read, const WorkerRows& rows) {
   const RowRange range = rows.range();
   return static_cast<double>(read.first_row + read.rows - range.first) /
@@ -82,7 +91,9 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
   while (const auto read = stream.next()) {
     const auto labels = rows.has_labels() ? read->labels : std::span(one_class).first(read->rows);
     chunk.assign(transform, read->features, labels, plan.threads);
-    check_rows(chunk, labels, plan, rows, [&](std::size_t row) { return read->first_row + row; });
+    const auto place_of = [&](std::size_t row) { return read->first_row + row; };
+    check_rows(chunk, labels, plan, rows, place_of);
+    take_weights(chunk, rows, place_of);
     visit(chunk);
     on_chunk(share_done(*read, rows));
   }
@@ -104,7 +115,9 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
   std::vector<std::uint64_t> places;  // among all rows, of each that was gathered
   const auto visit_gathered = [&] {
     chunk.assign(transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
-    check_rows(chunk, labels, plan, rows, [&](std::size_t row) { return places[row]; });
+    const auto place_of = [&](std::size_t row) { return places[row]; };
+    check_rows(chunk, labels, plan, rows, place_of);
+    take_weights(chunk, rows, place_of);
     visit(chunk);
     labels.clear();
     places.clear();

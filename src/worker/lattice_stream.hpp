@@ -34,7 +34,7 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels
 /// The same of rows with d_in = input_dim features that become d = output_dim.
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row);
 
-/// Bytes of a row that is kept as integers: 2 d, 4 k and 1.
+/// Bytes of a row that is kept as integers: 2 d, 4 k and 1; a weight takes 4 more.
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row);
 
 /// Rows of a chunk for which there are `memory_bytes`, at row_bytes each: as many as fit, at most 4096. Throws

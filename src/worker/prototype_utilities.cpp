@@ -11,6 +11,7 @@
 #include "common/kernels/thread_team.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "worker/chunk_view.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -128,6 +129,7 @@ class RowsOfPairs {
       if (classes.empty()) continue;
       rows_.insert(rows_.end(), chunk.row(row).begin(), chunk.row(row).end());
       labels_.push_back(classes.front());
+      weights_.push_back(chunk.weight(row));
       if (labels_.size() == capacity_) add_up();
     }
   }
@@ -147,6 +149,7 @@ class RowsOfPairs {
     });
     rows_.clear();
     labels_.clear();
+    weights_.clear();
   }
 
  private:
@@ -165,15 +168,23 @@ class RowsOfPairs {
       const std::size_t width = std::min(kCandidatesOfStep, count - begin);
       for (std::size_t place = 0; place < rows.size(); ++place) {
         const auto label = static_cast<std::size_t>(labels_[rows[place]]);
-        add_clipped({products_.data() + place * count + begin, width}, utilities_.at(label, first + begin));
+        add_clipped({products_.data() + place * count + begin, width}, weights_[rows[place]],
+                    utilities_.at(label, first + begin));
       }
     });
   }
 
   // clip(S^2 + p, lower, upper) - lower = clip(p, lower - S^2, upper - S^2) - (lower - S^2), all of it within 2 S^2: in
   // 32 bits, which any processor compares several at a time.
-  void add_clipped(std::span<const std::int64_t> products, std::int64_t* utilities) const {
+  void add_clipped(std::span<const std::int64_t> products, RowWeight weight, std::int64_t* utilities) const {
     static_assert(2 * kSquaredRowNorm <= std::numeric_limits<std::int32_t>::max());
+    if (weight != kWholeRow) {
+      for (std::size_t z = 0; z < products.size(); ++z) {
+        const auto product = static_cast<std::int32_t>(products[z]);
+        utilities[z] += weighed(std::min(std::max(product, least_), most_) - least_, weight);
+      }
+      return;
+    }
     for (std::size_t z = 0; z < products.size(); ++z) {
       const auto product = static_cast<std::int32_t>(products[z]);
       utilities[z] += std::min(std::max(product, least_), most_) - least_;
@@ -190,6 +201,7 @@ class RowsOfPairs {
   ThreadTeam team_;
   SecretVector<std::int16_t> rows_;
   std::vector<std::int32_t> labels_;
+  std::vector<RowWeight> weights_;
   SecretVector<std::int16_t> block_;
   SecretVector<std::int64_t> products_;
 };
@@ -241,8 +253,10 @@ SecretVector<std::int64_t> exact_class_sums(const StatisticInputs& inputs) {
   const std::size_t classes = inputs.plan.classes;
   const std::size_t dim = inputs.transform.output_dim();
   SecretVector<std::int64_t> sums(classes * dim, 0);
+  WeightedRows weighted(WeightPower::kWhole);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), classes, dim, dim}, inputs.plan.threads);
+    accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(), {sums.data(), classes, dim, dim},
+                          inputs.plan.threads);
   });
   return sums;
 }

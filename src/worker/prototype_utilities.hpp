@@ -10,6 +10,10 @@
 // sums pass 16 bits; they are written in balanced digits of base 65535, b_c = sum_l 65535^l b_cl with |b_cl| <= 32767,
 // so that the integer kernel takes them. Otherwise all n x m pairs are needed.
 //
+// A row with a weight w (weighted_rows.hpp) adds floor(w u / J), or, nothing clipped, <[w q / J], z>, which with the
+// w S^2 / J that is left out lies between 0 and 2 w S^2 / J: a person's rows together add between 0 and B times a row's
+// range.
+//
 // There are two ways over many workers. Each goes through all public rows with its own rows, and utilities are summed:
 // the only way where pairs are clipped, since rows do not leave their worker, and the one where nobody may see exact
 // sums of others (silos). Or class sums are summed first, and each worker takes its part of the public rows: utilities

@@ -12,9 +12,9 @@ namespace {
 
 static_assert(kDigestLanes % 2 == 0, "two lanes a block of F");
 
-SecretVector<std::byte> key_of(std::span<const std::byte, 32> secret) {
+SecretVector<std::byte> key_of(std::span<const std::byte, 32> secret, const char* purpose) {
   SecretVector<std::byte> key(32);
-  NoiseKey::from_bytes(secret).stream("row digest", {}).fill(key);
+  NoiseKey::from_bytes(secret).stream(purpose, {}).fill(key);
   return key;
 }
 
@@ -41,7 +41,8 @@ void add_to(RowDigest& sum, const RowDigest& addend) {
 RowHasher::RowHasher(std::span<const std::byte, 32> secret, std::size_t dim)
     : dim_(dim),
       coefficients_(coefficients_of(secret, kDigestLanes * dim)),
-      mac_(std::span<const std::byte, 32>(key_of(secret))) {}
+      mac_(std::span<const std::byte, 32>(key_of(secret, "row digest"))),
+      weight_mac_(std::span<const std::byte, 32>(key_of(secret, "row weights"))) {}
 
 RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
   DPREDUCE_ASSERT(chunk.dim() == dim_);
@@ -70,8 +71,21 @@ RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> b
       mac_.chain(states, blocks);
     }
   };
+  // Of rows that are not whole, under a key of its own: the digest of a whole row is that of a row without weight.
+  const auto add_weights = [&](SecretVector<RandomBlock>& states, std::uint64_t half) {
+    SecretVector<RandomBlock> weighed = states;
+    for (std::size_t row = 0; row < rows; ++row) blocks[row] = {chunk.weight(row), half};
+    weight_mac_.chain(weighed, blocks);
+    for (std::size_t row = 0; row < rows; ++row) {
+      if (chunk.weight(row) != kWholeRow) states[row] = weighed[row];
+    }
+  };
   finish(low, 0);
   finish(high, 1);
+  if (chunk.has_weights()) {
+    add_weights(low, 0);
+    add_weights(high, 1);
+  }
 
   RowDigest whole{};
   for (std::size_t row = 0; row < rows; ++row) {

@@ -7,6 +7,8 @@
 //
 //     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //
+// A row that is not whole (row_weights.hpp) with weight w has F'(F(h(q), Y), w) instead, F' another such function.
+//
 // A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
 //
 // Why other rows have another digest. The rows are fixed before the secrets are drawn (whoever chooses records does not
@@ -61,6 +63,7 @@ class RowHasher {
   std::size_t dim_;
   SecretVector<std::int16_t> coefficients_;  // R, row-major
   BlockMac mac_;
+  BlockMac weight_mac_;
 };
 
 /// Of all rows of a worker, as `inputs` transform them; rows without labels count as of class 0. Precondition

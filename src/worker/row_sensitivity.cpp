@@ -14,4 +14,14 @@ std::vector<LabelExchange> label_exchanges(std::uint64_t classes, std::uint64_t 
   return corners;
 }
 
+SensitivityProfile largest_of_each_block(const std::vector<SensitivityProfile>& profiles) {
+  SensitivityProfile largest{"another person", profiles.front().squared_l2};
+  for (const SensitivityProfile& profile : profiles) {
+    for (std::size_t block = 0; block < largest.squared_l2.size(); ++block) {
+      largest.squared_l2[block] = std::max(largest.squared_l2[block], profile.squared_l2[block]);
+    }
+  }
+  return largest;
+}
+
 }  // namespace dpreduce

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "common/base/choices.hpp"
+#include "common/data/row_weights.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/plan/statistic.hpp"
 #include "worker/statistic_cost.hpp"
@@ -13,7 +14,9 @@
 
 namespace dpreduce {
 
-/// What declarations depend on; all public. Every declaration has these preconditions (asserted) on what it reads, and
+/// What declarations depend on; all public. Declarations are of one row; of a person, who moves a block B times as far
+/// as a row at most, `rows_per_person` of the request says so (fit/plan_fit.cpp sets it, for all requests alike).
+/// Every declaration has these preconditions (asserted) on what it reads, and
 /// those that it states: classes >= 2; 1 <= most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and
 /// below 1 where it is a part of a release.
 struct ReleaseTerms {
@@ -27,6 +30,10 @@ struct ReleaseTerms {
   double hessian_share = 0.5;  ///< of mu^2, for the Hessians of a release with a gradient
   Loss loss = Loss::kSoftmax;  ///< whose Hessians these are
   std::uint64_t rounds = 1;    ///< of what is released at one public point after the other
+  bool has_persons = false;    ///< the unit is a person, whose rows have weights (row_weights.hpp)
+
+  /// Of blocks that count rows: counts of weighed rows are in units of weights.
+  unsigned count_bits() const { return has_persons ? kWeightBits : 0; }
 };
 
 /// What a statistic is taken at; but for kRows it is released round by round, at one point after the other.

@@ -14,7 +14,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace accuracy_test {
 
 using nlohmann::json;
 
@@ -89,5 +89,5 @@ INSTANTIATE_TEST_SUITE_P(OfDataSets, AccuracyTest, testing::Range<std::size_t>(0
                            return data_sets().at(instance.param).at("name").get<std::string>();
                          });
 
-}  // namespace
+}  // namespace accuracy_test
 }  // namespace dpreduce

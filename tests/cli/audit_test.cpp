@@ -7,7 +7,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace audit_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -54,7 +54,7 @@ TEST_F(AuditCommandTest, RoundsOnSamplesClaimNoMu) {
 }
 
 TEST_F(AuditCommandTest, ChoicesAmongPublicRowsArePure) {
-  const std::string options = "--method public --epsilon 1 --trials 800";
+  const std::string options = "--method public --epsilon 1 --trials 200";
   const ProgramRun done = run(options + " --format json");
   ASSERT_EQ(done.exit_code, 0) << done.err;
   const json report = done.json();
@@ -73,7 +73,7 @@ TEST_F(AuditCommandTest, TakesPrototypesAndWhatTheyAreComparedWith) {
   for (const std::string method :
        {"public --top-k 2 --adjacency replace-one", "public --d-min 1", "public --center public", "prototypes --auto",
         "coinpress", "global-adapt --rounds 2", "auto --objective balanced --rounds 2"}) {
-    const ProgramRun done = run("--trials 400 --mu 1 --format json --method " + method);
+    const ProgramRun done = run("--trials 100 --mu 1 --format json --method " + method);
     ASSERT_EQ(done.exit_code, 0) << method << ": " << done.err;
     EXPECT_LE(done.json()["mu_lower"], 1.0) << method;
   }
@@ -102,7 +102,7 @@ TEST_F(AuditCommandTest, ReducedRowsAreAuditedAsTheyAreReleased) {
   for (const std::string method : {"fisher", "fisher --select 2", "ls --shared-gram --select 3", "mean --pca 3"}) {
     const ProgramRun one_run = run("--one-run --canaries 200 --mu 1 --method " + method);
     EXPECT_EQ(one_run.exit_code, 0) << method << ": " << one_run.err;
-    const ProgramRun many_runs = run("--trials 400 --mu 1 --method " + method);
+    const ProgramRun many_runs = run("--trials 100 --mu 1 --method " + method);
     EXPECT_EQ(many_runs.exit_code, 0) << method << ": " << many_runs.err;
   }
   EXPECT_THAT(run("--one-run --mu 1 --method fc --select 2").err, HasSubstr("releases no class sums"));
@@ -146,5 +146,5 @@ TEST_F(AuditCommandTest, HelpHasExamples) {
   EXPECT_THAT(help.out, HasSubstr("dpreduce audit --method mean --one-run"));
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace dpreduce

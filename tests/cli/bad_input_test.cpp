@@ -18,7 +18,7 @@ static void PrintTo(const BadCase& bad, std::ostream* stream) {
   *stream << "dpreduce " << bad.arguments;
 }
 
-namespace {
+namespace bad_input_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -223,5 +223,5 @@ TEST_F(FullDiskTest, IsNoticedOnADeviceToo) {
   }
 }
 
-}  // namespace
+}  // namespace bad_input_test
 }  // namespace dpreduce

@@ -21,14 +21,14 @@
 #include "tests/cli/training_files.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
+#include "tests/slow_tests.hpp"
 
 namespace dpreduce {
-namespace {
+namespace checkpoint_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-constexpr int kRunsToKill = 8;
 constexpr int kKillsOfARun = 5;
 
 const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1.5 --delta 1e-6 --checkpoint run ";
@@ -250,7 +250,8 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
   std::mt19937 engine(7);
   std::uniform_real_distribution<> share(0.0, 1.1);
   int killed_on_the_way = 0;
-  for (int run = 0; run < kRunsToKill; ++run) {
+  const int runs = runs_slow_tests() ? 12 : 4;
+  for (int run = 0; run < runs; ++run) {
     SCOPED_TRACE(run);
     clear();
     for (int kill_number = 0; kill_number < kKillsOfARun; ++kill_number) {
@@ -290,7 +291,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
     expect_charged_once(7);
     for (const std::string& name : folder_.names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
   }
-  EXPECT_GT(killed_on_the_way, kRunsToKill) << "the kills came too early or too late to test anything";
+  EXPECT_GT(killed_on_the_way, runs) << "the kills came too early or too late to test anything";
 }
 
 // Its binding is there, but no release: nothing is lost, and the same command begins.
@@ -512,5 +513,5 @@ TEST_F(CheckpointRefusalTest, HoldsNoSecretNoDigestOfRowsAndNoNumberOfThem) {
   }
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace choice_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -121,5 +121,5 @@ TEST_F(ChoiceTest, ValidationRowsOfAnotherKindAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
 }
 
-}  // namespace
+}  // namespace choice_test
 }  // namespace dpreduce

@@ -13,7 +13,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_names_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -271,5 +271,5 @@ TEST_F(ClassNames, SetsOfNamedClassesAreZerosAndOnes) {
   EXPECT_THAT(kNames, testing::Contains(lines_of(succeed("predict --model model.safetensors --x x.npy").out).front()));
 }
 
-}  // namespace
+}  // namespace class_names_test
 }  // namespace dpreduce

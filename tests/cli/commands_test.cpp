@@ -16,7 +16,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace commands_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -404,5 +404,5 @@ TEST_F(CommandsTest, TheVersionIsToldAndNoCommandIsAnError) {
   EXPECT_EQ(run("").exit_code, 2);
 }
 
-}  // namespace
+}  // namespace commands_test
 }  // namespace dpreduce

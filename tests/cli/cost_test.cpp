@@ -20,7 +20,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace cost_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -311,5 +311,5 @@ TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
   EXPECT_EQ(script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
 }
 
-}  // namespace
+}  // namespace cost_test
 }  // namespace dpreduce

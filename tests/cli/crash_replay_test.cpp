@@ -1,5 +1,5 @@
-// kill -9 at random points of a run, two hundred times: what was charged is repeated bit for bit, nothing is released
-// without its ledger line, and other data never meet the same noise.
+// kill -9 at random points of a run, two hundred times (fifty, but in the long form): what was charged is repeated bit
+// for bit, nothing is released without its ledger line, and other data never meet the same noise.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -19,14 +19,15 @@
 #include "tests/cli/training_files.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
+#include "tests/slow_tests.hpp"
 
 namespace dpreduce {
-namespace {
+namespace crash_replay_test {
 
-constexpr int kKills = 200;
-constexpr int kKillsOfRounds = 60;
-constexpr int kKillsOfParts = 40;
-constexpr int kKillsOfSamples = 30;
+// A number of kills of the long form, or a quarter of it.
+int number_of_kills(int of_long_form) {
+  return runs_slow_tests() ? of_long_form : of_long_form / 4;
+}
 
 // A folder with data, ledger and model.
 class Site {
@@ -155,22 +156,23 @@ void kill_and_resume(const std::string& method, std::size_t releases, int kills)
 }
 
 TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
-  kill_and_resume("--method mean --mu 0.5", 2, kKills);
+  kill_and_resume("--method mean --mu 0.5", 2, number_of_kills(200));
 }
 
 // One charge, and noise that is drawn part by part.
 TEST(CrashReplay, SoAreThePartsOfARelease) {
-  kill_and_resume("--method ls --mu 0.5", 2, kKillsOfParts);
+  kill_and_resume("--method ls --mu 0.5", 2, number_of_kills(80));
 }
 
 // Center, Gram matrix and three gradients, each of which depends on all that came before.
 TEST(CrashReplay, SoAreTheRoundsOfAMethod) {
-  kill_and_resume("--method fc --rounds 3 --mu 0.5", 5, kKillsOfRounds);
+  kill_and_resume("--method fc --rounds 3 --mu 0.5", 5, number_of_kills(80));
 }
 
 // A round whose coins were tossed before the kill is repeated with these coins.
 TEST(CrashReplay, SoAreRoundsOnSamples) {
-  kill_and_resume("--method gd --rounds 4 --batch 0.3 --epsilon 2 --delta 1e-6 --accountant rdp", 5, kKillsOfSamples);
+  kill_and_resume("--method gd --rounds 4 --batch 0.3 --epsilon 2 --delta 1e-6 --accountant rdp", 5,
+                  number_of_kills(60));
 }
 
 // A run that ends by an error when all is charged may be resumed as a killed one may.
@@ -279,5 +281,5 @@ TEST(CrashReplay, TheBudgetOfTheDataSetIsRefusedWithExitFour) {
   EXPECT_EQ(run("0.1").exit_code, 0);
 }
 
-}  // namespace
+}  // namespace crash_replay_test
 }  // namespace dpreduce

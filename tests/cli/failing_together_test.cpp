@@ -20,7 +20,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace failing_together_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -244,5 +244,5 @@ TEST_F(FailingTogetherTest, BadRowsOfAllRanksMakeOneMessage) {
   expect_nothing_charged();
 }
 
-}  // namespace
+}  // namespace failing_together_test
 }  // namespace dpreduce

@@ -12,7 +12,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace files_once_test {
 
 using testing::HasSubstr;
 
@@ -164,5 +164,5 @@ TEST_F(FilesOnceTest, RunsAtTheSameTimeDoNotDisturbEachOther) {
   EXPECT_EQ(other->finish().exit_code, 0);
 }
 
-}  // namespace
+}  // namespace files_once_test
 }  // namespace dpreduce

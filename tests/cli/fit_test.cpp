@@ -11,7 +11,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace fit_test {
 
 const std::string kWhole = "--train-x x.npy --train-y y.npy";
 
@@ -190,5 +190,5 @@ TEST_F(FitTest, WithoutNoiseRunsAreAlike) {
   for (const int ranks : {0, 2, 3}) EXPECT_TRUE(fit(kWhole + " --non-private", ranks) == exact);
 }
 
-}  // namespace
+}  // namespace fit_test
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace global_adapt_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -125,5 +125,5 @@ TEST_F(GlobalAdaptTest, OptionsThatDoNotGoWithItAreRefusedBeforeAnythingIsCharge
   EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
 }
 
-}  // namespace
+}  // namespace global_adapt_test
 }  // namespace dpreduce

@@ -12,7 +12,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace imbalance_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -247,5 +247,5 @@ TEST_F(ImbalanceTest, PublicRowsMakeABalancedObjectiveBetterOnEveryCount) {
   EXPECT_GE(median(swept, without, 30, 0.3, "minority_accuracy"), 0.27);  // what it was by the former cleaning
 }
 
-}  // namespace
+}  // namespace imbalance_test
 }  // namespace dpreduce

@@ -13,7 +13,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace job_command_test {
 
 using testing::HasSubstr;
 
@@ -119,5 +119,5 @@ TEST_F(JobCommandTest, RanksThatAreSilosAndRanksThatAreNotDoNotRunTogether) {
                  "--secure-aggregation: is given to some");
 }
 
-}  // namespace
+}  // namespace job_command_test
 }  // namespace dpreduce

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/Dense>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,12 +13,14 @@
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/training_files.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/elimination.hpp"
 
 namespace dpreduce {
-namespace {
+namespace label_sets_test {
 
 constexpr std::size_t kClasses = 4;
 constexpr std::size_t kDim = 6;
+using Matrix = std::vector<std::vector<double>>;
 
 class LabelSets : public testing::Test {
  protected:
@@ -57,37 +58,45 @@ class LabelSets : public testing::Test {
   }
 
   // q / scale of every row, n x d: as lattices are defined.
-  Eigen::MatrixXd lattice_rows() const {
-    const auto n = static_cast<Eigen::Index>(rows_.rows());
-    const auto d = static_cast<Eigen::Index>(kDim);
+  Matrix lattice_rows() const {
     const double scale = 32767.0 - std::ceil(std::sqrt(static_cast<double>(kDim)) / 2.0);
-    Eigen::MatrixXd x(n, d);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      for (Eigen::Index a = 0; a < d; ++a) x(i, a) = double{rows_.features[static_cast<std::size_t>(i * d + a)]};
-      x.row(i) *= scale / x.row(i).norm();
+    Matrix x(rows_.rows(), std::vector<double>(kDim));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      double squares = 0.0;
+      for (std::size_t a = 0; a < kDim; ++a) {
+        x[i][a] = double{rows_.features[i * kDim + a]};
+        squares += x[i][a] * x[i][a];
+      }
+      for (double& value : x[i]) value = std::round(value * scale / std::sqrt(squares)) / scale;
     }
-    return x.array().round().matrix() / scale;
+    return x;
   }
 
-  // n x K.
-  Eigen::MatrixXd indicators() const {
-    Eigen::MatrixXd y(static_cast<Eigen::Index>(rows_.rows()), static_cast<Eigen::Index>(kClasses));
-    for (Eigen::Index i = 0; i < y.rows(); ++i) {
-      for (Eigen::Index c = 0; c < y.cols(); ++c) y(i, c) = sets_[static_cast<std::size_t>(i * y.cols() + c)];
+  bool is_of(std::size_t row, std::size_t label) const { return sets_[row * kClasses + label] != 0; }
+
+  // (sum_i weight(i) x_i x_i' + lambda I)^-1 sum of the rows of the class.
+  template <typename Weight>
+  std::vector<double> ridge(const Matrix& x, std::size_t label, double lambda, const Weight& weight) const {
+    Matrix gram(kDim, std::vector<double>(kDim, 0.0));
+    std::vector<double> sum(kDim, 0.0);
+    for (std::size_t a = 0; a < kDim; ++a) gram[a][a] = lambda;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t a = 0; a < kDim; ++a) {
+        for (std::size_t b = 0; b < kDim; ++b) gram[a][b] += weight(i) * x[i][a] * x[i][b];
+        if (is_of(i, label)) sum[a] += x[i][a];
+      }
     }
-    return y;
+    return solved_by_elimination(gram, sum);
   }
 
   // Largest difference of W, K x d.
-  double distance_from(const Eigen::MatrixXd& expected) const {
+  double distance_from(const Matrix& expected) const {
     const Classifier classifier = load_classifier(folder_ / "model");
     const auto& weights = classifier.parts().weights;
     double largest = 0.0;
-    for (Eigen::Index c = 0; c < expected.rows(); ++c) {
-      for (Eigen::Index a = 0; a < expected.cols(); ++a) {
-        const double difference = weights[static_cast<std::size_t>(c * expected.cols() + a)] - expected(c, a);
-        largest = std::max(largest, std::abs(difference));
-      }
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      for (std::size_t a = 0; a < kDim; ++a)
+        largest = std::max(largest, std::abs(weights[c * kDim + a] - expected[c][a]));
     }
     return largest;
   }
@@ -122,22 +131,18 @@ TEST_F(LabelSets, OneLabelARowIsTheSameAsAClassIndex) {
 
 TEST_F(LabelSets, RidgeOnASharedGramIsTheClosedForm) {
   fit("--train-y sets.npy --max-labels 2 --non-private --method ls --shared-gram");
-  const Eigen::MatrixXd x = lattice_rows();
-  const Eigen::MatrixXd gram = x.transpose() * x + Eigen::MatrixXd::Identity(x.cols(), x.cols());
-  const Eigen::MatrixXd expected = gram.ldlt().solve(x.transpose() * indicators()).transpose();
+  const Matrix x = lattice_rows();
+  Matrix expected;
+  for (std::size_t c = 0; c < kClasses; ++c) expected.push_back(ridge(x, c, 1.0, [](std::size_t) { return 1.0; }));
   EXPECT_LE(distance_from(expected), 1e-6);
 }
 
 TEST_F(LabelSets, RidgeOfEachClassIsTheClosedForm) {
   fit("--train-y sets.npy --max-labels 2 --non-private --method ls --alpha 2 --lambda 0.5");
-  const Eigen::MatrixXd x = lattice_rows();
-  const Eigen::MatrixXd y = indicators();
-  const Eigen::MatrixXd shared = 2.0 * x.transpose() * x + 0.5 * Eigen::MatrixXd::Identity(x.cols(), x.cols());
-  Eigen::MatrixXd expected(y.cols(), x.cols());
-  for (Eigen::Index c = 0; c < y.cols(); ++c) {
-    const Eigen::MatrixXd gram = shared + x.transpose() * y.col(c).asDiagonal() * x;
-    expected.row(c) = gram.ldlt().solve(x.transpose() * y.col(c)).transpose();
-  }
+  const Matrix x = lattice_rows();
+  Matrix expected;
+  for (std::size_t c = 0; c < kClasses; ++c)
+    expected.push_back(ridge(x, c, 0.5, [&](std::size_t row) { return is_of(row, c) ? 3.0 : 2.0; }));
   EXPECT_LE(distance_from(expected), 1e-6);
   EXPECT_DOUBLE_EQ(load_classifier(folder_ / "model").parts().threshold.value(), 1.0 / 5.0);
 }
@@ -329,5 +334,5 @@ TEST_F(LabelSets, SanitizeLeavesThemToTheirOwner) {
   EXPECT_NE(run.err.find("leave n x K labels out"), std::string::npos) << run.err;
 }
 
-}  // namespace
+}  // namespace label_sets_test
 }  // namespace dpreduce

@@ -18,7 +18,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace ledger_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -238,5 +238,5 @@ TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndDestroysTheJournalOfADeadOne) 
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run_id), RunOutcome::kReleased);
 }
 
-}  // namespace
+}  // namespace ledger_test
 }  // namespace dpreduce

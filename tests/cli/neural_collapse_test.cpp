@@ -22,7 +22,7 @@
 #include "tests/slow_tests.hpp"
 
 namespace dpreduce {
-namespace {
+namespace neural_collapse_test {
 
 const std::string kPrivate = "--epsilon 1 --delta 1e-4 --seed 1";
 const std::string kExact = "--non-private";
@@ -110,5 +110,5 @@ TEST(NeuralCollapse, NoiseOnRowsCostsMoreTheMoreFeaturesAndOnlyUnderPrivacy) {
   for (std::size_t step = 1; step < both[0].size(); ++step) EXPECT_LT(both[0][step], tested[0][step]);
 }
 
-}  // namespace
+}  // namespace neural_collapse_test
 }  // namespace dpreduce

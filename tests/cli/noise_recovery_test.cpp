@@ -22,7 +22,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace noise_recovery_test {
 
 namespace fs = std::filesystem;
 
@@ -165,5 +165,5 @@ TEST(NoiseRecovery, FailsWithAllFilesOnceTheRunHasFinished) {
   EXPECT_EQ(files_that_tell(folder), std::set<std::string>{});
 }
 
-}  // namespace
+}  // namespace noise_recovery_test
 }  // namespace dpreduce

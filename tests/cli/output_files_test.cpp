@@ -11,7 +11,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace output_files_test {
 
 using testing::HasSubstr;
 
@@ -148,5 +148,5 @@ TEST_F(OutputFilesTest, MayBeDevices) {
   EXPECT_EQ(run(fit_ + "--out /dev/null").exit_code, 0);
 }
 
-}  // namespace
+}  // namespace output_files_test
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace page_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -157,5 +157,5 @@ TEST_F(PageTest, LedgerTellsWhatRunsHaveSpentTogether) {
   EXPECT_GT(ledger["runs"][1]["so_far"]["epsilon"], ledger["runs"][0]["so_far"]["epsilon"]);
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace dpreduce

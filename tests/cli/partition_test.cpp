@@ -10,16 +10,16 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace partition_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
 
 constexpr int kSilos = 3;
 
-class SilosTest : public testing::Test {
+class PartitionTest : public testing::Test {
  protected:
-  SilosTest() { write_npy(make_rows({90, 60, 30}, 6), folder_ / "x.npy", folder_ / "y.npy"); }
+  PartitionTest() { write_npy(make_rows({90, 60, 30}, 6), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) {
     return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks});
@@ -46,7 +46,7 @@ class SilosTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(SilosTest, APartitionTellsTheClassesOfEachSilo) {
+TEST_F(PartitionTest, APartitionTellsTheClassesOfEachSilo) {
   for (const std::string scheme : {"iid", "dirichlet --alpha 0.3", "classes --classes-per-silo 1", "quantity --alpha 1",
                                    "feature-shift --rotation 20 --offset 0.1"}) {
     const json summary = partition(scheme.substr(0, 3), scheme);
@@ -65,7 +65,7 @@ TEST_F(SilosTest, APartitionTellsTheClassesOfEachSilo) {
   }
 }
 
-TEST_F(SilosTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
+TEST_F(PartitionTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
   const std::string cut = "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --scheme dirichlet --alpha 1 ";
   const ProgramRun alone = succeed(cut + "--seed 2 --out alone");
   EXPECT_EQ(lines_of(alone.out).size(), 6u);
@@ -79,7 +79,7 @@ TEST_F(SilosTest, TheSameSeedGivesTheSameBytesAloneAndOnRanks) {
   EXPECT_TRUE(differs);
 }
 
-TEST_F(SilosTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
+TEST_F(PartitionTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
   const TrainingRows rows = make_rows({90, 60, 30}, 6);
   write_hdf5(rows, folder_ / "data.h5");
   write_npy(rows.part(0, 50), folder_ / "x_0.npy", folder_ / "y_0.npy");
@@ -94,7 +94,7 @@ TEST_F(SilosTest, FilesOfEitherFormatAndOfSeveralShardsAreOneDataSet) {
   }
 }
 
-TEST_F(SilosTest, OneExactSumGivesThePooledModelHoweverRowsAreSpread) {
+TEST_F(PartitionTest, OneExactSumGivesThePooledModelHoweverRowsAreSpread) {
   partition("skewed", "dirichlet --alpha 0.1");
   for (const std::string method : {"mean", "ls --shared-gram --center dp", "fc --rounds 3"}) {
     succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 6 --out pooled --method " + method);
@@ -103,7 +103,7 @@ TEST_F(SilosTest, OneExactSumGivesThePooledModelHoweverRowsAreSpread) {
   }
 }
 
-TEST_F(SilosTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself) {
+TEST_F(PartitionTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself) {
   partition("even", "iid");
   const std::string fedavg = "--method fedavg --mu 4 --rounds 4 --local-steps 3 --seed 6 --out ";
   const json report = fit("even", fedavg + "first");
@@ -119,7 +119,7 @@ TEST_F(SilosTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself) {
   EXPECT_TRUE(read_bytes(folder_ / "first") == read_bytes(folder_ / "second"));
 }
 
-TEST_F(SilosTest, FederatedAveragingDependsOnWhichRowsAreWhose) {
+TEST_F(PartitionTest, FederatedAveragingDependsOnWhichRowsAreWhose) {
   partition("even", "iid");
   partition("skewed", "classes --classes-per-silo 1");
   const std::string exact = "--method fedavg --non-private --rounds 4 --out ";
@@ -128,7 +128,7 @@ TEST_F(SilosTest, FederatedAveragingDependsOnWhichRowsAreWhose) {
   EXPECT_FALSE(read_bytes(folder_ / "of_even") == read_bytes(folder_ / "of_skewed"));
 }
 
-TEST_F(SilosTest, FederatedAveragingIsPlannedAndExplained) {
+TEST_F(PartitionTest, FederatedAveragingIsPlannedAndExplained) {
   partition("even", "iid");
   const json plan = fit("even", "--method fedavg --epsilon 1 --delta 1e-5 --dry-run");
   EXPECT_EQ(plan["method"], "fedavg");
@@ -140,7 +140,7 @@ TEST_F(SilosTest, FederatedAveragingIsPlannedAndExplained) {
   EXPECT_THAT(explained.out, HasSubstr("epsilon 1"));
 }
 
-TEST_F(SilosTest, AnAuditOfFederatedAveragingDoesNotRefuteIt) {
+TEST_F(PartitionTest, AnAuditOfFederatedAveragingDoesNotRefuteIt) {
   const ProgramRun audit =
       succeed("audit --method fedavg --rounds 2 --local-steps 2 --mu 2 --trials 4000 --format json");
   EXPECT_FALSE(audit.json()["refuted"].get<bool>());
@@ -148,7 +148,7 @@ TEST_F(SilosTest, AnAuditOfFederatedAveragingDoesNotRefuteIt) {
 }
 
 // One numbering: from 1, as --secure-aggregation counts, or from 0 where it is asked for.
-TEST_F(SilosTest, APartitionIsNumberedForTheRunThatReadsIt) {
+TEST_F(PartitionTest, APartitionIsNumberedForTheRunThatReadsIt) {
   const std::string cut = "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --seed 4 --out ";
   const std::string train = " --classes 3 --mu 1 --out model --ledger ledger";
   const auto fit_of = [&](const std::string& folder) {
@@ -182,7 +182,7 @@ TEST_F(SilosTest, APartitionIsNumberedForTheRunThatReadsIt) {
   }
 }
 
-TEST_F(SilosTest, AResumedRunRepeatsWhatItHasPaidFor) {
+TEST_F(PartitionTest, AResumedRunRepeatsWhatItHasPaidFor) {
   partition("even", "iid");
   const std::string fedavg = "--method fedavg --mu 2 --rounds 2 --local-steps 2 --out ";
   const std::string paths = "fit --train-x even/silo{rank}/x.npy --train-y even/silo{rank}/y.npy --classes 3 ";
@@ -193,5 +193,5 @@ TEST_F(SilosTest, AResumedRunRepeatsWhatItHasPaidFor) {
   EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger.jsonl")).size(), 4u);
 }
 
-}  // namespace
+}  // namespace partition_test
 }  // namespace dpreduce

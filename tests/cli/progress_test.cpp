@@ -10,7 +10,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace progress_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -143,5 +143,5 @@ TEST_F(ProgressTest, ADryRunTellsTheErrorOfEveryReleaseAndMemoryOnce) {
   }
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace dpreduce

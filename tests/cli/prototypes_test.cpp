@@ -12,7 +12,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace prototypes_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -289,5 +289,5 @@ TEST_F(PrototypesTest, CoinPressRefinesMeansAndIsTheSameOnAnyNumberOfRanks) {
   EXPECT_GE(exact, 0.6);
 }
 
-}  // namespace
+}  // namespace prototypes_test
 }  // namespace dpreduce

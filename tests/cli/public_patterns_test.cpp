@@ -20,7 +20,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace public_patterns_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -241,5 +241,5 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"resumed_checkpoint", resumed("--method gd --rounds 4 --checkpoint run" + kBudget)}),
     [](const auto& tested) { return tested.param.name; });
 
-}  // namespace
+}  // namespace public_patterns_test
 }  // namespace dpreduce

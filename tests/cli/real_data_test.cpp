@@ -9,7 +9,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace real_data_test {
 
 // Encodes the images once a build folder; a complete set is kept.
 class RealData : public testing::Test {
@@ -56,5 +56,5 @@ TEST_F(RealData, RoundsDoBetterThanOneShotAndThatBetterThanMeans) {
   EXPECT_GT(accuracy("--method auto --epsilon 2 --delta 1e-6"), one_shot);
 }
 
-}  // namespace
+}  // namespace real_data_test
 }  // namespace dpreduce

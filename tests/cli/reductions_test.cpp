@@ -13,7 +13,7 @@
 #include "tests/slow_tests.hpp"
 
 namespace dpreduce {
-namespace {
+namespace reductions_test {
 
 double accuracy(const TemporaryFolder& folder, const std::string& options) {
   const ProgramRun run =
@@ -105,7 +105,7 @@ TEST_F(SparseDifference, FeaturesThatSayNothingDoHarmUnderPrivacyAloneAndSelecti
 
 // [wang2024], Figure 4: features of collapsed classes with noise on training and test
 // rows, more of it the more features there are; K - 1 components of public rows repair what noise does.
-TEST(NeuralCollapse, ComponentsRepairWhatNoiseOnManyFeaturesDoes) {
+TEST(FeaturesOfNeuralCollapse, ComponentsRepairWhatNoiseOnManyFeaturesDoes) {
   std::vector<double> whole;
   std::vector<double> projected;
   for (const int dim : {100, 500, 1000, 2000}) {
@@ -130,5 +130,5 @@ TEST(NeuralCollapse, ComponentsRepairWhatNoiseOnManyFeaturesDoes) {
   for (std::size_t step = 0; step < projected.size(); ++step) EXPECT_GT(projected[step], 0.95);
 }
 
-}  // namespace
+}  // namespace reductions_test
 }  // namespace dpreduce

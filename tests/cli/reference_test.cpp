@@ -17,7 +17,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace reference_test {
 
 using nlohmann::json;
 
@@ -167,5 +167,5 @@ INSTANTIATE_TEST_SUITE_P(Solvers, ReferenceTest, testing::ValuesIn(reference_cas
                            return instance.param.at("name").get<std::string>();
                          });
 
-}  // namespace
+}  // namespace reference_test
 }  // namespace dpreduce

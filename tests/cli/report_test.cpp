@@ -12,7 +12,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace report_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -345,5 +345,5 @@ TEST_F(ReportTest, RoundsOnSamplesTellTheirRateAndNoMu) {
   EXPECT_LT(shown.json()["epsilon"], 2.0);  // at a larger delta than the budget's
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace dpreduce

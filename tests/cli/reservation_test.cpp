@@ -20,7 +20,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace reservation_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -221,5 +221,5 @@ TEST_F(ReservationTest, AJournalThatIsNotItsOwnersAloneIsRefusedByName) {
   expect_refused("another user");
 }
 
-}  // namespace
+}  // namespace reservation_test
 }  // namespace dpreduce

@@ -15,7 +15,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace silo_accounts_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -256,5 +256,5 @@ TEST_F(SiloAccountsTest, ABudgetThatCannotBeIsRefusedByItsOwner) {
   EXPECT_THAT(run.err, HasSubstr("--non-private and --budget-epsilon with --secure-aggregation"));
 }
 
-}  // namespace
+}  // namespace silo_accounts_test
 }  // namespace dpreduce

@@ -17,7 +17,7 @@
 #include "tests/slow_tests.hpp"
 
 namespace dpreduce {
-namespace {
+namespace silo_sums_test {
 
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 8;
@@ -149,5 +149,5 @@ TEST_F(SiloSumsTest, EveryNumberOfSilosGivesTheBytesOfThePlainRun) {
   for (const std::size_t silos : {2, 5, 8, 33}) expect_the_same("ls --shared-gram", silos);
 }
 
-}  // namespace
+}  // namespace silo_sums_test
 }  // namespace dpreduce

@@ -15,7 +15,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace silos_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -527,5 +527,5 @@ TEST_F(SilosTest, DistributedNoiseIsReleasedAndToldWithItsShares) {
   EXPECT_THAT(shown.out, HasSubstr("among silos: noise distributed, 4 left when charged, at least 3"));
 }
 
-}  // namespace
+}  // namespace silos_test
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace sweep_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -112,5 +112,5 @@ TEST_F(SweepTest, WhatCannotBeRunIsRefusedBeforeAnythingIs) {
               HasSubstr("fewer than the 900"));
 }
 
-}  // namespace
+}  // namespace sweep_test
 }  // namespace dpreduce

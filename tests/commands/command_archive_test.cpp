@@ -53,7 +53,7 @@ std::vector<std::string> lines_of_all_options() {
           "--dry-run",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
-          "--pool 4 --max-labels 2",
+          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3",
       "fit " + rows +
           " --rho 0.02 --delta 1e-7 --imbalance-ratio 7 --imbalance-seed 3 --method mean --metric euclidean",
       "fit " + rows +
@@ -119,7 +119,7 @@ std::vector<std::string> lines_of_all_options() {
       "export --model m --onnx o --onnx-width float64 --card c --report r --overwrite",
       "synth --out d --kind gaussian-mixture --rows 10 --test-rows 11 --dim 12 --classes 13 --shards 2 --offset 0.1 "
       "--stochastic 0.2 --test-stochastic 0.3 --adversarial 0.4 --separation 5 --spread 6 --imbalance-ratio 7 "
-      "--max-labels 3 --seed 8",
+      "--max-labels 3 --rows-per-person 6 --seed 8",
       "synth --out d --majority-share 0.5 --overwrite",
       "synth sanitize --x a.npy --y b.npy --out d --normalize none --clip 2 --bad-rows zero --epsilon 1 --delta 1e-6 "
       "--accountant zcdp --seed 4 --format json",

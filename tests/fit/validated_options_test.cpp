@@ -37,6 +37,14 @@ std::vector<Contradiction> contradictions() {
     fit.data.train = {.x = {"x{rank}.npy"}, .y = {"y{rank}.npy"}};
   };
   return {
+      {.name = "PersonsAmongSilos",
+       .method = "mean",
+       .change =
+           [=](FitOptions& fit) {
+             among_silos(fit);
+             fit.data.train.person = {"p{rank}.npy"};
+           },
+       .message = "--secure-aggregation with --train-person: silos may not compare whose rows they have"},
       {.name = "CenterWithoutPublicRows",
        .method = "mean",
        .change = [](FitOptions& fit) { fit.rows.center = Centering::kPublic; },

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fit/plan_fit.hpp"
+#include "tests/elimination.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/methods/options/good_fit.hpp"
 

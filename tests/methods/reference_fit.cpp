@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "tests/elimination.hpp"
+
 namespace dpreduce {
 namespace {
 
@@ -212,28 +214,6 @@ class Reference {
 };
 
 }  // namespace
-
-std::vector<double> solved_by_elimination(std::vector<std::vector<double>> a, std::vector<double> b) {
-  const std::size_t order = b.size();
-  for (std::size_t k = 0; k < order; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k; i < order; ++i) {
-      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
-    }
-    std::swap(a[k], a[pivot]);
-    std::swap(b[k], b[pivot]);
-    for (std::size_t i = k + 1; i < order; ++i) {
-      const double factor = a[i][k] / a[k][k];
-      for (std::size_t j = k; j < order; ++j) a[i][j] -= factor * a[k][j];
-      b[i] -= factor * b[k];
-    }
-  }
-  for (std::size_t k = order; k-- > 0;) {
-    for (std::size_t j = k + 1; j < order; ++j) b[k] -= a[k][j] * b[j];
-    b[k] /= a[k][k];
-  }
-  return b;
-}
 
 std::vector<double> reference_prototypes(const ReferenceRows& rows) {
   const std::size_t features = rows.lattice.dim - 1;

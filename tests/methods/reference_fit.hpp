@@ -19,9 +19,6 @@ struct ReferenceRows {
   std::vector<double> curvature{};  ///< of fc: E, d x d, with the intercept
 };
 
-/// A^-1 b, with the largest pivot of each column.
-std::vector<double> solved_by_elimination(std::vector<std::vector<double>> a, std::vector<double> b);
-
 /// Class sums without the last coordinate, K x (d - 1), as unit vectors.
 std::vector<double> reference_prototypes(const ReferenceRows& rows);
 

@@ -22,7 +22,7 @@
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace checkpoint_test {
 
 constexpr std::size_t kDim = 6;
 constexpr std::size_t kClasses = 3;
@@ -161,5 +161,5 @@ TEST_P(CheckpointTest, ARunThatDiesAfterAnyReleaseEndsAsIfItHadNot) {
 INSTANTIATE_TEST_SUITE_P(Methods, CheckpointTest, testing::Values("gd", "adam", "fc", "newton", "fisher"),
                          [](const auto& tested) { return tested.param; });
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace dpreduce

@@ -2,16 +2,16 @@
 #include <random>
 #include <vector>
 
-#include <Eigen/Dense>
 #include <gtest/gtest.h>
 
 #include "fit/plan_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/elimination.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_least_squares_test {
 
 constexpr std::size_t kDim = 12;
 constexpr std::size_t kClasses = 9;  // more than ranks; class 3 has no rows
@@ -65,20 +65,18 @@ class ClassLeastSquaresTest : public testing::Test {
   std::vector<std::int32_t> y_;
 };
 
-// theta_j = [A_j + alpha G + lambda I]^-1 b_j of the lattice rows, by another library's solver.
+// theta_j = [A_j + alpha G + lambda I]^-1 b_j of the lattice rows, by elimination.
 TEST_F(ClassLeastSquaresTest, IsTheDenseSolutionWithoutNoise) {
   const Lattice lattice{1.0, kDim};
   const RowTransform transform(
       {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
-  Eigen::MatrixXd rows(kRows, kDim);
+  std::vector<std::vector<double>> rows(kRows, std::vector<double>(kDim));
   std::vector<double> u(kDim);
   std::vector<std::int16_t> q(kDim);
   for (std::size_t row = 0; row < kRows; ++row) {
     transform(std::span(x_).subspan(row * kDim, kDim), u);
     quantize_row(u, lattice, q);
-    for (std::size_t a = 0; a < kDim; ++a) {
-      rows(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(a)) = q[a] / lattice.scale();
-    }
+    for (std::size_t a = 0; a < kDim; ++a) rows[row][a] = q[a] / lattice.scale();
   }
   for (const double alpha : {0.0, 0.3, 10.0}) {
     FitOptions options;
@@ -87,17 +85,18 @@ TEST_F(ClassLeastSquaresTest, IsTheDenseSolutionWithoutNoise) {
     options.method.lambda = 0.25;
     const LinearScores scores = train(options, 1 << 20);
     for (std::size_t label = 0; label < kClasses; ++label) {
-      Eigen::MatrixXd matrix = 0.25 * Eigen::MatrixXd::Identity(kDim, kDim) + alpha * rows.transpose() * rows;
-      Eigen::VectorXd sum = Eigen::VectorXd::Zero(kDim);
-      for (Eigen::Index row = 0; row < rows.rows(); ++row) {
-        if (static_cast<std::size_t>(y_[static_cast<std::size_t>(row)]) != label) continue;
-        matrix += rows.row(row).transpose() * rows.row(row);
-        sum += rows.row(row).transpose();
+      std::vector<std::vector<double>> matrix(kDim, std::vector<double>(kDim, 0.0));
+      std::vector<double> sum(kDim, 0.0);
+      for (std::size_t a = 0; a < kDim; ++a) matrix[a][a] = 0.25;
+      for (std::size_t row = 0; row < kRows; ++row) {
+        const double own = static_cast<std::size_t>(y_[row]) == label ? 1.0 : 0.0;
+        for (std::size_t a = 0; a < kDim; ++a) {
+          for (std::size_t b = 0; b < kDim; ++b) matrix[a][b] += (alpha + own) * rows[row][a] * rows[row][b];
+          sum[a] += own * rows[row][a];
+        }
       }
-      const Eigen::VectorXd theta = matrix.ldlt().solve(sum);
-      for (std::size_t a = 0; a < kDim; ++a) {
-        EXPECT_NEAR(scores.weights[label * kDim + a], theta(static_cast<Eigen::Index>(a)), 1e-6) << label;
-      }
+      const std::vector<double> theta = solved_by_elimination(matrix, sum);
+      for (std::size_t a = 0; a < kDim; ++a) EXPECT_NEAR(scores.weights[label * kDim + a], theta[a], 1e-6) << label;
     }
   }
 }
@@ -121,5 +120,5 @@ TEST_F(ClassLeastSquaresTest, AClassWithoutRowsScoresNothingButNoise) {
   for (std::size_t a = 0; a < kDim; ++a) EXPECT_EQ(scores.weights[3 * kDim + a], 0.0);
 }
 
-}  // namespace
+}  // namespace class_least_squares_test
 }  // namespace dpreduce

@@ -13,7 +13,7 @@
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace communicator_test {
 
 // What rank r adds at element e; large, so that sums wrap around.
 std::uint64_t part(int rank, std::size_t element) {
@@ -83,6 +83,19 @@ TEST(Communicator, MessagesAreGatheredInTheOrderOfRanks) {
   std::vector<std::string> expected;
   for (int rank = 0; ranks.is_coordinator() && rank < ranks.size(); ++rank) expected.push_back(message_of(rank));
   EXPECT_EQ(ranks.gather_messages(message_of(ranks.rank())), expected);
+}
+
+TEST(Communicator, EveryRankGetsWhatEveryOtherHasForIt) {
+  Communicator& ranks = test_ranks();
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const auto own = static_cast<std::size_t>(ranks.rank());
+  std::vector<std::vector<std::uint64_t>> messages(size);
+  for (std::size_t to = 0; to < size; ++to) messages[to].assign(own * to * 1000, 10 * own + to);
+  const auto received = ranks.exchange(std::move(messages));
+  ASSERT_EQ(received.size(), size);
+  for (std::size_t from = 0; from < size; ++from) {
+    EXPECT_EQ(received[from], std::vector<std::uint64_t>(own * from * 1000, 10 * from + own));
+  }
 }
 
 TEST(Communicator, AllRanksOfOneMachineAreCounted) {
@@ -224,5 +237,5 @@ TEST(CommunicatorFailure, IsOfItsPhaseAlone) {
   }
 }
 
-}  // namespace
+}  // namespace communicator_test
 }  // namespace dpreduce

@@ -21,7 +21,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace federated_averaging_test {
 
 constexpr std::size_t kDim = 5;
 constexpr std::size_t kClasses = 3;
@@ -247,5 +247,5 @@ TEST_F(FederatedAveragingTest, StepsHaveAMost) {
   EXPECT_NO_THROW(plan_fit(options_of(50000, 2), kDim));
 }
 
-}  // namespace
+}  // namespace federated_averaging_test
 }  // namespace dpreduce

@@ -15,7 +15,7 @@
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace fit_choices_test {
 
 // A name, and the options of the method; @ is the folder of the files.
 struct Choices {
@@ -149,5 +149,5 @@ std::vector<Choices> all_choices() {
 INSTANTIATE_TEST_SUITE_P(, FitChoicesTest, testing::ValuesIn(all_choices()),
                          [](const testing::TestParamInfo<Choices>& choices) { return choices.param.name; });
 
-}  // namespace
+}  // namespace fit_choices_test
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace fit_over_ranks_test {
 
 constexpr std::size_t kRows = 61;
 
@@ -143,5 +143,5 @@ TEST(FitOverRanksFailure, ALedgerThatCannotBeEndedIsToldOnEveryRank) {
   }
 }
 
-}  // namespace
+}  // namespace fit_over_ranks_test
 }  // namespace dpreduce

@@ -16,7 +16,7 @@
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace job_command_test {
 
 using testing::ElementsAre;
 
@@ -61,5 +61,5 @@ TEST(JobCommand, WhatIsWrongIsToldByRank0AndEndsAll) {
   }
 }
 
-}  // namespace
+}  // namespace job_command_test
 }  // namespace dpreduce

@@ -16,7 +16,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace part_release_test {
 
 constexpr std::size_t kClasses = 4;
 constexpr std::size_t kDim = 120;
@@ -166,5 +166,5 @@ TEST_F(PartReleaseTest, WithoutNoiseItIsTheSum) {
   EXPECT_EQ(gram(parts, 0, test_ranks().size() - 1, 12), Values(kElements, 12));
 }
 
-}  // namespace
+}  // namespace part_release_test
 }  // namespace dpreduce

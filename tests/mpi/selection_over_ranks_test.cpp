@@ -20,7 +20,7 @@
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
-namespace {
+namespace selection_over_ranks_test {
 
 using Utilities = std::vector<std::int64_t>;
 
@@ -283,5 +283,5 @@ TEST_F(SelectionOverRanks, ARefusedBudgetEndsAllWithExitCodeFour) {
   EXPECT_EQ(lines(), 0u);
 }
 
-}  // namespace
+}  // namespace selection_over_ranks_test
 }  // namespace dpreduce

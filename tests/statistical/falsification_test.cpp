@@ -30,7 +30,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace falsification_test {
 
 using Binomial = boost::math::binomial_distribution<>;
 
@@ -208,5 +208,5 @@ TEST_P(Falsification, ThePrintedClaimIsRefuted) {
 
 INSTANTIATE_TEST_SUITE_P(Epsilon, Falsification, testing::Values(1.0, 4.0));
 
-}  // namespace
+}  // namespace falsification_test
 }  // namespace dpreduce

@@ -25,7 +25,7 @@
 #include "common/randomness/rounded_gaussian.hpp"
 
 namespace dpreduce {
-namespace {
+namespace rounded_gaussian_distribution_test {
 
 constexpr double kFalseAlarm = 1e-9;
 constexpr double kDeviations = 6.11;  // P(|standard normal| > 6.11) = 1.0e-9
@@ -310,5 +310,5 @@ TEST(BulkDistribution, WithinEachSlotFollowsTheCurve) {
   }
 }
 
-}  // namespace
+}  // namespace rounded_gaussian_distribution_test
 }  // namespace dpreduce

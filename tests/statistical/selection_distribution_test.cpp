@@ -18,7 +18,7 @@
 #include "common/randomness/permute_and_flip.hpp"
 
 namespace dpreduce {
-namespace {
+namespace selection_distribution_test {
 
 constexpr double kFalseAlarm = 1e-9;
 constexpr std::size_t kSamples = 200'000;
@@ -149,5 +149,5 @@ TEST(PermuteAndFlip, OfThreeHasItsClosedForm) {
   }
 }
 
-}  // namespace
+}  // namespace selection_distribution_test
 }  // namespace dpreduce

@@ -9,7 +9,7 @@
 #include "worker/chunk_view.hpp"
 
 namespace dpreduce {
-namespace {
+namespace chunk_residuals_test {
 
 LatticeRows random_rows(std::size_t count, std::size_t dim, std::size_t classes) {
   std::mt19937_64 engine(count + dim);
@@ -54,5 +54,5 @@ TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
   }
 }
 
-}  // namespace
+}  // namespace chunk_residuals_test
 }  // namespace dpreduce

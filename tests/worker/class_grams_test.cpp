@@ -14,7 +14,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_grams_test {
 
 constexpr std::size_t kDim = 7;
 constexpr std::size_t kClasses = 5;  // class 3 has no rows
@@ -131,5 +131,5 @@ TEST_F(ClassGramsTest, EveryClassComesOnce) {
   EXPECT_THROW(grams.next(triangle), std::logic_error);
 }
 
-}  // namespace
+}  // namespace class_grams_test
 }  // namespace dpreduce

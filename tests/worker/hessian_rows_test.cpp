@@ -9,7 +9,7 @@
 #include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace hessian_rows_test {
 
 // sum_c |round(f_c q)|^4, exact.
 std::uint64_t fourth_powers(const std::vector<std::int16_t>& q, const std::vector<double>& f) {
@@ -89,5 +89,5 @@ TEST(HessianFactors, OfSoftmaxWithoutAClassAreZero) {
   EXPECT_EQ(f, (std::vector<double>{0.0, 0.0}));
 }
 
-}  // namespace
+}  // namespace hessian_rows_test
 }  // namespace dpreduce

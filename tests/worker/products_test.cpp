@@ -14,7 +14,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace products_test {
 
 constexpr std::size_t kRows = 301;
 constexpr std::size_t kInputDim = 19;
@@ -255,5 +255,5 @@ TEST_F(ProductsTest, HessiansAreWeightedGramMatricesUpToRounding) {
   }
 }
 
-}  // namespace
+}  // namespace products_test
 }  // namespace dpreduce

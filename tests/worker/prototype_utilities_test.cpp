@@ -13,7 +13,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace prototype_utilities_test {
 
 constexpr std::size_t kClasses = 4;  // class 2 has no rows
 constexpr std::size_t kDim = 12;
@@ -254,5 +254,5 @@ TEST_F(PrototypeUtilities, AreZeroWhereNoRowCounts) {
   }
 }
 
-}  // namespace
+}  // namespace prototype_utilities_test
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 #include "worker/residuals.hpp"
 
 namespace dpreduce {
-namespace {
+namespace residual_block_test {
 
 using Classes = std::vector<std::vector<std::int32_t>>;
 
@@ -74,5 +74,5 @@ TEST(LatticeResiduals, RefuseSoftmaxOfTwoClasses) {
                std::logic_error);
 }
 
-}  // namespace
+}  // namespace residual_block_test
 }  // namespace dpreduce

@@ -11,7 +11,7 @@
 #include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace residuals_test {
 
 std::vector<std::int16_t> residual_of(const std::vector<std::int64_t>& products, const std::vector<double>& factors,
                                       const std::vector<std::int32_t>& classes, Loss loss) {
@@ -161,5 +161,5 @@ TEST(LatticeResidual, OfSeveralClassesTakesOneFromEachAndOfNoneFromNone) {
   for (const std::int16_t entry : all) EXPECT_NEAR(entry, -scale / std::sqrt(3.0), 0.51);
 }
 
-}  // namespace
+}  // namespace residuals_test
 }  // namespace dpreduce

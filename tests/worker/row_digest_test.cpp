@@ -12,7 +12,7 @@
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
-namespace {
+namespace row_digest_test {
 
 constexpr std::size_t kDim = 13;
 constexpr std::size_t kClasses = 4;
@@ -176,5 +176,5 @@ TEST(RowDigest, RowsMustHaveItsDimension) {
   EXPECT_THROW(hasher.accumulate(LatticeRows({1.0, kDim}, 1), by_class, 1), std::logic_error);
 }
 
-}  // namespace
+}  // namespace row_digest_test
 }  // namespace dpreduce

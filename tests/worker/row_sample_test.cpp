@@ -9,7 +9,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace row_sample_test {
 
 constexpr std::size_t kRows = 3000;
 constexpr std::size_t kClasses = 3;
@@ -120,5 +120,5 @@ TEST_F(RowSampleTest, AnotherSecretTakesOtherRows) {
   EXPECT_NE(gradient("all", one), gradient("all", other));
 }
 
-}  // namespace
+}  // namespace row_sample_test
 }  // namespace dpreduce

@@ -9,7 +9,7 @@
 #include "common/randomness/noise_key.hpp"
 
 namespace dpreduce {
-namespace {
+namespace sanitized_rows_test {
 
 constexpr std::size_t kDim = 50;
 constexpr std::size_t kRows = 400;
@@ -67,5 +67,5 @@ TEST(Sanitize, RefusesWhatDoesNotFit) {
   EXPECT_THROW(sanitize(some_rows(), 0.0, stream, out), UsageError);
 }
 
-}  // namespace
+}  // namespace sanitized_rows_test
 }  // namespace dpreduce

@@ -14,7 +14,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace sensitivity_test {
 
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 24;
@@ -329,5 +329,5 @@ TEST(RegisteredStatistics, EveryEntryDeclaresWhatItComputes) {
   EXPECT_THROW(registered_statistic("something else"), std::logic_error);
 }
 
-}  // namespace
+}  // namespace sensitivity_test
 }  // namespace dpreduce

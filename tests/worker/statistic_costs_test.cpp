@@ -7,7 +7,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace statistic_costs_test {
 
 constexpr ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4};
 constexpr double kTriangle = 10.0;  // d (d + 1) / 2
@@ -78,5 +78,5 @@ TEST(StatisticCosts, NoRoundAndNoMatrixIsFree) {
   }
 }
 
-}  // namespace
+}  // namespace statistic_costs_test
 }  // namespace dpreduce

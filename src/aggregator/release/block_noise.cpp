@@ -25,7 +25,11 @@ void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std
     std::vector<std::int64_t> piece;
     for (std::size_t first = 0; first < elements.size(); first += kNoisePiece) {
       piece.resize(std::min(kNoisePiece, elements.size() - first));
-      fill_rounded_gaussian(stream, sigma, piece);
+      if (block.fraction_bits == 0) {
+        fill_rounded_gaussian(stream, sigma, piece);
+      } else {
+        fill_floored_gaussian(stream, sigma, block.fraction_bits, piece);
+      }
       for (std::size_t e = 0; e < piece.size(); ++e) {
         std::int64_t& element = elements[first + e];
         element = static_cast<std::int64_t>(static_cast<std::uint64_t>(element) + static_cast<std::uint64_t>(piece[e]));
@@ -37,6 +41,7 @@ void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std
     add_stream(part, block.sigma, values);
     return;
   }
+  DPREDUCE_ASSERT(block.fraction_bits == 0);
   const std::uint64_t triangle = block.elements / block.triangles;
   const std::uint64_t order = triangle_order(triangle).value();
   DPREDUCE_ASSERT(values.size() % triangle == 0);
@@ -48,6 +53,12 @@ void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std
   add_stream(part + "/diagonal", block.sigma, diagonal);
   add_stream(part, off_diagonal_sigma(block.sigma), values);
   for (std::uint64_t i = 0; i < diagonal.size(); ++i) on_diagonal(i) = diagonal[i];
+}
+
+void round_to_units(std::span<std::int64_t> values, unsigned fraction_bits) {
+  if (fraction_bits == 0) return;
+  const std::int64_t half = std::int64_t{1} << (fraction_bits - 1);
+  for (std::int64_t& value : values) value = (value >> fraction_bits) + ((value & (2 * half - 1)) >= half ? 1 : 0);
 }
 
 }  // namespace dpreduce

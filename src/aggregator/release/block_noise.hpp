@@ -14,11 +14,15 @@ namespace dpreduce {
 /// The secret stream of a context; different contexts have independent streams.
 using NoiseStreams = std::function<RandomStream(const std::string& context)>;
 
-/// values += round(N(0, s^2)), each element its own, mod 2^64; s = block.sigma. Of a symmetric block `values` are one
+/// values += round(N(0, s^2)), each element its own, mod 2^64; s = block.sigma. Of a block in units of 2^-b, values +=
+/// floor(2^b N(0, s^2)), of the same reals (fill_floored_gaussian). Of a symmetric block `values` are one
 /// or more of its upper triangles, and elements beside a diagonal get variance s^2 / 2. Contexts are
 /// "<noise_id>/<part>", and "<noise_id>/<part>/diagonal". Throws EntropyFailure. Precondition (asserted): whole
-/// triangles.
+/// triangles; a symmetric block has no fractions.
 void add_noise(const NoiseStreams& streams, const PlannedBlock& block, const std::string& noise_id,
                const std::string& part, std::span<std::int64_t> values);
+
+/// floor((values + 2^(b-1)) / 2^b): noised sums in units of 2^-b, to the nearest integer. Post-processing.
+void round_to_units(std::span<std::int64_t> values, unsigned fraction_bits);
 
 }  // namespace dpreduce

@@ -40,7 +40,7 @@ void check_utilities(const PlannedSelection& selection, const Statistic& local) 
   check_chosen(selection);
   const std::vector<BlockShape>& shape = local.shape();
   const std::uint64_t expected = selection.terms.groups * selection.terms.candidates;
-  if (shape.size() == 1 && shape[0].elements == expected) return;
+  if (shape.size() == 1 && shape[0].elements == expected && shape[0].fraction_bits == selection.fraction_bits) return;
   throw UsageError(fmt::format(
       "selection {}: {} blocks of utilities, the first of {} elements; it takes one of {} ({} "
       "candidates in each of {} groups)",
@@ -183,7 +183,8 @@ Release Releaser::noised_sum(const PlannedRelease* planned, const std::string& i
   if (ranks_.is_coordinator()) {
     for (std::size_t b = 0; b < local.shape().size(); ++b) {
       const std::string& block_name = local.shape()[b].name;
-      const auto values = local.block(b);
+      const std::span<std::int64_t> values = local.block(b);
+      round_to_units(values, local.shape()[b].fraction_bits);
       blocks.emplace_back(block_name, std::vector<std::int64_t>(values.begin(), values.end()),
                           planned == nullptr ? 0.0 : planned->block(block_name).sigma);
     }
@@ -217,6 +218,7 @@ Release Releaser::release_of_each_rank(std::string_view name, Statistic local) {
       if (planned != nullptr) {
         add_noise(stream_of, planned->block(block), block, fmt::format("{}", ranks_.rank()), values);
       }
+      round_to_units(values, local.shape()[b].fraction_bits);
       blocks.emplace_back(block, std::vector<std::int64_t>(values.begin(), values.end()),
                           planned == nullptr ? 0.0 : planned->block(block).sigma);
     }
@@ -334,6 +336,8 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   ranks_.together([&] {
     if (!ranks_.is_coordinator()) return;
     const std::uint64_t candidates = selection.terms.candidates;
+    // A person adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
+    for (std::int64_t& utility : local.block(0)) utility >>= selection.fraction_bits;
     for (std::uint64_t group = 0; group < selection.terms.groups; ++group) {
       const auto choice = choice_of(group, local.block(0).subspan(group * candidates, candidates));
       chosen.insert(chosen.end(), choice.begin(), choice.end());

@@ -32,11 +32,17 @@ Uint128 signed_product(Uint128 r, std::int64_t value) {
   return reduced(kPrime - product(r, std::uint64_t{0} - bits));
 }
 
-// sum + r v mod p, r the next coefficient: one block of the stream.
-Uint128 with_product(Uint128 sum, std::int64_t value, RandomStream& coefficients) {
+// r / 2^bits mod p for r < p: 2^-bits = 2^(127 - bits), so that the lower bits move to the top.
+Uint128 in_units_of(Uint128 r, unsigned bits) {
+  if (bits == 0) return r;
+  return reduced((r >> bits) + ((r & ((Uint128{1} << bits) - 1)) << (127 - bits)));
+}
+
+// sum + r v / 2^fraction_bits mod p, r the next coefficient: one block of the stream.
+Uint128 with_product(Uint128 sum, std::int64_t value, RandomStream& coefficients, unsigned fraction_bits = 0) {
   const Uint128 high = coefficients.next_u64() & kLow63;
   const Uint128 coefficient = reduced((high << 64) + coefficients.next_u64());
-  return reduced(sum + signed_product(coefficient, value));
+  return reduced(sum + signed_product(in_units_of(coefficient, fraction_bits), value));
 }
 
 FingerprintPart digits_of(Uint128 sum) {
@@ -51,7 +57,10 @@ FingerprintPart digits_of(Uint128 sum) {
 
 FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients) {
   Uint128 sum = 0;
-  for (const std::uint64_t word : local.words()) sum = with_product(sum, static_cast<std::int64_t>(word), coefficients);
+  for (std::size_t block = 0; block < local.shape().size(); ++block) {
+    const unsigned fraction_bits = local.shape()[block].fraction_bits;
+    for (const std::int64_t word : local.block(block)) sum = with_product(sum, word, coefficients, fraction_bits);
+  }
   return digits_of(sum);
 }
 

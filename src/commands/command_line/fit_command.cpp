@@ -26,6 +26,14 @@ void declare_data(OptionTable& table, DataOptions& data) {
              "ones, n "
              "x K, with --max-labels")
       .required();
+  table.files("--train-person", data.train.person,
+              "whose each row is: identifiers, one a row of the features, integers or strings; the guarantee is then "
+              "for a person with any number of rows, and not for a row");
+  table
+      .count("--rows-per-person", data.rows_per_person,
+             "what a person's rows count for together, in rows: public; a row of a person with m counts for min(1, B / "
+             "m); default: 1")
+      .typed("B");
   table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)");
   table.files("--test-y", data.test.y, "their labels");
   table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge");

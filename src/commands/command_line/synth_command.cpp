@@ -40,6 +40,11 @@ CommandEntry synth_command() {
   table.count("--max-labels", options->max_labels,
               "labels as n x K zeros and ones, 1 to k classes a row, features the sum of their means; default: a class "
               "index");
+  table
+      .count("--rows-per-person", options->rows_per_person,
+             "train_person.npy as well: whose each training row is, with so many rows a person on average, and a long "
+             "tail")
+      .typed("R");
   table.count("--seed", options->seed, "same seed, same bytes");
   declare_config(table);
   command.footer =

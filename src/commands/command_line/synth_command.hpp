@@ -29,6 +29,7 @@ struct SynthOptions {
   double imbalance_ratio = 1.0;           ///< largest over smallest class, exponential long tail
   std::optional<std::size_t> max_labels;  ///< n x K zeros and ones, so many ones a row at most; empty: class indices
   std::optional<double> majority_share;   ///< share of class 0, the others equal
+  std::optional<std::uint64_t> rows_per_person;  ///< of the training rows, on average; empty: no persons
   std::uint64_t seed = 0;
   bool overwrite = false;  ///< replace what is there already
   bool operator==(const SynthOptions&) const = default;

@@ -2,20 +2,14 @@
 
 #include <cmath>
 #include <limits>
-
-#include <boost/math/constants/constants.hpp>
-#include <boost/math/special_functions/erf.hpp>
+#include <utility>
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/high_precision.hpp"
+#include "common/accounting/remembered.hpp"
 
 namespace dpreduce {
 namespace {
-
-using boost::multiprecision::exp;
-using boost::multiprecision::fabs;
-using boost::multiprecision::log;
-using boost::multiprecision::sqrt;
 
 // exp(epsilon) must stay far inside the exponent range, 2^31 ln 2 = 1.5e9.
 constexpr double kLargestEpsilonOfDelta = 1e9;
@@ -27,11 +21,11 @@ const HighPrecision kRootTolerance("1e-30");
 constexpr int kMaxRootSteps = 300;
 
 HighPrecision normal_cdf(const HighPrecision& x) {
-  return boost::math::erfc(-x / boost::math::constants::root_two<HighPrecision>()) / 2;
+  return erfc(-x / root_two()) / 2;
 }
 
 HighPrecision normal_density(const HighPrecision& x) {
-  return exp(-x * x / 2) * boost::math::constants::one_div_root_two_pi<HighPrecision>();
+  return exp(-x * x / 2) * one_div_root_two_pi();
 }
 
 // The hockey-stick divergence of N(mu, 1) from N(0, 1), and the second of its two terms.
@@ -53,8 +47,7 @@ HighPrecision solve_mu(const HighPrecision& epsilon, const HighPrecision& delta)
   HighPrecision high(kLargestMu);
   // The simple zCDP conversion gives too small a mu: sqrt(2 rho), sqrt(rho) = sqrt(L + epsilon) - sqrt(L).
   const HighPrecision log_inverse_delta = -log(delta);
-  const HighPrecision simple = boost::math::constants::root_two<HighPrecision>() * epsilon /
-                               (sqrt(log_inverse_delta + epsilon) + sqrt(log_inverse_delta));
+  const HighPrecision simple = root_two() * epsilon / (sqrt(log_inverse_delta + epsilon) + sqrt(log_inverse_delta));
   HighPrecision mu = simple > low ? simple : low;
   for (int step = 0; step < kMaxRootSteps; ++step) {
     const HighPrecision value = hockey_stick(epsilon, mu).delta;
@@ -104,7 +97,9 @@ double gdp_delta(double epsilon, double mu) {
   return delta >= 1 ? 1.0 : round_up(delta);
 }
 
-double gdp_epsilon(double mu, double delta) {
+namespace {
+
+double computed_epsilon(double mu, double delta) {
   require_between("mu", mu, kSmallestMu, kLargestMu);
   require_probability("delta", delta);
   const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
@@ -116,8 +111,6 @@ double gdp_epsilon(double mu, double delta) {
   return epsilon;
 }
 
-namespace {
-
 HighPrecision calibrated_mu(double epsilon, double delta, const HighPrecision& target) {
   require_between("epsilon", epsilon, 0, kLargestEpsilon);
   require_probability("delta", delta);
@@ -128,13 +121,23 @@ HighPrecision calibrated_mu(double epsilon, double delta, const HighPrecision& t
   return solve_mu(epsilon, target);
 }
 
-}  // namespace
-
-double gdp_mu(double epsilon, double delta) {
+double computed_mu(double epsilon, double delta) {
   const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
   double mu = round_down(calibrated_mu(epsilon, delta, target));
   while (hockey_stick(epsilon, mu).delta > target) mu = std::nextafter(mu, 0.0);
   return mu;
+}
+
+}  // namespace
+
+double gdp_epsilon(double mu, double delta) {
+  static Remembered<std::pair<double, double>, double> answers;
+  return answers.to({mu, delta}, [&] { return computed_epsilon(mu, delta); });
+}
+
+double gdp_mu(double epsilon, double delta) {
+  static Remembered<std::pair<double, double>, double> answers;
+  return answers.to({epsilon, delta}, [&] { return computed_mu(epsilon, delta); });
 }
 
 double gaussian_sigma(double epsilon, double delta, double sensitivity) {

@@ -2,34 +2,68 @@
 //
 // A privacy parameter is first computed here, with an error far below half an ulp of double, and then rounded once
 // toward the side that promises less: noise up, mu down, epsilon and delta up.
+//
+// The digits are Boost.Multiprecision's; its headers, which take seconds to parse, stay in high_precision.cpp.
 #pragma once
 
-#include <cmath>
-#include <limits>
-
-#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
 
 namespace dpreduce {
 
 /// 168 bits of significand, exponents to +-2^31: exp(1e8) is a number, and Phi(-1e4) is not zero.
-using HighPrecision =
-    boost::multiprecision::number<boost::multiprecision::backends::cpp_bin_float<50>, boost::multiprecision::et_off>;
+class HighPrecision {
+ public:
+  HighPrecision() : HighPrecision(0.0) {}
+  HighPrecision(double value);
+  HighPrecision(unsigned long long value);
+  HighPrecision(long long value);
+  template <std::integral Integer>
+  HighPrecision(Integer value)
+      : HighPrecision(
+            static_cast<std::conditional_t<std::signed_integral<Integer>, long long, unsigned long long>>(value)) {}
+  /// A number in decimal notation.
+  explicit HighPrecision(const char* decimal);
+  explicit operator double() const;  ///< the nearest
+
+  HighPrecision operator-() const;
+  HighPrecision& operator+=(const HighPrecision& other);
+  HighPrecision& operator-=(const HighPrecision& other);
+  HighPrecision& operator*=(const HighPrecision& other);
+  HighPrecision& operator/=(const HighPrecision& other);
+  friend HighPrecision operator+(HighPrecision a, const HighPrecision& b) { return a += b; }
+  friend HighPrecision operator-(HighPrecision a, const HighPrecision& b) { return a -= b; }
+  friend HighPrecision operator*(HighPrecision a, const HighPrecision& b) { return a *= b; }
+  friend HighPrecision operator/(HighPrecision a, const HighPrecision& b) { return a /= b; }
+  friend bool operator==(const HighPrecision& a, const HighPrecision& b) { return a.compare(b) == 0; }
+  friend std::weak_ordering operator<=>(const HighPrecision& a, const HighPrecision& b) { return a.compare(b) <=> 0; }
+
+ private:
+  friend struct HighPrecisionDigits;  // what the bytes hold, in high_precision.cpp
+  int compare(const HighPrecision& other) const;
+
+  alignas(std::max_align_t) std::byte digits_[64];
+};
+
+HighPrecision sqrt(const HighPrecision& x);
+HighPrecision exp(const HighPrecision& x);
+HighPrecision expm1(const HighPrecision& x);
+HighPrecision log(const HighPrecision& x);
+HighPrecision fabs(const HighPrecision& x);
+HighPrecision erfc(const HighPrecision& x);      ///< to 44 digits up to arguments of 1e4
+HighPrecision erfc_inv(const HighPrecision& x);  ///< of 0 < x < 2
+HighPrecision root_two();
+HighPrecision one_div_root_two_pi();
 
 /// Far above the rounding of 50 digits in sums, products and roots without cancellation; far below that of double.
 inline const HighPrecision kArithmeticError("1e-40");
 
 /// The smallest double >= value.
-inline double round_up(const HighPrecision& value) {
-  double rounded = static_cast<double>(value);
-  while (HighPrecision(rounded) < value) rounded = std::nextafter(rounded, std::numeric_limits<double>::infinity());
-  return rounded;
-}
+double round_up(const HighPrecision& value);
 
 /// The largest double <= value.
-inline double round_down(const HighPrecision& value) {
-  double rounded = static_cast<double>(value);
-  while (HighPrecision(rounded) > value) rounded = std::nextafter(rounded, -std::numeric_limits<double>::infinity());
-  return rounded;
-}
+double round_down(const HighPrecision& value);
 
 }  // namespace dpreduce

@@ -18,28 +18,33 @@ namespace dpreduce {
 /// Noise N(0, z^2 D^2 I) on a sum of L2 sensitivity D: the pair N(0, 1), N(mu, 1).
 struct GaussianMechanism {
   double noise_multiplier;
+  bool operator==(const GaussianMechanism&) const = default;
 };
 
 /// The same on a Poisson sample. Remove: (1-q) N(0,1) + q N(mu,1) against N(0,1); add: the other way round.
 struct SubsampledGaussian {
   double noise_multiplier;
   double sampling_rate;
+  bool operator==(const SubsampledGaussian&) const = default;
 };
 
 /// An exponential mechanism whose log probabilities all move by amounts within one interval of length epsilon
 /// (epsilon-bounded range), e.g. P ~ exp(epsilon u / D) with a monotone utility u of sensitivity D.
 struct ExponentialMechanism {
   double epsilon;
+  bool operator==(const ExponentialMechanism&) const = default;
 };
 
 /// Laplace noise of scale D / epsilon on one number of sensitivity D.
 struct LaplaceMechanism {
   double epsilon;
+  bool operator==(const LaplaceMechanism&) const = default;
 };
 
 /// Any epsilon-DP mechanism, e.g. permute-and-flip; randomized response is the worst of them.
 struct PureMechanism {
   double epsilon;
+  bool operator==(const PureMechanism&) const = default;
 };
 
 using Mechanism =
@@ -50,6 +55,7 @@ using Mechanism =
 struct RepeatedMechanism {
   Mechanism mechanism;
   std::uint64_t count = 1;
+  bool operator==(const RepeatedMechanism&) const = default;
 };
 
 /// Ranges inside which all accountants compute.

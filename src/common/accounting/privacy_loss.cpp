@@ -10,6 +10,7 @@
 #include "common/accounting/composed_loss.hpp"
 #include "common/accounting/loss_window.hpp"
 #include "common/accounting/rdp.hpp"
+#include "common/accounting/remembered.hpp"
 
 namespace dpreduce {
 namespace {
@@ -225,7 +226,15 @@ PrivacyLossBounds pld_epsilon(std::span<const RepeatedMechanism> run, double del
 }
 
 double pld_epsilon_upper(std::span<const RepeatedMechanism> run, double delta, std::size_t cells) {
-  return epsilon_bounds(run, delta, cells, Sides::kUpper).upper;
+  struct Question {
+    std::vector<RepeatedMechanism> run;
+    double delta;
+    std::size_t cells;
+    bool operator==(const Question&) const = default;
+  };
+  static Remembered<Question, double> answers;
+  return answers.to({{run.begin(), run.end()}, delta, cells},
+                    [&] { return epsilon_bounds(run, delta, cells, Sides::kUpper).upper; });
 }
 
 PrivacyLossBounds pld_delta(std::span<const RepeatedMechanism> run, double epsilon, std::size_t cells) {

@@ -1,19 +1,11 @@
 #include "common/accounting/selection_charge.hpp"
 
-#include <boost/math/constants/constants.hpp>
-#include <boost/math/special_functions/erf.hpp>
-
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/mechanism.hpp"
 
 namespace dpreduce {
 namespace {
-
-using boost::multiprecision::exp;
-using boost::multiprecision::expm1;
-using boost::multiprecision::log;
-using boost::multiprecision::sqrt;
 
 // Above the rounding of 50 digits, also after the subtractions below; far below that of double.
 const HighPrecision kCancellationError("1e-30");
@@ -37,14 +29,12 @@ SelectionCharge selection_charge(double epsilon, double delta) {
 double selection_mu(double epsilon) {
   check_selection_epsilon(epsilon);
   const HighPrecision tail = 2 / (1 + exp(HighPrecision(epsilon) / 2));
-  const HighPrecision root_two = boost::math::constants::root_two<HighPrecision>();
-  return round_up(2 * root_two * boost::math::erfc_inv(tail) * (1 + kCancellationError));
+  return round_up(2 * root_two() * erfc_inv(tail) * (1 + kCancellationError));
 }
 
 double selection_epsilon(double mu) {
   require_positive("mu of the selection", mu);
-  const HighPrecision root_two = boost::math::constants::root_two<HighPrecision>();
-  const HighPrecision tail = boost::math::erfc(HighPrecision(mu) / (2 * root_two)) / 2;
+  const HighPrecision tail = erfc(HighPrecision(mu) / (2 * root_two())) / 2;
   const double epsilon = round_down(2 * log((1 - tail) / tail) * (1 - kCancellationError));
   check_selection_epsilon(epsilon);
   return epsilon;

@@ -10,9 +10,6 @@
 namespace dpreduce {
 namespace {
 
-using boost::multiprecision::log;
-using boost::multiprecision::sqrt;
-
 // Far above the rounding of 50 digits, far below that of double.
 const HighPrecision kZcdpArithmeticError("1e-30");
 

@@ -58,7 +58,10 @@ enum class Adjacency {
   kReplaceOne  ///< one record exchanged for another
 };
 /// Whose presence a guarantee hides.
-enum class PrivacyUnit { kRecord };
+enum class PrivacyUnit {
+  kRecord,  ///< one row
+  kPerson   ///< all rows of one person
+};
 /// Which conversion links (epsilon, delta) with the noise of Gaussian releases.
 ///
 /// kGdp: exact. kPld: the same, since the privacy loss of Gaussian releases is Gaussian and its exact conversion is the
@@ -128,7 +131,8 @@ inline constexpr std::array spellings<Accountant>{
     std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
     std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
 template <>
-inline constexpr std::array spellings<PrivacyUnit>{std::pair{std::string_view{"record"}, PrivacyUnit::kRecord}};
+inline constexpr std::array spellings<PrivacyUnit>{std::pair{std::string_view{"record"}, PrivacyUnit::kRecord},
+                                                   std::pair{std::string_view{"person"}, PrivacyUnit::kPerson}};
 template <>
 inline constexpr std::array spellings<NoiseSource>{
     std::pair{std::string_view{"central"}, NoiseSource::kCentral},

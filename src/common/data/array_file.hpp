@@ -2,7 +2,8 @@
 //
 // Legend: a feature file is n x d (d >= 1), one row a record, of float16, float32 or float64. A label file is n or
 // n x 1 class indices, or n x K zeros and ones (K >= 2: column c tells whether the row is of class c), of bool or an
-// integer type; or n or n x 1 strings, the names of classes. Rows count from 0, and so do classes.
+// integer type; or n or n x 1 strings, the names of classes. A file of identifiers is n or n x 1 integers or strings.
+// Rows count from 0, and so do classes.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +46,16 @@ class ArrayFile {
   /// The same for labels; `names` are those of the classes, null where there are none, and labels must be numbers.
   void check_holds_labels(const NamedClasses* names) const;
 
+  /// The same for the identifiers of rows' persons: integers or strings, one a row.
+  void check_holds_persons() const;
+
+  using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
+
+  /// Calls visit with the identifier of each of those rows, in order: an integer in decimal digits, so that 7 and "7"
+  /// are one person; a string as UTF-8. Preconditions (asserted): the file holds identifiers; the rows exist. Throws
+  /// BadInput with file and row where a string is empty, or the file cannot be read.
+  void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitName& visit);
+
   /// Writes out[r * d + a] = feature a of row first_row + r as float32, for r < count. Exact but for float64, which is
   /// rounded to nearest (beyond the range of a float: an infinity).
   /// Preconditions (asserted): the file holds features; the rows exist; out has count * d entries. BadInput where the
@@ -79,8 +90,6 @@ class ArrayFile {
   virtual bool is_cheap_to_keep_open() const = 0;
 
  protected:
-  using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
-
   /// Throws BadInput where `shape` has no extent (a single number), or more than 2^63 bytes.
   ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape, std::size_t element_bytes);
 

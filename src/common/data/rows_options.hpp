@@ -14,6 +14,7 @@ struct RowsOptions {
   std::vector<std::string> x;
   std::vector<std::string> y;
   BadRows bad_rows = BadRows::kFail;
+  std::vector<std::string> person{};       ///< whose each row is; empty: every row is a record of its own
   std::vector<std::string> class_names{};  ///< name k is that of class k; public, never taken from rows; empty: none
   bool operator==(const RowsOptions&) const = default;
 };

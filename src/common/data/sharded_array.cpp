@@ -43,7 +43,8 @@ ShardedArray::ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role) : r
 }
 
 void ShardedArray::check_role(const ArrayFile& file) const {
-  role_ == ArrayRole::kFeatures ? file.check_holds_features() : file.check_holds_labels(names_.get());
+  if (role_ == ArrayRole::kFeatures) return file.check_holds_features();
+  role_ == ArrayRole::kPersons ? file.check_holds_persons() : file.check_holds_labels(names_.get());
 }
 
 // Names that differ may lead to one array: links in an HDF5 file, or two mounts.
@@ -160,6 +161,17 @@ void ShardedArray::read_stored(std::uint64_t first_row, std::uint64_t count, std
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
                   file.read_stored(in_file, part, out.subspan(before * bytes, part * bytes));
+                });
+}
+
+void ShardedArray::visit_persons(std::uint64_t first_row, std::uint64_t count,
+                                 const std::function<void(std::uint64_t row, std::string_view person)>& visit) {
+  DPREDUCE_ASSERT(role_ == ArrayRole::kPersons);
+  for_each_part(first_row, count,
+                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
+                  file.visit_persons(in_file, part, [&](std::uint64_t row, std::string_view person) {
+                    visit(first_row + before + row - in_file, person);
+                  });
                 });
 }
 

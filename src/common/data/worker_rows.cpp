@@ -74,20 +74,38 @@ WorkerRows::WorkerRows(ShardedArray features, std::optional<ShardedArray> labels
 
 void WorkerRows::keep(std::vector<std::uint64_t> places) {
   DPREDUCE_ASSERT(places.empty() || (places.front() >= range_.first && places.back() < range_.end()));
+  if (weights_) {
+    std::vector<RowWeight> kept;
+    kept.reserve(places.size());
+    for (const std::uint64_t place : places) kept.push_back(weight(place));
+    weights_ = std::move(kept);
+  }
   range_ = {0, places.size()};
   if (labels_) labels_->keep(places);
   features_.keep(std::move(places));
 }
 
 void WorkerRows::keep_share(std::size_t worker, std::size_t workers) {
+  DPREDUCE_ASSERT(!weights_);
   const RowRange share = even_share(all_.count, worker, workers);
   range_ = {all_.first + share.first, share.count};
 }
 
 void WorkerRows::keep_all() {
+  DPREDUCE_ASSERT(!weights_);
   range_ = all_;
   if (labels_) labels_->keep_all();
   features_.keep_all();
+}
+
+void WorkerRows::set_weights(std::vector<RowWeight> weights) {
+  DPREDUCE_ASSERT(weights.size() == range_.count && range_.count == all_.count);
+  weights_ = std::move(weights);
+}
+
+RowWeight WorkerRows::weight(std::uint64_t row) const {
+  DPREDUCE_ASSERT(weights_ && row >= range_.first && row < range_.end());
+  return (*weights_)[row - range_.first];
 }
 
 ShardedArray& WorkerRows::labels() {

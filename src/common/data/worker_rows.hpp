@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/data/memory_array.hpp"
+#include "common/data/row_weights.hpp"
 #include "common/data/sharded_array.hpp"
 
 namespace dpreduce {
@@ -63,6 +64,13 @@ class WorkerRows {
   /// From here on this worker has all its rows again.
   void keep_all();
 
+  /// What each row of range() counts for, from here on. Precondition (asserted): one weight a row; nothing was left out
+  /// before.
+  void set_weights(std::vector<RowWeight> weights);
+  bool has_weights() const { return weights_.has_value(); }
+  /// Of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
+  RowWeight weight(std::uint64_t row) const;
+
   ShardedArray& features() { return features_; }
   const ShardedArray& features() const { return features_; }
   /// Precondition (asserted): has_labels().
@@ -79,8 +87,9 @@ class WorkerRows {
 
   ShardedArray features_;
   std::optional<ShardedArray> labels_;
-  RowRange all_;    // of the files
-  RowRange range_;  // of what is kept of them
+  RowRange all_;                                   // of the files
+  RowRange range_;                                 // of what is kept of them
+  std::optional<std::vector<RowWeight>> weights_;  // of the rows of range_
 };
 
 }  // namespace dpreduce

@@ -45,12 +45,13 @@ void ThreadTeam::for_each(std::size_t count, const std::function<void(std::size_
     step_ = &step;
     count_ = count;
     next_ = 0;
-    busy_ = helpers_.size();
     failure_ = nullptr;
+    open_ = true;
     ++loop_;
   }
   started_.notify_all();
   take_steps();
+  open_ = false;  // no step is left: who has not begun is not waited for
   look_for([this] { return busy_ == 0; });
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return busy_ == 0; });
@@ -60,12 +61,14 @@ void ThreadTeam::for_each(std::size_t count, const std::function<void(std::size_
 void ThreadTeam::work() {
   std::size_t last_loop = 0;
   while (true) {
-    look_for([&] { return stopping_ || loop_ != last_loop; });
+    const auto has_something = [&] { return stopping_ || (open_ && loop_ != last_loop); };
+    look_for(has_something);
     {
       std::unique_lock lock(mutex_);
-      started_.wait(lock, [&] { return stopping_ || loop_ != last_loop; });
+      started_.wait(lock, has_something);
       if (stopping_) return;
       last_loop = loop_;
+      ++busy_;
     }
     take_steps();
     {

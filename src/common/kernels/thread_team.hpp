@@ -40,7 +40,8 @@ class ThreadTeam {
   std::condition_variable finished_;
   // Written under the mutex; looked at without it before a wait.
   std::atomic<std::size_t> loop_{0};  // counts the loops, so that a helper knows a new one
-  std::atomic<std::size_t> busy_{0};  // helpers that have not finished the loop
+  std::atomic<bool> open_{false};     // steps are left of the loop
+  std::atomic<std::size_t> busy_{0};  // helpers that have begun the loop and not finished it
   std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;
 

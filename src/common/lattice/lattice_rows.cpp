@@ -88,7 +88,13 @@ LatticeRows::LatticeRows(const Lattice& lattice, std::size_t capacity, std::size
 void LatticeRows::clear() {
   labels_.clear();
   counts_.clear();
+  weights_.clear();
   first_bad_row_ = 0;
+}
+
+void LatticeRows::set_weights(std::vector<RowWeight> weights) {
+  DPREDUCE_ASSERT(weights.size() == rows());
+  weights_ = std::move(weights);
 }
 
 void LatticeRows::append(const LatticeRows& from, std::size_t index) {
@@ -98,6 +104,8 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   std::copy(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(rows() * dim()));
   const std::span<const std::int32_t> slots = slots_of(from.labels(), labels_per_row_, index);
   labels_.insert(labels_.end(), slots.begin(), slots.end());
+  DPREDUCE_ASSERT(rows() == 0 || has_weights() == from.has_weights());
+  if (from.has_weights()) weights_.push_back(from.weight(index));
   counts_.push_back(from.counts(index) ? 1 : 0);
   first_bad_row_ = rows();
 }
@@ -110,6 +118,7 @@ void LatticeRows::assign(const RowTransform& transform, const StoredFloats& feat
   DPREDUCE_ASSERT(features.size() == rows * transform.input_dim());
   labels_.assign(labels.begin(), labels.end());
   counts_.assign(rows, 1);
+  weights_.clear();
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;

@@ -17,6 +17,7 @@
 
 #include "common/base/huge_pages.hpp"
 #include "common/data/label_slots.hpp"
+#include "common/data/row_weights.hpp"
 #include "common/data/stored_floats.hpp"
 #include "common/lattice/row_transform.hpp"
 
@@ -59,21 +60,27 @@ class LatticeRows {
   /// Whether the row counts: in sums over all rows, whatever its classes.
   bool counts(std::size_t row) const { return counts_[row] != 0; }
 
+  /// Whether rows have weights (row_weights.hpp); else each is a whole row.
+  bool has_weights() const { return !weights_.empty(); }
+  RowWeight weight(std::size_t row) const { return weights_.empty() ? kWholeRow : weights_[row]; }
+  /// Gives the rows weights. Precondition (asserted): one a row.
+  void set_weights(std::vector<RowWeight> weights);
+
   /// The row with a NaN, an infinity or too many classes that has the smallest index, or rows() where none has.
   std::size_t first_bad_row() const { return first_bad_row_; }
 
   /// Replaces the content: transforms and rounds the rows of `features` (row-major, transform.input_dim() columns) with
-  /// their slots, on `threads` threads, each of which decodes what it transforms. A row with a NaN, an infinity or more
-  /// classes than slots becomes zero without classes and counts nowhere. Rows are independent of each other: the result
-  /// does not depend on `threads`. At most `capacity` rows.
+  /// their slots and without weights, on `threads` threads, each of which decodes what it transforms. A row with a NaN,
+  /// an infinity or more classes than slots becomes zero without classes and counts nowhere. Rows are independent of
+  /// each other: the result does not depend on `threads`. At most `capacity` rows.
   void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
               unsigned threads);
 
   /// Drops all rows.
   void clear();
 
-  /// Copies one row of `from`, with its slots, behind the last. Preconditions (asserted): equal dimensions, and as many
-  /// slots a row; fewer than `capacity` rows; the row exists.
+  /// Copies one row of `from`, with its slots and weight, behind the last. Preconditions (asserted): equal dimensions,
+  /// and as many slots a row; fewer than `capacity` rows; the row exists.
   void append(const LatticeRows& from, std::size_t index);
 
  private:
@@ -83,6 +90,7 @@ class LatticeRows {
   std::size_t labels_per_row_;
   std::vector<std::int32_t> labels_;
   std::vector<char> counts_;
+  std::vector<RowWeight> weights_;  // none: whole rows
   std::size_t first_bad_row_ = 0;
 };
 

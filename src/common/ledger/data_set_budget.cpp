@@ -172,4 +172,20 @@ std::string balance_text(const LedgerState& state, Adjacency adjacency, const st
                      is_nothing(reserved) ? "" : " beside those that have not ended");
 }
 
+std::string_view name_of(PrivacyUnit unit) {
+  return unit == PrivacyUnit::kPerson ? "one person with any number of rows" : "one row";
+}
+
+void require_one_unit(const LedgerState& state, PrivacyUnit unit, const std::filesystem::path& path) {
+  const auto require = [&](const RunTerms& terms) {
+    if (terms.unit == unit) return;
+    throw BudgetRefused(fmt::format(
+        "{}: has charges for {}, and this run's are for {}: costs of the two do not add up; give it a --ledger of its "
+        "own",
+        path.string(), name_of(terms.unit), name_of(unit)));
+  };
+  for (const LedgerCharge& charge : state.charges()) require(charge.entry.terms);
+  for (const auto& [run_id, run] : state.open_runs()) require(run.remains.terms);
+}
+
 }  // namespace dpreduce

@@ -52,4 +52,11 @@ std::string spent_text(const Spending& spending, double delta);
 std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
                          double delta = kDeltaToTell);
 
+/// What charges of one unit add up to says nothing of another: what a row costs is no bound on what a person with many
+/// rows does. Throws BudgetRefused where a line of the ledger has another unit than `unit`.
+void require_one_unit(const LedgerState& state, PrivacyUnit unit, const std::filesystem::path& path);
+
+/// "one row", or "one person with any number of rows".
+std::string_view name_of(PrivacyUnit unit);
+
 }  // namespace dpreduce

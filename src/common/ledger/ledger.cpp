@@ -133,6 +133,7 @@ void Ledger::reserve(Reservation reservation, const std::optional<DataSetBudget>
     require_not_released(state_, path_, reservation.run_id);
     require_not_released(state_, path_, reservation.instead_of);
     if (state_.open_run(reservation.instead_of) == nullptr) reservation.instead_of.clear();
+    require_one_unit(state_, reservation.terms.unit, path_);
     if (limit) require_room(state_, reservation, *limit, path_);
     const std::string version = reservation.terms.version;
     NewLines lines(key(), state_.head());

@@ -127,6 +127,7 @@ Reservation reservation_of(const NoisePlan& plan, std::string run_id, RunTerms t
                                     .sampling_rate = planned.sampling_rate});
   }
   reservation.selections = plan.selections;
+  for (PlannedSelection& selection : reservation.selections) selection.fraction_bits = 0;  // no part of what is charged
   return reservation;
 }
 

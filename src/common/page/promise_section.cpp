@@ -24,6 +24,9 @@ std::string facts_of(const nlohmann::json& promise) {
     if (promise[term].is_number()) facts += fact(term, figure(promise[term]));
   }
   if (promise["adjacency"].is_string()) facts += fact("neighbors", escaped(promise["adjacency"].get<std::string>()));
+  if (const auto unit = promise.find("unit"); unit != promise.end() && unit->is_string()) {
+    facts += fact("unit", *unit == "person" ? "a person, with any number of rows" : "a row");
+  }
   return facts.empty() ? "" : "<dl class=\"facts\">\n" + facts + "</dl>\n";
 }
 

@@ -14,14 +14,12 @@
 namespace dpreduce {
 namespace {
 
-using boost::multiprecision::sqrt;
-
 // Kept back of the budget's mu^2. Ledgers charge every round by itself, its mu rounded up to a double, and add these
 // up, rounding up again: a few units in the last place, 2^-52, that must not be what passes the budget.
 const HighPrecision kRoundingSlack("4e-15");
 
 HighPrecision squared_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
-                         std::uint64_t rounds) {
+                         const HighPrecision& rows_of_rounds) {
   HighPrecision worst = 0;
   for (const SensitivityProfile& profile : profiles) {
     HighPrecision cost = 0;
@@ -30,7 +28,16 @@ HighPrecision squared_mu(std::span<const double> sigmas, const std::vector<Sensi
     }
     worst = std::max(worst, cost);
   }
-  return worst * rounds * (1 + kArithmeticError);
+  return worst * rows_of_rounds * (1 + kArithmeticError);
+}
+
+// rounds B^2: a person moves a round B times as far as a row, and costs B^2 times its mu^2.
+HighPrecision rows_of_rounds(std::uint64_t rounds, std::uint64_t rows_per_person) {
+  return HighPrecision(rounds) * rows_per_person * rows_per_person;
+}
+
+HighPrecision rows_of_rounds(const ReleaseRequest& release) {
+  return rows_of_rounds(release.rounds, release.rows_per_person);
 }
 
 std::uint64_t largest_squared(const std::vector<SensitivityProfile>& profiles, std::size_t block) {
@@ -55,6 +62,9 @@ void check_blocks(const ReleaseRequest& release) {
       throw UsageError(
           where + ": " + std::to_string(block.elements) + " elements are not " +
           (block.triangles == 1 ? "an upper triangle" : std::to_string(block.triangles) + " upper triangles"));
+    }
+    if (block.noise == BlockNoise::kSymmetric && block.fraction_bits > 0) {
+      throw UsageError(where + ": a symmetric block has no fractions");
     }
     require_positive(where + ": loss weight", block.loss_weight);
   }
@@ -88,6 +98,7 @@ void check_releases(double mu, Adjacency adjacency, const std::vector<ReleaseReq
     if (!names.insert(release.name).second) throw UsageError("release " + release.name + " occurs twice");
     require_positive("release " + release.name + ": share", release.share);
     if (release.rounds == 0) throw UsageError("release " + release.name + " has no rounds");
+    if (release.rows_per_person == 0) throw UsageError("release " + release.name + ": no row a person counts");
     if (release.sampling_rate != 1) {
       throw UsageError("release " + release.name + ": sampling rate = " + print_number(release.sampling_rate) +
                        ": the loss of a sampled round is not Gaussian, so that it has no share of mu^2");
@@ -102,7 +113,7 @@ std::vector<double> choose_sigmas(const ReleaseRequest& release, const HighPreci
   std::vector<double> weights;
   for (const BlockRequest& block : release.blocks) weights.push_back(block.loss_weight);
   const std::vector<HighPrecision> precisions =
-      split_precision(weights, release.profiles, allowed_squared_mu / release.rounds);
+      split_precision(weights, release.profiles, allowed_squared_mu / rows_of_rounds(release));
 
   std::vector<double> sigmas;
   for (std::size_t block = 0; block < precisions.size(); ++block) {
@@ -111,13 +122,14 @@ std::vector<double> choose_sigmas(const ReleaseRequest& release, const HighPreci
         release.blocks[block].noise == BlockNoise::kSymmetric ? 2 * kSmallestPlannedSigma : kSmallestPlannedSigma;
     sigmas.push_back(std::max(round_up(1 / sqrt(precisions[block])), smallest));
   }
-  while (squared_mu(sigmas, release.profiles, release.rounds) > allowed_squared_mu) {
+  while (squared_mu(sigmas, release.profiles, rows_of_rounds(release)) > allowed_squared_mu) {
     for (double& sigma : sigmas) sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
   }
   for (std::size_t block = 0; block < sigmas.size(); ++block) {
     require_between("release " + release.name + ", block " + release.blocks[block].name +
                         ": the budget is too small for 64-bit sums: sigma",
-                    sigmas[block], std::numeric_limits<double>::min(), kLargestPlannedSigma);
+                    sigmas[block], std::numeric_limits<double>::min(),
+                    release.blocks[block].fraction_bits == 0 ? kLargestPlannedSigma : kLargestFractionalSigma);
   }
   return sigmas;
 }
@@ -127,10 +139,11 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
                          .rounds = request.rounds,
                          .blocks = {},
                          .profiles = request.profiles,
-                         .mu = realized_mu(sigmas, request.profiles, request.rounds)};
+                         .mu = realized_mu(sigmas, request.profiles, request.rounds, request.rows_per_person),
+                         .rows_per_person = request.rows_per_person};
   for (std::size_t block = 0; block < sigmas.size(); ++block) {
     const std::uint64_t squared = largest_squared(request.profiles, block);
-    const HighPrecision sensitivity = sqrt(HighPrecision(squared));
+    const HighPrecision sensitivity = request.rows_per_person * sqrt(HighPrecision(squared));
     release.blocks.push_back({.name = request.blocks[block].name,
                               .elements = request.blocks[block].elements,
                               .squared_sensitivity = squared,
@@ -138,7 +151,8 @@ PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<dou
                               .sigma = sigmas[block],
                               .mu = round_up(sensitivity / sigmas[block]),
                               .noise = request.blocks[block].noise,
-                              .triangles = request.blocks[block].triangles});
+                              .triangles = request.blocks[block].triangles,
+                              .fraction_bits = request.blocks[block].fraction_bits});
   }
   return release;
 }
@@ -180,7 +194,7 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseReq
   for (const ReleaseRequest& request : releases) {
     const HighPrecision allowed = budget * request.share / all_shares * (1 - kRoundingSlack);
     const std::vector<double> sigmas = choose_sigmas(request, allowed);
-    spent += squared_mu(sigmas, request.profiles, request.rounds);
+    spent += squared_mu(sigmas, request.profiles, rows_of_rounds(request));
     plan.releases.push_back(plan_release(request, sigmas));
   }
   DPREDUCE_ASSERT(spent <= budget);
@@ -215,20 +229,20 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
 }
 
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
-                   std::uint64_t rounds) {
+                   std::uint64_t rounds, std::uint64_t rows_per_person) {
   for (const double sigma : sigmas) require_positive("sigma", sigma);
   for (const SensitivityProfile& profile : profiles) {
     if (profile.squared_l2.size() == sigmas.size()) continue;
     throw UsageError("profile " + profile.change + ": " + std::to_string(profile.squared_l2.size()) +
                      " sensitivities for " + std::to_string(sigmas.size()) + " sigmas");
   }
-  return round_up(sqrt(squared_mu(sigmas, profiles, rounds)));
+  return round_up(sqrt(squared_mu(sigmas, profiles, rows_of_rounds(rounds, rows_per_person))));
 }
 
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds) {
   std::vector<double> sigmas;
   for (const PlannedBlock& block : release.blocks) sigmas.push_back(block.sigma);
-  return realized_mu(sigmas, release.profiles, rounds);
+  return realized_mu(sigmas, release.profiles, rounds, release.rows_per_person);
 }
 
 double off_diagonal_sigma(double sigma) {

@@ -29,6 +29,8 @@ namespace dpreduce {
 inline constexpr double kLargestPlannedSigma = 0x1p45;
 /// The smallest: a budget that would be content with less gets this, and spends less than it may.
 inline constexpr double kSmallestPlannedSigma = 0.5;
+/// The largest of a block in fractions, which leaves as much of 64 bits to its sum.
+inline constexpr double kLargestFractionalSigma = 0x1p30;
 
 /// How a block's noise is spread over its elements.
 enum class BlockNoise {
@@ -42,6 +44,9 @@ struct BlockRequest {
   double loss_weight;  ///< W_b; only the ratios within a release matter
   BlockNoise noise = BlockNoise::kEqual;
   std::uint64_t triangles = 1;  ///< of a symmetric block: equally large ones that follow one another
+  /// The statistic's elements are in units of 2^-fraction_bits; sensitivity, noise and what is released are in units of
+  /// 1, to which sums are rounded after the noise.
+  unsigned fraction_bits = 0;
 };
 
 struct ReleaseRequest {
@@ -52,17 +57,21 @@ struct ReleaseRequest {
   std::vector<SensitivityProfile> profiles;
   bool in_parts = false;     ///< made one triangle at a time, which are never in memory together
   double sampling_rate = 1;  ///< q of every round's Poisson sample; 1: all rows (sampled_plan.hpp for others)
+  /// B: what a person's rows count for together, in rows. `profiles` are of one row; a person moves every block B times
+  /// as far.
+  std::uint64_t rows_per_person = 1;
 };
 
 struct PlannedBlock {
   std::string name;
   std::uint64_t elements;
-  std::uint64_t squared_sensitivity;  ///< largest over profiles, exact
-  double sensitivity;                 ///< its root, rounded up
+  std::uint64_t squared_sensitivity;  ///< of one row, largest over profiles, exact
+  double sensitivity;                 ///< B times its root, rounded up
   double sigma;                       ///< of one round, in lattice units
   double mu;                          ///< sensitivity / sigma, of one round, rounded up
   BlockNoise noise = BlockNoise::kEqual;
   std::uint64_t triangles = 1;  ///< as in the request
+  unsigned fraction_bits = 0;   ///< as in the request
 };
 
 struct PlannedRelease {
@@ -71,7 +80,8 @@ struct PlannedRelease {
   std::vector<PlannedBlock> blocks;
   std::vector<SensitivityProfile> profiles;
   double mu;  ///< realized by all rounds together, rounded up; of a sampled one: were a row in all of them
-  double sampling_rate = 1;  ///< as in the request
+  double sampling_rate = 1;           ///< as in the request
+  std::uint64_t rows_per_person = 1;  ///< B, as in the request
 
   bool is_sampled() const { return sampling_rate < 1; }
   /// Throws UsageError if there is no block of that name.
@@ -85,6 +95,8 @@ std::string label_of_round(const PlannedRelease& release, std::uint64_t round);
 struct PlannedSelection {
   std::string name;
   SelectionTerms terms;
+  unsigned fraction_bits =
+      0;  ///< utilities are summed in units of 2^-fraction_bits, and rounded down before the choice
 
   bool operator==(const PlannedSelection&) const = default;
 };
@@ -122,11 +134,11 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_na
 /// UsageError naming the selection and its fault.
 NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
 
-/// sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost.
+/// B sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost, B = rows_per_person.
 ///
 /// Precondition: sigmas > 0 and finite, one a block of every profile. Throws UsageError naming the value.
 double realized_mu(std::span<const double> sigmas, const std::vector<SensitivityProfile>& profiles,
-                   std::uint64_t rounds = 1);
+                   std::uint64_t rounds = 1, std::uint64_t rows_per_person = 1);
 
 /// realized_mu of so many rounds of a release; of a sampled one: where a row is drawn into all of them.
 double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);

@@ -6,8 +6,6 @@
 namespace dpreduce {
 namespace {
 
-using boost::multiprecision::sqrt;
-
 const HighPrecision kOptimalityGap("1e-25");
 const HighPrecision kShareTolerance("1e-38");
 constexpr int kMaxTransfers = 100;

@@ -17,10 +17,11 @@
 
 namespace dpreduce {
 
-/// Name and size of one block.
+/// Name and size of one block, and what its integers count.
 struct BlockShape {
   std::string name;
   std::size_t elements;
+  unsigned fraction_bits = 0;  ///< elements are in units of 2^-fraction_bits
 
   bool operator==(const BlockShape&) const = default;
 };

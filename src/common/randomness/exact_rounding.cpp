@@ -33,4 +33,16 @@ std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInte
   return static_cast<std::int64_t>(smallest);
 }
 
+// As above, without the half.
+std::optional<std::int64_t> floor_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
+                                          unsigned scale_bits, unsigned fraction_bits) {
+  DPREDUCE_ASSERT(0 <= lower && lower < upper);
+  const unsigned places = sigma.scale_bits + scale_bits;
+  const BigInteger smallest = ((sigma.mantissa * lower) << fraction_bits) >> places;
+  const BigInteger largest = (((sigma.mantissa * upper) << fraction_bits) - 1) >> places;
+  if (smallest != largest) return std::nullopt;
+  DPREDUCE_ASSERT(smallest < (BigInteger(1) << 62));
+  return static_cast<std::int64_t>(smallest);
+}
+
 }  // namespace dpreduce

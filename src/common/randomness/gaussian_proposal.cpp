@@ -61,6 +61,13 @@ std::int64_t GaussianProposal::rounded(const ExactSigma& sigma) {
   }
 }
 
+std::int64_t GaussianProposal::floored(const ExactSigma& sigma, unsigned fraction_bits) {
+  for (;; read_further_digits()) {
+    const IntegerBounds x = magnitude();
+    if (const auto value = floor_product(sigma, x.lower, x.upper, magnitude_bits(), fraction_bits)) return *value;
+  }
+}
+
 // x = left + width * U is in [lower, upper) / 2^magnitude_bits.
 IntegerBounds GaussianProposal::magnitude() const {
   const BigInteger lower = (BigInteger(left_) << place_bits_) + width_ * place_;

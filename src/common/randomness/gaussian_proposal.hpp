@@ -42,6 +42,9 @@ class GaussianProposal {
   /// round(sigma * x). Throws as accepted.
   std::int64_t rounded(const ExactSigma& sigma);
 
+  /// floor(2^fraction_bits sigma * x). Throws as accepted. Precondition: the result is below 2^62.
+  std::int64_t floored(const ExactSigma& sigma, unsigned fraction_bits);
+
  private:
   IntegerBounds magnitude() const;
   unsigned magnitude_bits() const { return kPlaceBits + place_bits_; }

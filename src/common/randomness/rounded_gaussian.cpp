@@ -135,12 +135,14 @@ std::optional<bool> series_verdict(const GaussianBin& bin, std::uint64_t coin, s
 
 }  // namespace
 
-void fill_rounded_gaussian(RandomStream& stream, double sigma, std::span<std::int64_t> out) {
-  constexpr std::size_t kChunkBlocks = 2048;    // 32 KiB
-  constexpr std::size_t kMostRejections = 128;  // in a row: each has probability below 0.005
-  const ExactSigma exact = exact_sigma(sigma);
-  const ScaledBins bins(exact);
-  const unsigned fraction_bits = bins.fraction_bits();
+namespace {
+
+constexpr std::size_t kChunkBlocks = 2048;    // 32 KiB
+constexpr std::size_t kMostRejections = 128;  // in a row: each has probability below 0.005
+
+// Fills `out`: take(column, block, sample) is the sample of a proposal, or false.
+template <typename Take>
+void fill_from_proposals(RandomStream& stream, std::span<std::int64_t> out, const Take& take) {
   SecretVector<RandomBlock> chunk(std::min(out.size(), kChunkBlocks));
   // A proposal yields one sample or none: as many proposals as samples are missing never yield too many.
   std::size_t rejections = 0;
@@ -149,16 +151,7 @@ void fill_rounded_gaussian(RandomStream& stream, double sigma, std::span<std::in
     const auto proposals = std::span(chunk).first(std::min(chunk.size(), out.size() - done));
     std::uint64_t column = stream.take_blocks(proposals);
     for (const RandomBlock& block : proposals) {
-      const ScaledBin& bin = bins[slot_of(block)];
-      const Estimate estimate(bin, block.second, fraction_bits);
-      std::int64_t magnitude = estimate.value;
-      bool is_accepted = true;
-      if (coin_of(block) >= bin.sure_accept || !estimate.is_certain) [[unlikely]] {
-        const auto settled = settle(stream, column, block, exact, bins);
-        is_accepted = settled.has_value();
-        magnitude = settled.value_or(0);
-      }
-      if (is_accepted) out[done++] = is_negative(block) ? -magnitude : magnitude;
+      if (take(column, block, out[done])) ++done;
       ++column;
     }
     rejections = done > done_before ? 0 : rejections + proposals.size();
@@ -166,6 +159,40 @@ void fill_rounded_gaussian(RandomStream& stream, double sigma, std::span<std::in
       throw EntropyFailure("random stream repeats itself: its bytes are not random; nothing was released");
     }
   }
+}
+
+}  // namespace
+
+void fill_rounded_gaussian(RandomStream& stream, double sigma, std::span<std::int64_t> out) {
+  const ExactSigma exact = exact_sigma(sigma);
+  const ScaledBins bins(exact);
+  const unsigned fraction_bits = bins.fraction_bits();
+  fill_from_proposals(stream, out, [&](std::uint64_t column, const RandomBlock& block, std::int64_t& sample) {
+    const ScaledBin& bin = bins[slot_of(block)];
+    const Estimate estimate(bin, block.second, fraction_bits);
+    std::int64_t magnitude = estimate.value;
+    if (coin_of(block) >= bin.sure_accept || !estimate.is_certain) [[unlikely]] {
+      const auto settled = settle(stream, column, block, exact, bins);
+      if (!settled) return false;
+      magnitude = *settled;
+    }
+    sample = is_negative(block) ? -magnitude : magnitude;
+    return true;
+  });
+}
+
+void fill_floored_gaussian(RandomStream& stream, double sigma, unsigned fraction_bits, std::span<std::int64_t> out) {
+  DPREDUCE_ASSERT(fraction_bits >= 1 && fraction_bits <= 30);
+  const ExactSigma exact = exact_sigma(sigma);
+  DPREDUCE_ASSERT(sigma * static_cast<double>(std::uint64_t{1} << fraction_bits) < 0x1p55);
+  fill_from_proposals(stream, out, [&](std::uint64_t column, const RandomBlock& block, std::int64_t& sample) {
+    GaussianProposal proposal(stream, column, block);
+    if (!proposal.accepted()) return false;
+    // Where y is not an integer, floor(-y) = -floor(y) - 1; a real y is one with probability zero.
+    const std::int64_t magnitude = proposal.floored(exact, fraction_bits);
+    sample = is_negative(block) ? -magnitude - 1 : magnitude;
+    return true;
+  });
 }
 
 }  // namespace dpreduce

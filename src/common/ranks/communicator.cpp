@@ -160,6 +160,11 @@ std::vector<std::string> Communicator::gather_messages(std::string_view message)
   return messages;
 }
 
+std::vector<std::vector<std::uint64_t>> Communicator::exchange(std::vector<std::vector<std::uint64_t>> messages) {
+  DPREDUCE_ASSERT(messages.size() == static_cast<std::size_t>(size_));
+  return job_ ? job_->exchange(std::move(messages)) : std::move(messages);
+}
+
 void Communicator::abort(ExitCode code) {
   if (job_) job_->abort(code);
   std::_Exit(static_cast<int>(code));

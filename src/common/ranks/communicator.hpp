@@ -108,6 +108,10 @@ class Communicator {
   /// Each rank's message in rank order, at the coordinator; empty elsewhere. Not among silos. Collective.
   std::vector<std::string> gather_messages(std::string_view message);
 
+  /// messages[r] goes to rank r; returns what every rank has sent to this one, in rank order. Not among silos.
+  /// Precondition (asserted): one message a rank. Collective. Throws AggregationAborted where a message fails.
+  std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages);
+
   /// How many ranks of the job run on this rank's machine, itself included: those that share its memory. Collective.
   int ranks_on_machine();
 

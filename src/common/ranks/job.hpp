@@ -39,6 +39,7 @@ class Job {
   virtual std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) = 0;
   virtual void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) = 0;
   virtual void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) = 0;
+  virtual std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) = 0;
   virtual int ranks_on_machine() = 0;
   /// Ends the other processes, as far as this job can. The caller ends its own process.
   virtual void abort(ExitCode code) = 0;

@@ -183,6 +183,35 @@ class MpiJob final : public Job {
     });
   }
 
+  // Lengths first, then step by step with the rank that is so far ahead and the one that is so far behind.
+  std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override {
+    const auto ranks = static_cast<std::size_t>(size_);
+    std::vector<std::uint64_t> lengths(ranks);
+    std::vector<std::uint64_t> lengths_of_peers(ranks);
+    for (std::size_t peer = 0; peer < ranks; ++peer) lengths[peer] = messages[peer].size();
+    check_mpi(MPI_Alltoall(lengths.data(), 1, MPI_UINT64_T, lengths_of_peers.data(), 1, MPI_UINT64_T, sums_),
+              "MPI_Alltoall");
+    std::vector<std::vector<std::uint64_t>> received(ranks);
+    received[static_cast<std::size_t>(rank_)] = std::move(messages[static_cast<std::size_t>(rank_)]);
+    for (int step = 1; step < size_; ++step) {
+      const int ahead = (rank_ + step) % size_;
+      const int behind = (rank_ + size_ - step) % size_;
+      std::vector<std::uint64_t>& from = received[static_cast<std::size_t>(behind)];
+      from.resize(lengths_of_peers[static_cast<std::size_t>(behind)]);
+      std::vector<MPI_Request> requests;
+      in_messages(std::span(from), kElementsPerMessage, [&](std::uint64_t* part, int count) {
+        check_mpi(MPI_Irecv(part, count, MPI_UINT64_T, behind, 0, sums_, &requests.emplace_back()), "MPI_Irecv");
+      });
+      in_messages(std::span(messages[static_cast<std::size_t>(ahead)]), kElementsPerMessage,
+                  [&](std::uint64_t* part, int count) {
+                    check_mpi(MPI_Send(part, count, MPI_UINT64_T, ahead, 0, sums_), "MPI_Send");
+                  });
+      check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+      messages[static_cast<std::size_t>(ahead)] = {};
+    }
+    return received;
+  }
+
   int ranks_on_machine() override {
     MPI_Comm machine = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(sums_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");

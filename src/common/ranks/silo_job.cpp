@@ -64,6 +64,10 @@ void SiloJob::gather_to_coordinator(std::span<const std::byte>, std::span<std::b
   throw std::logic_error("dpreduce: internal error: silos have no messages of their own for the coordinator");
 }
 
+std::vector<std::vector<std::uint64_t>> SiloJob::exchange(std::vector<std::vector<std::uint64_t>>) {
+  throw std::logic_error("dpreduce: internal error: silos have no messages for each other");
+}
+
 // In a simulation silos share a machine; the launcher knows how many.
 int SiloJob::ranks_on_machine() {
   const char* count = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

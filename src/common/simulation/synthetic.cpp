@@ -17,6 +17,7 @@ namespace {
 // Streams of the counter-based generator. Row r of a part draws from stream kRows + 2 r + (0 train, 1 test).
 constexpr std::uint64_t kOffsetStream = 1;
 constexpr std::uint64_t kShuffleStream = 2;  // and 3
+constexpr std::uint64_t kPersonStream = 5;
 constexpr std::uint64_t kRowStream = std::uint64_t{1} << 40;
 constexpr std::uint64_t kSetStream = std::uint64_t{1} << 41;  // the same, of a row's further classes
 
@@ -59,6 +60,10 @@ void validate(const SyntheticSpec& spec) {
   if (spec.max_labels && (*spec.max_labels < 1 || *spec.max_labels > spec.classes)) {
     throw UsageError(
         fmt::format("max_labels = {}: must be from 1 to {}, the number of classes", *spec.max_labels, spec.classes));
+  }
+  if (spec.rows_per_person && (*spec.rows_per_person < 1 || *spec.rows_per_person > spec.train_rows)) {
+    throw UsageError(fmt::format("rows_per_person = {}: must be from 1 to {}, the number of training rows",
+                                 *spec.rows_per_person, spec.train_rows));
   }
   if (spec.max_labels.value_or(1) > 1 && spec.adversarial > 0.0) {
     throw UsageError(fmt::format("adversarial = {}: moves rows of one class to another; leave max_labels = {} out",
@@ -154,6 +159,13 @@ std::span<const double> SyntheticRows::class_mean(std::size_t k) const {
 std::span<const double> SyntheticRows::adversarial(std::size_t k) const {
   DPREDUCE_ASSERT(k < spec_.classes);
   return {adversarial_.data() + (spec_.adversarial > 0.0 ? k * spec_.dim : 0), spec_.dim};
+}
+
+std::uint64_t SyntheticRows::person(std::uint64_t row) const {
+  DPREDUCE_ASSERT(spec_.rows_per_person && row < rows(SyntheticPart::kTrain));
+  const std::uint64_t persons = (spec_.train_rows + *spec_.rows_per_person - 1) / *spec_.rows_per_person;
+  const double u = static_cast<double>(CounterRandom(spec_.seed, kPersonStream).bits(row) >> 11) * 0x1p-53;
+  return std::min(static_cast<std::uint64_t>(static_cast<double>(persons) * u * u), persons - 1);
 }
 
 std::int32_t SyntheticRows::label(SyntheticPart which, std::uint64_t row) const {

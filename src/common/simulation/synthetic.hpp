@@ -45,6 +45,8 @@ struct SyntheticSpec {
   double imbalance_ratio = 1.0;  ///< training rows: n_c proportional to IR^(-c / (K-1))
   std::optional<std::size_t> max_labels;    ///< classes of a row at most; empty: one class a row, and no sets
   std::optional<double> first_class_share;  ///< training rows: alpha, the share of class 0; the others share the rest
+  /// Training rows: R, how many a person has on average; empty: no persons.
+  std::optional<std::uint64_t> rows_per_person{};
   std::uint64_t seed = 0;
 };
 
@@ -74,6 +76,10 @@ class SyntheticRows {
 
   /// The class of a row, of several the first; classes are shuffled over rows.
   std::int32_t label(SyntheticPart part, std::uint64_t row) const;
+
+  /// Whose a training row is: floor(P u^2), of P = ceil(n / R) persons, u uniform. A long tail: person k has about
+  /// n / (2 sqrt(P k)) rows, and some have none. Precondition (asserted): there are persons; the row exists.
+  std::uint64_t person(std::uint64_t row) const;
 
   /// Slots of a row's labels (label_slots.hpp).
   std::size_t labels_per_row() const { return spec_.max_labels.value_or(1); }

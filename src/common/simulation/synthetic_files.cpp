@@ -51,6 +51,20 @@ void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, c
   written.push_back(y_path);
 }
 
+void write_persons(const SyntheticRows& rows, RowRange range, const std::string& path, Existing existing,
+                   std::vector<std::string>& written) {
+  NpyWriter persons(path, DType::kInt64, {range.count}, existing);
+  std::vector<std::int32_t> piece;
+  for (std::uint64_t row = range.first; row < range.end(); ++row) {
+    piece.push_back(static_cast<std::int32_t>(rows.person(row)));
+    if (piece.size() < kWrittenAtOnce / sizeof(std::int64_t) && row + 1 < range.end()) continue;
+    persons.append(std::span<const std::int32_t>(piece));
+    piece.clear();
+  }
+  persons.commit();
+  written.push_back(path);
+}
+
 }  // namespace
 
 SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& directory, std::size_t shards,
@@ -74,6 +88,9 @@ SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& dir
       files.train_y.push_back(path("train_y" + suffix));
       write_pair(rows, SyntheticPart::kTrain, even_share(train_rows, shard, shards), files.train_x.back(),
                  files.train_y.back(), existing, written);
+      if (!rows.spec().rows_per_person) continue;
+      files.train_person.push_back(path("train_person" + suffix));
+      write_persons(rows, even_share(train_rows, shard, shards), files.train_person.back(), existing, written);
     }
     if (rows.rows(SyntheticPart::kTest) > 0) {
       files.test_x.push_back(path("test_x.npy"));

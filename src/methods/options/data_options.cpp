@@ -24,6 +24,17 @@ void check_imbalance(const DataOptions& data) {
   }
 }
 
+void check_persons(const DataOptions& data) {
+  if (!data.rows_per_person) return;
+  const std::uint64_t rows = *data.rows_per_person;
+  if (!data.has_persons()) {
+    throw UsageError(fmt::format("--rows-per-person {}: goes with --train-person, which says whose each row is", rows));
+  }
+  if (rows < 1 || rows > kMostRowsPerPerson) {
+    throw UsageError(fmt::format("--rows-per-person {}: must be from 1 to {}", rows, kMostRowsPerPerson));
+  }
+}
+
 }  // namespace
 
 void check(const DataOptions& data) {
@@ -36,6 +47,7 @@ void check(const DataOptions& data) {
         fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", *data.max_labels, data.classes));
   }
   check_imbalance(data);
+  check_persons(data);
 }
 
 }  // namespace dpreduce

@@ -19,12 +19,22 @@ struct DataOptions {
   double imbalance_ratio = 1.0;                   ///< of a long tail of training rows to train on; 1: all rows
   std::optional<std::uint64_t> imbalance_seed{};  ///< which rows it keeps; empty: 1
   std::size_t classes = 0;                        ///< K; where classes have names, 0 for as many
+  /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
+  std::optional<std::uint64_t> rows_per_person{};
   std::optional<std::size_t> max_labels{};  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
 
   /// k, the most classes that a row may have.
   std::size_t most_labels() const { return max_labels.value_or(1); }
+  /// Whether the unit of privacy is a person, and not a row.
+  bool has_persons() const { return !train.person.empty(); }
+  PrivacyUnit unit() const { return has_persons() ? PrivacyUnit::kPerson : PrivacyUnit::kRecord; }
+  /// B; 1 where the unit is a row.
+  std::uint64_t bounded_rows() const { return rows_per_person.value_or(1); }
   bool operator==(const DataOptions&) const = default;
 };
+
+/// The largest B: its square times rounds and squared sensitivities are still counted exactly.
+inline constexpr std::uint64_t kMostRowsPerPerson = 65536;
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const DataOptions& data);

@@ -10,6 +10,7 @@
 #include "worker/chunk_residuals.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/gradient.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -21,7 +22,10 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   request.name = "adaptive_gradient";
   request.blocks = {
       {"gradient", terms.classes * terms.dim, weight_of_share(1.0 - kSidesShare, static_cast<double>(kSquaredNorm))},
-      {"sides", 2, weight_of_share(kSidesShare, 1.0)}};
+      {.name = "sides",
+       .elements = 2,
+       .loss_weight = weight_of_share(kSidesShare, 1.0),
+       .fraction_bits = terms.count_bits()}};
   request.profiles.front().squared_l2.push_back(terms.adjacency == Adjacency::kAddRemove ? 1 : 2);
   return request;
 }
@@ -31,11 +35,13 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
   const std::span<std::int64_t> sides = statistic.block(statistic.index_of("sides"));
+  const unsigned count_bits = request.blocks.back().fraction_bits;
   ChunkResiduals residuals(point, inputs.plan.threads);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     residuals.accumulate(chunk, gradient);
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
-      if (!chunk.classes_of(row).empty()) ++sides[residuals.residual_norm(row) > point.residual_norm ? 1 : 0];
+      if (chunk.classes_of(row).empty()) continue;
+      sides[residuals.residual_norm(row) > point.residual_norm ? 1 : 0] += count_of_row(chunk, row, count_bits);
     }
   });
   return statistic;

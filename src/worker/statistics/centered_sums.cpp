@@ -22,6 +22,7 @@
 #include "common/plan/empty_statistic.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/class_means.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -85,6 +86,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sums = statistic.block(statistic.index_of("centred_sums"));
   const std::span<std::int64_t> counts = statistic.block(statistic.index_of("class_counts"));
+  const unsigned count_bits = request.blocks.back().fraction_bits;
   std::vector<std::int16_t> q(dim);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
@@ -92,8 +94,9 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
       if (classes.empty()) continue;
       const auto label = static_cast<std::size_t>(classes.front());
       center_row(chunk.row(row), std::span(balls.centers).subspan(label * dim, dim), balls.radii[label], q);
+      weigh_row(q, chunk.weight(row), WeightPower::kWhole, q);
       for (std::size_t a = 0; a < dim; ++a) sums[label * dim + a] += q[a];
-      ++counts[label];
+      counts[label] += count_of_row(chunk, row, count_bits);
     }
   });
   return statistic;

@@ -7,8 +7,8 @@
 #include "common/base/error.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/plan/empty_statistic.hpp"
-#include "worker/chunk_view.hpp"
 #include "worker/row_sensitivity.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 
@@ -24,7 +24,10 @@ ReleaseRequest class_means_release(const ReleaseTerms& terms, double share) {
       .profiles = {}};
   const bool has_counts = terms.metric == Metric::kEuclidean;
   if (has_counts) {
-    request.blocks.push_back({"class_counts", terms.classes, class_count * static_cast<double>(kSquaredNorm)});
+    request.blocks.push_back({.name = "class_counts",
+                              .elements = terms.classes,
+                              .loss_weight = class_count * static_cast<double>(kSquaredNorm),
+                              .fraction_bits = terms.count_bits()});
   }
   if (terms.adjacency == Adjacency::kAddRemove) {
     request.profiles = {{"one row more or less", {most_labels * kSquaredNorm}}};
@@ -45,14 +48,13 @@ void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
   const bool has_counts = statistic.shape().size() > 1;
   const std::span<std::int64_t> counts =
       has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
+  const unsigned count_bits = has_counts ? statistic.shape()[statistic.index_of("class_counts")].fraction_bits : 0;
+  WeightedRows weighted(WeightPower::kWhole);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
-                          inputs.plan.threads);
+    accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
+                          {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
     also(chunk);
-    if (!has_counts) return;
-    for (const std::int32_t label : chunk.labels()) {
-      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
-    }
+    if (has_counts) accumulate_counts(chunk, count_bits, counts);
   });
 }
 

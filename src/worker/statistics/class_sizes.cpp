@@ -6,6 +6,7 @@
 #include "common/base/error.hpp"
 #include "common/plan/empty_statistic.hpp"
 #include "worker/statistic_entry.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -15,8 +16,13 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   const SensitivityProfile profile =
       is_add_remove ? SensitivityProfile{"one row more or less", {1}} : SensitivityProfile{"another class", {2}};
-  return {
-      .name = "class_sizes", .share = share, .blocks = {{"class_counts", terms.classes, 1.0}}, .profiles = {profile}};
+  return {.name = "class_sizes",
+          .share = share,
+          .blocks = {{.name = "class_counts",
+                      .elements = terms.classes,
+                      .loss_weight = 1.0,
+                      .fraction_bits = terms.count_bits()}},
+          .profiles = {profile}};
 }
 
 // A pass over the rows.
@@ -24,9 +30,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> counts = statistic.block(statistic.index_of("class_counts"));
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    for (const std::int32_t label : chunk.labels()) {
-      if (label != kNoLabel) ++counts[static_cast<std::size_t>(label)];
-    }
+    accumulate_counts(chunk, request.blocks.front().fraction_bits, counts);
   });
   return statistic;
 }

@@ -17,6 +17,7 @@
 #include "common/plan/empty_statistic.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/class_means.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -33,7 +34,10 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
                          .share = share,
                          .blocks = {{"class_sums", terms.classes * terms.dim, sums_weight * sums_weight},
                                     {"second_moments", terms.dim, moments_weight * moments_weight},
-                                    {"class_counts", terms.classes, counts_weight * counts_weight}},
+                                    {.name = "class_counts",
+                                     .elements = terms.classes,
+                                     .loss_weight = counts_weight * counts_weight,
+                                     .fraction_bits = terms.count_bits()}},
                          .profiles = {}};
   if (terms.adjacency == Adjacency::kAddRemove) {
     request.profiles = {{"one row more or less", {kSquaredNorm, kFourthNorm, 1}}};
@@ -41,6 +45,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
     request.profiles = {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
                         {"the opposite row", {4 * kSquaredNorm, 0, 0}},
                         {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}};
+    if (terms.has_persons) request.profiles = {largest_of_each_block(request.profiles)};
   }
   return request;
 }
@@ -49,10 +54,12 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> moments = statistic.block(statistic.index_of("second_moments"));
+  WeightedRows weighted(WeightPower::kHalf);
   accumulate_classes(statistic, inputs, [&](const LatticeRows& chunk) {
+    const Int16View rows = weighted.of(chunk, inputs.plan.threads);
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
       if (chunk.classes_of(row).empty()) continue;
-      const std::span<const std::int16_t> q = chunk.row(row);
+      const std::span<const std::int16_t> q(rows.data + row * rows.stride, rows.cols);
       for (std::size_t a = 0; a < q.size(); ++a) moments[a] += std::int32_t{q[a]} * std::int32_t{q[a]};
     }
   });

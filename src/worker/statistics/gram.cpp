@@ -5,8 +5,8 @@
 #include "common/plan/empty_statistic.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "worker/chunk_view.hpp"
 #include "worker/row_sensitivity.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 
@@ -27,8 +27,10 @@ void accumulate_gram(Statistic& statistic, const StatisticInputs& inputs,
   const std::size_t dim = inputs.transform.output_dim();
   const IntegerKernel& kernel = select_kernel();
   SecretVector<std::int64_t> square(dim * dim);
+  WeightedRows weighted(WeightPower::kHalf);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    kernel.accumulate_gram(view_of(chunk), {square.data(), dim, dim, dim}, inputs.plan.threads);
+    kernel.accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
+                           inputs.plan.threads);
     also(chunk);
   });
   copy_upper_triangle(square, dim, statistic.block(statistic.index_of("gram")));

@@ -22,6 +22,7 @@
 #include "worker/hessian_rows.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/gradient.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -61,7 +62,9 @@ class HessianSums {
     });
     for (std::size_t c = 0; c < classes_; ++c) {
       residuals.for_each_row([&](std::size_t row, std::span<double>) {
-        scale_row(chunk.row(row), factors_[row * classes_ + c], {scaled_.data() + row * dim_, dim_});
+        const std::span<std::int16_t> v(scaled_.data() + row * dim_, dim_);
+        scale_row(chunk.row(row), factors_[row * classes_ + c], v);
+        shrink_row(v, chunk.weight(row), v);
       });
       std::fill(square_.begin(), square_.end(), 0);
       select_kernel().accumulate_gram({scaled_.data(), chunk.rows(), dim_, dim_}, {square_.data(), dim_, dim_, dim_},

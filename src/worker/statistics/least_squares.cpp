@@ -10,9 +10,9 @@
 #include "common/base/error.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/plan/empty_statistic.hpp"
-#include "worker/chunk_view.hpp"
 #include "worker/row_sensitivity.hpp"
 #include "worker/statistics/gram.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -33,6 +33,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
     request.profiles = {{"one row more or less", {kFourthNorm, sums}}};
   } else {
     request.profiles = {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}};
+    if (terms.has_persons) request.profiles = {largest_of_each_block(request.profiles)};
   }
   return request;
 }
@@ -41,9 +42,10 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
   const std::size_t dim = inputs.transform.output_dim();
+  WeightedRows weighted(WeightPower::kWhole);
   accumulate_gram(statistic, inputs, [&](const LatticeRows& chunk) {
-    accumulate_class_sums(view_of(chunk), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
-                          inputs.plan.threads);
+    accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
+                          {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
   });
   return statistic;
 }

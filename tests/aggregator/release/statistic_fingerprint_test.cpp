@@ -40,6 +40,20 @@ TEST(StatisticFingerprint, DoesNotDependOnHowTheSumIsSpreadOverRanks) {
   EXPECT_EQ(fingerprint_over({{0, 0, 0, 0}, {5, -7, 0, 9}, {0, 0, 1000000007, -9}}), whole);
 }
 
+// Whole numbers in fractions of 2^-24 have the fingerprint that they have in units of 1; others another one.
+TEST(StatisticFingerprint, IsOfTheNumbersWhateverTheirUnits) {
+  const auto in_fractions = [](const std::vector<std::int64_t>& values) {
+    Statistic statistic({{"sums", 2}, {"counts", 2, 24}});
+    statistic.accumulate(0, std::span(values).first(2));
+    statistic.accumulate(1, std::span(values).last(2));
+    const NoiseKey key = NoiseKey::from_seed(3);
+    RandomStream coefficients = key.stream("coefficients", {});
+    return fingerprint_of(fingerprint_part(statistic, coefficients));
+  };
+  EXPECT_EQ(in_fractions({5, -7, 3 << 24, -(1 << 24)}), fingerprint_over({{5, -7, 3, -1}}));
+  EXPECT_NE(in_fractions({5, -7, (3 << 24) + 1, -(1 << 24)}), fingerprint_over({{5, -7, 3, -1}}));
+}
+
 // A rank's columns first, ..., first + width - 1 of 3 x 5.
 FingerprintPart part_of_columns(const std::vector<std::int64_t>& whole, std::size_t first, std::size_t width) {
   std::vector<std::int64_t> part;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <boost/math/special_functions/erf.hpp>
+#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

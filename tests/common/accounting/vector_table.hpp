@@ -54,6 +54,12 @@ inline std::vector<VectorRow> read_vectors(const std::string& name) {
   return rows;
 }
 
+/// The first, the last, and one between: where what all of them hold to is tested already.
+inline std::vector<VectorRow> read_few_vectors(const std::string& name) {
+  const std::vector<VectorRow> rows = read_vectors(name);
+  return {rows.front(), rows[rows.size() / 2], rows.back()};
+}
+
 /// |actual - expected| <= tolerance * |expected|
 inline void expect_relative(double actual, double expected, double tolerance) {
   EXPECT_NEAR(actual, expected, tolerance * std::abs(expected));

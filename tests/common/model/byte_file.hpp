@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dpreduce::testing {
+namespace dpreduce {
 
 inline std::vector<std::byte> as_bytes(std::string_view text) {
   std::vector<std::byte> bytes;
@@ -37,4 +37,4 @@ std::string message_of(const Action& action) {
   return "nothing was thrown";
 }
 
-}  // namespace dpreduce::testing
+}  // namespace dpreduce

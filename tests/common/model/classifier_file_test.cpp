@@ -18,9 +18,7 @@
 namespace dpreduce {
 namespace {
 
-using testing::as_bytes;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 // Figures that no short decimal text holds, and the ends of the range.
 ClassifierParts full_parts() {

@@ -16,7 +16,6 @@ namespace dpreduce {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::message_of;
 
 // Two classes, two features, rows taken as they are (norm at most 100).
 ClassifierParts small_parts() {

@@ -15,10 +15,7 @@
 namespace dpreduce {
 namespace {
 
-using testing::as_bytes;
 using ::testing::HasSubstr;
-using testing::message_of;
-using testing::safetensors_bytes;
 
 // Two float64 values 1.0 and -2.0, metadata {"a": "bc"}: every byte by hand from the format's description.
 const std::string kReferenceHeader =

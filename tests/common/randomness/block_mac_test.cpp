@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace dpreduce {
-namespace {
+namespace block_mac_test {
 
 std::vector<std::byte> from_hex(const std::string& hex) {
   std::vector<std::byte> bytes;
@@ -61,5 +61,5 @@ TEST(BlockMac, NeedsABlockForEveryMessage) {
   EXPECT_THROW(nist_mac().chain(states, std::vector<RandomBlock>(1)), std::logic_error);
 }
 
-}  // namespace
+}  // namespace block_mac_test
 }  // namespace dpreduce

@@ -7,9 +7,9 @@
 #include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
-namespace {
+namespace block_source_test {
 
-using testing::seeded_tape;
+using oracle::seeded_tape;
 
 // NIST SP 800-38A, F.5.5 (CTR-AES256.Encrypt): key, first counter, and the output blocks, which are the key stream.
 TEST(AesBlockSource, AgreesWithNistVectors) {
@@ -55,5 +55,5 @@ TEST(AesBlockSource, ReadsTheLastColumnWithoutTouchingTheNextRow) {
   EXPECT_NE(last, next_row);
 }
 
-}  // namespace
+}  // namespace block_source_test
 }  // namespace dpreduce

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace dpreduce {
-namespace {
+namespace certified_exp_test {
 
 using Real =
     boost::multiprecision::number<boost::multiprecision::cpp_bin_float<1200, boost::multiprecision::digit_base_2>,
@@ -48,5 +48,5 @@ TEST(CertifiedExp, NegativeArgumentIsRefused) {
   EXPECT_THROW(exp_of_minus(-1, 0, 64), std::logic_error);
 }
 
-}  // namespace
+}  // namespace certified_exp_test
 }  // namespace dpreduce

@@ -10,7 +10,7 @@
 
 #include "common/randomness/block_source.hpp"
 
-namespace dpreduce::testing {
+namespace dpreduce::oracle {
 
 template <unsigned bits>
 using RealOf =
@@ -104,4 +104,4 @@ inline std::vector<std::int64_t> oracle_samples(BlockSource& tape, double sigma,
   return samples;
 }
 
-}  // namespace dpreduce::testing
+}  // namespace dpreduce::oracle

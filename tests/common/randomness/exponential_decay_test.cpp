@@ -10,7 +10,7 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
-namespace {
+namespace exponential_decay_test {
 
 using Real =
     boost::multiprecision::number<boost::multiprecision::cpp_bin_float<600, boost::multiprecision::digit_base_2>,
@@ -110,5 +110,5 @@ TEST(DecidingByDoubles, IsRefusedUnderAnotherRoundingMode) {
   EXPECT_FALSE(upward);
 }
 
-}  // namespace
+}  // namespace exponential_decay_test
 }  // namespace dpreduce

@@ -12,13 +12,13 @@
 #include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
-namespace {
+namespace exponential_mechanism_test {
 
-using testing::oracle_selection;
-using testing::oracle_weights;
-using testing::seeded_stream;
-using testing::SelectionReal;
-using testing::stream_of;
+using oracle::oracle_selection;
+using oracle::oracle_weights;
+using oracle::seeded_stream;
+using oracle::SelectionReal;
+using oracle::stream_of;
 
 using Utilities = std::vector<std::int64_t>;
 constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
@@ -66,7 +66,7 @@ std::vector<Case> random_cases() {
 TEST(SelectExponential, ChoosesWithTheOracleBothWays) {
   for (const Case& that : random_cases()) {
     const auto weights = oracle_weights(that.utilities, {}, that.rate);
-    auto tape = testing::seeded_tape(7);
+    auto tape = oracle::seeded_tape(7);
     RandomStream stream = seeded_stream(7);
     RandomStream integer_stream = seeded_stream(7);
     for (std::uint64_t column = 0; column < 10; ++column) {
@@ -82,7 +82,7 @@ TEST(SelectExponential, ChoosesWithTheOracleManyTimes) {
   const Utilities utilities{0, 3, -2, 7, 7, 1, -40, 5};
   const SelectionRate rate{2, 7, 0};
   const auto weights = oracle_weights(utilities, {}, rate);
-  auto tape = testing::seeded_tape(8);
+  auto tape = oracle::seeded_tape(8);
   RandomStream stream = seeded_stream(8);
   for (std::uint64_t column = 0; column < 5000; ++column) {
     EXPECT_EQ(select_exponential(stream, utilities, rate), oracle_selection(tape, column, weights));
@@ -301,7 +301,7 @@ TEST(SelectWeighted, ChoosesWithTheOracleBothWays) {
       const Multiplicities multiplicities(counts);
       for (const SelectionRate& rate : {SelectionRate{1, 2, 0}, SelectionRate{1, 50, 0}}) {
         const auto weights = oracle_weights(utilities, counts, rate);
-        auto tape = testing::seeded_tape(9);
+        auto tape = oracle::seeded_tape(9);
         RandomStream stream = seeded_stream(9);
         RandomStream integer_stream = seeded_stream(9);
         for (std::uint64_t column = 0; column < 10; ++column) {
@@ -383,5 +383,5 @@ TEST(SelectWeighted, MismatchedOrEmptyCandidatesAreRefused) {
   EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, two, {0, 1, 0}), UsageError);
 }
 
-}  // namespace
+}  // namespace exponential_mechanism_test
 }  // namespace dpreduce

@@ -5,10 +5,10 @@
 #include "tests/common/randomness/exact_oracle.hpp"
 
 namespace dpreduce {
-namespace {
+namespace gaussian_bins_test {
 
-using testing::oracle_lefts;
-using testing::Real;
+using oracle::oracle_lefts;
+using oracle::Real;
 
 constexpr std::uint64_t kOne = std::uint64_t{1} << kPlaceBits;
 
@@ -67,5 +67,5 @@ TEST(GaussianBins, SeriesTermsFitTheirFixedPoint) {
   }
 }
 
-}  // namespace
+}  // namespace gaussian_bins_test
 }  // namespace dpreduce

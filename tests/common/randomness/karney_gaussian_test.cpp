@@ -10,10 +10,10 @@
 #include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
-namespace {
+namespace karney_gaussian_test {
 
-using testing::seeded_stream;
-using testing::stream_of;
+using oracle::seeded_stream;
+using oracle::stream_of;
 
 TEST(KarneyGaussian, SameStreamGivesTheSameSamples) {
   std::vector<std::int64_t> one(1000);
@@ -63,5 +63,5 @@ TEST(KarneyGaussian, SigmaOutOfRangeIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace karney_gaussian_test
 }  // namespace dpreduce

@@ -9,7 +9,7 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
-namespace {
+namespace multiplicities_test {
 
 TEST(Multiplicities, HaveTheLeadingDigitsOfTheIntegers) {
   const std::vector<BigInteger> counts{1, 2, 3, 0, (BigInteger(1) << 53) + 1, (BigInteger(7) << 1000) + 5};
@@ -75,5 +75,5 @@ TEST(SubsetsByWorst, SizeZeroIsRefused) {
   EXPECT_THROW(Multiplicities::of_subsets_by_worst(3, 0), UsageError);
 }
 
-}  // namespace
+}  // namespace multiplicities_test
 }  // namespace dpreduce

@@ -12,7 +12,7 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
-namespace {
+namespace noise_key_test {
 
 static_assert(!std::is_copy_constructible_v<NoiseKey> && !std::is_copy_assignable_v<NoiseKey>);
 
@@ -109,5 +109,5 @@ TEST(NoiseKey, MovedFromKeyDerivesNothing) {
   EXPECT_THROW(key.stream("noise", {}), std::logic_error);  // NOLINT(bugprone-use-after-move)
 }
 
-}  // namespace
+}  // namespace noise_key_test
 }  // namespace dpreduce

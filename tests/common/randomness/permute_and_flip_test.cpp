@@ -11,12 +11,12 @@
 #include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
-namespace {
+namespace permute_and_flip_test {
 
-using testing::seeded_stream;
-using testing::SelectionReal;
-using testing::stream_of;
-using testing::written_tape;
+using oracle::seeded_stream;
+using oracle::SelectionReal;
+using oracle::stream_of;
+using oracle::written_tape;
 
 using Utilities = std::vector<std::int64_t>;
 
@@ -45,8 +45,8 @@ TEST(PermuteAndFlip, ChoosesWithTheOracle) {
     for (const SelectionRate& rate : {SelectionRate{1, 1, 0}, SelectionRate{1, 300, 0}}) {
       Utilities utilities(count);
       for (auto& utility : utilities) utility = static_cast<std::int64_t>(random() % 1000);
-      const auto decays = testing::oracle_decays(utilities, rate);
-      auto tape = testing::seeded_tape(3);
+      const auto decays = oracle::oracle_decays(utilities, rate);
+      auto tape = oracle::seeded_tape(3);
       RandomStream stream = seeded_stream(3);
       for (std::uint64_t sample = 0; sample < 10; ++sample) {
         EXPECT_EQ(permute_and_flip(stream, utilities, rate), oracle_flip(tape, sample * count, decays));
@@ -117,5 +117,5 @@ TEST(PermuteAndFlip, NoCandidatesAndInvalidRatesAreRefused) {
   EXPECT_THROW(permute_and_flip(stream, Utilities{1}, {1, 0, 0}), UsageError);
 }
 
-}  // namespace
+}  // namespace permute_and_flip_test
 }  // namespace dpreduce

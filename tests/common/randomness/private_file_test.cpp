@@ -17,7 +17,7 @@
 #include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
-namespace {
+namespace private_file_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -138,5 +138,5 @@ TEST_F(PrivateFile, ALinkIsNotFollowedToBeDestroyed) {
   EXPECT_EQ(content(), "secret");
 }
 
-}  // namespace
+}  // namespace private_file_test
 }  // namespace dpreduce

@@ -11,11 +11,11 @@
 #include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
-namespace {
+namespace random_stream_test {
 
-using testing::seeded_stream;
-using testing::seeded_tape;
-using testing::stream_of;
+using oracle::seeded_stream;
+using oracle::seeded_tape;
+using oracle::stream_of;
 
 static_assert(!std::is_copy_constructible_v<RandomStream> && !std::is_copy_assignable_v<RandomStream>);
 static_assert(std::is_nothrow_move_constructible_v<RandomStream>);
@@ -115,5 +115,5 @@ TEST(RandomStream, NeedsATape) {
   EXPECT_THROW(RandomStream(nullptr), std::logic_error);
 }
 
-}  // namespace
+}  // namespace random_stream_test
 }  // namespace dpreduce

@@ -15,18 +15,18 @@
 #include "tests/common/randomness/tapes.hpp"
 
 namespace dpreduce {
-namespace {
+namespace rounded_gaussian_test {
 
-using testing::FunctionTape;
-using testing::LongReal;
-using testing::oracle_proposal;
-using testing::oracle_samples;
-using testing::Real;
-using testing::seeded_stream;
-using testing::seeded_tape;
-using testing::stream_of;
-using testing::written_tape;
-using testing::WrittenBlocks;
+using oracle::FunctionTape;
+using oracle::LongReal;
+using oracle::oracle_proposal;
+using oracle::oracle_samples;
+using oracle::Real;
+using oracle::seeded_stream;
+using oracle::seeded_tape;
+using oracle::stream_of;
+using oracle::written_tape;
+using oracle::WrittenBlocks;
 
 constexpr std::uint64_t kTail = 1023;
 constexpr std::uint64_t kTailRow = std::uint64_t{1} << 63;
@@ -54,6 +54,38 @@ TEST(RoundedGaussian, EqualsTheOracleOnRandomTapes) {
     AesBlockSource tape = seeded_tape(++seed);
     EXPECT_EQ(samples(seeded_stream(seed), sigma, 5000), oracle_samples(tape, sigma, 5000)) << "sigma = " << sigma;
   }
+}
+
+// The same reals, told more finely.
+TEST(RoundedGaussian, FractionsRoundToTheSamplesOfTheSameStream) {
+  unsigned char seed = 40;
+  for (const double sigma : {0.5, 1.7320508075688772, 4096.0, 0x1.23456789abcdep29}) {
+    for (const unsigned fraction_bits : {1u, 24u}) {
+      ++seed;
+      const std::vector<std::int64_t> rounded = samples(seeded_stream(seed), sigma, 3000);
+      std::vector<std::int64_t> floored(rounded.size());
+      RandomStream stream = seeded_stream(seed);
+      fill_floored_gaussian(stream, sigma, fraction_bits, floored);
+      std::size_t odd = 0;
+      for (std::size_t sample = 0; sample < rounded.size(); ++sample) {
+        const std::int64_t half = std::int64_t{1} << (fraction_bits - 1);
+        EXPECT_EQ((floored[sample] + half) >> fraction_bits, rounded[sample]) << sigma;
+        odd += static_cast<std::size_t>(floored[sample] & 1);
+      }
+      // Half of them are odd where a bin is fine: 8 standard deviations.
+      EXPECT_NEAR(static_cast<double>(odd), 1500.0, 8 * 27.4);
+    }
+  }
+}
+
+// 7 standard deviations.
+TEST(RoundedGaussian, FractionsAreUniformWithinABinOfAWideGaussian) {
+  std::vector<std::int64_t> floored(20000);
+  RandomStream stream = seeded_stream(99);
+  fill_floored_gaussian(stream, 1000.0, 4, floored);
+  std::vector<int> found(16, 0);
+  for (const std::int64_t sample : floored) ++found[static_cast<std::size_t>(sample & 15)];
+  for (const int count : found) EXPECT_NEAR(count, 1250, 7 * 34.3);
 }
 
 // Every coin lies above sure_accept, so that the series decides each proposal.
@@ -306,5 +338,5 @@ TEST(RoundedGaussian, SigmaOutOfRangeIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace rounded_gaussian_test
 }  // namespace dpreduce

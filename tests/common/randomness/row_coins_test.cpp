@@ -11,7 +11,7 @@
 #include "common/randomness/noise_key.hpp"
 
 namespace dpreduce {
-namespace {
+namespace row_coins_test {
 
 using Secret = std::array<std::byte, 32>;
 
@@ -80,5 +80,5 @@ TEST(RowCoins, RatesThatAreNoProbabilityAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace row_coins_test
 }  // namespace dpreduce

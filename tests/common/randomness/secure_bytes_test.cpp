@@ -8,7 +8,7 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
-namespace {
+namespace secure_bytes_test {
 
 TEST(SecureBytes, TwoDrawsDiffer) {  // fails with probability 2^-256
   std::array<std::byte, 32> one{};
@@ -52,5 +52,5 @@ TEST(SecureBytes, CleanseWritesZeros) {
   EXPECT_EQ(secret, (std::array<unsigned, 5>{}));
 }
 
-}  // namespace
+}  // namespace secure_bytes_test
 }  // namespace dpreduce

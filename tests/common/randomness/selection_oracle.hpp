@@ -14,7 +14,7 @@
 #include "common/randomness/certified_exp.hpp"
 #include "common/randomness/selection_rate.hpp"
 
-namespace dpreduce::testing {
+namespace dpreduce::oracle {
 
 using SelectionReal =
     boost::multiprecision::number<boost::multiprecision::cpp_bin_float<300>, boost::multiprecision::et_off>;
@@ -76,4 +76,4 @@ inline std::size_t oracle_selection(BlockSource& tape, std::uint64_t column, std
   throw std::runtime_error("U is not below 1");
 }
 
-}  // namespace dpreduce::testing
+}  // namespace dpreduce::oracle

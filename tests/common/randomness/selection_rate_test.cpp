@@ -10,7 +10,7 @@
 #include "common/randomness/certified_exp.hpp"
 
 namespace dpreduce {
-namespace {
+namespace selection_rate_test {
 
 // numerator / (denominator * 2^scale_bits) == epsilon / divisor, with epsilon = mantissa * 2^-places exactly
 void expect_exact(const SelectionRate& rate, double epsilon, const BigInteger& divisor) {
@@ -69,5 +69,5 @@ TEST(SelectionGuarantee, OnlyTheExponentialMechanismHasBoundedRange) {
   EXPECT_EQ(selection_guarantee(SelectionMechanism::kPermuteAndFlip), SelectionGuarantee::kPureOnly);
 }
 
-}  // namespace
+}  // namespace selection_rate_test
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace dpreduce {
-namespace {
+namespace signing_key_test {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -70,5 +70,5 @@ TEST(SigningKey, TheHashIsSha256) {
   EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-}  // namespace
+}  // namespace signing_key_test
 }  // namespace dpreduce

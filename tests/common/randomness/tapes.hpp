@@ -13,7 +13,7 @@
 #include "common/randomness/block_source.hpp"
 #include "common/randomness/random_stream.hpp"
 
-namespace dpreduce::testing {
+namespace dpreduce::oracle {
 
 /// AES blocks under the key (seed, 0, 0, ...).
 inline AesBlockSource seeded_tape(unsigned char seed) {
@@ -57,4 +57,4 @@ inline FunctionTape::Function written_tape(WrittenBlocks written) {
   };
 }
 
-}  // namespace dpreduce::testing
+}  // namespace dpreduce::oracle

@@ -4,7 +4,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace adaptive_gradient_test {
 
 TEST(AdaptiveGradient, CountsEveryRowOnOneSide) {
   ReleaseTerms terms{.classes = 5, .dim = 4};
@@ -20,5 +20,5 @@ TEST(AdaptiveGradient, SpendsTwoPerCentOnTheCounts) {
   EXPECT_NEAR(mu * mu, 0.02, 1e-9);
 }
 
-}  // namespace
+}  // namespace adaptive_gradient_test
 }  // namespace dpreduce

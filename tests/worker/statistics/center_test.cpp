@@ -3,7 +3,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace center_test {
 
 TEST(Center, ProtectsTheNumberOfRowsUnderBothAdjacencies) {
   EXPECT_EQ(declared_squares("center", {.dim = 4}), (Squares{{kS2, 1}}));
@@ -17,5 +17,5 @@ TEST(Center, RefusesImpossibleTerms) {
   EXPECT_THROW(center.request({.dim = 4}, 0.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace center_test
 }  // namespace dpreduce

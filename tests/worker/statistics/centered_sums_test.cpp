@@ -7,7 +7,7 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
-namespace {
+namespace centered_sums_test {
 
 constexpr std::size_t kDim = 4;
 constexpr std::size_t kClasses = 2;
@@ -83,5 +83,5 @@ TEST_F(CenteredSums, PreconditionsAreAsserted) {
   EXPECT_THROW(sums(balls, 4096, 2), std::logic_error);
 }
 
-}  // namespace
+}  // namespace centered_sums_test
 }  // namespace dpreduce

@@ -8,7 +8,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_least_squares_test {
 
 constexpr std::size_t kClasses = 10;
 constexpr std::size_t kDim = 30;
@@ -95,5 +95,5 @@ TEST(ClassLeastSquares, RefusesImpossibleTerms) {
   EXPECT_THROW(release(1.0, 1.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace class_least_squares_test
 }  // namespace dpreduce

@@ -6,7 +6,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_means_test {
 
 ReleaseTerms terms_of(std::size_t classes, std::size_t most_labels, Adjacency adjacency) {
   return {
@@ -65,5 +65,5 @@ TEST(ClassMeans, RefuseImpossibleTerms) {
   EXPECT_THROW(means.request(terms_of(3, 1, Adjacency::kAddRemove), 0.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace class_means_test
 }  // namespace dpreduce

@@ -3,7 +3,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_sizes_test {
 
 TEST(ClassSizes, MoveByOneRowOrByTwo) {
   EXPECT_EQ(declared_squares("class_sizes", {.classes = 3}), (Squares{{1}}));
@@ -16,5 +16,5 @@ TEST(ClassSizes, AreForRowsOfOneClass) {
   EXPECT_THROW(sizes.request({.classes = 1}, 1.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace class_sizes_test
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_variances_test {
 
 TEST(Fisher, DeclaresSumsMomentsAndCountsOfOneRow) {
   EXPECT_EQ(declared_squares("fisher", {.classes = 3, .dim = 4}), (Squares{{kS2, kS4, 1}}));
@@ -30,5 +30,5 @@ TEST(Fisher, IsForRowsOfOneClass) {
                std::logic_error);
 }
 
-}  // namespace
+}  // namespace class_variances_test
 }  // namespace dpreduce

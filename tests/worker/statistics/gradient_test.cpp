@@ -3,7 +3,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace gradient_test {
 
 TEST(Gradient, MovesByTheSameWhateverTheClassesOfARow) {
   for (const std::size_t most_labels : {1U, 3U}) {
@@ -23,5 +23,5 @@ TEST(Gradient, RefusesImpossibleTerms) {
   EXPECT_THROW(gradient.request({.classes = 5, .dim = 4}, 0.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace gradient_test
 }  // namespace dpreduce

@@ -3,7 +3,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace gram_test {
 
 TEST(Gram, MovesByTheFourthPowerOfARowUnderEitherName) {
   for (const char* name : {"gram", "pca"}) {
@@ -19,5 +19,5 @@ TEST(Gram, RefusesImpossibleTerms) {
   EXPECT_THROW(registered_statistic("gram").request({.dim = 4}, 0.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace gram_test
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 #include "worker/hessian_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace hessians_test {
 
 TEST(Newton, DeclaresTheBoundOfItsLoss) {
   for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid}) {
@@ -35,5 +35,5 @@ TEST(Newton, RefusesImpossibleTerms) {
   EXPECT_THROW(newton.request({.classes = 5, .dim = 4, .rounds = 0}, 1.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace hessians_test
 }  // namespace dpreduce

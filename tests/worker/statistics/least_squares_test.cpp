@@ -6,7 +6,7 @@
 #include "tests/worker/declared_squares.hpp"
 
 namespace dpreduce {
-namespace {
+namespace least_squares_test {
 
 TEST(LeastSquares, SumsOfSeveralClassesMultiplyByTheirNumberAndTheGramMatrixDoesNot) {
   ReleaseTerms terms{.classes = 10, .most_labels = 3, .dim = 4};
@@ -39,5 +39,5 @@ TEST(LeastSquares, RefusesImpossibleTerms) {
   EXPECT_THROW(least_squares.request({.classes = 3, .most_labels = 4, .dim = 4}, 1.0), std::logic_error);
 }
 
-}  // namespace
+}  // namespace least_squares_test
 }  // namespace dpreduce

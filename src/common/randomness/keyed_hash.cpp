@@ -1,0 +1,55 @@
+#include "common/randomness/keyed_hash.hpp"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+void require_hash(bool done) {
+  if (!done) throw EntropyFailure("no hash of identifiers: OpenSSL's HMAC-SHA256 failed; nothing was released");
+}
+
+struct FreeFetchedMac {
+  void operator()(EVP_MAC* mac) const noexcept { EVP_MAC_free(mac); }
+};
+
+}  // namespace
+
+KeyedHash::KeyedHash(std::span<const std::byte, 32> key) {
+  const std::unique_ptr<EVP_MAC, FreeFetchedMac> hmac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
+  require_hash(hmac != nullptr);
+  mac_.reset(EVP_MAC_CTX_new(hmac.get()));
+  require_hash(mac_ != nullptr);
+  std::string digest = "SHA256";
+  const std::array<OSSL_PARAM, 2> params{
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), digest.size()),
+      OSSL_PARAM_construct_end()};
+  require_hash(
+      EVP_MAC_init(mac_.get(), reinterpret_cast<const unsigned char*>(key.data()), key.size(), params.data()) == 1);
+}
+
+RandomBlock KeyedHash::of(std::string_view name) const {
+  std::array<unsigned char, 32> code{};
+  std::size_t written = 0;
+  require_hash(EVP_MAC_init(mac_.get(), nullptr, 0, nullptr) == 1);  // with the key that it has
+  require_hash(EVP_MAC_update(mac_.get(), reinterpret_cast<const unsigned char*>(name.data()), name.size()) == 1);
+  require_hash(EVP_MAC_final(mac_.get(), code.data(), &written, code.size()) == 1 && written == code.size());
+  RandomBlock hash{};
+  std::memcpy(&hash.first, code.data(), sizeof(hash.first));
+  std::memcpy(&hash.second, code.data() + sizeof(hash.first), sizeof(hash.second));
+  return hash;
+}
+
+void KeyedHash::FreeMac::operator()(evp_mac_ctx_st* context) const noexcept {
+  EVP_MAC_CTX_free(context);
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,126 @@
+#include "worker/weighted_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
+#include "worker/chunk_view.hpp"
+#include "worker/row_sensitivity.hpp"
+
+namespace dpreduce {
+namespace {
+
+__extension__ using WideNorm = unsigned __int128;
+
+// For the roundings of a factor, of its root and of its product, all of them in float.
+constexpr float kBelowFactor = 1.0F - 0x1p-20F;
+
+float factor_of(RowWeight weight, WeightPower power) {
+  const double share = static_cast<double>(weight) / static_cast<double>(kWholeRow);
+  return static_cast<float>(power == WeightPower::kHalf ? std::sqrt(share) : share);
+}
+
+// floor(s S^2) or floor(s^2 S^2).
+std::uint64_t most_squared(RowWeight weight, WeightPower power) {
+  WideNorm most = WideNorm{kSquaredNorm} * weight;
+  if (power == WeightPower::kHalf) return static_cast<std::uint64_t>(most >> kWeightBits);
+  return static_cast<std::uint64_t>((most * weight) >> (2 * kWeightBits));
+}
+
+// out_a = entry_of(q_a) for every a; returns the squared norm.
+template <typename EntryOf>
+std::uint64_t make_row(std::span<const std::int16_t> q, std::span<std::int16_t> out, const EntryOf& entry_of) {
+  std::uint64_t squared = 0;
+  run_at_full_width([&](auto) {
+    std::uint64_t sum = 0;
+    for (std::size_t a = 0; a < q.size(); ++a) {
+      const std::int32_t entry = entry_of(q[a]);
+      out[a] = static_cast<std::int16_t>(entry);
+      sum += static_cast<std::uint32_t>(entry * entry);
+    }
+    squared = sum;
+  });
+  return squared;
+}
+
+// out = round(factor q), 0 <= factor <= 1. Adding and subtracting 1.5 * 2^23 rounds to an integer, ties to even: the
+// same bits with and without vector instructions.
+std::uint64_t round_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
+  constexpr float kToInteger = 12582912.0F;
+  return make_row(q, out, [=](std::int16_t entry) {
+    return static_cast<std::int32_t>((static_cast<float>(entry) * factor + kToInteger) - kToInteger);
+  });
+}
+
+// The same, toward zero.
+std::uint64_t truncate_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
+  return make_row(q, out,
+                  [=](std::int16_t entry) { return static_cast<std::int32_t>(static_cast<float>(entry) * factor); });
+}
+
+}  // namespace
+
+void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower power, std::span<std::int16_t> out) {
+  DPREDUCE_ASSERT(q.size() == out.size() && weight <= kWholeRow);
+  if (weight == kWholeRow) {
+    if (q.data() != out.data()) std::copy(q.begin(), q.end(), out.begin());
+    return;
+  }
+  // Read before it is written: `out` may be `q`.
+  const std::vector<std::int16_t> own =
+      q.data() == out.data() ? std::vector<std::int16_t>(q.begin(), q.end()) : std::vector<std::int16_t>();
+  const std::span<const std::int16_t> from = own.empty() ? q : std::span<const std::int16_t>(own);
+  const float factor = factor_of(weight, power);
+  const std::uint64_t most = most_squared(weight, power);
+  if (round_row(from, factor, out) <= most || truncate_row(from, factor * kBelowFactor, out) <= most) return;
+  std::fill(out.begin(), out.end(), std::int16_t{0});
+}
+
+void shrink_row(std::span<const std::int16_t> q, RowWeight weight, std::span<std::int16_t> out) {
+  DPREDUCE_ASSERT(q.size() == out.size() && weight <= kWholeRow);
+  if (weight == kWholeRow) {
+    if (q.data() != out.data()) std::copy(q.begin(), q.end(), out.begin());
+    return;
+  }
+  truncate_row(q, factor_of(weight, WeightPower::kHalf) * kBelowFactor, out);
+}
+
+std::int64_t count_of_row(const LatticeRows& chunk, std::size_t row, unsigned fraction_bits) {
+  DPREDUCE_ASSERT(fraction_bits == (chunk.has_weights() ? kWeightBits : 0));
+  return fraction_bits == 0 ? 1 : std::int64_t{chunk.weight(row)};
+}
+
+void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::span<std::int64_t> counts) {
+  for (std::size_t row = 0; row < chunk.rows(); ++row) {
+    for (const std::int32_t label : chunk.classes_of(row)) {
+      counts[static_cast<std::size_t>(label)] += count_of_row(chunk, row, fraction_bits);
+    }
+  }
+}
+
+Int16View WeightedRows::of(const LatticeRows& chunk, unsigned threads) {
+  const std::size_t rows = chunk.rows();
+  const std::size_t dim = chunk.dim();
+  const auto is_part = [&](std::size_t row) { return chunk.weight(row) != kWholeRow; };
+  std::size_t first = 0;
+  if (chunk.has_weights()) {
+    while (first < rows && !is_part(first)) ++first;
+  }
+  if (!chunk.has_weights() || first == rows) return view_of(chunk);
+  if (rows_.size() < rows * dim) rows_.resize(rows * dim);
+  const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
+  const auto weigh = [&](std::size_t worker) {
+    for (std::size_t row = rows * worker / workers; row < rows * (worker + 1) / workers; ++row) {
+      weigh_row(chunk.row(row), chunk.weight(row), power_, {rows_.data() + row * dim, dim});
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (std::size_t worker = 1; worker < workers; ++worker) pool.emplace_back(weigh, worker);
+  weigh(0);
+  pool.clear();
+  return {rows_.data(), rows, dim, dim};
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,67 @@
+// Rows that count for less than a whole row, where the unit of privacy is a person.
+//
+// Legend: q a lattice row, ||q|| <= S; w its weight in units of 1 / J (common/data/row_weights.hpp), J a whole row;
+// s = w / J. A person's rows have sum s <= B.
+//
+//     statistic          what is summed of a row       its norm, checked in integers      a person's rows together
+//     sums of rows       q' = [s q]                    ||q'||^2 <= floor(s^2 S^2)         <= B S
+//     sums of q q^T      q' = [sqrt(s) q]              ||q'||^2 <= floor(s S^2)           <= B S^2, since
+//                                                      ||q' q'^T||_F = ||q'||^2
+//     gradients r q^T    r' = [s r]                    ||r'||^2 <= floor(s^2 S^2)         <= B S^2
+//
+// [x] rounds to the nearest integers. Where the result is longer than that, it is rounded toward zero instead, by a
+// factor a little smaller, so that no entry passes the real one; were it still too long, the row would count as zero.
+// A whole row stays as it is, bit by bit. A row's result is a function of the row and its weight alone.
+// Proof: docs/explanation/persons.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/huge_pages.hpp"
+#include "common/kernels/matrix_view.hpp"
+#include "common/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+/// By which power of s a row is scaled.
+enum class WeightPower {
+  kHalf,  ///< sqrt(s): for q q^T
+  kWhole  ///< s: for q, and for one factor of a product
+};
+
+/// out = [s^power q]; ||out||^2 <= floor(s^(2 power) S^2). Preconditions: equal sizes; ||q|| <= S; weight <= J.
+void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower power, std::span<std::int16_t> out);
+
+/// out_a rounded toward zero of at most sqrt(s) q_a, so that |out_a| <= sqrt(s) |q_a| for every a: where rows of other
+/// norms than S are weighed. Preconditions: equal sizes; weight <= J.
+void shrink_row(std::span<const std::int16_t> q, RowWeight weight, std::span<std::int16_t> out);
+
+/// floor(s value), toward zero: of a count or a utility of one row. Preconditions: 0 <= value < 2^39; weight <= J.
+constexpr std::int64_t weighed(std::int64_t value, RowWeight weight) {
+  return (value * static_cast<std::int64_t>(weight)) >> kWeightBits;
+}
+
+/// What a row adds to a count of a block with `fraction_bits`: 1, or its weight in units of 1 / J. Precondition
+/// (asserted): rows with weights are counted in these units, others in units of 1.
+std::int64_t count_of_row(const LatticeRows& chunk, std::size_t row, unsigned fraction_bits);
+
+/// counts_c += what the rows of class c count for, of every class.
+void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::span<std::int64_t> counts);
+
+/// The rows of a chunk, weighed; the chunk's own where all of them are whole.
+class WeightedRows {
+ public:
+  explicit WeightedRows(WeightPower power) : power_(power) {}
+
+  /// Valid until the next call, and as long as the chunk. Cost: n d roundings on `threads` threads, and 2 d bytes a
+  /// row.
+  Int16View of(const LatticeRows& chunk, unsigned threads);
+
+ private:
+  WeightPower power_;
+  LargeVector<std::int16_t> rows_;
+};
+
+}  // namespace dpreduce

@@ -1,0 +1,383 @@
+// Record and replay with whole persons: every registered statistic with one person more or less, who may have any
+// number of rows.
+#include "worker/weighted_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/lattice/cosine_clip.hpp"
+#include "common/plan/triangle.hpp"
+#include "tests/common/data/data_files.hpp"
+#include "worker/correct_counts.hpp"
+#include "worker/prototype_utilities.hpp"
+#include "worker/row_digest.hpp"
+#include "worker/row_sensitivity.hpp"
+#include "worker/statistics/registered_statistics.hpp"
+
+namespace dpreduce {
+namespace weighted_rows_test {
+
+constexpr std::size_t kWeighedClasses = 3;
+constexpr std::size_t kWeighedDim = 20;
+
+struct PersonalRow {
+  std::vector<float> x;
+  std::int32_t y = 0;
+};
+using Person = std::vector<PersonalRow>;
+
+PersonalRow drawn_row(std::mt19937& engine) {
+  std::normal_distribution<float> normal;
+  PersonalRow row{std::vector<float>(kWeighedDim), static_cast<std::int32_t>(engine() % kWeighedClasses)};
+  for (float& entry : row.x) entry = normal(engine);
+  if (engine() % 5 == 0) std::fill(row.x.begin(), row.x.end(), 3e38F);
+  if (engine() % 7 == 0) std::fill(row.x.begin(), row.x.end(), 0.0F);
+  if (engine() % 5 == 0) {
+    std::fill(row.x.begin(), row.x.end(), 0.0F);
+    row.x[0] = 1000.0F;
+  }
+  return row;
+}
+
+// Rows that all point the same way, or that differ.
+Person drawn_person(std::mt19937& engine, std::size_t rows) {
+  Person person;
+  const bool are_alike = engine() % 2 == 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    person.push_back(are_alike && row > 0 ? person.front() : drawn_row(engine));
+  }
+  return person;
+}
+
+std::vector<double> steep_weights(std::size_t dim) {
+  std::mt19937 engine(11);
+  std::normal_distribution<double> normal(0.0, 4.0);
+  std::vector<double> weights(kWeighedClasses * dim);
+  for (double& entry : weights) entry = normal(engine);
+  return weights;
+}
+
+// Shows `compute` the rows of all persons, weighed.
+template <typename Compute>
+Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
+                     const Compute& compute) {
+  const TemporaryFolder folder;
+  std::vector<float> x;
+  std::vector<std::int32_t> y;
+  std::vector<RowWeight> weights;
+  for (const Person& person : persons) {
+    for (const PersonalRow& row : person) {
+      x.insert(x.end(), row.x.begin(), row.x.end());
+      y.push_back(row.y);
+      weights.push_back(weight_of_rows(person.size(), rows_per_person));
+    }
+  }
+  const std::string n = std::to_string(y.size());
+  write_bytes(folder / "x.npy",
+              npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kWeighedDim) + ")")) + element_bytes(x));
+  write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+  WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+  if (rows_per_person > 0) rows.set_weights(std::move(weights));
+  const StreamPlan plan{kWeighedClasses, BadRows::kFail, 4096, 1, 1};
+  const OnChunk on_chunk = [](double) {};
+  return compute(StatisticInputs{rows, transform, plan, on_chunk});
+}
+
+Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
+                        std::uint64_t rows_per_person, const RowTransform& transform) {
+  const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
+  std::vector<double> centers = steep_weights(transform.output_dim());
+  for (double& entry_of_center : centers) entry_of_center *= 0.01;
+  return of_persons(persons, rows_per_person, transform, [&](StatisticInputs inputs) {
+    if (entry.taken_at == TakenAt::kWeights)
+      inputs.point.emplace<GradientPoint>(GradientPoint{weights, Loss::kSoftmax});
+    if (entry.taken_at == TakenAt::kBalls) inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
+    return entry.compute(request, inputs);
+  });
+}
+
+// Squared distance of a block in units of its elements, in the norm of its noise.
+long double squared_difference(const BlockRequest& block, std::span<const std::int64_t> a,
+                               std::span<const std::int64_t> b) {
+  std::vector<long double> counts(a.size(), 1.0L);
+  if (block.noise == BlockNoise::kSymmetric) {
+    const std::uint64_t triangle = a.size() / block.triangles;
+    const std::uint64_t order = triangle_order(triangle).value();
+    counts.assign(a.size(), 2.0L);
+    for (std::uint64_t first = 0; first < a.size(); first += triangle) {
+      for (std::uint64_t i = 0; i < order; ++i) counts[first + triangle_row(i, order)] = 1.0L;
+    }
+  }
+  long double sum = 0.0L;
+  for (std::size_t e = 0; e < a.size(); ++e) {
+    const auto difference = static_cast<long double>(a[e] - b[e]);
+    sum += counts[e] * difference * difference;
+  }
+  return sum;
+}
+
+class WeighedPersons : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
+  const std::uint64_t bound = GetParam();
+  std::mt19937 engine(7);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.1});
+  ReleaseTerms terms;
+  terms.classes = kWeighedClasses;
+  terms.dim = transform.output_dim();
+  terms.metric = Metric::kEuclidean;
+  terms.has_persons = true;
+  for (const StatisticEntry* entry : registered_statistics()) {
+    const ReleaseRequest request = entry->request(terms, 1.0);
+    ASSERT_EQ(request.profiles.size(), 1u);
+    std::vector<double> reach(request.blocks.size(), 0.0);
+    for (int trial = 0; trial < 24; ++trial) {
+      std::vector<Person> persons;
+      for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 4));
+      std::vector<Person> neighbor = persons;
+      neighbor.insert(neighbor.begin() + trial % 4, drawn_person(engine, 1 + engine() % 23));
+      const Statistic fewer = registered_of(*entry, request, persons, bound, transform);
+      const Statistic more = registered_of(*entry, request, neighbor, bound, transform);
+      for (std::size_t block = 0; block < reach.size(); ++block) {
+        const BlockRequest& declared = request.blocks[block];
+        const long double unit =
+            static_cast<long double>(bound) * static_cast<long double>(1ull << declared.fraction_bits);
+        const long double most = unit * unit * static_cast<long double>(request.profiles[0].squared_l2[block]);
+        const long double moved = squared_difference(declared, fewer.block(block), more.block(block));
+        EXPECT_LE(moved, most * (1.0L + 1e-15L)) << entry->name << " " << declared.name;
+        reach[block] = std::max(reach[block], static_cast<double>(moved / most));
+      }
+    }
+    // A person whose rows are all alike comes close; but few residuals are of full length.
+    for (std::size_t block = 0; block < reach.size(); ++block) {
+      EXPECT_GE(reach[block], entry->taken_at == TakenAt::kWeights ? 0.02 : 0.75)
+          << entry->name << " " << request.blocks[block].name;
+    }
+  }
+}
+
+// The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times
+// as far.
+TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDeclared) {
+  const std::uint64_t bound = GetParam();
+  std::mt19937 engine(17);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.0});
+  ReleaseTerms terms;
+  terms.classes = kWeighedClasses;
+  terms.dim = transform.output_dim();
+  terms.metric = Metric::kEuclidean;
+  terms.adjacency = Adjacency::kReplaceOne;
+  terms.has_persons = true;
+  for (const StatisticEntry* entry : registered_statistics()) {
+    const ReleaseRequest request = entry->request(terms, 1.0);
+    for (int trial = 0; trial < 24; ++trial) {
+      std::vector<Person> persons;
+      for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 9));
+      std::vector<Person> neighbor = persons;
+      neighbor[1] = drawn_person(engine, 1 + engine() % 23);
+      if (trial % 2 == 0) {  // the far end of the ball
+        neighbor[1] = persons[1];
+        for (PersonalRow& row : neighbor[1]) {
+          for (float& entry_of_row : row.x) entry_of_row = -entry_of_row;
+        }
+      }
+      const Statistic before = registered_of(*entry, request, persons, bound, transform);
+      const Statistic after = registered_of(*entry, request, neighbor, bound, transform);
+      std::vector<long double> moved;
+      std::vector<long double> declared(request.blocks.size(), 0.0L);
+      for (std::size_t block = 0; block < request.blocks.size(); ++block) {
+        const BlockRequest& shape = request.blocks[block];
+        const long double unit =
+            static_cast<long double>(bound) * static_cast<long double>(1ull << shape.fraction_bits);
+        moved.push_back(squared_difference(shape, before.block(block), after.block(block)) / (unit * unit));
+        for (const SensitivityProfile& profile : request.profiles) {
+          declared[block] = std::max(declared[block], static_cast<long double>(profile.squared_l2[block]));
+        }
+      }
+      for (int ratio = 0; ratio < 60; ++ratio) {  // of the precisions of blocks
+        std::vector<long double> precision;
+        for (std::size_t block = 0; block < moved.size(); ++block) {
+          precision.push_back(static_cast<long double>(engine() % 100 * (engine() % 3)) / declared[block]);
+        }
+        const auto cost = [&](const auto& squares) {
+          long double sum = 0.0L;
+          for (std::size_t block = 0; block < moved.size(); ++block) {
+            sum += precision[block] * static_cast<long double>(squares[block]);
+          }
+          return sum;
+        };
+        long double worst = 0.0L;
+        for (const SensitivityProfile& profile : request.profiles) worst = std::max(worst, cost(profile.squared_l2));
+        EXPECT_LE(cost(moved), worst * (1.0L + 1e-14L)) << entry->name;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Bounds, WeighedPersons, testing::Values(1, 2, 5));
+
+TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
+  std::mt19937 engine(9);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  std::vector<Person> persons;
+  for (int person = 0; person < 12; ++person) persons.push_back(drawn_person(engine, 1));
+  ReleaseTerms terms;
+  terms.classes = kWeighedClasses;
+  terms.dim = transform.output_dim();
+  terms.metric = Metric::kEuclidean;
+  for (const StatisticEntry* entry : registered_statistics()) {
+    terms.has_persons = false;
+    const Statistic plain = registered_of(*entry, entry->request(terms, 1.0), persons, 0, transform);
+    terms.has_persons = true;
+    const Statistic weighed = registered_of(*entry, entry->request(terms, 1.0), persons, 1, transform);
+    for (std::size_t block = 0; block < plain.shape().size(); ++block) {
+      const std::int64_t unit = std::int64_t{1} << weighed.shape()[block].fraction_bits;
+      for (std::size_t e = 0; e < plain.block(block).size(); ++e) {
+        ASSERT_EQ(weighed.block(block)[e], unit * plain.block(block)[e]) << entry->name;
+      }
+    }
+  }
+}
+
+TEST(WeightedRows, NobodyAddsMoreToAUtilityThanSoManyRows) {
+  constexpr std::uint64_t kBound = 2;
+  std::mt19937 engine(3);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  const Lattice lattice{2.5, transform.output_dim()};
+  const std::vector<LatticeWeights> candidates{{steep_weights(lattice.dim), lattice}};
+  std::int64_t largest = 0;
+  for (int trial = 0; trial < 30; ++trial) {
+    std::vector<Person> persons{drawn_person(engine, 3)};
+    const auto counts = [&] {
+      return of_persons(persons, kBound, transform,
+                        [&](const StatisticInputs& inputs) { return correct_counts(candidates, inputs); })
+          .block(0)[0];
+    };
+    const std::int64_t fewer = counts();
+    persons.push_back(drawn_person(engine, 1 + engine() % 9));
+    const std::int64_t rise = counts() - fewer;
+    EXPECT_GE(rise, 0);
+    EXPECT_LE(rise, static_cast<std::int64_t>(kBound) << kWeightBits);
+    largest = std::max(largest, rise);
+  }
+  EXPECT_GT(largest, std::int64_t{1} << kWeightBits);
+}
+
+TEST(WeightedRows, NobodyAddsMoreToAPrototypeThanSoManyRows) {
+  constexpr std::uint64_t kBound = 2;
+  std::mt19937 engine(4);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  std::vector<Person> candidates;
+  for (int row = 0; row < 5; ++row) candidates.push_back(drawn_person(engine, 1));
+  for (const CosineClip& clip : {cosine_clip(0.0, 2.0), cosine_clip(0.5, 1.5)}) {
+    const PlannedSelection selection = prototype_selection(kWeighedClasses, candidates.size(), 1, clip, 1.0);
+    // Utilities of all candidates; where nothing is clipped, but for what all of a class share.
+    const auto utilities = [&](const std::vector<Person>& persons) {
+      return of_persons(candidates, 0, transform, [&](const StatisticInputs& of_candidates) {
+        return of_persons(persons, kBound, transform, [&](const StatisticInputs& inputs) {
+          return prototype_utilities(
+              selection, clip, {inputs.rows, of_candidates.transform, inputs.plan, inputs.on_chunk}, of_candidates);
+        });
+      });
+    };
+    for (int trial = 0; trial < 10; ++trial) {
+      std::vector<Person> persons{drawn_person(engine, 3)};
+      const Statistic fewer = utilities(persons);
+      persons.push_back(drawn_person(engine, 1 + engine() % 9));
+      const Statistic more = utilities(persons);
+      std::int64_t widest = 0;
+      for (std::size_t c = 0; c < kWeighedClasses; ++c) {
+        std::int64_t least = std::numeric_limits<std::int64_t>::max();
+        std::int64_t most = std::numeric_limits<std::int64_t>::min();
+        for (std::size_t z = 0; z < candidates.size(); ++z) {
+          const std::size_t e = c * candidates.size() + z;
+          least = std::min(least, more.block(0)[e] - fewer.block(0)[e]);
+          most = std::max(most, more.block(0)[e] - fewer.block(0)[e]);
+        }
+        widest = std::max(widest, most - least);
+      }
+      EXPECT_LE(widest, static_cast<std::int64_t>(kBound * clip.range()));
+    }
+  }
+}
+
+TEST(WeightedRows, EveryNormIsHeldInIntegers) {
+  std::mt19937 engine(5);
+  std::normal_distribution<double> normal;
+  const Lattice lattice{1.0, 300};
+  std::vector<double> u(lattice.dim);
+  std::vector<std::int16_t> q(lattice.dim);
+  std::vector<std::int16_t> out(lattice.dim);
+  for (int trial = 0; trial < 200; ++trial) {
+    for (double& entry : u) entry = trial % 3 == 0 ? 0.01 * normal(engine) : normal(engine);
+    double norm = 0.0;
+    for (const double entry : u) norm += entry * entry;
+    for (double& entry : u) entry /= std::sqrt(norm);
+    ASSERT_TRUE(quantize_row(u, lattice, q));
+    const std::uint64_t rows = 1 + engine() % (trial % 2 == 0 ? 40 : 200000);
+    const RowWeight weight = weight_of_rows(rows, 1 + engine() % 3);
+    const auto squared = [&] {
+      long double sum = 0.0L;
+      for (const std::int16_t entry : out) sum += static_cast<long double>(entry) * entry;
+      return sum;
+    };
+    const long double share = static_cast<long double>(weight) / kWholeRow;
+    weigh_row(q, weight, WeightPower::kWhole, out);
+    EXPECT_LE(squared(), share * share * static_cast<long double>(kSquaredNorm));
+    weigh_row(q, weight, WeightPower::kHalf, out);
+    EXPECT_LE(squared(), share * static_cast<long double>(kSquaredNorm));
+    shrink_row(q, weight, out);
+    for (std::size_t a = 0; a < q.size(); ++a) {
+      EXPECT_LE(static_cast<long double>(out[a]) * out[a], share * q[a] * q[a]);
+    }
+    std::vector<std::int16_t> in_place = q;
+    weigh_row(q, weight, WeightPower::kWhole, out);
+    weigh_row(in_place, weight, WeightPower::kWhole, in_place);
+    EXPECT_EQ(in_place, out);
+    weigh_row(q, kWholeRow, WeightPower::kHalf, out);
+    EXPECT_EQ(out, q);
+  }
+  weigh_row(q, 0, WeightPower::kHalf, out);
+  EXPECT_EQ(out, std::vector<std::int16_t>(lattice.dim, 0));
+}
+
+TEST(WeightedRows, APersonsRowsWeighAtMostSoManyRows) {
+  for (const std::uint64_t bound : {1u, 2u, 7u, 65536u}) {
+    for (const std::uint64_t rows : {1u, 2u, 3u, 7u, 8u, 1000u, 16777217u, 4294967295u}) {
+      const RowWeight weight = weight_of_rows(rows, bound);
+      EXPECT_LE(rows * weight, bound * kWholeRow);
+      EXPECT_EQ(weight == kWholeRow, rows <= bound);
+    }
+  }
+}
+
+// Digests tell weights apart, and whole rows have the digest of rows without weights.
+TEST(WeightedRows, DigestsTellWeightsApart) {
+  std::mt19937 engine(6);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  const std::array<std::byte, 32> secret{};
+  const RowHasher hasher(secret, transform.output_dim());
+  const std::vector<Person> alone{drawn_person(engine, 1), drawn_person(engine, 1)};
+  const std::vector<Person> together{{alone[0].front(), alone[1].front()}};
+  const auto digest = [&](const std::vector<Person>& persons, std::uint64_t rows_per_person) {
+    RowDigest of_rows{};
+    of_persons(persons, rows_per_person, transform, [&](const StatisticInputs& inputs) {
+      of_rows = digest_of_rows(inputs, hasher);
+      return Statistic({{"none", 1}});
+    });
+    return of_rows;
+  };
+  EXPECT_EQ(digest(alone, 1), digest(alone, 0));
+  EXPECT_EQ(digest(together, 2), digest(alone, 0));
+  EXPECT_NE(digest(together, 1), digest(alone, 0));
+}
+
+}  // namespace weighted_rows_test
+}  // namespace dpreduce
