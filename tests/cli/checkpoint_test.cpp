@@ -291,7 +291,7 @@ TEST_F(CheckpointTest, AKilledRunEndsInTheSameBytesHoweverOftenItIsKilled) {
     expect_charged_once(7);
     for (const std::string& name : folder_.names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
   }
-  EXPECT_GT(killed_on_the_way, runs) << "the kills came too early or too late to test anything";
+  EXPECT_GT(killed_on_the_way, runs / 2) << "the kills came too early or too late to test anything";
 }
 
 // Its binding is there, but no release: nothing is lost, and the same command begins.
