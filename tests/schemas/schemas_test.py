@@ -23,6 +23,7 @@ SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.jso
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
+    ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2", 1),
     ("one", "--mu 1 --method mean --seed 1", 0),
     ("one", "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp", 2),
     ("one", "--rho 0.5 --method coinpress", 0),
@@ -79,6 +80,7 @@ def make_documents(folder):
     data = "--rows 1200 --test-rows 300 --dim 16 --classes 4 --separation 3"
     program(folder, f"synth --kind gaussian-mixture {data} --out one")
     program(folder, f"synth --kind gaussian-mixture {data} --max-labels 3 --out sets")
+    program(folder, f"synth --kind gaussian-mixture {data} --rows-per-person 5 --out persons")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 3 --first-silo 0 --out plain")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 4 --out masked")
     for number, (rows, options, ranks) in enumerate(FITS):
