@@ -175,7 +175,7 @@ std::vector<std::string> group_sentences(const ReportedRun& run, const Consequen
   }
   if (is_person) {
     sentences.push_back(
-        "all rows of one identifier are one person's, and no group; one person under several identifiers is one");
+        "all rows of one identifier are one person's; a person with several identifiers is such a group");
     return sentences;
   }
   sentences.push_back("a person with several records, also over several files or sites, is such a group");

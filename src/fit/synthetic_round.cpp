@@ -6,6 +6,7 @@
 #include <random>
 
 #include "common/kernels/thread_team.hpp"
+
 namespace dpreduce {
 namespace {
 

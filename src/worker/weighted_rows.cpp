@@ -68,10 +68,13 @@ void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower po
     if (q.data() != out.data()) std::copy(q.begin(), q.end(), out.begin());
     return;
   }
-  // Read before it is written: `out` may be `q`.
-  const std::vector<std::int16_t> own =
-      q.data() == out.data() ? std::vector<std::int16_t>(q.begin(), q.end()) : std::vector<std::int16_t>();
-  const std::span<const std::int16_t> from = own.empty() ? q : std::span<const std::int16_t>(own);
+  // What is written over may be needed once more: `out` may be `q`.
+  thread_local std::vector<std::int16_t> copy;
+  std::span<const std::int16_t> from = q;
+  if (q.data() == out.data()) {
+    copy.assign(q.begin(), q.end());
+    from = copy;
+  }
   const float factor = factor_of(weight, power);
   const std::uint64_t most = most_squared(weight, power);
   if (round_row(from, factor, out) <= most || truncate_row(from, factor * kBelowFactor, out) <= most) return;

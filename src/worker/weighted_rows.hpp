@@ -31,11 +31,12 @@ enum class WeightPower {
   kWhole  ///< s: for q, and for one factor of a product
 };
 
-/// out = [s^power q]; ||out||^2 <= floor(s^(2 power) S^2). Preconditions: equal sizes; ||q|| <= S; weight <= J.
+/// out = [s^power q]; ||out||^2 <= floor(s^(2 power) S^2). `out` may be `q`. Preconditions: equal sizes; ||q|| <= S;
+/// weight <= J.
 void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower power, std::span<std::int16_t> out);
 
 /// out_a rounded toward zero of at most sqrt(s) q_a, so that |out_a| <= sqrt(s) |q_a| for every a: where rows of other
-/// norms than S are weighed. Preconditions: equal sizes; weight <= J.
+/// norms than S are weighed. `out` may be `q`. Preconditions: equal sizes; weight <= J.
 void shrink_row(std::span<const std::int16_t> q, RowWeight weight, std::span<std::int16_t> out);
 
 /// floor(s value), toward zero: of a count or a utility of one row. Preconditions: 0 <= value < 2^39; weight <= J.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/special_functions/erf.hpp>
@@ -20,6 +21,7 @@ using Number =
 // copies it.
 struct HighPrecisionDigits {
   static_assert(sizeof(Number) <= sizeof(HighPrecision::digits_) && alignof(Number) <= alignof(HighPrecision));
+  static_assert(std::is_trivially_destructible_v<Number>);  // holds nothing elsewhere
   static Number of(const HighPrecision& value) {
     Number number;
     std::memcpy(static_cast<void*>(&number), value.digits_, sizeof(Number));
