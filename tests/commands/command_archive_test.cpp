@@ -255,14 +255,18 @@ TEST(CommandArchive, AnotherKindOfValueIsRefused) {
   const std::string arguments = archived(std::vector<std::string>{"fit"});
   EXPECT_THROW(unarchived_command(arguments), AggregationAborted);
   EXPECT_EQ(unarchived<std::vector<std::string>>(arguments), std::vector<std::string>{"fit"});
+
+  const std::string command = archived_command(Command(PrintText{.text = "a"}));
+  EXPECT_NO_THROW(unarchived_command(framed_payload(payload_of(command))));
+  EXPECT_THROW(unarchived_command(framed_payload(payload_of(command) + "b")), AggregationAborted);
 }
 
 TEST(CommandArchive, AnotherVersionIsRefusedByName) {
   const std::string archive = archived_command(Command(FitOptions{}));
-  const std::string ours = fmt::format("dpreduce archive 1 {} ", version());
+  const std::string ours = fmt::format("dpreduce archive 2 {} ", version());
   ASSERT_EQ(archive.substr(0, ours.size()), ours);
   for (const std::string& theirs :
-       {fmt::format("dpreduce archive 2 {} ", version()), std::string("dpreduce archive 1 9.9 ")}) {
+       {fmt::format("dpreduce archive 1 {} ", version()), std::string("dpreduce archive 2 9.9 ")}) {
     try {
       unarchived_command(theirs + archive.substr(ours.size()));
       ADD_FAILURE() << "no error";

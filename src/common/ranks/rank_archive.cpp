@@ -9,7 +9,7 @@
 namespace dpreduce {
 namespace {
 
-constexpr unsigned kFormat = 1;
+constexpr unsigned kFormat = 2;
 constexpr const char* kMagic = "dpreduce archive";
 
 std::uint32_t crc_of(const std::string& bytes) {

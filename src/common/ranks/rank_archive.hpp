@@ -1,6 +1,6 @@
 // How ranks that trust each other exchange structured values: as one archive of Boost.Serialization.
 //
-//     "dpreduce archive 1 0.1.0 LENGTH CRC\n"   format, version of the program; of the rest: bytes, CRC-32 (hex)
+//     "dpreduce archive 2 0.1.0 LENGTH CRC\n"   format, version of the program; of the rest: bytes, CRC-32 (hex)
 //     Boost's binary archive of the value       in the machine's own byte order
 //
 // An archive lives no longer than one job, and only equal programs exchange it: none is written to a file, and none
@@ -12,19 +12,39 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>
+#include <boost/serialization/level.hpp>
 #include <boost/serialization/split_free.hpp>
 #include <boost/serialization/string.hpp>
+#include <boost/serialization/tracking.hpp>
 #include <boost/serialization/vector.hpp>
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 
 namespace boost::serialization {
+
+// A struct is its members and nothing else: equal programs need no versions of classes, and values no identity. What
+// Boost does for these takes most of the time in which a file with archives is compiled.
+template <typename T>
+requires std::is_class_v<T>
+struct implementation_level_impl<const T> {
+  using tag = mpl::integral_c_tag;
+  using type = mpl::int_<object_serializable>;
+  static constexpr int value = type::value;
+};
+template <typename T>
+requires std::is_class_v<T>
+struct tracking_level_impl<const T> {
+  using tag = mpl::integral_c_tag;
+  using type = mpl::int_<track_never>;
+  static constexpr int value = type::value;
+};
 
 // First whether there is a value, then the value.
 template <typename Archive, typename T>
@@ -112,6 +132,8 @@ Value unarchived(const std::string& archive) {
   } catch (const std::exception&) {  // made by another Boost, or from another type of value
     refuse_damaged_archive();
   }
+  if (stream.peek() != std::istringstream::traits_type::eof())
+    refuse_damaged_archive();  // another type, with more in it
   return value;
 }
 
