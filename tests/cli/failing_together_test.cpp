@@ -67,8 +67,11 @@ class FailingTogetherTest : public testing::Test {
   CaughtRun start_and_catch(int ranks, int rank, const std::string& further = {}) const {
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       CaughtRun caught;
-      caught.program = std::make_unique<RunningProgram>(joined(fit(), split_arguments(further)),
-                                                        RunOptions{.folder = run_folder_.path(), .ranks = ranks});
+      caught.program = std::make_unique<RunningProgram>(
+          joined(fit(), split_arguments(further)),
+          RunOptions{.folder = run_folder_.path(),
+                     .ranks = ranks,
+                     .environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "1"}}});  // seconds, as users have it
       const pid_t launched = caught.program->pid();
       const std::string& mark = caught.program->mark();
       const double give_up = seconds_now() + 30.0;
