@@ -255,10 +255,6 @@ TEST(CommandArchive, AnotherKindOfValueIsRefused) {
   const std::string arguments = archived(std::vector<std::string>{"fit"});
   EXPECT_THROW(unarchived_command(arguments), AggregationAborted);
   EXPECT_EQ(unarchived<std::vector<std::string>>(arguments), std::vector<std::string>{"fit"});
-
-  const std::string command = archived_command(Command(PrintText{.text = "a"}));
-  EXPECT_NO_THROW(unarchived_command(framed_payload(payload_of(command))));
-  EXPECT_THROW(unarchived_command(framed_payload(payload_of(command) + "b")), AggregationAborted);
 }
 
 TEST(CommandArchive, AnotherVersionIsRefusedByName) {

@@ -1,6 +1,7 @@
 #include "common/ranks/rank_archive.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 #include <boost/crc.hpp>
 
@@ -12,19 +13,21 @@ namespace {
 constexpr unsigned kFormat = 2;
 constexpr const char* kMagic = "dpreduce archive";
 
-std::uint32_t crc_of(const std::string& bytes) {
+std::uint32_t crc_of(const std::string& bytes, const std::type_info& type) {
   boost::crc_32_type crc;
+  crc.process_bytes(type.name(), std::strlen(type.name()));
   crc.process_bytes(bytes.data(), bytes.size());
   return crc.checksum();
 }
 
 }  // namespace
 
-std::string framed_payload(const std::string& payload) {
-  return fmt::format("{} {} {} {} {:08x}\n", kMagic, kFormat, version(), payload.size(), crc_of(payload)) + payload;
+std::string framed_payload(const std::string& payload, const std::type_info& type) {
+  return fmt::format("{} {} {} {} {:08x}\n", kMagic, kFormat, version(), payload.size(), crc_of(payload, type)) +
+         payload;
 }
 
-std::string payload_of(const std::string& archive) {
+std::string payload_of(const std::string& archive, const std::type_info& type) {
   const std::size_t end = archive.find('\n');
   if (end == std::string::npos || !archive.starts_with(kMagic)) refuse_damaged_archive();
   std::istringstream line(archive.substr(std::string(kMagic).size(), end - std::string(kMagic).size()));
@@ -40,7 +43,7 @@ std::string payload_of(const std::string& archive) {
         version(), kFormat, made_by, format));
   }
   std::string payload = archive.substr(end + 1);
-  if (!(line >> length >> std::hex >> crc) || payload.size() != length || crc_of(payload) != crc)
+  if (!(line >> length >> std::hex >> crc) || payload.size() != length || crc_of(payload, type) != crc)
     refuse_damaged_archive();
   return payload;
 }

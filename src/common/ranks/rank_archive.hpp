@@ -1,6 +1,7 @@
 // How ranks that trust each other exchange structured values: as one archive of Boost.Serialization.
 //
-//     "dpreduce archive 2 0.1.0 LENGTH CRC\n"   format, version of the program; of the rest: bytes, CRC-32 (hex)
+//     "dpreduce archive 2 0.1.0 LENGTH CRC\n"   format, version of the program; of the rest: bytes, CRC-32 (hex,
+//                                             begun with the name of the value's type)
 //     Boost's binary archive of the value       in the machine's own byte order
 //
 // An archive lives no longer than one job, and only equal programs exchange it: none is written to a file, and none
@@ -13,6 +14,7 @@
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 
@@ -94,11 +96,11 @@ void serialize(Archive& archive, std::variant<T...>& value, unsigned version) {
 
 namespace dpreduce {
 
-/// `payload` behind the first line of an archive.
-std::string framed_payload(const std::string& payload);
+/// `payload` of a value of `type` behind the first line of an archive.
+std::string framed_payload(const std::string& payload, const std::type_info& type);
 
-/// What follows an archive's first line, once it is known to be whole. Throws as unarchived().
-std::string payload_of(const std::string& archive);
+/// What follows an archive's first line, once it is known to be whole and of `type`. Throws as unarchived().
+std::string payload_of(const std::string& archive, const std::type_info& type);
 
 [[noreturn]] void refuse_damaged_archive();
 
@@ -117,23 +119,21 @@ std::string archived(const Value& value) {
     boost::archive::binary_oarchive archive(stream);
     archive << value;
   }
-  return framed_payload(std::move(stream).str());
+  return framed_payload(std::move(stream).str(), typeid(Value));
 }
 
 /// The value of archived(value). Throws UsageError naming both versions where another version of the program made the
 /// archive, AggregationAborted where it is damaged.
 template <typename Value>
 Value unarchived(const std::string& archive) {
-  std::istringstream stream(payload_of(archive));
+  std::istringstream stream(payload_of(archive, typeid(Value)));
   Value value;
   try {
     boost::archive::binary_iarchive reader(stream);
     reader >> value;
-  } catch (const std::exception&) {  // made by another Boost, or from another type of value
+  } catch (const std::exception&) {  // made by another Boost
     refuse_damaged_archive();
   }
-  if (stream.peek() != std::istringstream::traits_type::eof())
-    refuse_damaged_archive();  // another type, with more in it
   return value;
 }
 
