@@ -219,8 +219,8 @@ function(dpreduce_fuzzer name)
 endfunction()
 
 # Environment of every test that starts mpirun: root, more ranks than cores, no binding of ranks to cores; no epoll, about
-# which libevent inside mpirun warns on standard error where a rank ends at the wrong moment (Open MPI issue 2004); where a
-# rank has failed, none of the two seconds for which mpirun waits until it kills what is left, even if nothing is.
+# which libevent inside mpirun warns on standard error where a rank ends at the wrong moment (Open MPI issue 2004). When a
+# rank fails, mpirun waits two seconds before it kills the other ranks, even if there are none. Tests do not wait.
 set(DPREDUCE_MPI_ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" "OMPI_MCA_rmaps_base_oversubscribe=1"
     "OMPI_MCA_btl_vader_single_copy_mechanism=none" "OMPI_MCA_hwloc_base_binding_policy=none" "EVENT_NOEPOLL=1"
