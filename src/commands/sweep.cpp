@@ -159,10 +159,12 @@ class Sweep {
     }
     const std::uint64_t count = candidates_ ? candidates_->range().count : 0;
     const MachineShare machine = machine_share(ranks);
+    for (SweptRun& run : runs_) {
+      if (options_.memory_mib) run.stated.machine.memory_mib = options_.memory_mib;
+      run.fit = fit_planned_for_job(run.stated, train_.dim(), count, machine.bytes_for_rank(), ranks);
+    }
     ranks.together([&] {
-      for (SweptRun& run : runs_) {
-        if (options_.memory_mib) run.stated.machine.memory_mib = options_.memory_mib;
-        run.fit = std::make_shared<const PlannedFit>(run.stated, train_.dim(), count, machine.bytes_for_rank());
+      for (const SweptRun& run : runs_) {
         machine.require(memory_of_rank(run.fit->options(), run.fit->plan(), train_.range().count, ranks.size()));
       }
     });

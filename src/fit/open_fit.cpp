@@ -59,11 +59,10 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
   std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
   const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
   const MachineShare machine = machine_share(ranks);
-  std::shared_ptr<const PlannedFit> fit;
-  ranks.together([&] {
-    fit = std::make_shared<const PlannedFit>(stated, dim, to_choose_from, machine.bytes_for_rank());
-    machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()));
-  });
+  std::shared_ptr<const PlannedFit> fit =
+      fit_planned_for_job(stated, dim, to_choose_from, machine.bytes_for_rank(), ranks);
+  ranks.together(
+      [&] { machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size())); });
   std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
   std::optional<WorkerRows> validation;
   if (!stated.output.dry_run) validation = open_validation_rows(stated, dim, ranks, memory);

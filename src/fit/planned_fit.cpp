@@ -1,15 +1,38 @@
 #include "fit/planned_fit.hpp"
 
+#include <string>
+#include <utility>
+
 #include "common/base/version.hpp"
+#include "fit/fit_options_archive.hpp"
+#include "fit/plan_archive.hpp"
 #include "fit/plan_fit.hpp"
 
 namespace dpreduce {
+namespace {
+
+// What travels of a PlannedFit.
+struct DecidedFit {
+  FitOptions options;
+  FitPlan plan;
+};
+
+template <typename Archive>
+void serialize(Archive& archive, DecidedFit& fit, unsigned) {
+  auto& [options, plan] = fit;
+  archive_all(archive, options, plan);
+}
+
+}  // namespace
 
 PlannedFit::PlannedFit(const FitOptions& stated, std::size_t input_dim, std::uint64_t public_rows,
                        std::uint64_t bytes_for_rank)
     : options_(resolved(stated, input_dim, public_rows, bytes_for_rank)),
       plan_(plan_fit(options_, input_dim, public_rows)),
       method_(make_method(options_)) {}
+
+PlannedFit::PlannedFit(FitOptions resolved, FitPlan plan)
+    : options_(std::move(resolved)), plan_(std::move(plan)), method_(make_method(options_)) {}
 
 RunTerms PlannedFit::terms() const {
   const BudgetOptions& budget = options_.privacy.budget;
@@ -30,6 +53,27 @@ StreamPlan PlannedFit::stream_over(const WorkerRows& rows, unsigned threads,
           .memory_bytes = memory_bytes.value_or(options_.machine.memory_mib.value() << 20),
           .threads = threads,
           .labels_per_row = rows.has_label_sets() ? options_.data.most_labels() : 1};
+}
+
+std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, std::size_t input_dim,
+                                                      std::uint64_t public_rows, std::uint64_t bytes_for_rank,
+                                                      Communicator& ranks) {
+  const bool is_shared = ranks.size() > 1 && ranks.silos() == nullptr;
+  std::shared_ptr<const PlannedFit> fit;
+  std::string archive;
+  ranks.together([&] {
+    if (is_shared && !ranks.is_coordinator()) return;
+    fit = std::make_shared<const PlannedFit>(stated, input_dim, public_rows, bytes_for_rank);
+    if (is_shared) archive = archived(DecidedFit{fit->options(), fit->plan()});
+  });
+  if (!is_shared) return fit;
+  archive = ranks.broadcast_message(std::move(archive));
+  ranks.together([&] {
+    if (ranks.is_coordinator()) return;
+    DecidedFit decided = unarchived<DecidedFit>(archive);
+    fit = std::make_shared<const PlannedFit>(std::move(decided.options), std::move(decided.plan));
+  });
+  return fit;
 }
 
 }  // namespace dpreduce

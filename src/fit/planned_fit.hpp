@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/ledger/ledger_record.hpp"
+#include "common/ranks/communicator.hpp"
 #include "methods/options/fit_options.hpp"
 #include "methods/training_method.hpp"
 #include "run/fit_plan.hpp"
@@ -22,6 +23,9 @@ class PlannedFit {
   /// each. `stated` are validated. Throws UsageError where options and features do not fit (resolved, plan_fit).
   PlannedFit(const FitOptions& stated, std::size_t input_dim, std::uint64_t public_rows = 0,
              std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
+
+  /// One that was decided elsewhere: resolved options, and the plan that follows from them.
+  PlannedFit(FitOptions resolved, FitPlan plan);
 
   const FitOptions& options() const { return options_; }  ///< resolved
   const FitPlan& plan() const { return plan_; }
@@ -39,5 +43,12 @@ class PlannedFit {
   FitPlan plan_;
   std::unique_ptr<const TrainingMethod> method_;
 };
+
+/// The fit that rank 0 decides on, at every rank of a job: ranks whose processors round differently would differ in
+/// noise. A silo trusts nobody with its plan, and makes its own of the options that it has agreed to. Arguments as of
+/// PlannedFit; those of rank 0 count. Collective. Throws as PlannedFit at rank 0, PeerFailed elsewhere.
+std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, std::size_t input_dim,
+                                                      std::uint64_t public_rows, std::uint64_t bytes_for_rank,
+                                                      Communicator& ranks);
 
 }  // namespace dpreduce

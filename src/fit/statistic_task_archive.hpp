@@ -4,7 +4,7 @@
 
 #include <boost/serialization/array.hpp>
 
-#include "common/ranks/rank_archive.hpp"
+#include "fit/preprocessing_archive.hpp"
 #include "run/statistic_task.hpp"
 
 namespace boost::serialization {
@@ -17,12 +17,6 @@ void serialize(Archive&, std::monostate&, unsigned) {}
 namespace dpreduce {
 
 // Of each struct all members: a structured binding that misses one does not compile.
-
-template <typename Archive>
-void serialize(Archive& archive, Preprocessing& preprocessing, unsigned) {
-  auto& [input_dim, pool, normalize, clip_norm, center, intercept, projection, selected] = preprocessing;
-  archive_all(archive, input_dim, pool, normalize, clip_norm, center, intercept, projection, selected);
-}
 
 template <typename Archive>
 void serialize(Archive& archive, StatedWeights& weights, unsigned) {

@@ -1,0 +1,69 @@
+// The plan of a job is decided at rank 0, whatever the other ranks would have decided.
+#include "fit/planned_fit.hpp"
+
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
+#include "fit/fit_options_archive.hpp"
+#include "fit/plan_archive.hpp"
+#include "methods/registry.hpp"
+#include "tests/fit/fitted_rows.hpp"
+#include "tests/mpi/mpi_test.hpp"
+
+namespace dpreduce {
+namespace planned_fit_test {
+
+constexpr std::size_t kDim = 24;
+constexpr std::uint64_t kPublicRows = 300;
+
+FitOptions options_of(const MethodEntry& method, int rank, const TemporaryFolder& folder) {
+  FitOptions options = seeded_fit(std::string(method.name), folder);
+  options.privacy.budget.mu = 1.0 + rank;
+  options.data.max_labels = 1;
+  if (method.name == "prototypes") options.privacy.budget = {};
+  return options;
+}
+
+std::string bytes_of(const PlannedFit& fit) {
+  return archived(fit.options()) + archived(fit.plan());
+}
+
+TEST(PlannedFit, OfAJobIsThatOfRank0ForEveryMethod) {
+  Communicator& ranks = test_ranks();
+  const TemporaryFolder folder;
+  for (const MethodEntry* method : all_methods()) {
+    SCOPED_TRACE(method->name);
+    FitOptions mine = options_of(*method, ranks.rank(), folder);
+    FitOptions of_coordinator = options_of(*method, 0, folder);
+    mine.privacy.ledger = of_coordinator.privacy.ledger = "ledger.jsonl";
+    const auto fit = fit_planned_for_job(mine, kDim, kPublicRows, std::numeric_limits<std::uint64_t>::max(), ranks);
+    EXPECT_EQ(bytes_of(*fit), bytes_of(PlannedFit(of_coordinator, kDim, kPublicRows)));
+    EXPECT_EQ(fit->method().name(), method->name);
+  }
+}
+
+TEST(PlannedFit, WhatRank0RefusesEndsAll) {
+  Communicator& ranks = test_ranks();
+  const TemporaryFolder folder;
+  FitOptions mine = seeded_fit("mean", folder);
+  if (ranks.is_coordinator()) mine.privacy.limit_epsilon = 1.0;  // without its delta
+  const auto plan = [&] { fit_planned_for_job(mine, kDim, 0, std::numeric_limits<std::uint64_t>::max(), ranks); };
+  if (ranks.is_coordinator()) {
+    EXPECT_THROW(plan(), UsageError);
+    return;
+  }
+  try {
+    plan();
+    ADD_FAILURE() << "no error";
+  } catch (const PeerFailed& failure) {
+    EXPECT_EQ(failure.rank, 0);
+    EXPECT_EQ(failure.code(), ExitCode::kUsage);
+  }
+}
+
+}  // namespace planned_fit_test
+}  // namespace dpreduce
