@@ -39,24 +39,23 @@ function(dpreduce_precompiled_headers name)
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
-# Of what runs once, not once a row or coordinate.
-set(DPREDUCE_COLD_OPTIONS $<$<CONFIG:Release>:-O1> $<$<BOOL:${DPREDUCE_SANITIZE}>:-O0>)
+# Of what runs once, not once a row or coordinate: compiled in two-thirds of the time or less.
+set(DPREDUCE_COLD_OPTIONS $<$<CONFIG:Release>:-Og> $<$<BOOL:${DPREDUCE_SANITIZE}>:-O0>)
 
-# dpreduce_room(SOURCES <file>... [PACKAGES <target>...] [PRIVATE_PACKAGES <target>...] [HOT [WARM]] [FILE_BY_FILE])
+# dpreduce_room(SOURCES <file>... [HOT_SOURCES <file>...] [PACKAGES <target>...] [PRIVATE_PACKAGES <target>...]
+#               [HOT] [FILE_BY_FILE])
 # The library dpreduce_<folder> of the folder that calls it, on the rooms that rooms.txt allows it.
 #
-# Files are compiled a dozen at a time, since their headers cost more than they do, FILE_BY_FILE where that cannot be; so
-# names are unique in a room, also within unnamed namespaces. What is not HOT is compiled in half the time. Under
-# sanitizers only what is HOT and not WARM is optimized: tests compute little in the others.
+# Files are compiled twenty at a time, since their headers cost more than they do, FILE_BY_FILE where that cannot be; so
+# names are unique in a room, also within unnamed namespaces. A room that is HOT computes once a row or coordinate, and
+# is optimized. Of another room HOT_SOURCES are: each is compiled alone. Under sanitizers they are not, since tests
+# compute little in them.
 function(dpreduce_room)
-  cmake_parse_arguments(arg "HOT;WARM;FILE_BY_FILE" "" "SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
-  if(DPREDUCE_SANITIZE AND arg_WARM)
-    set(arg_HOT OFF)
-  endif()
+  cmake_parse_arguments(arg "HOT;FILE_BY_FILE" "" "SOURCES;HOT_SOURCES;PACKAGES;PRIVATE_PACKAGES" ${ARGN})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   set(target dpreduce_${name})
-  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(${target} STATIC ${arg_SOURCES} ${arg_HOT_SOURCES})
   add_library(dpreduce::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
@@ -65,13 +64,18 @@ function(dpreduce_room)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${dpreduce_rooms_below} ${arg_PACKAGES} PRIVATE ${arg_PRIVATE_PACKAGES} dpreduce_warnings)
   if(NOT arg_FILE_BY_FILE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 20)
   endif()
   if(arg_HOT)
     target_precompile_headers(${target} REUSE_FROM dpreduce_hot_headers)
   else()
     target_compile_options(${target} PRIVATE ${DPREDUCE_COLD_OPTIONS})
     target_precompile_headers(${target} REUSE_FROM dpreduce_cold_headers)
+    if(NOT DPREDUCE_SANITIZE)
+      set_source_files_properties(${arg_HOT_SOURCES} PROPERTIES
+                                  COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> SKIP_UNITY_BUILD_INCLUSION ON
+                                  SKIP_PRECOMPILE_HEADERS ON) # theirs are compiled without optimization
+    endif()
   endif()
 
   install(TARGETS ${target} EXPORT dpreduceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -145,7 +149,7 @@ endfunction()
 function(dpreduce_test name)
   cmake_parse_arguments(arg "HOT;WARM" "LABEL;TIMEOUT;SLOW_TIMEOUT;COST" "SOURCES;DEPENDS;LONG;NOT_SANITIZED" ${ARGN})
   set(options)
-  if(arg_HOT AND NOT (DPREDUCE_SANITIZE AND arg_WARM)) # WARM: as of rooms
+  if(arg_HOT AND NOT (DPREDUCE_SANITIZE AND arg_WARM)) # WARM: not under sanitizers, as HOT_SOURCES of rooms
     set(options HOT)
   endif()
   dpreduce_test_program(${name} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} GTest::gtest_main ${options})

@@ -13,6 +13,7 @@
 #include "commands/command_line/keyword_options.hpp"
 #include "commands/fit_report.hpp"
 #include "commands/ledger_json.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/peer_failed.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
@@ -98,7 +99,7 @@ std::string told_of(const FitOptions& stated, const FittedRun& run, Communicator
     if (report.contains("ledger")) {
       told["account"] = {{"runs", charges_by_run(run.releaser->ledger()).size()}, {"balance", ledger_balance(run)}};
     }
-    text = told.dump();
+    text = json_text(told);
   });
   return ranks.broadcast_message(std::move(text));
 }

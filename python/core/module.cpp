@@ -19,6 +19,7 @@
 #include "commands/ledger_json.hpp"
 #include "commands/privacy_results.hpp"
 #include "commands/reported_run.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
@@ -39,7 +40,7 @@ std::string privacy(const std::string& name, const std::vector<Keyword>& keyword
   const Command command = privacy_command_of(name, items_of(keywords));
   const auto text = [](const auto& options) -> std::string {
     if constexpr (requires { result_of(options); }) {
-      return result_of(options).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      return readable_json_text(result_of(options));
     } else {
       throw std::logic_error("dpreduce: internal error: a command of privacy without a result");
     }
@@ -51,7 +52,7 @@ std::string privacy(const std::string& name, const std::vector<Keyword>& keyword
 std::string ledger(const std::string& path, std::optional<double> delta) {
   const py::gil_scoped_release unlocked;
   if (!is_file(path)) throw BadInput(path + ": no such ledger; check the path");
-  return json_of_ledger(Ledger::read(path), delta.value_or(kDeltaToTell)).dump();
+  return json_text(json_of_ledger(Ledger::read(path), delta.value_or(kDeltaToTell)));
 }
 
 // Calls visit(first row, scores of a block) for the rows of `x`, without the interpreter's lock.

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/model/safetensors.hpp"
 
 namespace dpreduce {
@@ -53,7 +54,7 @@ std::string content_of(const std::filesystem::path& path) {
 }
 
 nlohmann::json json_of(std::string_view text, const std::filesystem::path& path) {
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json value = parse_json(text);
   if (value.is_discarded()) throw BadInput(path.string() + ": is not JSON");
   return value;
 }
@@ -125,7 +126,7 @@ void PublicFields::add_json(const std::string& name, const nlohmann::json& value
     add_word(name, text);
     if (text.find(' ') != std::string::npos) add_text(name, text);
   } else {
-    add_word(name, value.dump());  // true, false, null
+    add_word(name, json_text(value));  // true, false, null
   }
 }
 
@@ -143,7 +144,7 @@ void PublicFields::add_file(const std::string& name, const std::filesystem::path
   } else if (extension == ".safetensors") {
     const SafetensorsFile file = parse_safetensors(std::as_bytes(std::span(content)), path.string());
     for (const auto& [key, text] : file.metadata) {
-      const nlohmann::json inside = nlohmann::json::parse(text, nullptr, false);
+      const nlohmann::json inside = parse_json(text);
       add_word(name + "/" + key, text);
       if (!inside.is_discarded()) add_json(name + "/" + key, inside);
     }

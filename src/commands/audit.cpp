@@ -19,6 +19,7 @@
 #include "commands/read_fit.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/simulation/synthetic_files.hpp"
 #include "fit/default_threads.hpp"
@@ -245,9 +246,9 @@ void print_text(const nlohmann::json& json) {
   const nlohmann::json& claimed = json["claimed"];
   if (json.contains("canaries")) {
     fmt::print("observed   one run of {}, {} canaries, {} of {} guesses right\n", json["method"].get<std::string>(),
-               json["canaries"].dump(), json["correct"].dump(), json["guesses"].dump());
+               json_text(json["canaries"]), json_text(json["correct"]), json_text(json["guesses"]));
   } else {
-    fmt::print("observed   {} runs of {} on {} pairs of adjacent data sets\n", json["trials"].dump(),
+    fmt::print("observed   {} runs of {} on {} pairs of adjacent data sets\n", json_text(json["trials"]),
                json["method"].get<std::string>(), json["pairs"].size());
   }
   const bool has_mu = claimed["mu"].is_number();
@@ -270,8 +271,8 @@ void print_text(const nlohmann::json& json) {
   if (json.contains("reader")) {
     const nlohmann::json& reader = json["reader"];
     fmt::print("readers    mu {:<10.5g} and epsilon {:.5g} proven from {} fields of files and output, {} runs\n",
-               number(reader["mu_lower"]), number(reader["epsilon_lower"]), reader["fields"].dump(),
-               reader["runs"].dump());
+               number(reader["mu_lower"]), number(reader["epsilon_lower"]), json_text(reader["fields"]),
+               json_text(reader["runs"]));
   }
   fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
              json["refuted"].get<bool>() ? "the claim is REFUTED" : "the claim stands", number(json["confidence"]),
@@ -294,7 +295,7 @@ void run_command(const AuditOptions& options, Communicator& ranks) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     const nlohmann::json json = to_json(options, verdict, elapsed.count());
     if (options.fit.output.format == OutputFormat::kJson) {
-      fmt::print("{}\n", json.dump(2));
+      fmt::print("{}\n", json_text(json, 2));
     } else {
       print_text(json);
     }

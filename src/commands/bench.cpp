@@ -12,6 +12,7 @@
 
 #include "commands/commands.hpp"
 #include "common/base/huge_pages.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/plan/triangle.hpp"
@@ -213,10 +214,10 @@ void run_command(const BenchOptions& options, Communicator& ranks) {
   const nlohmann::json result = bench(options, ranks);
   if (!ranks.is_coordinator()) return;
   if (options.format == OutputFormat::kJson) {
-    fmt::print("{}\n", result.dump(2));
+    fmt::print("{}\n", json_text(result, 2));
     return;
   }
-  for (const auto& [name, value] : result.items()) fmt::print("{:<22} {}\n", name, value.dump());
+  for (const auto& [name, value] : result.items()) fmt::print("{:<22} {}\n", name, json_text(value));
 }
 
 }  // namespace dpreduce

@@ -11,6 +11,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/accounting/high_precision.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -86,7 +87,7 @@ void run_command(const CalibrateOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     const Calibration calibration = calibrated(options);
     if (options.format == OutputFormat::kText) return print_text(options, calibration);
-    fmt::print("{}\n", calibration_json(options, calibration).dump(2));
+    fmt::print("{}\n", json_text(calibration_json(options, calibration), 2));
   });
 }
 

@@ -11,6 +11,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -114,7 +115,7 @@ void run_command(const ComposeOptions& options, Communicator& ranks) {
     const std::vector<RepeatedMechanism> run = run_of(options);
     const AccountedGuarantee guarantee = composed(options, run);
     if (options.format == OutputFormat::kText) return print_run(options, run, guarantee);
-    fmt::print("{}\n", composition_json(options, run, guarantee).dump(2));
+    fmt::print("{}\n", json_text(composition_json(options, run, guarantee), 2));
   });
 }
 

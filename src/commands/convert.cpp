@@ -17,6 +17,7 @@
 #include "common/accounting/rdp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -92,7 +93,7 @@ void run_command(const ConvertOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     if (options.format == OutputFormat::kText) return print_text(converted(options));
-    fmt::print("{}\n", result_of(options).dump(2));
+    fmt::print("{}\n", json_text(result_of(options), 2));
   });
 }
 

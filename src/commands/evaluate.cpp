@@ -11,6 +11,7 @@
 #include "commands/evaluation.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
@@ -134,11 +135,11 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     }
     if (!options.report.empty()) {
       AtomicFile file(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
-      file.write(report.dump(2) + "\n");
+      file.write(json_text(report, 2) + "\n");
       file.commit();
     }
     if (options.format == OutputFormat::kJson) {
-      fmt::print("{}\n", report.dump(2));
+      fmt::print("{}\n", json_text(report, 2));
     } else if (matrix != nullptr) {
       print_text(*matrix, shares, classifier->parts().class_names);
     } else {

@@ -15,6 +15,7 @@
 #include "common/accounting/attack_bound.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/json_text.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -333,7 +334,7 @@ void run_command(const ExplainOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     const ReportedRun run = read_report(options.report);
     if (options.format == OutputFormat::kText) return print_sentences(words_of(run));
-    fmt::print("{}\n", explanation_of(run).dump(2));
+    fmt::print("{}\n", json_text(explanation_of(run), 2));
   });
 }
 

@@ -24,6 +24,7 @@
 #include "commands/run_progress.hpp"
 #include "commands/silo_report.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
@@ -240,7 +241,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
       if (figures) add_figures(report, *figures);
       if (outputs->report) {
-        outputs->report->write(report.dump(2) + "\n");
+        outputs->report->write(json_text(report, 2) + "\n");
         outputs->report->commit();
       }
     });

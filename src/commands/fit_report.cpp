@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
@@ -171,7 +172,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
   const FitOptions& options = run.fit->options();
   const FitPlan& plan = run.fit->plan();
   if (options.output.format == OutputFormat::kJson) {
-    fmt::print("{}\n", report.dump(2));
+    fmt::print("{}\n", json_text(report, 2));
     return;
   }
   if (plan.guarantee) {

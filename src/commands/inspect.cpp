@@ -12,6 +12,7 @@
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "common/base/json_text.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
 
@@ -211,12 +212,12 @@ void run_command(const InspectOptions& options, Communicator& ranks) {
     json["class_mean_cosines"] = cosine_summary(means, dim, pass->class_rows);
   }
   if (options.format == OutputFormat::kJson) {
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
     return;
   }
   fmt::print("{}\n", json["notice"].get<std::string>());
   json.erase("notice");
-  for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, value.dump());
+  for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, json_text(value));
 }
 
 }  // namespace dpreduce

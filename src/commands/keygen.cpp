@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
+#include "common/base/json_text.hpp"
 #include "common/silos/identity.hpp"
 
 namespace dpreduce {
@@ -14,8 +15,8 @@ void run_command(const KeygenOptions& options, Communicator& ranks) {
     identity.save_new(options.out, "--out");
     const std::string key = to_hex(identity.public_key());
     if (options.format == OutputFormat::kJson) {
-      fmt::print("{}\n", nlohmann::json{{"name", options.name}, {"key", key}, {"private", options.out}}.dump(
-                             2, ' ', false, nlohmann::json::error_handler_t::replace));
+      fmt::print("{}\n",
+                 readable_json_text(nlohmann::json{{"name", options.name}, {"key", key}, {"private", options.out}}, 2));
       return;
     }
     fmt::print("# {}: keep it, it is the silo's alone; the lines below go into every party's roster\n", options.out);

@@ -23,6 +23,7 @@
 #include "commands/reported_run.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/ledger/ledger_key.hpp"
@@ -40,7 +41,7 @@ void require_file(const std::string& path) {
 
 // What the line says, without its place in the chain.
 nlohmann::json fields_of(decltype(LedgerRecord::content) content, const std::string& utc_time) {
-  nlohmann::json fields = nlohmann::json::parse(print_unsigned({std::move(content), utc_time, kNoPrevious}));
+  nlohmann::json fields = parse_json(print_unsigned({std::move(content), utc_time, kNoPrevious}));
   for (const char* name : {"schema", "kind", "previous"}) fields.erase(name);
   return fields;
 }
@@ -147,7 +148,7 @@ void run_command(const LedgerShowOptions& options, Communicator& ranks) {
     require_file(options.ledger);
     const LedgerState state = Ledger::read(options.ledger);
     if (options.format == OutputFormat::kText) return print_ledger(state, options.delta);
-    fmt::print("{}\n", json_of_ledger(state, options.delta).dump(2));
+    fmt::print("{}\n", json_text(json_of_ledger(state, options.delta), 2));
   });
 }
 
@@ -197,7 +198,7 @@ void run_command(const LedgerExportOptions& options, Communicator& ranks) {
     require_not_read(std::array{NamedPath{"--out", options.out}}, options.ledger);
     std::optional<AtomicFile> file;
     if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
-    const std::string text = dp_events_of(Ledger::read(options.ledger), options.adjacency).dump(2) + "\n";
+    const std::string text = json_text(dp_events_of(Ledger::read(options.ledger), options.adjacency), 2) + "\n";
     if (!file) return fmt::print("{}", text);
     file->write(text);
     file->commit();

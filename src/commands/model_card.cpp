@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/page/promise_headings.hpp"
 
@@ -30,7 +31,7 @@ constexpr std::pair<const char*, const char*> kMetrics[] = {{"accuracy", "accura
 
 // A string as YAML and JSON both write it.
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return readable_json_text(nlohmann::json(text));
 }
 
 // Text that Markdown takes for nothing but text.
@@ -96,7 +97,7 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
         "    metrics:\n",
         quoted(name));
     for (const auto& [metric, figure] : figures) {
-      text += fmt::format("    - type: {}\n      value: {}\n", metric, figure.dump());
+      text += fmt::format("    - type: {}\n      value: {}\n", metric, json_text(figure));
     }
   }
   return text + "---\n\n";
@@ -179,7 +180,7 @@ std::string releases_section(const nlohmann::json& promise) {
     std::vector<std::string> row{as_text(releases[first]["name"].get<std::string>()),
                                  last == first ? label(first) : label(first) + " to " + label(last),
                                  fmt::format("{}", last - first + 1)};
-    for (const char* figure : kFigures) row.push_back(releases[first][figure].dump());
+    for (const char* figure : kFigures) row.push_back(json_text(releases[first][figure]));
     text += table_row(row);
     first = last + 1;
   }
@@ -191,7 +192,7 @@ std::string test_section(const nlohmann::json& report) {
   if (figures.empty()) return {};
   std::string text = "## Test figures\n\n**Outside of the guarantee**: they are exact figures about the test rows.\n\n";
   text += table_head({"", ""});
-  for (const auto& [metric, figure] : figures) text += table_row({as_words(metric), figure.dump()});
+  for (const auto& [metric, figure] : figures) text += table_row({as_words(metric), json_text(figure)});
   return text + "\n";
 }
 
@@ -226,14 +227,14 @@ void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& p
   for (const auto& [name, size] :
        {std::pair{"classes", parts.classes}, std::pair{"input_dim", parts.preprocessing.input_dim}}) {
     if (report.contains(name) && report[name] != size) {
-      refuse(fmt::format("its {} are {}, the model's {}", name, report[name].dump(), size));
+      refuse(fmt::format("its {} are {}, the model's {}", name, json_text(report[name]), size));
     }
   }
   if (promise["private"] != statement["private"]) refuse("one of the two is private, and the other is not");
   for (const char* name : {"epsilon", "delta", "mu", "adjacency"}) {
     if (!statement["private"].get<bool>() || statement[name].is_null() || promise[name].is_null()) continue;
     if (statement[name] != promise[name]) {
-      refuse(fmt::format("its {} is {}, the model's {}", name, promise[name].dump(), statement[name].dump()));
+      refuse(fmt::format("its {} is {}, the model's {}", name, json_text(promise[name]), json_text(statement[name])));
     }
   }
 }
@@ -243,7 +244,7 @@ void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& p
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<PageDocument>& report,
                        const std::string& report_path) {
   const ClassifierParts& parts = classifier.parts();
-  const nlohmann::json statement = nlohmann::json::parse(metadata_of(classifier).at("privacy"));
+  const nlohmann::json statement = parse_json(metadata_of(classifier).at("privacy"));
   nlohmann::json promise;
   nlohmann::json content = nlohmann::json::object();
   if (report) {

@@ -11,6 +11,7 @@
 #include "commands/ledger_json.hpp"
 #include "commands/reported_run.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/mapped_file.hpp"
 #include "common/ledger/ledger.hpp"
 
@@ -25,7 +26,7 @@ std::string name_of_file(const std::string& path) {
 }  // namespace
 
 PageDocument fit_document(std::string name, const nlohmann::json& report) {
-  const std::string text = report.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  const std::string text = ascii_json_text(report);
   nlohmann::json content = parsed_document(text, name);  // as whoever reads the file gets it
   const nlohmann::json promise = explanation_of(parse_report(text, name));
   return {.kind = DocumentKind::kFit, .name = std::move(name), .content = std::move(content), .promise = promise};

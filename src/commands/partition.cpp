@@ -8,6 +8,7 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/paths.hpp"
 #include "common/simulation/silo_files.hpp"
 
@@ -38,7 +39,7 @@ void print(const PartitionOptions& options, const std::vector<SiloFiles>& files)
     if (options.classes_per_silo) json["classes_per_silo"] = *options.classes_per_silo;
     if (options.rotation) json["rotation"] = *options.rotation;
     if (options.offset) json["offset"] = *options.offset;
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
     return;
   }
   for (const SiloFiles& silo : files) fmt::print("{}\n{}\n", silo.x, silo.y);

@@ -9,6 +9,7 @@
 
 #include "commands/budget_warning.hpp"
 #include "common/accounting/selection_charge.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "fit/release_figures.hpp"
@@ -184,7 +185,7 @@ void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEsti
                               {"memory_bytes_per_rank", plan.memory_bytes},
                               {"cost", cost_json(cost)},
                               {"version", version()}};
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
     return;
   }
   print_plan(options, plan);

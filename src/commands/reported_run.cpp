@@ -10,6 +10,7 @@
 #include "common/accounting/mechanism.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/mapped_file.hpp"
 #include "common/randomness/signing_key.hpp"
 
@@ -44,8 +45,7 @@ class ReportFields {
   std::string text(const nlohmann::json& object, const std::string& name) const {
     const nlohmann::json& value = field(object, name);
     if (!value.is_string()) refuse(fmt::format("'{}' must be a text", name));
-    const std::string escaped = nlohmann::json(value.get<std::string>().substr(0, kLongestName))
-                                    .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    const std::string escaped = ascii_json_text(nlohmann::json(value.get<std::string>().substr(0, kLongestName)));
     return escaped.substr(1, escaped.size() - 2);
   }
 
@@ -209,7 +209,7 @@ ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json&
 
 ReportedRun parse_report(std::string_view text, const std::string& path) {
   const ReportFields report(path);
-  const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json root = parse_json(text);
   if (root.is_discarded()) report.refuse("not a JSON file");
   if (!root.is_object()) report.refuse("not a report of fit");
   const nlohmann::json& privacy = report.field(root, "privacy");

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
+
 namespace dpreduce {
 namespace {
 
@@ -52,23 +54,21 @@ void RunMetrics::add(std::string_view release, std::span<const BlockFigures> fig
   const Spending so_far = spent();
   // A distribution of losses takes longer than many a round: it is made for rounds 1, 2, 4, 8, ... and the last.
   const bool tells_epsilon = so_far.is_gaussian() || std::has_single_bit(round) || round == planned.rounds;
-  file_.write(nlohmann::json{{"phase", planned.name},
-                             {"round", round},
-                             {"rounds", planned.rounds},
-                             {"private", is_private_},
-                             {"seconds", seconds()},
-                             {"bytes", 8 * elements},
-                             {"blocks", blocks},
-                             {"spent", json_of(so_far, tells_epsilon, delta_)}}
-                  .dump());
+  file_.write(json_text(nlohmann::json{{"phase", planned.name},
+                                       {"round", round},
+                                       {"rounds", planned.rounds},
+                                       {"private", is_private_},
+                                       {"seconds", seconds()},
+                                       {"bytes", 8 * elements},
+                                       {"blocks", blocks},
+                                       {"spent", json_of(so_far, tells_epsilon, delta_)}}));
 }
 
 void RunMetrics::end() {
-  file_.write(nlohmann::json{{"phase", "end"},
-                             {"private", is_private_},
-                             {"seconds", seconds()},
-                             {"spent", json_of(spending_of(plan_), true, delta_)}}
-                  .dump());
+  file_.write(json_text(nlohmann::json{{"phase", "end"},
+                                       {"private", is_private_},
+                                       {"seconds", seconds()},
+                                       {"spent", json_of(spending_of(plan_), true, delta_)}}));
 }
 
 }  // namespace dpreduce

@@ -9,6 +9,7 @@
 #include "commands/commands.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "fit/default_threads.hpp"
@@ -96,7 +97,7 @@ void print(const SanitizeOptions& options, const Guarantee& guarantee, double si
                         {"files", files},
                         {"clip_norm", options.clip_norm}};
     if (!is_private) json["note"] = "seeded noise can be computed by anyone: these rows are NOT private";
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json, 2));
     return;
   }
   fmt::print("privacy    epsilon {:g} at delta {:g} (mu {:.6g}){}\n", guarantee.epsilon, guarantee.delta, *guarantee.mu,

@@ -9,6 +9,7 @@
 #include "commands/privacy_results.hpp"
 #include "common/accounting/block_split.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -63,7 +64,7 @@ void run_command(const SplitOptions& options, Communicator& ranks) {
     const Split split = split_of(options);
     if (options.format == OutputFormat::kText) return print_text(options, split);
     // A name may hold bytes that are not UTF-8.
-    fmt::print("{}\n", split_json(options, split).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", readable_json_text(split_json(options, split), 2));
   });
 }
 

@@ -25,6 +25,7 @@
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/run_progress.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
@@ -361,7 +362,7 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     csv->write(csv_of(options, sweep.runs()));
     nlohmann::json results = json_of(options, sweep.runs(), ranks.size());
-    json->write(results.dump(2) + "\n");
+    json->write(json_text(results, 2) + "\n");
     csv->commit();
     json->commit();
     if (html) {

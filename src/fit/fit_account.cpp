@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "fit/run_binding.hpp"
@@ -45,7 +46,7 @@ RunJournal open_journal(const FitOptions& options, const Communicator& ranks, co
     if (journal) return std::move(*journal);
     if (log->recorded() > 0) return RunJournal::of_ended(log->run_id());  // else the run ended before its first release
   }
-  const std::string digest = to_hex(sha256(binding.dump()));
+  const std::string digest = to_hex(sha256(json_text(binding)));
   if (options.privacy.resume) {
     // A run with a checkpoint has written it before its first charge.
     const ResumableJournal which = log != nullptr ? ResumableJournal::kUncharged : ResumableJournal::kAny;

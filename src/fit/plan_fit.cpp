@@ -11,6 +11,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/sampled_plan.hpp"
@@ -53,7 +54,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   }
   if (options.data.has_persons()) config["rows_per_person"] = options.data.bounded_rows();
   if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
-  return config.dump();
+  return json_text(config);
 }
 
 // The coordinator holds the sum, its released copy and the model's weights at once; a Gram matrix is summed and solved

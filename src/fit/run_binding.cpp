@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "methods/training_method.hpp"
 
 namespace dpreduce {
@@ -28,7 +29,7 @@ nlohmann::json noise_of(const NoisePlan& plan) {
 
 nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   DPREDUCE_ASSERT(plan.noise.has_value());
-  nlohmann::json binding = nlohmann::json::parse(plan.config);
+  nlohmann::json binding = parse_json(plan.config);
   const nlohmann::json settings = binding.at("settings");
   binding.erase("settings");
   binding.update(settings);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/mapped_file.hpp"
 #include "common/model/safetensors.hpp"
@@ -66,7 +67,7 @@ std::string checksum_of(SafetensorsFile& file) {
 
 std::string checksum_of(json manifest) {
   manifest.erase("sha256");
-  return to_hex(sha256(manifest.dump()));
+  return to_hex(sha256(json_text(manifest)));
 }
 
 std::string digest_of(const Release& sum) {
@@ -138,14 +139,14 @@ void ReleaseLog::read_manifest() {
   const std::span<const std::byte> bytes = file.bytes();
   if (bytes.size() > kLargestManifest) refuse_damaged(path, "is too large");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const json manifest = json::parse(text, nullptr, false);
+  const json manifest = parse_json(text);
   if (!manifest.is_object() || manifest.value("format", json()) != kFormat) refuse_damaged(path, "is no checkpoint");
   const json found = manifest.value("format_version", json());
   if (found != kFormatVersion) {
     throw ResumeMismatch(
         fmt::format("{}: another version of dpreduce wrote this (checkpoints of version {}, known is {}); resume with "
                     "that one",
-                    path.string(), found.dump(-1, ' ', true, json::error_handler_t::replace), kFormatVersion));
+                    path.string(), ascii_json_text(found), kFormatVersion));
   }
   if (manifest.value("sha256", json()) != checksum_of(manifest) || !manifest.value("run", json()).is_string() ||
       !manifest.value("bound_to", json()).is_object()) {
@@ -169,7 +170,7 @@ std::vector<ReleaseLog::Entry> ReleaseLog::read_file(std::uint64_t first) const 
   if (file.metadata["run"] != run_id_ || file.metadata["first"] != std::to_string(first)) {
     refuse_damaged(path, "is of another run, or of another place in it");
   }
-  const json labels = json::parse(file.metadata["labels"], nullptr, false);
+  const json labels = parse_json(file.metadata["labels"]);
   if (!labels.is_array() || labels.empty()) refuse_damaged(path, "says not what it holds");
   std::vector<Entry> entries;
   for (const json& label : labels) {
@@ -220,7 +221,7 @@ void ReleaseLog::bind(const std::string& run_id, const json& binding) {
   json file{{"format", kFormat}, {"format_version", kFormatVersion}, {"run", run_id}, {"bound_to", binding}};
   file["sha256"] = checksum_of(file);
   AtomicFile out(manifest_of(folder_).string(), Existing::kReplace);
-  out.write(file.dump(2) + "\n");
+  out.write(json_text(file, 2) + "\n");
   out.commit();
 }
 
@@ -233,7 +234,7 @@ void ReleaseLog::refuse_difference(const json& binding, Compared compared) const
     const bool are_lists = there.is_structured() || here.is_structured();
     if (there == here || are_lists != (compared == Compared::kLists)) continue;
     constexpr std::size_t kLongestValue = 24;  // digests are longer, and say nothing to people
-    const auto shown = [](const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace); };
+    const auto shown = [](const json& value) { return ascii_json_text(value); };
     const bool is_short = std::max(shown(there).size(), shown(here).size()) <= kLongestValue;
     throw ResumeMismatch(
         fmt::format("--checkpoint {}: holds another run: {} {}; resume with the options of that run, or name another "
@@ -332,7 +333,7 @@ void ReleaseLog::flush() {
     labels.push_back(entry.label);
   }
   file.metadata = {{"format", std::string(kFormat)}, {"run", run_id_}, {"first", std::to_string(first)}};
-  file.metadata["labels"] = labels.dump();
+  file.metadata["labels"] = json_text(labels);
   const std::string checksum = checksum_of(file);
   file.metadata["sha256"] = checksum;
   AtomicFile out(file_of(first).string(), Existing::kReplace);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/ledger/field_faults.hpp"
 #include "common/ledger/line_fields.hpp"
 #include "common/ledger/line_signature.hpp"
@@ -166,7 +167,7 @@ std::string print_unsigned(const LedgerRecord& record) {
   json["time"] = record.utc_time;
   json["previous"] = record.previous_sha256;
   std::visit([&](const auto& content) { print_fields(json, content); }, record.content);
-  return json.dump();
+  return json_text(json);
 }
 
 LedgerLine parse_line(std::string_view line, const std::string& where) {

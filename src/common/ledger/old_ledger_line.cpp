@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/json_text.hpp"
 #include "common/ledger/field_faults.hpp"
 #include "common/ledger/ledger_line.hpp"
 
@@ -29,7 +30,7 @@ std::string print_old_line(const LedgerRecord& record, const std::string& data_d
   json["config_digest"] = terms.config_digest;
   json["data_digest"] = data_digest;
   json["version"] = terms.version;
-  return json.dump();
+  return json_text(json);
 }
 
 }  // namespace

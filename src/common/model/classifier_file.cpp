@@ -10,6 +10,7 @@
 
 #include "common/base/choices.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_weights.hpp"
 #include "common/model/safetensors.hpp"
@@ -140,7 +141,7 @@ class ClassifierReader {
   }
 
   std::optional<PrivacyStatement> privacy() const {
-    const json statement = json::parse(text("privacy"), nullptr, false);
+    const json statement = parse_json(text("privacy"));
     const auto is_private = statement.is_object() ? statement.find("private") : statement.end();
     if (is_private == statement.end() || !is_private->is_boolean()) {
       fail("privacy is no JSON object that says private: true or false");
@@ -164,7 +165,7 @@ class ClassifierReader {
   }
 
   std::vector<std::string> class_names() const {
-    const json list = json::parse(text("class_names"), nullptr, false);
+    const json list = parse_json(text("class_names"));
     const auto is_name = [](const json& name) { return name.is_string(); };
     if (!list.is_array() || list.empty() || !std::all_of(list.begin(), list.end(), is_name)) {
       fail("class_names is no JSON list of names");
@@ -220,9 +221,9 @@ std::map<std::string, std::string> metadata_of(const Classifier& classifier) {
       {"pool", fmt::format("{}", preprocessing.pool)},
       {"normalize", std::string(to_string(preprocessing.normalize))},
       {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-      {"privacy", to_json(parts.privacy).dump()}};
+      {"privacy", json_text(to_json(parts.privacy))}};
   if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
-  if (!parts.class_names.empty()) metadata["class_names"] = json(parts.class_names).dump();
+  if (!parts.class_names.empty()) metadata["class_names"] = json_text(json(parts.class_names));
   if (parts.link) metadata["link"] = std::string(to_string(*parts.link));
   return metadata;
 }

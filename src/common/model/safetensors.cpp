@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/model/safetensors_header.hpp"
 
 namespace dpreduce {
@@ -147,7 +148,7 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
                     {"data_offsets", {data_size, data_size + tensor.data.size()}}};
     data_size += tensor.data.size();
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   DPREDUCE_ASSERT(text.size() <= kMaxHeader);
 

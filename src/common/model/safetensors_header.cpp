@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -209,8 +210,7 @@ class HeaderReader final : public nlohmann::json_sax<json> {
 std::string printable_name(std::string_view name) {
   constexpr std::size_t kShown = 60;
   const bool whole = name.size() <= kShown;
-  return json(std::string(name.substr(0, kShown))).dump(-1, ' ', true, json::error_handler_t::replace) +
-         (whole ? "" : "...");
+  return ascii_json_text(json(std::string(name.substr(0, kShown)))) + (whole ? "" : "...");
 }
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::string_view source) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -22,20 +23,15 @@ bool has_all(const nlohmann::json& object, std::initializer_list<const char*> na
 }  // namespace
 
 nlohmann::json parsed_document(std::string_view text, const std::string& path) {
-  bool is_too_deep = false;
-  const auto note_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    is_too_deep = is_too_deep || depth > kDeepest;
-    return !is_too_deep;
-  };
-  nlohmann::json json = nlohmann::json::parse(text, note_depth, false);
-  if (is_too_deep) throw BadInput(fmt::format("{}: values stand more than {} deep in one another", path, kDeepest));
-  if (json.is_discarded()) throw BadInput(path + ": not a JSON file");
-  return json;
+  const std::optional<nlohmann::json> json = parse_json_up_to(kDeepest, text);
+  if (!json) throw BadInput(fmt::format("{}: values stand more than {} deep in one another", path, kDeepest));
+  if (json->is_discarded()) throw BadInput(path + ": not a JSON file");
+  return *json;
 }
 
 DocumentKind kind_of(std::string_view text, const std::string& path) {
   const std::string_view first_line = text.substr(0, text.find('\n'));
-  if (const auto line = nlohmann::json::parse(first_line, nullptr, false);
+  if (const auto line = parse_json(first_line);
       has_all(line, {"schema", "kind"}) || has_all(line, {"schema", "release"})) {
     return DocumentKind::kLedger;
   }

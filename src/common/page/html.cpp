@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -14,12 +15,12 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // The same text, bytes that are no UTF-8 replaced.
 std::string as_utf8(std::string_view text) {
-  const std::string quoted = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return nlohmann::json::parse(quoted).get<std::string>();
+  const std::string quoted = readable_json_text(nlohmann::json(text));
+  return parse_json(quoted).get<std::string>();
 }
 
 std::string data(const nlohmann::json& number, const std::string& shown) {
-  return fmt::format("<data value=\"{}\">{}</data>", number.dump(), shown);
+  return fmt::format("<data value=\"{}\">{}</data>", json_text(number), shown);
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ std::string escaped(std::string_view text) {
 
 std::string embedded(const nlohmann::json& json) {
   std::string result;
-  for (const char c : json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) {
+  for (const char c : ascii_json_text(json)) {
     if (c == '<' || c == '>' || c == '&') {
       result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
@@ -69,7 +70,7 @@ std::string embedded(const nlohmann::json& json) {
 std::string figure(const nlohmann::json& number) {
   if (number.is_null()) return kNothing;
   DPREDUCE_ASSERT(number.is_number());
-  if (number.is_number_integer()) return data(number, number.dump());
+  if (number.is_number_integer()) return data(number, json_text(number));
   return data(number, fmt::format("{:.6g}", number.get<double>()));
 }
 

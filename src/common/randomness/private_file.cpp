@@ -152,11 +152,11 @@ bool destroy_private_file(const fs::path& path, std::string_view what) {
   require_private(file.get(), path, what);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) refuse_with_reason(path, what, "cannot be examined");
-  constexpr std::array<std::byte, 4096> kZeros{};
+  constexpr std::array<std::byte, 4096> zeros{};
   bool done = true;
   for (std::size_t left = static_cast<std::size_t>(status.st_size); done && left > 0;) {
-    const std::size_t count = std::min(left, kZeros.size());
-    done = write_all(file.get(), std::span(kZeros).first(count));
+    const std::size_t count = std::min(left, zeros.size());
+    done = write_all(file.get(), std::span(zeros).first(count));
     left -= count;
   }
   done = done && ::fsync(file.get()) == 0 && ::unlink(path.c_str()) == 0;

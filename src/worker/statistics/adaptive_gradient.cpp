@@ -13,7 +13,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace adaptive_gradient_entry {
 
 constexpr double kSidesShare = 0.02;
 
@@ -47,11 +47,12 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace
+}  // namespace adaptive_gradient_entry
 
 namespace statistics {
-extern constinit const StatisticEntry adaptive_gradient{"adaptive_gradient", TakenAt::kWeights, request_of, compute,
-                                                        gradient_cost};
+extern constinit const StatisticEntry adaptive_gradient{"adaptive_gradient", TakenAt::kWeights,
+                                                        adaptive_gradient_entry::request_of,
+                                                        adaptive_gradient_entry::compute, gradient_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -15,7 +15,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace center_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
@@ -55,10 +55,11 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
   return {.words_down = elements_of(request.blocks.front()), .row_change = RowChange::kCenter};
 }
 
-}  // namespace
+}  // namespace center_entry
 
 namespace statistics {
-extern constinit const StatisticEntry center{"center", TakenAt::kRows, request_of, compute, cost_of};
+extern constinit const StatisticEntry center{"center", TakenAt::kRows, center_entry::request_of, center_entry::compute,
+                                             center_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -25,7 +25,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace centered_sums_entry {
 
 // Centers of noise alone may lie anywhere; differences from rows stay within 32 bits and their squares within 64.
 constexpr double kFarthest = 1 << 20;
@@ -108,10 +108,11 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
   return {.round_macs = 4.0 * sums / elements_of(request.blocks.back()), .words_down = sums};
 }
 
-}  // namespace
+}  // namespace centered_sums_entry
 
 namespace statistics {
-extern constinit const StatisticEntry centered_sums{"centred_sums", TakenAt::kBalls, request_of, compute, cost_of};
+extern constinit const StatisticEntry centered_sums{"centred_sums", TakenAt::kBalls, centered_sums_entry::request_of,
+                                                    centered_sums_entry::compute, centered_sums_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -35,7 +35,7 @@
 #include "worker/statistics/gram.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_least_squares_entry {
 
 constexpr double kPassesOfClassGrams = 2.0;  // class_grams.hpp
 
@@ -120,11 +120,12 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms& terms) {
   return cost;
 }
 
-}  // namespace
+}  // namespace class_least_squares_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_least_squares{"class_least_squares", TakenAt::kRows, request_of, compute,
-                                                          cost_of};
+extern constinit const StatisticEntry class_least_squares{
+    "class_least_squares", TakenAt::kRows, class_least_squares_entry::request_of, class_least_squares_entry::compute,
+    class_least_squares_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -9,7 +9,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_sizes_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && share > 0.0);
@@ -35,10 +35,11 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace
+}  // namespace class_sizes_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_sizes{"class_sizes", TakenAt::kRows, request_of, compute, cost_of_sums};
+extern constinit const StatisticEntry class_sizes{"class_sizes", TakenAt::kRows, class_sizes_entry::request_of,
+                                                  class_sizes_entry::compute, cost_of_sums};
 }  // namespace statistics
 
 }  // namespace dpreduce

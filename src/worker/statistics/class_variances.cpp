@@ -20,7 +20,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace class_variances_entry {
 
 constexpr double kSeparation = 2.0;  // of two classes, in standard deviations: hard enough to matter
 
@@ -66,10 +66,11 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace
+}  // namespace class_variances_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_variances{"fisher", TakenAt::kRows, request_of, compute, cost_of_sums};
+extern constinit const StatisticEntry class_variances{"fisher", TakenAt::kRows, class_variances_entry::request_of,
+                                                      class_variances_entry::compute, cost_of_sums};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -3,7 +3,7 @@
 #include "worker/statistics/class_means.hpp"
 
 namespace dpreduce {
-namespace {
+namespace feature_sums_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   ReleaseTerms of_sums = terms;
@@ -13,11 +13,11 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-}  // namespace
+}  // namespace feature_sums_entry
 
 namespace statistics {
-extern constinit const StatisticEntry feature_sums{"feature_sums", TakenAt::kRows, request_of, class_means_statistic,
-                                                   cost_of_sums};
+extern constinit const StatisticEntry feature_sums{"feature_sums", TakenAt::kRows, feature_sums_entry::request_of,
+                                                   class_means_statistic, cost_of_sums};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -24,7 +24,7 @@ StatisticCost gradient_cost(const ReleaseRequest& request, const CostTerms& term
   return {.round_macs = (terms.has_prior ? 3.0 : 2.0) * elements, .words_down = elements};
 }
 
-namespace {
+namespace gradient_entry {
 
 // Memory: 10 K bytes a row of a chunk.
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
@@ -35,10 +35,11 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace
+}  // namespace gradient_entry
 
 namespace statistics {
-extern constinit const StatisticEntry gradient{"gradient", TakenAt::kWeights, gradient_release, compute, gradient_cost};
+extern constinit const StatisticEntry gradient{"gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute,
+                                               gradient_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -42,16 +42,16 @@ Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& i
   return statistic;
 }
 
-namespace {
+namespace gram_entry {
 
 StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
   return {.product_macs = elements_of(request.blocks.front()), .row_change = RowChange::kWhitening};
 }
 
-}  // namespace
+}  // namespace gram_entry
 
 namespace statistics {
-extern constinit const StatisticEntry gram{"gram", TakenAt::kRows, gram_release, gram_statistic, cost_of};
+extern constinit const StatisticEntry gram{"gram", TakenAt::kRows, gram_release, gram_statistic, gram_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

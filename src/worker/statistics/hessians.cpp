@@ -25,7 +25,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace hessians_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
@@ -120,10 +120,11 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms& terms) {
   return cost;
 }
 
-}  // namespace
+}  // namespace hessians_entry
 
 namespace statistics {
-extern constinit const StatisticEntry hessians{"newton", TakenAt::kWeights, request_of, compute, cost_of};
+extern constinit const StatisticEntry hessians{"newton", TakenAt::kWeights, hessians_entry::request_of,
+                                               hessians_entry::compute, hessians_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -15,7 +15,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace {
+namespace least_squares_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && share > 0.0);
@@ -54,10 +54,11 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
   return {.product_macs = elements_of(request.blocks.front())};
 }
 
-}  // namespace
+}  // namespace least_squares_entry
 
 namespace statistics {
-extern constinit const StatisticEntry least_squares{"least_squares", TakenAt::kRows, request_of, compute, cost_of};
+extern constinit const StatisticEntry least_squares{"least_squares", TakenAt::kRows, least_squares_entry::request_of,
+                                                    least_squares_entry::compute, least_squares_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -3,7 +3,7 @@
 #include "worker/statistics/gram.hpp"
 
 namespace dpreduce {
-namespace {
+namespace pca_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   ReleaseRequest request = gram_release(terms, share);
@@ -15,10 +15,11 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
   return {.product_macs = elements_of(request.blocks.front()), .row_change = RowChange::kComponents};
 }
 
-}  // namespace
+}  // namespace pca_entry
 
 namespace statistics {
-extern constinit const StatisticEntry pca{"pca", TakenAt::kRows, request_of, gram_statistic, cost_of};
+extern constinit const StatisticEntry pca{"pca", TakenAt::kRows, pca_entry::request_of, gram_statistic,
+                                          pca_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce
