@@ -1,5 +1,6 @@
 #include "fit/planned_fit.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,12 @@ template <typename Archive>
 void serialize(Archive& archive, DecidedFit& fit, unsigned) {
   auto& [options, plan] = fit;
   archive_all(archive, options, plan);
+}
+
+// The least of what ranks have. Collective.
+std::uint64_t least_everywhere(std::uint64_t bytes, Communicator& ranks) {
+  constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
+  return static_cast<std::uint64_t>(-ranks.max_everywhere(-static_cast<double>(std::min(bytes, kExactInDouble))));
 }
 
 }  // namespace
@@ -59,6 +66,7 @@ std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, 
                                                       std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                       Communicator& ranks) {
   const bool is_shared = ranks.size() > 1 && ranks.silos() == nullptr;
+  if (is_shared) bytes_for_rank = least_everywhere(bytes_for_rank, ranks);
   std::shared_ptr<const PlannedFit> fit;
   std::string archive;
   ranks.together([&] {

@@ -46,7 +46,8 @@ class PlannedFit {
 
 /// The fit that rank 0 decides on, at every rank of a job: ranks whose processors round differently would differ in
 /// noise. A silo trusts nobody with its plan, and makes its own of the options that it has agreed to. Arguments as of
-/// PlannedFit; those of rank 0 count. Collective. Throws as PlannedFit at rank 0, PeerFailed elsewhere.
+/// PlannedFit: `stated` of rank 0 counts, and the least of all ranks' `bytes_for_rank`. Collective. Throws as
+/// PlannedFit at rank 0, PeerFailed elsewhere.
 std::shared_ptr<const PlannedFit> fit_planned_for_job(const FitOptions& stated, std::size_t input_dim,
                                                       std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                       Communicator& ranks);

@@ -24,7 +24,11 @@ FitOptions options_of(const MethodEntry& method, int rank, const TemporaryFolder
   FitOptions options = seeded_fit(std::string(method.name), folder);
   options.privacy.budget.mu = 1.0 + rank;
   options.data.max_labels = 1;
-  if (method.name == "prototypes") options.privacy.budget = {};
+  if (method.name == "prototypes") {  // which may become a selection
+    options.privacy.budget = {};
+    options.privacy.budget.epsilon = 1.0 + rank;
+    options.privacy.budget.delta = 1e-6;
+  }
   return options;
 }
 
@@ -41,9 +45,19 @@ TEST(PlannedFit, OfAJobIsThatOfRank0ForEveryMethod) {
     FitOptions of_coordinator = options_of(*method, 0, folder);
     mine.privacy.ledger = of_coordinator.privacy.ledger = "ledger.jsonl";
     const auto fit = fit_planned_for_job(mine, kDim, kPublicRows, std::numeric_limits<std::uint64_t>::max(), ranks);
-    EXPECT_EQ(bytes_of(*fit), bytes_of(PlannedFit(of_coordinator, kDim, kPublicRows)));
-    EXPECT_EQ(fit->method().name(), method->name);
+    const PlannedFit decided(of_coordinator, kDim, kPublicRows);
+    EXPECT_EQ(bytes_of(*fit), bytes_of(decided));
+    EXPECT_EQ(fit->method().name(), decided.method().name());
   }
+}
+
+TEST(PlannedFit, KeepsAsManyRowsAsTheRankWithTheLeastMemoryHolds) {
+  Communicator& ranks = test_ranks();
+  const TemporaryFolder folder;
+  const auto bytes_of = [&](int rank) { return std::uint64_t{4} << (30 - (rank == ranks.size() - 1 ? 1 : 0)); };
+  const FitOptions options = options_of(*find_method("gd"), 0, folder);
+  const auto fit = fit_planned_for_job(options, kDim, 0, bytes_of(ranks.rank()), ranks);
+  EXPECT_EQ(fit->options().machine.memory_mib, (std::uint64_t{2} << 30) >> 21);
 }
 
 TEST(PlannedFit, WhatRank0RefusesEndsAll) {

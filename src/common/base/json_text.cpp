@@ -30,6 +30,10 @@ std::string json_text(const json& value, int indent) {
   return value.dump(indent);
 }
 
+std::string json_text(const nlohmann::ordered_json& value) {
+  return value.dump();
+}
+
 std::string readable_json_text(const json& value, int indent) {
   return value.dump(indent, ' ', false, kReplace);
 }

@@ -19,6 +19,7 @@ std::optional<nlohmann::json> parse_json_up_to(int deepest, std::string_view tex
 /// The value as text: on one line, or with so many spaces of indent a level. Throws nlohmann::json::type_error if a
 /// string is not UTF-8.
 std::string json_text(const nlohmann::json& value, int indent = -1);
+std::string json_text(const nlohmann::ordered_json& value);  ///< on one line, keys in the order of their insertion
 
 /// The same for people: bytes that are not UTF-8 become the replacement character.
 std::string readable_json_text(const nlohmann::json& value, int indent = -1);

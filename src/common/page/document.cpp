@@ -1,6 +1,8 @@
 #include "common/page/document.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,10 +25,10 @@ bool has_all(const nlohmann::json& object, std::initializer_list<const char*> na
 }  // namespace
 
 nlohmann::json parsed_document(std::string_view text, const std::string& path) {
-  const std::optional<nlohmann::json> json = parse_json_up_to(kDeepest, text);
+  std::optional<nlohmann::json> json = parse_json_up_to(kDeepest, text);
   if (!json) throw BadInput(fmt::format("{}: values stand more than {} deep in one another", path, kDeepest));
   if (json->is_discarded()) throw BadInput(path + ": not a JSON file");
-  return *json;
+  return std::move(*json);
 }
 
 DocumentKind kind_of(std::string_view text, const std::string& path) {
