@@ -32,10 +32,10 @@ void serialize(Archive& archive, BudgetOptions& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, DataOptions& options, unsigned) {
-  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, rows_per_person, max_labels] =
-      options;
+  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, rows_per_person, person_bound,
+         max_labels] = options;
   archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, rows_per_person,
-              max_labels);
+              person_bound, max_labels);
 }
 
 template <typename Archive>

@@ -49,7 +49,11 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
   });
   if (stated.data.has_persons()) {
     std::optional<ShardedArray> persons = open_persons(stated.data.train, training, ranks);
-    if (!stated.output.dry_run) weigh_by_person(training, *persons, stated.data.bounded_rows(), ranks);
+    const PersonNeeds needs{.coins = stated.method.batch.has_value(),
+                            .whole = stated.data.clips_persons(),
+                            .classes = stated.data.classes,
+                            .bad_rows = stated.data.train.bad_rows};
+    if (!stated.output.dry_run) weigh_by_person(training, *persons, stated.data.bounded_rows(), ranks, needs);
   }
   if (const auto tail = long_tail_of(stated.data); tail && !stated.output.dry_run) {
     ranks.together([&] {
@@ -63,6 +67,13 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
       fit_planned_for_job(stated, dim, to_choose_from, machine.bytes_for_rank(), ranks);
   ranks.together(
       [&] { machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size())); });
+  if (training.goes_by_person()) {
+    ranks.together([&] {
+      const StreamPlan stream = fit->stream_over(training, 1);
+      require_room_for_persons(training, stream.memory_bytes,
+                               bytes_per_row(fit->plan().preprocessing, stream.labels_per_row));
+    });
+  }
   std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
   std::optional<WorkerRows> validation;
   if (!stated.output.dry_run) validation = open_validation_rows(stated, dim, ranks, memory);

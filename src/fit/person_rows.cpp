@@ -1,9 +1,14 @@
 #include "fit/person_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <functional>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,16 +27,30 @@ constexpr std::uint64_t kCountMask = 0xffff;
 
 constexpr std::size_t kSeenLately = std::size_t{1} << 14;
 
+constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
+
+// 32 MiB of rows that move from one rank at a time.
+constexpr std::uint64_t kWordsOnTheWay = std::uint64_t{1} << 22;
+
 struct PersonHash {
   std::uint64_t high = 0;
   std::uint64_t low = 0;  // its lower 16 bits are 0
   auto operator<=>(const PersonHash&) const = default;
 };
 
+// In messages a number of rows stands below 2^48, above it a rank.
+constexpr unsigned kOwnerShift = 48;
+
 // Sorted, each once.
 struct CountedPersons {
   std::vector<PersonHash> persons;
-  std::vector<std::uint64_t> rows;
+  std::vector<std::uint64_t> rows;        // of all ranks, once they are summed
+  std::vector<std::uint64_t> first_rows;  // places among the rows of all ranks; where coins are needed
+  std::vector<std::uint32_t> owners;      // ranks that have most rows
+
+  std::size_t place_of(const PersonHash& person) const {
+    return static_cast<std::size_t>(std::lower_bound(persons.begin(), persons.end(), person) - persons.begin());
+  }
 };
 
 CountedPersons counted(std::vector<PersonHash> of_rows) {
@@ -45,6 +64,19 @@ CountedPersons counted(std::vector<PersonHash> of_rows) {
     ++result.rows.back();
   }
   return result;
+}
+
+// Place of this rank's first row among the rows of all ranks, in rank order.
+std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks) {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks.size()), 0);
+  counts[static_cast<std::size_t>(ranks.rank())] = rows.range().count;
+  ranks.sum_everywhere(counts);
+  return std::accumulate(counts.begin(), counts.begin() + ranks.rank(), std::uint64_t{0});
+}
+
+void take_first_rows(CountedPersons& own, std::span<const PersonHash> hashes, std::uint64_t first_row) {
+  own.first_rows.assign(own.persons.size(), std::numeric_limits<std::uint64_t>::max());
+  for (std::size_t row = hashes.size(); row-- > 0;) own.first_rows[own.place_of(hashes[row])] = first_row + row;
 }
 
 SecretVector<std::byte> shared_key(Communicator& ranks) {
@@ -76,9 +108,12 @@ std::vector<PersonHash> hashes_of_rows(ShardedArray& persons, RowRange range, co
   return hashes;
 }
 
-// Sums the numbers of rows of each person over the ranks, in place.
-void sum_over_ranks(CountedPersons& own, Communicator& ranks) {
+// Sums the numbers of rows of each person over the ranks, in place, and finds the persons' owners; with first rows,
+// these become those of all ranks. The same choice on every rank.
+void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& ranks) {
   const auto size = static_cast<std::size_t>(ranks.size());
+  const std::size_t asked_words = has_first_rows ? 3 : 2;
+  const std::size_t answer_words = asked_words - 1;
   const auto counter_of = [&](const PersonHash& person) { return static_cast<std::size_t>(person.high % size); };
 
   std::vector<std::vector<std::uint64_t>> messages(size);
@@ -88,6 +123,7 @@ void sum_over_ranks(CountedPersons& own, Communicator& ranks) {
       const std::uint64_t part = std::min(left, kCountMask);
       message.push_back(own.persons[place].high);
       message.push_back(own.persons[place].low | part);
+      if (has_first_rows) message.push_back(own.first_rows[place]);
       left -= part;
     }
   }
@@ -96,25 +132,51 @@ void sum_over_ranks(CountedPersons& own, Communicator& ranks) {
   // This rank counts the persons of these; each is answered where it stands.
   struct Entry {
     PersonHash person;
-    std::uint64_t* answer;
+    std::uint64_t rank;
+    std::uint64_t* answer;  // a number of rows; then, behind the hash, a first row
   };
   std::vector<Entry> entries;
-  for (std::vector<std::uint64_t>& message : received) {
-    for (std::size_t word = 0; word + 1 < message.size(); word += 2) {
-      entries.push_back({{message[word], message[word + 1] & ~kCountMask}, &message[word]});
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    std::vector<std::uint64_t>& message = received[rank];
+    for (std::size_t word = 0; word + 1 < message.size(); word += asked_words) {
+      entries.push_back({{message[word], message[word + 1] & ~kCountMask}, rank, &message[word]});
       message[word] = message[word + 1] & kCountMask;
+      if (has_first_rows) message[word + 1] = message[word + 2];
     }
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.person < b.person; });
+  // The parts that one rank has counted follow one another.
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return std::tie(a.person, a.rank) < std::tie(b.person, b.rank); });
   for (std::size_t first = 0; first < entries.size();) {
     std::size_t end = first;
     std::uint64_t rows = 0;
-    for (; end < entries.size() && entries[end].person == entries[first].person; ++end) rows += *entries[end].answer;
-    for (; first < end; ++first) *entries[first].answer = rows;
+    std::uint64_t of_rank = 0;
+    std::uint64_t most = 0;
+    std::uint64_t owner = 0;
+    std::uint64_t first_row = std::numeric_limits<std::uint64_t>::max();
+    for (; end < entries.size() && entries[end].person == entries[first].person; ++end) {
+      const Entry& entry = entries[end];
+      rows += *entry.answer;
+      of_rank = *entry.answer + (end > first && entries[end - 1].rank == entry.rank ? of_rank : 0);
+      if (of_rank > most) {
+        most = of_rank;
+        owner = entry.rank;
+      }
+      if (has_first_rows) first_row = std::min(first_row, entry.answer[1]);
+    }
+    for (; first < end; ++first) {
+      *entries[first].answer = rows | owner << kOwnerShift;
+      if (has_first_rows) entries[first].answer[1] = first_row;
+    }
   }
   for (std::vector<std::uint64_t>& message : received) {
-    for (std::size_t word = 0; 2 * word < message.size(); ++word) message[word] = message[2 * word];
-    message.resize(message.size() / 2);
+    const std::size_t answers = message.size() / asked_words;
+    for (std::size_t answer = 0; answer < answers; ++answer) {
+      for (std::size_t word = 0; word < answer_words; ++word) {
+        message[answer * answer_words + word] = message[answer * asked_words + word];
+      }
+    }
+    message.resize(answers * answer_words);
   }
   const std::vector<std::vector<std::uint64_t>> answers = ranks.exchange(std::move(received));
 
@@ -122,9 +184,140 @@ void sum_over_ranks(CountedPersons& own, Communicator& ranks) {
   for (std::size_t place = 0; place < own.persons.size(); ++place) {
     const std::size_t counter = counter_of(own.persons[place]);
     const std::uint64_t parts = (own.rows[place] + kCountMask - 1) / kCountMask;
-    own.rows[place] = answers[counter][next[counter]];
-    next[counter] += parts;
+    const std::uint64_t* const answer = &answers[counter][next[counter]];
+    own.rows[place] = answer[0] & ((std::uint64_t{1} << kOwnerShift) - 1);
+    own.owners.push_back(static_cast<std::uint32_t>(answer[0] >> kOwnerShift));
+    if (has_first_rows) own.first_rows[place] = answer[1];
+    next[counter] += parts * answer_words;
   }
+}
+
+// What a row needs beside its features and labels, whichever rank has it.
+struct RowFacts {
+  PersonHash person;
+  RowWeight weight;
+  std::uint64_t first_row;  // of the person; 0 where coins are not needed
+};
+
+// Numbers persons in the order of their first rows here.
+RowPersons persons_of(std::span<const RowFacts> rows, bool are_whole) {
+  RowPersons persons;
+  persons.are_whole = are_whole;
+  persons.of_rows.reserve(rows.size());
+  std::vector<PersonHash> hashes;
+  for (const RowFacts& row : rows) hashes.push_back(row.person);
+  std::sort(hashes.begin(), hashes.end());
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  if (hashes.size() >= kNotNumbered)
+    throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
+  std::vector<std::uint32_t> numbers(hashes.size(), kNotNumbered);
+  for (const RowFacts& row : rows) {
+    const auto place =
+        static_cast<std::size_t>(std::lower_bound(hashes.begin(), hashes.end(), row.person) - hashes.begin());
+    if (numbers[place] == kNotNumbered) {
+      numbers[place] = static_cast<std::uint32_t>(persons.first_rows.size());
+      persons.first_rows.push_back(row.first_row);
+    }
+    persons.of_rows.push_back(numbers[place]);
+  }
+  return persons;
+}
+
+// One row as it travels: facts, then classes and features, four bytes each.
+class TravelingRows {
+ public:
+  TravelingRows(WorkerRows& rows, const PersonNeeds& needs)
+      : rows_(rows),
+        needs_(needs),
+        dim_(rows.dim()),
+        slots_(rows.labels().columns()),
+        words_(kFactWords + (slots_ + dim_ + 1) / 2),
+        features_(dim_),
+        labels_(slots_) {}
+
+  std::size_t words() const { return words_; }
+
+  // Reads the row at `place`. Throws BadInput where it could not be trained on: nobody else knows its file.
+  void pack(std::uint64_t place, const RowFacts& facts, std::vector<std::uint64_t>& message) {
+    rows_.features().read_features(place, 1, features_);
+    rows_.labels().read_labels(place, 1, needs_.classes, labels_);
+    const bool is_finite = std::ranges::all_of(features_, [](float entry) { return std::isfinite(entry); });
+    if (needs_.bad_rows == BadRows::kFail && !is_finite) {
+      throw BadInput(fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}",
+                                 rows_.where(place), kForOwnerOnly));
+    }
+    message.insert(message.end(), {facts.person.high, facts.person.low, facts.weight, facts.first_row});
+    const std::size_t first = message.size();
+    message.resize(first + words_ - kFactWords);
+    auto* const bytes = reinterpret_cast<std::byte*>(&message[first]);
+    std::memcpy(bytes, labels_.data(), slots_ * sizeof(std::int32_t));
+    std::memcpy(bytes + slots_ * sizeof(std::int32_t), features_.data(), dim_ * sizeof(float));
+  }
+
+  void unpack(std::span<const std::uint64_t> row, std::vector<RowFacts>& facts, OtherRows& others) {
+    facts.push_back({{row[0], row[1]}, static_cast<RowWeight>(row[2]), row[3]});
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&row[kFactWords]);
+    std::memcpy(labels_.data(), bytes, slots_ * sizeof(std::int32_t));
+    std::memcpy(features_.data(), bytes + slots_ * sizeof(std::int32_t), dim_ * sizeof(float));
+    others.features.insert(others.features.end(), features_.begin(), features_.end());
+    if (!rows_.has_label_sets()) {
+      others.labels.push_back(labels_.front());
+      return;
+    }
+    std::vector<std::uint8_t> set(slots_, 0);
+    for (const std::int32_t label : classes_in(labels_)) set[static_cast<std::size_t>(label)] = 1;
+    others.label_sets.insert(others.label_sets.end(), set.begin(), set.end());
+  }
+
+ private:
+  static constexpr std::size_t kFactWords = 4;
+
+  WorkerRows& rows_;
+  PersonNeeds needs_;
+  std::size_t dim_;
+  std::size_t slots_;  // 1, or all classes: a set that has more than --max-labels stays what it is
+  std::size_t words_;
+  std::vector<float> features_;
+  std::vector<std::int32_t> labels_;
+};
+
+// Sends the rows that are others' persons' to these, in messages of bounded size, and takes this rank's. `facts` are of
+// the rows of rows.range(), and become those of the rows that this rank then has. Collective.
+void gather_persons(WorkerRows& rows, std::vector<RowFacts>& facts, std::span<const std::uint32_t> owners,
+                    const PersonNeeds& needs, Communicator& ranks) {
+  const auto own_rank = static_cast<std::uint32_t>(ranks.rank());
+  std::vector<std::uint64_t> stay;
+  std::vector<std::uint64_t> go;
+  for (std::uint64_t row = 0; row < owners.size(); ++row) (owners[row] == own_rank ? stay : go).push_back(row);
+  const std::uint64_t most_moved = static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(go.size())));
+  if (most_moved == 0) return;
+
+  const std::uint64_t first = rows.range().first;
+  TravelingRows traveling(rows, needs);
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, kWordsOnTheWay / traveling.words());
+  std::vector<RowFacts> taken;
+  OtherRows others;
+  for (std::uint64_t sent = 0; sent < most_moved; sent += at_once) {
+    std::vector<std::vector<std::uint64_t>> messages(static_cast<std::size_t>(ranks.size()));
+    ranks.together([&] {
+      for (std::uint64_t next = sent; next < std::min<std::uint64_t>(go.size(), sent + at_once); ++next) {
+        traveling.pack(first + go[next], facts[go[next]], messages[owners[go[next]]]);
+      }
+    });
+    for (const std::vector<std::uint64_t>& message : ranks.exchange(std::move(messages))) {
+      for (std::size_t word = 0; word < message.size(); word += traveling.words()) {
+        traveling.unpack(std::span(message).subspan(word, traveling.words()), taken, others);
+      }
+    }
+  }
+  std::vector<RowFacts> kept;
+  for (std::uint64_t& row : stay) {
+    kept.push_back(facts[row]);
+    row += first;
+  }
+  kept.insert(kept.end(), taken.begin(), taken.end());
+  facts = std::move(kept);
+  rows.exchange(std::move(stay), std::move(others));
 }
 
 }  // namespace
@@ -151,20 +344,33 @@ ShardedArray open_persons(const RowsOptions& train, const WorkerRows& rows, Comm
   return std::move(*persons);
 }
 
-void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks) {
+void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
+                     const PersonNeeds& needs) {
   const SecretVector<std::byte> key = shared_key(ranks);
   std::vector<PersonHash> hashes;
   ranks.together(
       [&] { hashes = hashes_of_rows(persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key))); });
   CountedPersons own = counted(hashes);
-  sum_over_ranks(own, ranks);
-  std::vector<RowWeight> weights;
-  weights.reserve(hashes.size());
+  if (needs.coins) take_first_rows(own, hashes, first_row_of(rows, ranks));
+  sum_over_ranks(own, needs.coins, ranks);
+
+  std::vector<RowFacts> facts;
+  std::vector<std::uint32_t> owners;
+  facts.reserve(hashes.size());
   for (const PersonHash& person : hashes) {
-    const auto found = std::lower_bound(own.persons.begin(), own.persons.end(), person);
-    weights.push_back(weight_of_rows(own.rows[static_cast<std::size_t>(found - own.persons.begin())], rows_per_person));
+    const std::size_t place = own.place_of(person);
+    facts.push_back(
+        {person, weight_of_rows(own.rows[place], rows_per_person), needs.coins ? own.first_rows[place] : 0});
+    if (needs.whole) owners.push_back(own.owners[place]);
   }
+  if (needs.whole) gather_persons(rows, facts, owners, needs, ranks);
+  std::vector<RowWeight> weights;
+  weights.reserve(facts.size());
+  for (const RowFacts& row : facts) weights.push_back(row.weight);
   rows.set_weights(std::move(weights));
+  if (needs.whole || needs.coins) {
+    ranks.together([&] { rows.set_persons(persons_of(facts, needs.whole)); });
+  }
 }
 
 }  // namespace dpreduce

@@ -5,6 +5,12 @@
 // person, which answers with the sum over ranks. The key is new in every run and known to the ranks, which trust each
 // other. 112 bits of a hash are compared: two persons of 10^9 are taken for one with probability below 10^-15, and then
 // count for less.
+//
+// Where persons are clipped, the rows of one are needed together: the inner products of two of them, wherever they
+// were. The rank that counts a person says which rank has most rows of theirs, the first of several, and the others
+// send it their rows, as floats and classes, over the ranks' own network. Only rows of persons who have some on several
+// ranks move. A person's clipped sum depends on their rows alone, and sums over ranks have no order, so that how rows
+// are spread changes no bit.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +27,22 @@ namespace dpreduce {
 /// and identifiers is named with {rank}.
 ShardedArray open_persons(const RowsOptions& train, const WorkerRows& rows, Communicator& ranks);
 
+/// What a fit needs to know of persons beside weights.
+struct PersonNeeds {
+  bool coins = false;         ///< samples are drawn person by person
+  bool whole = false;         ///< all rows of a person on one rank: they are clipped together
+  std::uint64_t classes = 0;  ///< K, and what becomes of rows that are not finite: of rows that change their rank
+  BadRows bad_rows = BadRows::kFail;
+};
+
 /// Gives every row the weight weight_of_rows(m, rows_per_person), m the number of rows that its person has on all
 /// ranks. The same weights however rows are spread over ranks. All rows count, whatever becomes of them later.
-/// Collective. Cost: one pass over the identifiers, a hash and 16 bytes of memory and message a row, and a sort. Throws
-/// BadInput as ArrayFile::visit_persons.
-void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks);
+/// As they are needed, rows get persons as well (with places of first rows as the ranks' rows stand now), and persons
+/// are gathered on one rank each. Collective. Cost: one pass over the identifiers, a hash and 16 bytes of memory and
+/// message a row, and a sort; for coins 8 bytes more a person. Where persons are gathered, 4 d + 4 bytes for each row
+/// that has changed its rank, and 12 for every other. Throws BadInput as ArrayFile::visit_persons, and where a row that
+/// is to move cannot be read, has no class or (BadRows::kFail) is not finite.
+void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
+                     const PersonNeeds& needs = {});
 
 }  // namespace dpreduce

@@ -23,8 +23,8 @@ void serialize(Archive& archive, SensitivityProfile& profile, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, ReleaseRequest& request, unsigned) {
-  auto& [name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person] = request;
-  archive_all(archive, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person);
+  auto& [name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person, person_bound] = request;
+  archive_all(archive, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person, person_bound);
 }
 
 template <typename Archive>

@@ -53,6 +53,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
     config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
   }
   if (options.data.has_persons()) config["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.clips_persons()) config["person_bound"] = to_string(PersonBound::kClip);
   if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
   return json_text(config);
 }
@@ -84,6 +85,28 @@ PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOpt
   return {"choice",
           {.epsilon = selection_epsilon(mu), .sensitivity = data.bounded_rows(), .candidates = candidates},
           data.has_persons() ? kWeightBits : 0};
+}
+
+[[noreturn]] void refuse_clip(const TrainingMethod& method, std::string_view what) {
+  throw UsageError(fmt::format(
+      "--person-bound clip with --method {}: clipping a person is not defined for its {}; use --person-bound "
+      "weight",
+      method.name(), what));
+}
+
+// Sums of which it is defined; what counts rows beside them is weighed.
+void clip_persons(std::vector<ReleaseRequest>& requests, const TrainingMethod& method) {
+  for (ReleaseRequest& request : requests) {
+    switch (registered_statistic(request.name).person_clip_of(request)) {
+      case PersonClip::kSum:
+        request.person_bound = PersonBound::kClip;
+        break;
+      case PersonClip::kWeight:
+        break;
+      case PersonClip::kRefused:
+        refuse_clip(method, fmt::format("release {}", request.name));
+    }
+  }
 }
 
 // For the case that one rank holds the utilities of all public rows. A set of prototypes is drawn from the utilities of
@@ -179,6 +202,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     plan.requests.push_back(std::move(request));
   }
   for (ReleaseRequest& request : plan.requests) request.rows_per_person = options.data.bounded_rows();
+  if (options.data.clips_persons()) clip_persons(plan.requests, *method);
 
   const BudgetOptions& budget = options.privacy.budget;
   if (budget.non_private) {
@@ -187,6 +211,7 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     }
   }
   if (auto selection = method->selection(terms, public_rows)) {
+    if (options.data.clips_persons()) refuse_clip(*method, "utilities of public rows");
     plan_selection(plan, std::move(*selection), options);
   } else if (!budget.non_private) {
     plan_releases(plan, options, *method);

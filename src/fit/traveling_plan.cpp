@@ -41,6 +41,9 @@ void require_sums_alone(const PlannedFit& fit) {
   for (const ReleaseRequest& request : plan.requests) {
     if (request.sampling_rate < 1)
       cannot_travel("--batch", "its samples are drawn by the place of a row among all rows");
+    if (request.person_bound == PersonBound::kClip) {
+      cannot_travel("--person-bound clip", "a person's rows are clipped together, and a worker sees its own alone");
+    }
   }
 }
 

@@ -138,8 +138,6 @@ void check_with_persons(const FitOptions& options) {
   };
   refuse(options.silos.secure_aggregation, "--secure-aggregation",
          "silos may not compare whose rows they have, so that nobody could count them; leave one out");
-  refuse(options.method.batch.has_value(), "--batch",
-         "a sample is drawn row by row, and not person by person; leave it out, or train without samples");
   refuse(method_entry(options.method).each_rank_is_a_silo, "--method " + std::string(method_entry(options.method).name),
          "each rank trains on rows of its own, and a person may have rows on several; take another method");
 }

@@ -7,6 +7,7 @@
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "worker/chunk_view.hpp"
+#include "worker/clipped_persons.hpp"
 #include "worker/residual_block.hpp"
 #include "worker/residuals.hpp"
 #include "worker/weighted_rows.hpp"
@@ -53,8 +54,12 @@ RoundSeconds& RoundSeconds::operator+=(const RoundSeconds& other) {
   return *this;
 }
 
-ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads)
-    : point_(point), threads_(threads), team_(threads), blocks_(threads) {
+std::optional<std::uint64_t> clip_of(const ReleaseRequest& request) {
+  return request.person_bound == PersonBound::kClip ? std::optional(request.rows_per_person) : std::nullopt;
+}
+
+ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows)
+    : point_(point), threads_(threads), clipped_rows_(clipped_rows), team_(threads), blocks_(threads) {
   if (point.prior == nullptr) return;
   const LatticeWeights& directions = point.prior->directions;
   DPREDUCE_ASSERT(point.loss == Loss::kSoftmax && point.prior->features <= point.weights.dim());
@@ -64,6 +69,7 @@ ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads)
 
 void ChunkResiduals::assign(const LatticeRows& chunk) {
   const std::size_t classes = point_.weights.classes();
+  DPREDUCE_ASSERT(!clipped_rows_);
   rows_ = chunk.rows();
   if (priors_) priors_->assign(chunk, team_);
   PartClock clock;
@@ -104,7 +110,7 @@ void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first,
           rho.subspan(row * classes, classes), prior(first + row), point_.residual_norm);
     }
   }
-  if (!chunk.has_weights()) return;
+  if (!chunk.has_weights() || clipped_rows_) return;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span<std::int16_t> own = rho.subspan(row * classes, classes);
     weigh_row(own, chunk.weight(first + row), WeightPower::kWhole, own);
@@ -144,9 +150,43 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk) {
       },
       threads_);
   clock.charge(by_all.scores, by_all.packing);
+  if (clipped_rows_) {
+    const std::vector<std::size_t> ends = ends_of_blocks(chunk);
+    team_.for_each(ends.size(), [&](std::size_t block) {
+      const std::size_t first = block == 0 ? 0 : ends[block - 1];
+      clip_persons(chunk, first, std::span(residuals_).subspan(first * classes, (ends[block] - first) * classes));
+    });
+    clock.charge(by_all.residuals, by_all.packing);
+  }
   for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
   seconds_.scores -= in_residuals;
   seconds_.residuals += in_residuals;
+}
+
+// Of blocks of rows that are taken together: kRowsOfBlock each, or some more, where whole persons are.
+std::vector<std::size_t> ChunkResiduals::ends_of_blocks(const LatticeRows& chunk) const {
+  std::vector<std::size_t> ends;
+  for (std::size_t end = 0; end < rows_; ends.push_back(end)) {
+    const std::size_t first = end;
+    if (!clipped_rows_) {
+      end = std::min(rows_, first + kRowsOfBlock);
+    } else {
+      while (end < rows_ && end - first < kRowsOfBlock) end = chunk.end_of_person(end);
+    }
+  }
+  return ends;
+}
+
+// Of the rows from `first` on, whole persons.
+void ChunkResiduals::clip_persons(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const {
+  const std::size_t classes = point_.weights.classes();
+  const std::size_t last = first + rho.size() / classes;
+  for (std::size_t person = first; person < last;) {
+    const std::size_t end = chunk.end_of_person(person);
+    clip_residuals(chunk, person, rho.subspan((person - first) * classes, (end - person) * classes), classes,
+                   *clipped_rows_);
+    person = end;
+  }
 }
 
 // Each thread has sums of its own, unless it is alone: int64 sums in Z mod 2^64 have no order.
@@ -154,14 +194,15 @@ void ChunkResiduals::accumulate_few(const LatticeRows& chunk, std::span<std::int
   rows_ = chunk.rows();
   norms_.resize(rows_);
   if (priors_) priors_->assign(chunk, team_);
+  const std::vector<std::size_t> ends = ends_of_blocks(chunk);
   std::atomic<std::size_t> next{0};
   team_.for_each(team_.size(), [&](std::size_t worker) {
     Block& block = blocks_[worker];
     block.seconds = {};
     if (team_.size() > 1) block.gradient.assign(gradient.size(), 0);
     const std::span<std::int64_t> sums = team_.size() > 1 ? std::span<std::int64_t>(block.gradient) : gradient;
-    for (std::size_t first = kRowsOfBlock * next++; first < rows_; first = kRowsOfBlock * next++) {
-      accumulate_block(chunk, first, block, sums);
+    for (std::size_t place = next++; place < ends.size(); place = next++) {
+      accumulate_block(chunk, place == 0 ? 0 : ends[place - 1], ends[place], block, sums);
     }
   });
   for (const Block& block : blocks_) {
@@ -172,11 +213,11 @@ void ChunkResiduals::accumulate_few(const LatticeRows& chunk, std::span<std::int
   }
 }
 
-void ChunkResiduals::accumulate_block(const LatticeRows& chunk, std::size_t first, Block& block,
+void ChunkResiduals::accumulate_block(const LatticeRows& chunk, std::size_t first, std::size_t end, Block& block,
                                       std::span<std::int64_t> gradient) {
   const std::size_t classes = point_.weights.classes();
   const std::size_t dim = point_.weights.dim();
-  const std::size_t count = std::min(kRowsOfBlock, rows_ - first);
+  const std::size_t count = end - first;
   const IntegerKernel& kernel = select_kernel();
   const Int16View rows = rows_of(chunk, first, count);
   PartClock clock;
@@ -186,6 +227,7 @@ void ChunkResiduals::accumulate_block(const LatticeRows& chunk, std::size_t firs
                                  {block.products.data(), count, classes, classes});
   clock.charge(block.seconds.scores, block.seconds.packing);
   take_residuals(chunk, first, block.products, block.residuals);
+  if (clipped_rows_) clip_persons(chunk, first, block.residuals);
   clock.charge(block.seconds.residuals, block.seconds.packing);
   kernel.accumulate_product({block.residuals.data(), count, classes, classes}, rows,
                             {gradient.data(), classes, dim, dim});

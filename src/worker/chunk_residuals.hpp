@@ -9,6 +9,7 @@
 
 #include "common/kernels/matrix_view.hpp"
 #include "common/kernels/thread_team.hpp"
+#include "common/plan/noise_plan.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/chunk_priors.hpp"
 #include "worker/statistic_inputs.hpp"
@@ -28,23 +29,29 @@ struct RoundSeconds {
 /// Up to so many classes rows are taken 256 at a time, and each of several threads has sums of its own: 8 K d bytes.
 inline constexpr std::size_t kFewClasses = 64;
 
+/// B, where the request's persons are clipped.
+std::optional<std::uint64_t> clip_of(const ReleaseRequest& request);
+
 class ChunkResiduals {
  public:
-  /// `point` outlives the object. Preconditions (asserted): a prior has directions for all classes, and goes with
-  /// Loss::kSoftmax.
-  ChunkResiduals(const GradientPoint& point, unsigned threads);
+  /// `point` outlives the object. With clipped_rows = B residuals are not weighed, but each person's clipped to B rows
+  /// (clipped_persons.hpp); chunks are then of whole persons. Preconditions (asserted): a prior has directions for all
+  /// classes, and goes with Loss::kSoftmax.
+  ChunkResiduals(const GradientPoint& point, unsigned threads,
+                 std::optional<std::uint64_t> clipped_rows = std::nullopt);
 
   /// Takes the rows' scores and residuals (residuals.hpp). Cost: n K d multiply-adds, 10 K bytes a row; twice that with
   /// a prior.
   void assign(const LatticeRows& chunk);
 
-  /// gradient <- gradient + R^T Q (K x d), and takes the rows' residual norms. With few classes 256 rows at a time,
-  /// while they are in the cache: residuals and products are not kept, and memory is 10 K bytes for each of these, and
-  /// 8 K d, a thread. With many residuals are kept, 2 K bytes a row. Cost: 2 n K d multiply-adds. Precondition
-  /// (asserted): K x d entries.
+  /// gradient <- gradient + R^T Q (K x d), and takes the rows' residual norms. With few classes some 256 rows at a
+  /// time, while they are in the cache: residuals and products are not kept, and memory is 10 K bytes for each of
+  /// these, and 8 K d, a thread. With many residuals are kept, 2 K bytes a row. Cost: 2 n K d multiply-adds.
+  /// Precondition (asserted): K x d entries.
   void accumulate(const LatticeRows& chunk, std::span<std::int64_t> gradient);
 
-  /// rho, n x K, of the rows assigned last, weighed as weighted_rows.hpp says.
+  /// rho, n x K, of the rows assigned last, weighed as weighted_rows.hpp says. Precondition (asserted): persons are not
+  /// clipped.
   Int16View residuals() const;
   /// |r|_2 of one of the rows that were assigned or accumulated last, before it was clipped.
   double residual_norm(std::size_t row) const { return norms_[row]; }
@@ -71,12 +78,16 @@ class ChunkResiduals {
   void clear_products();
   void take_residuals(const LatticeRows& chunk, std::size_t first, std::span<const std::int64_t> products,
                       std::span<std::int16_t> rho);
-  void accumulate_block(const LatticeRows& chunk, std::size_t first, Block& block, std::span<std::int64_t> gradient);
+  void accumulate_block(const LatticeRows& chunk, std::size_t first, std::size_t end, Block& block,
+                        std::span<std::int64_t> gradient);
+  std::vector<std::size_t> ends_of_blocks(const LatticeRows& chunk) const;
+  void clip_persons(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const;
   void accumulate_few(const LatticeRows& chunk, std::span<std::int64_t> gradient);
   void take_all_residuals(const LatticeRows& chunk);
 
   const GradientPoint& point_;
   unsigned threads_;
+  std::optional<std::uint64_t> clipped_rows_;  // B
   ThreadTeam team_;
   std::size_t rows_ = 0;
   std::vector<std::int64_t> products_;

@@ -43,7 +43,10 @@ ClassGrams::ClassGrams(const ReleaseRequest& request, const StatisticInputs& inp
       counts_(inputs.plan.classes, 0),
       digests_(inputs.plan.classes, RowDigest{}),
       batch_row_(inputs.plan.classes, 0),
-      square_(dim_ * dim_) {
+      square_(dim_ * dim_),
+      weighted_gram_(PersonSum::kGram, request),
+      weighted_sums_(PersonSum::kClassSums, request) {
+  if (request.person_bound == PersonBound::kClip) clipped_rows_ = request.rows_per_person;
   DPREDUCE_ASSERT(order_.size() <= inputs.plan.classes && hasher.dim() == dim_);
   first_pass(hasher);
 }
@@ -52,22 +55,41 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   const std::span<std::int64_t> class_sums = sums_.block(sums_.index_of("class_sums"));
   const bool has_gram = sums_.shape().size() > 1;
   const unsigned threads = inputs_.plan.threads;
-  WeightedRows weighted_sums(WeightPower::kWhole);
+  if (clipped_rows_) clipped_.reserve(inputs_.rows.range().count);
   for_each_lattice_chunk(
       inputs_.rows, inputs_.transform, inputs_.plan,
       [&](const LatticeRows& chunk) {
-        add_to(whole_, hasher.accumulate(chunk, digests_, threads));
+        digest_first(hasher, chunk);
         for (const std::int32_t label : chunk.labels()) {
           if (label != kNoLabel) ++counts_[static_cast<std::size_t>(label)];
         }
-        accumulate_class_sums(weighted_sums.of(chunk, threads), chunk.labels(),
+        accumulate_class_sums(weighted_sums_.of(chunk, threads), chunk.labels(),
                               {class_sums.data(), counts_.size(), dim_, dim_}, threads);
         if (has_gram) {
-          select_kernel().accumulate_gram(weighted_.of(chunk, threads), {square_.data(), dim_, dim_, dim_}, threads);
+          select_kernel().accumulate_gram(weighted_gram_.of(chunk, threads), {square_.data(), dim_, dim_, dim_},
+                                          threads);
         }
       },
       inputs_.on_chunk);
   if (has_gram) copy_upper_triangle(square_, dim_, sums_.block(sums_.index_of("gram")));
+  if (!clipped_rows_) return;
+  const std::vector<RowWeight> in_order = std::exchange(clipped_, std::vector<RowWeight>(clipped_.size()));
+  const std::vector<std::uint64_t>& places = inputs_.rows.by_person();
+  DPREDUCE_ASSERT(places.size() == in_order.size());
+  for (std::size_t row = 0; row < places.size(); ++row) {
+    clipped_[places[row] - inputs_.rows.range().first] = in_order[row];
+  }
+}
+
+// Of the classes, to tell later passes from this one; of all rows, for the noise to be bound to. What a person's rows
+// are clipped to follows from these rows, so that this digest must say which they are.
+void ClassGrams::digest_first(const RowHasher& hasher, const LatticeRows& chunk) {
+  const unsigned threads = inputs_.plan.threads;
+  if (!clipped_rows_) return add_to(whole_, hasher.accumulate(chunk, digests_, threads));
+  const std::vector<RowWeight> weights = clipped_weights(chunk, PersonSum::kClassGrams, *clipped_rows_, threads);
+  clipped_.insert(clipped_.end(), weights.begin(), weights.end());
+  hasher.accumulate(chunk, weights, digests_, threads);
+  add_to(whole_, hasher.of_persons(chunk, threads));
 }
 
 void ClassGrams::next(std::span<std::int64_t> triangle) {
@@ -125,7 +147,7 @@ void ClassGrams::load_batch() {
                                 }
                               }
                             },
-                            inputs_.on_chunk);
+                            inputs_.on_chunk, clipped_);
   for (std::size_t place = next_; place < batch_end_; ++place) {
     check_unchanged(order_[place], found[order_[place]], digests[order_[place]]);
   }
@@ -142,7 +164,7 @@ void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> squar
                               select_kernel().accumulate_gram(weighted_.of(chunk, inputs_.plan.threads),
                                                               {square.data(), dim_, dim_, dim_}, inputs_.plan.threads);
                             },
-                            inputs_.on_chunk);
+                            inputs_.on_chunk, clipped_);
   check_unchanged(label, found, digests[label]);
 }
 

@@ -28,6 +28,8 @@
 
 namespace dpreduce {
 
+/// Where persons are clipped, the first pass goes through whole persons and keeps for every row the weight that it has
+/// in the A_j, 4 bytes a row: one for all classes of a person.
 class ClassGrams {
  public:
   /// Makes the first pass. `order` lists the classes whose matrices are wanted, each once, in that order; all
@@ -51,6 +53,7 @@ class ClassGrams {
 
  private:
   void first_pass(const RowHasher& hasher);
+  void digest_first(const RowHasher& hasher, const LatticeRows& chunk);
   void load_batch();
   void gram_of_stream(std::size_t label, std::span<std::int64_t> square);
   void check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const;
@@ -71,7 +74,11 @@ class ClassGrams {
   SecretVector<std::int16_t> batch_;
   std::vector<std::size_t> batch_row_;  // first row of each class in the batch
   SecretVector<std::int64_t> square_;
+  std::optional<std::uint64_t> clipped_rows_;  // B, where persons are clipped
+  std::vector<RowWeight> clipped_;             // then, of the rows of the worker's range
   WeightedRows weighted_{WeightPower::kHalf};  // of the chunk at hand
+  WeightedRows weighted_gram_;                 // of G
+  WeightedRows weighted_sums_;
 };
 
 /// triangle <- the upper triangle of A_j for one class, from a pass of its own. Returns the digest of the rows that it

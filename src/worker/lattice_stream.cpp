@@ -39,11 +39,68 @@ std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {
 
 // `place_of` tells where a row of the chunk lies among all rows.
 template <typename PlaceOf>
-void take_weights(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& place_of) {
-  if (!rows.has_weights()) return;
-  std::vector<RowWeight> weights(chunk.rows());
-  for (std::size_t row = 0; row < weights.size(); ++row) weights[row] = rows.weight(place_of(row));
-  chunk.set_weights(std::move(weights));
+void take_persons(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& place_of) {
+  if (rows.has_weights()) {
+    std::vector<RowWeight> weights(chunk.rows());
+    for (std::size_t row = 0; row < weights.size(); ++row) weights[row] = rows.weight(place_of(row));
+    chunk.set_weights(std::move(weights));
+  }
+  if (rows.has_persons()) {
+    std::vector<std::uint32_t> persons(chunk.rows());
+    for (std::size_t row = 0; row < persons.size(); ++row) persons[row] = rows.person(place_of(row));
+    chunk.set_persons(std::move(persons));
+  }
+}
+
+// Chunks of whole persons, one person after the other.
+void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
+                               std::size_t slots, std::size_t chunk_rows,
+                               const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
+  require_room_for_persons(rows, plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
+  const std::vector<std::uint64_t>& places = rows.by_person();
+  const std::size_t dim = transform.input_dim();
+  const std::size_t capacity = std::max(chunk_rows, rows.largest_person());
+  LatticeRows chunk(lattice_of(transform), capacity, slots);
+  std::vector<float> features;
+  std::vector<std::int32_t> labels;
+  for (std::size_t first = 0; first < places.size();) {
+    std::size_t end = first;
+    for (std::size_t next = first; next < places.size() && next - first <= capacity;) {
+      const std::uint32_t person = rows.person(places[next]);
+      while (next < places.size() && rows.person(places[next]) == person) ++next;
+      if (next - first <= capacity) end = next;
+    }
+    const std::size_t count = end - first;
+    labels.assign(count * slots, 0);
+    StoredFloats in_place;
+    if (places[end - 1] - places[first] == count - 1 &&
+        std::is_sorted(places.begin() + static_cast<std::ptrdiff_t>(first),
+                       places.begin() + static_cast<std::ptrdiff_t>(end))) {
+      in_place = rows.features().features_in_place(places[first], count);
+    }
+    if (in_place.empty()) features.resize(count * dim);
+    for (std::size_t done = 0; done < count;) {  // as many rows at once as follow one another
+      const std::uint64_t place = places[first + done];
+      std::size_t run = 1;
+      while (done + run < count && places[first + done + run] == place + run) ++run;
+      if (in_place.empty()) {
+        rows.features().read_features(place, run, std::span(features).subspan(done * dim, run * dim));
+      }
+      if (rows.has_labels()) {
+        rows.labels().read_labels(place, run, plan.classes, std::span(labels).subspan(done * slots, run * slots));
+      }
+      done += run;
+    }
+    chunk.assign(transform, in_place.empty() ? StoredFloats(std::span<const float>(features)) : in_place, labels,
+                 plan.threads);
+    const auto place_of = [&](std::size_t row) { return places[first + row]; };
+    check_rows(chunk, labels, plan, rows, place_of);
+    take_persons(chunk, rows, place_of);
+    visit(chunk);
+    if (!in_place.empty()) rows.features().release_rows(places[first], count);
+    first = end;
+    on_chunk(static_cast<double>(first) / static_cast<double>(places.size()));
+  }
 }
 
 double share_done(const RowChunk& read, const WorkerRows& rows) {
@@ -73,6 +130,14 @@ std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
   return std::min(memory_bytes / row_bytes, kMostRowsPerChunk);
 }
 
+void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, std::size_t row_bytes) {
+  if (rows.largest_person() <= memory_bytes / row_bytes) return;
+  throw UsageError(
+      fmt::format("--memory: a person's rows are clipped together, and those of one person take {} MiB; allow more, or "
+                  "use --person-bound weight{}",
+                  rows.largest_person() * row_bytes / (std::size_t{1} << 20) + 1, kForOwnerOnly));
+}
+
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
                              std::size_t labels_per_row) {
   const std::size_t row_bytes = bytes_per_row(input_dim, output_dim, labels_per_row);
@@ -84,6 +149,9 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
   const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
+  if (rows.goes_by_person()) {
+    return for_each_chunk_of_persons(rows, transform, plan, slots, chunk_rows, visit, on_chunk);
+  }
   RowStream stream(rows, plan.classes, chunk_rows, slots);
   LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
   const std::vector<std::int32_t> one_class(rows.has_labels() ? 0 : chunk_rows, 0);
@@ -93,7 +161,7 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
     chunk.assign(transform, read->features, labels, plan.threads);
     const auto place_of = [&](std::size_t row) { return read->first_row + row; };
     check_rows(chunk, labels, plan, rows, place_of);
-    take_weights(chunk, rows, place_of);
+    take_persons(chunk, rows, place_of);
     visit(chunk);
     on_chunk(share_done(*read, rows));
   }
@@ -101,8 +169,8 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
 
 void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
-                               const OnChunk& on_chunk) {
-  DPREDUCE_ASSERT(rows.has_labels());
+                               const OnChunk& on_chunk, std::span<const RowWeight> weights) {
+  DPREDUCE_ASSERT(rows.has_labels() && (weights.empty() || weights.size() == rows.range().count));
   const std::size_t dim = transform.input_dim();
   const std::size_t slots = plan.labels_per_row;
   const std::size_t chunk_rows =
@@ -117,7 +185,12 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
     chunk.assign(transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
     const auto place_of = [&](std::size_t row) { return places[row]; };
     check_rows(chunk, labels, plan, rows, place_of);
-    take_weights(chunk, rows, place_of);
+    take_persons(chunk, rows, place_of);
+    if (!weights.empty()) {
+      std::vector<RowWeight> of_chunk;
+      for (const std::uint64_t place : places) of_chunk.push_back(weights[place - rows.range().first]);
+      chunk.set_weights(std::move(of_chunk));
+    }
     visit(chunk);
     labels.clear();
     places.clear();

@@ -45,10 +45,15 @@ std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
                              std::size_t labels_per_row);
 
-/// Calls `visit` with each chunk of the worker's rows, in order. The chunk's rows are `transform`ed and rounded to the
-/// lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). Throws BadInput where rows
-/// cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN, an infinity or more than k classes, naming
-/// file and row; UsageError where memory_bytes hold not one row.
+/// Throws UsageError where the rows of one person do not fit into memory_bytes, at row_bytes each. Precondition
+/// (asserted): rows are gone through by person.
+void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, std::size_t row_bytes);
+
+/// Calls `visit` with each chunk of the worker's rows, in order; where they are gone through by person, with chunks of
+/// whole persons, and with more rows than rows_of_chunk where one person has more. The chunk's rows are `transform`ed
+/// and rounded to the lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). Throws
+/// BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN, an infinity or more
+/// than k classes, naming file and row; UsageError where memory_bytes hold not one row, or not one person's.
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
@@ -56,11 +61,12 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
 using ClassFilter = std::function<bool(std::int32_t label)>;
 
 /// The same for the rows that have a class which `wants` takes, and for these only: other rows are neither transformed
-/// nor, where a file holds native float32, read. Chunks are filled up with wanted rows. Precondition (asserted): rows
-/// have labels. Memory of one row: 4 d_in more.
+/// nor, where a file holds native float32, read. Chunks are filled up with wanted rows. With `weights`, those of the
+/// rows of range(), rows have these instead of their own. Precondition (asserted): rows have labels. Memory of one row:
+/// 4 d_in more.
 void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
-                               const OnChunk& on_chunk);
+                               const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
 
 /// All chunks of a worker's rows, so that many passes read, transform and round them once.
 using KeptChunks = std::vector<LatticeRows>;

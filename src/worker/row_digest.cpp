@@ -42,9 +42,11 @@ RowHasher::RowHasher(std::span<const std::byte, 32> secret, std::size_t dim)
     : dim_(dim),
       coefficients_(coefficients_of(secret, kDigestLanes * dim)),
       mac_(std::span<const std::byte, 32>(key_of(secret, "row digest"))),
-      weight_mac_(std::span<const std::byte, 32>(key_of(secret, "row weights"))) {}
+      weight_mac_(std::span<const std::byte, 32>(key_of(secret, "row weights"))),
+      person_mac_(std::span<const std::byte, 32>(key_of(secret, "row persons"))) {}
 
-RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
+std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<const RowWeight> weights,
+                                          unsigned threads) const {
   DPREDUCE_ASSERT(chunk.dim() == dim_);
   const std::size_t rows = chunk.rows();
   SecretVector<std::int64_t> lanes(rows * kDigestLanes);
@@ -74,28 +76,64 @@ RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> b
   // Of rows that are not whole, under a key of its own: the digest of a whole row is that of a row without weight.
   const auto add_weights = [&](SecretVector<RandomBlock>& states, std::uint64_t half) {
     SecretVector<RandomBlock> weighed = states;
-    for (std::size_t row = 0; row < rows; ++row) blocks[row] = {chunk.weight(row), half};
+    for (std::size_t row = 0; row < rows; ++row) blocks[row] = {weights[row], half};
     weight_mac_.chain(weighed, blocks);
     for (std::size_t row = 0; row < rows; ++row) {
-      if (chunk.weight(row) != kWholeRow) states[row] = weighed[row];
+      if (weights[row] != kWholeRow) states[row] = weighed[row];
     }
   };
   finish(low, 0);
   finish(high, 1);
-  if (chunk.has_weights()) {
+  if (!weights.empty()) {
     add_weights(low, 0);
     add_weights(high, 1);
   }
-
-  RowDigest whole{};
+  std::vector<RowDigest> digests(rows, RowDigest{});
   for (std::size_t row = 0; row < rows; ++row) {
-    if (!chunk.counts(row)) continue;
-    const RowDigest digest{low[row].first, low[row].second, high[row].first, high[row].second};
-    add_to(whole, digest);
+    if (chunk.counts(row)) digests[row] = {low[row].first, low[row].second, high[row].first, high[row].second};
+  }
+  return digests;
+}
+
+RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
+  return accumulate(chunk, chunk.weights(), by_class, threads);
+}
+
+RowDigest RowHasher::accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights,
+                                std::span<RowDigest> by_class, unsigned threads) const {
+  const std::vector<RowDigest> digests = of_rows(chunk, weights, threads);
+  RowDigest whole{};
+  for (std::size_t row = 0; row < digests.size(); ++row) {
+    add_to(whole, digests[row]);
     for (const std::int32_t label : chunk.classes_of(row)) {
       DPREDUCE_ASSERT(static_cast<std::size_t>(label) < by_class.size());
-      add_to(by_class[static_cast<std::size_t>(label)], digest);
+      add_to(by_class[static_cast<std::size_t>(label)], digests[row]);
     }
+  }
+  return whole;
+}
+
+RowDigest RowHasher::of_persons(const LatticeRows& chunk, unsigned threads) const {
+  const std::vector<RowDigest> digests = of_rows(chunk, chunk.weights(), threads);
+  RowDigest whole{};
+  for (std::size_t first = 0; first < digests.size();) {
+    RowDigest person{};
+    std::uint64_t rows = 0;
+    const std::size_t end = chunk.end_of_person(first);
+    for (; first < end; ++first) {
+      add_to(person, digests[first]);
+      rows += chunk.counts(first) ? 1 : 0;
+    }
+    if (rows > 1) {
+      std::array<RandomBlock, 2> halves{};
+      for (const auto& blocks : {std::array{RandomBlock{person[0], person[1]}, RandomBlock{person[0], person[1]}},
+                                 std::array{RandomBlock{person[2], person[3]}, RandomBlock{person[2], person[3]}},
+                                 std::array{RandomBlock{rows, 0}, RandomBlock{rows, 1}}}) {
+        person_mac_.chain(halves, blocks);
+      }
+      person = {halves[0].first, halves[0].second, halves[1].first, halves[1].second};
+    }
+    add_to(whole, person);
   }
   return whole;
 }
@@ -104,7 +142,8 @@ RowDigest digest_of_rows(const StatisticInputs& inputs, const RowHasher& hasher)
   std::vector<RowDigest> by_class(inputs.plan.classes, RowDigest{});
   RowDigest whole{};
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    add_to(whole, hasher.accumulate(chunk, by_class, inputs.plan.threads));
+    add_to(whole, inputs.rows.goes_by_person() ? hasher.of_persons(chunk, inputs.plan.threads)
+                                               : hasher.accumulate(chunk, by_class, inputs.plan.threads));
   });
   return whole;
 }

@@ -43,6 +43,15 @@ enum class TakenAt {
   kBalls     ///< ClassBalls
 };
 
+/// What becomes of a statistic where persons are clipped (--person-bound clip).
+enum class PersonClip {
+  kRefused,  ///< clipping a person is not defined for it
+  kSum,      ///< a person's sum is clipped; not where the release counts rows beside it
+  /// Persons are weighed: a person's counts all point the same way, so that what scales count and sum together to the
+  /// bound is B / m.
+  kWeight
+};
+
 /// Members are references, so that an entry without one of them does not compile.
 struct StatisticEntry {
   /// Of the release.
@@ -56,7 +65,10 @@ struct StatisticEntry {
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
   /// What a row of a round of `request` costs.
   StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);
+  PersonClip person_clip = PersonClip::kRefused;
 
+  /// What becomes of that request of it.
+  PersonClip person_clip_of(const ReleaseRequest& made) const;
   bool is_round() const { return taken_at != TakenAt::kRows; }
 };
 

@@ -1,5 +1,7 @@
 #include "worker/statistic_inputs.hpp"
 
+#include <algorithm>
+
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -18,6 +20,52 @@ void for_each_whole_chunk(const StatisticInputs& inputs, const std::function<voi
   }
 }
 
+// Gathers drawn rows, and shows them when there is no room for more.
+class DrawnRows {
+ public:
+  DrawnRows(std::size_t capacity, const std::function<void(const LatticeRows&)>& visit)
+      : capacity_(capacity), visit_(visit) {}
+
+  // Rows [first, end) of the chunk, which stay together.
+  void append(const LatticeRows& chunk, std::size_t first, std::size_t end) {
+    if (!rows_) rows_.emplace(chunk.lattice(), capacity_, chunk.labels_per_row());
+    if (rows_->rows() + end - first > capacity_) show();
+    for (std::size_t row = first; row < end; ++row) rows_->append(chunk, row);
+  }
+  void show() {
+    if (!rows_ || rows_->rows() == 0) return;
+    visit_(*rows_);
+    rows_->clear();
+  }
+
+ private:
+  std::size_t capacity_;
+  const std::function<void(const LatticeRows&)>& visit_;
+  std::optional<LatticeRows> rows_;
+};
+
+// One coin a person.
+void for_each_drawn_person(const StatisticInputs& inputs, DrawnRows& drawn) {
+  const WorkerRows& rows = inputs.rows;
+  const std::vector<char> persons = inputs.sample->drawn_persons(rows.persons().first_rows);
+  for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
+    for (std::size_t first = 0; first < chunk.rows();) {
+      const std::size_t end = rows.goes_by_person() ? chunk.end_of_person(first) : first + 1;
+      if (persons[chunk.person(first)] != 0) drawn.append(chunk, first, end);
+      first = end;
+    }
+  });
+}
+
+void for_each_drawn_row(const StatisticInputs& inputs, DrawnRows& drawn) {
+  RowCoins coins = inputs.sample->coins();
+  for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      if (coins.next()) drawn.append(chunk, row, row + 1);
+    }
+  });
+}
+
 }  // namespace
 
 const GradientPoint& gradient_point(const StatisticInputs& inputs) {
@@ -28,19 +76,10 @@ const GradientPoint& gradient_point(const StatisticInputs& inputs) {
 
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
   if (!inputs.sample) return for_each_whole_chunk(inputs, visit);
-  RowCoins coins = inputs.sample->coins();
-  std::optional<LatticeRows> drawn;
-  for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
-    if (!drawn) drawn.emplace(chunk.lattice(), kDrawnRowsAtOnce, chunk.labels_per_row());
-    for (std::size_t row = 0; row < chunk.rows(); ++row) {
-      if (!coins.next()) continue;
-      drawn->append(chunk, row);
-      if (drawn->rows() < kDrawnRowsAtOnce) continue;
-      visit(*drawn);
-      drawn->clear();
-    }
-  });
-  if (drawn && drawn->rows() > 0) visit(*drawn);
+  const WorkerRows& rows = inputs.rows;
+  DrawnRows drawn(rows.goes_by_person() ? std::max(kDrawnRowsAtOnce, rows.largest_person()) : kDrawnRowsAtOnce, visit);
+  rows.has_persons() ? for_each_drawn_person(inputs, drawn) : for_each_drawn_row(inputs, drawn);
+  drawn.show();
 }
 
 }  // namespace dpreduce

@@ -29,7 +29,8 @@ const GradientPoint& gradient_point(const StatisticInputs& inputs);
 inline constexpr std::size_t kDrawnRowsAtOnce = 1024;
 
 /// Calls `visit` with each chunk of the rows, kept or not. Of a sample with its rows alone, gathered: a row that is not
-/// drawn adds exactly nothing. Memory of a sample: kDrawnRowsAtOnce rows of 2 d + 4 bytes. Throws as
+/// drawn adds exactly nothing. Where the rows' persons are known, persons are drawn, and not rows. Memory of a sample:
+/// kDrawnRowsAtOnce rows of 2 d + 4 bytes, or as many as one person has, where chunks are of whole persons. Throws as
 /// for_each_lattice_chunk.
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit);
 

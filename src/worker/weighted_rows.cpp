@@ -103,20 +103,27 @@ void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::sp
   }
 }
 
+WeightedRows::WeightedRows(PersonSum sum, const ReleaseRequest& request)
+    : power_(sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf),
+      rows_per_person_(request.rows_per_person) {
+  if (request.person_bound == PersonBound::kClip) clipped_ = sum;
+}
+
 Int16View WeightedRows::of(const LatticeRows& chunk, unsigned threads) {
+  if (clipped_) return of(chunk, clipped_weights(chunk, *clipped_, rows_per_person_, threads), threads);
+  return of(chunk, chunk.weights(), threads);
+}
+
+Int16View WeightedRows::of(const LatticeRows& chunk, std::span<const RowWeight> weights, unsigned threads) {
   const std::size_t rows = chunk.rows();
   const std::size_t dim = chunk.dim();
-  const auto is_part = [&](std::size_t row) { return chunk.weight(row) != kWholeRow; };
-  std::size_t first = 0;
-  if (chunk.has_weights()) {
-    while (first < rows && !is_part(first)) ++first;
-  }
-  if (!chunk.has_weights() || first == rows) return view_of(chunk);
+  DPREDUCE_ASSERT(weights.empty() || weights.size() == rows);
+  if (std::ranges::all_of(weights, [](RowWeight weight) { return weight == kWholeRow; })) return view_of(chunk);
   if (rows_.size() < rows * dim) rows_.resize(rows * dim);
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   const auto weigh = [&](std::size_t worker) {
     for (std::size_t row = rows * worker / workers; row < rows * (worker + 1) / workers; ++row) {
-      weigh_row(chunk.row(row), chunk.weight(row), power_, {rows_.data() + row * dim, dim});
+      weigh_row(chunk.row(row), weights[row], power_, {rows_.data() + row * dim, dim});
     }
   };
   std::vector<std::jthread> pool;

@@ -16,12 +16,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "common/base/huge_pages.hpp"
 #include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"
+#include "common/plan/noise_plan.hpp"
+#include "worker/clipped_persons.hpp"
 
 namespace dpreduce {
 
@@ -51,17 +54,25 @@ std::int64_t count_of_row(const LatticeRows& chunk, std::size_t row, unsigned fr
 /// counts_c += what the rows of class c count for, of every class.
 void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::span<std::int64_t> counts);
 
-/// The rows of a chunk, weighed; the chunk's own where all of them are whole.
+/// The rows of a chunk as they are summed: weighed, or each person's clipped; the chunk's own where all of them are
+/// whole.
 class WeightedRows {
  public:
+  /// Of a statistic whose persons are never clipped.
   explicit WeightedRows(WeightPower power) : power_(power) {}
+  /// Of rows that are summed so, as the request binds persons.
+  WeightedRows(PersonSum sum, const ReleaseRequest& request);
 
   /// Valid until the next call, and as long as the chunk. Cost: n d roundings on `threads` threads, and 2 d bytes a
-  /// row.
+  /// row; of persons that are clipped, clipped_weights'. Precondition of these: as there.
   Int16View of(const LatticeRows& chunk, unsigned threads);
+  /// The same with these weights, which are known.
+  Int16View of(const LatticeRows& chunk, std::span<const RowWeight> weights, unsigned threads);
 
  private:
   WeightPower power_;
+  std::optional<PersonSum> clipped_;
+  std::uint64_t rows_per_person_ = 1;
   LargeVector<std::int16_t> rows_;
 };
 

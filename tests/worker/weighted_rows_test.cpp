@@ -1,13 +1,15 @@
 // Record and replay with whole persons: every registered statistic with one person more or less, who may have any
-// number of rows.
+// number of rows, weighed or clipped.
 #include "worker/weighted_rows.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -64,19 +66,28 @@ std::vector<double> steep_weights(std::size_t dim) {
   return weights;
 }
 
-// Shows `compute` the rows of all persons, weighed.
+// Shows `compute` the rows of all persons, weighed; with `bound` clip, with their persons. Those of one person do not
+// follow one another.
 template <typename Compute>
 Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
-                     const Compute& compute) {
+                     const Compute& compute, PersonBound bound = PersonBound::kWeight, unsigned threads = 1,
+                     std::size_t memory = 4096) {
   const TemporaryFolder folder;
   std::vector<float> x;
   std::vector<std::int32_t> y;
   std::vector<RowWeight> weights;
-  for (const Person& person : persons) {
-    for (const PersonalRow& row : person) {
+  RowPersons of_rows{.of_rows = {}, .first_rows = {}, .are_whole = true};
+  for (const Person& person : persons) of_rows.first_rows.push_back(7 * of_rows.first_rows.size() + person.size());
+  for (std::size_t turn = 0, added = 1; added > 0; ++turn) {
+    added = 0;
+    for (std::uint32_t person = 0; person < persons.size(); ++person) {
+      if (turn >= persons[person].size()) continue;
+      const PersonalRow& row = persons[person][turn];
       x.insert(x.end(), row.x.begin(), row.x.end());
       y.push_back(row.y);
-      weights.push_back(weight_of_rows(person.size(), rows_per_person));
+      weights.push_back(weight_of_rows(persons[person].size(), rows_per_person));
+      of_rows.of_rows.push_back(person);
+      ++added;
     }
   }
   const std::string n = std::to_string(y.size());
@@ -85,22 +96,40 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
   write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
   WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
-  const StreamPlan plan{kWeighedClasses, BadRows::kFail, 4096, 1, 1};
+  if (bound == PersonBound::kClip) rows.set_persons(std::move(of_rows));
+  const StreamPlan plan{kWeighedClasses, BadRows::kFail, memory, threads, 1};
   const OnChunk on_chunk = [](double) {};
   return compute(StatisticInputs{rows, transform, plan, on_chunk});
 }
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
-                        std::uint64_t rows_per_person, const RowTransform& transform) {
+                        std::uint64_t rows_per_person, const RowTransform& transform,
+                        PersonBound bound = PersonBound::kWeight, unsigned threads = 1) {
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   std::vector<double> centers = steep_weights(transform.output_dim());
   for (double& entry_of_center : centers) entry_of_center *= 0.01;
-  return of_persons(persons, rows_per_person, transform, [&](StatisticInputs inputs) {
-    if (entry.taken_at == TakenAt::kWeights)
-      inputs.point.emplace<GradientPoint>(GradientPoint{weights, Loss::kSoftmax});
-    if (entry.taken_at == TakenAt::kBalls) inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
-    return entry.compute(request, inputs);
-  });
+  return of_persons(
+      persons, rows_per_person, transform,
+      [&](StatisticInputs inputs) {
+        if (entry.taken_at == TakenAt::kWeights)
+          inputs.point.emplace<GradientPoint>(GradientPoint{weights, Loss::kSoftmax});
+        if (entry.taken_at == TakenAt::kBalls) inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
+        return entry.compute(request, inputs);
+      },
+      bound, threads);
+}
+
+// As plan_fit makes it. Nothing where clipping is not defined for it.
+std::optional<ReleaseRequest> request_of(const StatisticEntry& entry, ReleaseTerms terms, PersonBound bound,
+                                         std::uint64_t rows_per_person) {
+  if (bound == PersonBound::kClip) terms.metric = Metric::kCosine;
+  ReleaseRequest request = entry.request(terms, 1.0);
+  request.rows_per_person = rows_per_person;
+  if (bound == PersonBound::kWeight) return request;
+  const PersonClip clip = entry.person_clip_of(request);
+  if (clip == PersonClip::kRefused) return std::nullopt;
+  if (clip == PersonClip::kSum) request.person_bound = PersonBound::kClip;
+  return request;
 }
 
 // Squared distance of a block in units of its elements, in the norm of its noise.
@@ -123,10 +152,10 @@ long double squared_difference(const BlockRequest& block, std::span<const std::i
   return sum;
 }
 
-class WeighedPersons : public testing::TestWithParam<std::uint64_t> {};
+class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, PersonBound>> {};
 
 TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
-  const std::uint64_t bound = GetParam();
+  const auto [bound, by] = GetParam();
   std::mt19937 engine(7);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.1});
   ReleaseTerms terms;
@@ -134,8 +163,12 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
   terms.dim = transform.output_dim();
   terms.metric = Metric::kEuclidean;
   terms.has_persons = true;
+  std::size_t defined = 0;
   for (const StatisticEntry* entry : registered_statistics()) {
-    const ReleaseRequest request = entry->request(terms, 1.0);
+    const std::optional<ReleaseRequest> made = request_of(*entry, terms, by, bound);
+    if (!made) continue;
+    ++defined;
+    const ReleaseRequest& request = *made;
     ASSERT_EQ(request.profiles.size(), 1u);
     std::vector<double> reach(request.blocks.size(), 0.0);
     for (int trial = 0; trial < 24; ++trial) {
@@ -143,8 +176,8 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
       for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 4));
       std::vector<Person> neighbor = persons;
       neighbor.insert(neighbor.begin() + trial % 4, drawn_person(engine, 1 + engine() % 23));
-      const Statistic fewer = registered_of(*entry, request, persons, bound, transform);
-      const Statistic more = registered_of(*entry, request, neighbor, bound, transform);
+      const Statistic fewer = registered_of(*entry, request, persons, bound, transform, by);
+      const Statistic more = registered_of(*entry, request, neighbor, bound, transform, by);
       for (std::size_t block = 0; block < reach.size(); ++block) {
         const BlockRequest& declared = request.blocks[block];
         const long double unit =
@@ -161,12 +194,13 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
           << entry->name << " " << request.blocks[block].name;
     }
   }
+  EXPECT_EQ(defined, by == PersonBound::kClip ? 9u : registered_statistics().size());
 }
 
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times
 // as far.
 TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDeclared) {
-  const std::uint64_t bound = GetParam();
+  const auto [bound, by] = GetParam();
   std::mt19937 engine(17);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.0});
   ReleaseTerms terms;
@@ -176,7 +210,9 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
   terms.adjacency = Adjacency::kReplaceOne;
   terms.has_persons = true;
   for (const StatisticEntry* entry : registered_statistics()) {
-    const ReleaseRequest request = entry->request(terms, 1.0);
+    const std::optional<ReleaseRequest> made = request_of(*entry, terms, by, bound);
+    if (!made) continue;
+    const ReleaseRequest& request = *made;
     for (int trial = 0; trial < 24; ++trial) {
       std::vector<Person> persons;
       for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 9));
@@ -188,8 +224,8 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
           for (float& entry_of_row : row.x) entry_of_row = -entry_of_row;
         }
       }
-      const Statistic before = registered_of(*entry, request, persons, bound, transform);
-      const Statistic after = registered_of(*entry, request, neighbor, bound, transform);
+      const Statistic before = registered_of(*entry, request, persons, bound, transform, by);
+      const Statistic after = registered_of(*entry, request, neighbor, bound, transform, by);
       std::vector<long double> moved;
       std::vector<long double> declared(request.blocks.size(), 0.0L);
       for (std::size_t block = 0; block < request.blocks.size(); ++block) {
@@ -221,7 +257,9 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Bounds, WeighedPersons, testing::Values(1, 2, 5));
+INSTANTIATE_TEST_SUITE_P(Bounds, WeighedPersons,
+                         testing::Combine(testing::Values(1, 2, 5),
+                                          testing::Values(PersonBound::kWeight, PersonBound::kClip)));
 
 TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
   std::mt19937 engine(9);
@@ -243,6 +281,25 @@ TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
         ASSERT_EQ(weighed.block(block)[e], unit * plain.block(block)[e]) << entry->name;
       }
     }
+  }
+}
+
+// Clipped as well: nobody has more than B rows.
+TEST(WeightedRows, OneRowAPersonIsNotClipped) {
+  std::mt19937 engine(10);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  std::vector<Person> persons;
+  for (int person = 0; person < 12; ++person) persons.push_back(drawn_person(engine, 1));
+  ReleaseTerms terms;
+  terms.classes = kWeighedClasses;
+  terms.dim = transform.output_dim();
+  terms.has_persons = true;
+  for (const StatisticEntry* entry : registered_statistics()) {
+    const auto clip = request_of(*entry, terms, PersonBound::kClip, 1);
+    if (!clip || clip->person_bound == PersonBound::kWeight) continue;
+    const Statistic plain = registered_of(*entry, entry->request(terms, 1.0), persons, 0, transform);
+    const Statistic clipped = registered_of(*entry, *clip, persons, 1, transform, PersonBound::kClip, 3);
+    EXPECT_TRUE(std::ranges::equal(plain.words(), clipped.words())) << entry->name;
   }
 }
 
@@ -377,6 +434,35 @@ TEST(WeightedRows, DigestsTellWeightsApart) {
   EXPECT_EQ(digest(alone, 1), digest(alone, 0));
   EXPECT_EQ(digest(together, 2), digest(alone, 0));
   EXPECT_NE(digest(together, 1), digest(alone, 0));
+}
+
+// The digest of clipped rows tells which are one person's.
+TEST(WeightedRows, DigestsTellPersonsApart) {
+  std::mt19937 engine(6);
+  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  const std::array<std::byte, 32> secret{};
+  const RowHasher hasher(secret, transform.output_dim());
+  std::vector<PersonalRow> rows;
+  for (int row = 0; row < 4; ++row) rows.push_back(drawn_row(engine));
+  const auto digest = [&](const std::vector<Person>& persons, PersonBound bound) {
+    RowDigest of_rows{};
+    of_persons(
+        persons, 1, transform,
+        [&](const StatisticInputs& inputs) {
+          of_rows = digest_of_rows(inputs, hasher);
+          return Statistic({{"none", 1}});
+        },
+        bound);
+    return of_rows;
+  };
+  const std::vector<Person> pairs{{rows[0], rows[1]}, {rows[2], rows[3]}};
+  const std::vector<Person> turned{{rows[3], rows[2]}, {rows[1], rows[0]}};
+  const std::vector<Person> crossed{{rows[0], rows[2]}, {rows[1], rows[3]}};
+  const std::vector<Person> alone{{rows[0]}, {rows[1]}, {rows[2]}, {rows[3]}};
+  EXPECT_EQ(digest(pairs, PersonBound::kWeight), digest(crossed, PersonBound::kWeight));  // equal weights
+  EXPECT_EQ(digest(pairs, PersonBound::kClip), digest(turned, PersonBound::kClip));
+  EXPECT_NE(digest(pairs, PersonBound::kClip), digest(crossed, PersonBound::kClip));
+  EXPECT_EQ(digest(alone, PersonBound::kClip), digest(alone, PersonBound::kWeight));
 }
 
 }  // namespace weighted_rows_test

@@ -62,6 +62,11 @@ enum class PrivacyUnit {
   kRecord,  ///< one row
   kPerson   ///< all rows of one person
 };
+/// How a person's rows are held to what so many rows may add.
+enum class PersonBound {
+  kWeight,  ///< each counts for less, whatever they are
+  kClip     ///< their sum is scaled down where it is longer
+};
 /// Which conversion links (epsilon, delta) with the noise of Gaussian releases.
 ///
 /// kGdp: exact. kPld: the same, since the privacy loss of Gaussian releases is Gaussian and its exact conversion is the
@@ -133,6 +138,9 @@ inline constexpr std::array spellings<Accountant>{
 template <>
 inline constexpr std::array spellings<PrivacyUnit>{std::pair{std::string_view{"record"}, PrivacyUnit::kRecord},
                                                    std::pair{std::string_view{"person"}, PrivacyUnit::kPerson}};
+template <>
+inline constexpr std::array spellings<PersonBound>{std::pair{std::string_view{"weight"}, PersonBound::kWeight},
+                                                   std::pair{std::string_view{"clip"}, PersonBound::kClip}};
 template <>
 inline constexpr std::array spellings<NoiseSource>{
     std::pair{std::string_view{"central"}, NoiseSource::kCentral},

@@ -35,9 +35,20 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
 }
 
 ShardedArray::ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role) : role_(role), columns_(array->columns()) {
+  add_open(std::move(array));
+}
+
+void ShardedArray::append(std::unique_ptr<ArrayFile> array) {
+  DPREDUCE_ASSERT(!kept_ && array->columns() == columns_);
+  add_open(std::move(array));
+  shards_.back().has_names = false;
+}
+
+void ShardedArray::add_open(std::unique_ptr<ArrayFile> array) {
   DPREDUCE_ASSERT(array->is_cheap_to_keep_open());
   check_role(*array);
-  Shard shard{array->name(), 0, array->rows(), array->dtype(), array->identity(), nullptr};
+  const std::uint64_t first = rows();
+  Shard shard{array->name(), first, first + array->rows(), array->dtype(), array->identity(), nullptr};
   shard.file = std::move(array);
   shards_.push_back(std::move(shard));
 }
@@ -77,8 +88,11 @@ DType ShardedArray::dtype() const {
 }
 
 void ShardedArray::keep(std::vector<std::uint64_t> places) {
-  DPREDUCE_ASSERT(!kept_ && std::is_sorted(places.begin(), places.end(), std::less_equal<>()));
+  DPREDUCE_ASSERT(std::is_sorted(places.begin(), places.end(), std::less_equal<>()));
   DPREDUCE_ASSERT(places.empty() || places.back() < rows());
+  if (kept_) {
+    for (std::uint64_t& place : places) place = (*kept_)[place];
+  }
   kept_ = std::move(places);
 }
 
@@ -151,7 +165,8 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
   DPREDUCE_ASSERT(out.size() == count * per_row);
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row), names_.get());
+                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row),
+                                   shards_[last_opened_].has_names ? names_.get() : nullptr);
                 });
 }
 

@@ -34,6 +34,11 @@ class ShardedArray {
   /// One array that is open already, and stays so. Throws BadInput where it does not fit the role.
   ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role);
 
+  /// From here on the rows of `array`, which is open and stays so, come after all others; of labels, class indices or
+  /// zeros and ones, never names. Preconditions (asserted): as many columns; nothing was left out before. Throws
+  /// BadInput where it does not fit the role.
+  void append(std::unique_ptr<ArrayFile> array);
+
   /// No rows, of that many columns.
   static ShardedArray none(std::size_t columns, ArrayRole role) { return ShardedArray(role, columns); }
 
@@ -53,7 +58,7 @@ class ShardedArray {
   /// Bytes of a row as it is stored. Precondition: as dtype.
   std::uint64_t row_bytes() const { return columns_ * size_of(dtype()); }
   /// From here on this array is the rows `places` of what it was: row r is places[r]. Preconditions (asserted): places
-  /// rise and exist; nothing was left out before. Memory: 8 bytes a row.
+  /// rise and exist. Memory: 8 bytes a row.
   void keep(std::vector<std::uint64_t> places);
 
   /// All rows again.
@@ -88,6 +93,7 @@ class ShardedArray {
     DType dtype = DType::kFloat32;
     FileIdentity identity;
     std::unique_ptr<ArrayFile> file;  // null while closed
+    bool has_names = true;            // whether labels may be names
   };
 
   ShardedArray(ArrayRole role, std::size_t columns) : role_(role), columns_(columns) {}
@@ -107,6 +113,7 @@ class ShardedArray {
   void for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit);
 
   void check_role(const ArrayFile& file) const;
+  void add_open(std::unique_ptr<ArrayFile> array);
 
   ArrayRole role_;
   std::shared_ptr<const NamedClasses> names_;  // of classes; null where labels are numbers

@@ -1,5 +1,7 @@
 #include "common/data/worker_rows.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -80,9 +82,16 @@ void WorkerRows::keep(std::vector<std::uint64_t> places) {
     for (const std::uint64_t place : places) kept.push_back(weight(place));
     weights_ = std::move(kept);
   }
+  if (persons_) {
+    std::vector<std::uint32_t> kept;
+    kept.reserve(places.size());
+    for (const std::uint64_t place : places) kept.push_back(person(place));
+    persons_->of_rows = std::move(kept);
+  }
   range_ = {0, places.size()};
   if (labels_) labels_->keep(places);
   features_.keep(std::move(places));
+  order_by_person();
 }
 
 void WorkerRows::keep_share(std::size_t worker, std::size_t workers) {
@@ -99,13 +108,75 @@ void WorkerRows::keep_all() {
 }
 
 void WorkerRows::set_weights(std::vector<RowWeight> weights) {
-  DPREDUCE_ASSERT(weights.size() == range_.count && range_.count == all_.count);
+  DPREDUCE_ASSERT(weights.size() == range_.count);
   weights_ = std::move(weights);
 }
 
 RowWeight WorkerRows::weight(std::uint64_t row) const {
   DPREDUCE_ASSERT(weights_ && row >= range_.first && row < range_.end());
   return (*weights_)[row - range_.first];
+}
+
+void WorkerRows::set_persons(RowPersons persons) {
+  DPREDUCE_ASSERT(persons.of_rows.size() == range_.count);
+  for (const std::uint32_t person : persons.of_rows) DPREDUCE_ASSERT(person < persons.first_rows.size());
+  persons_ = std::move(persons);
+  order_by_person();
+}
+
+const RowPersons& WorkerRows::persons() const {
+  DPREDUCE_ASSERT(persons_.has_value());
+  return *persons_;
+}
+
+std::uint32_t WorkerRows::person(std::uint64_t row) const {
+  DPREDUCE_ASSERT(persons_ && row >= range_.first && row < range_.end());
+  return persons_->of_rows[row - range_.first];
+}
+
+const std::vector<std::uint64_t>& WorkerRows::by_person() const {
+  DPREDUCE_ASSERT(goes_by_person());
+  return by_person_;
+}
+
+std::size_t WorkerRows::largest_person() const {
+  DPREDUCE_ASSERT(goes_by_person());
+  return largest_person_;
+}
+
+// A counting sort: rows of a person stay in their order.
+void WorkerRows::order_by_person() {
+  if (!goes_by_person()) return;
+  std::vector<std::uint64_t> next(persons_->first_rows.size() + 1, 0);
+  for (const std::uint32_t person : persons_->of_rows) ++next[person + 1];
+  largest_person_ = *std::max_element(next.begin(), next.end());
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  by_person_.resize(range_.count);
+  for (std::uint64_t row = 0; row < range_.count; ++row) {
+    by_person_[next[persons_->of_rows[row]]++] = range_.first + row;
+  }
+}
+
+void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {
+  DPREDUCE_ASSERT(labels_ && others_.features.empty() && range_.count == all_.count);
+  DPREDUCE_ASSERT(own.empty() || (own.front() >= range_.first && own.back() < range_.end()));
+  const std::uint64_t first = features_.rows();
+  const std::uint64_t end = first + others.features.size() / dim();
+  if (end > first) {  // an array without rows has no place
+    const std::string name = "rows of persons that another rank had rows of";
+    others_ = std::move(others);
+    const ArrayView labels = has_label_sets() ? array_view(std::span(others_.label_sets), labels_->columns())
+                                              : array_view(std::span(others_.labels));
+    DPREDUCE_ASSERT(labels.rows == end - first);
+    features_.append(std::make_unique<MemoryArray>(array_view(std::span(others_.features), dim()), name));
+    labels_->append(std::make_unique<MemoryArray>(labels, name));
+  }
+  weights_.reset();
+  persons_.reset();
+  for (std::uint64_t place = first; place < end; ++place) own.push_back(place);
+  range_ = {0, own.size()};
+  labels_->keep(own);
+  features_.keep(std::move(own));
 }
 
 ShardedArray& WorkerRows::labels() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/data/memory_array.hpp"
+#include "common/data/row_persons.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/sharded_array.hpp"
 
@@ -23,6 +24,13 @@ struct RowRange {
 /// 0 .. n - 1 and differ by at most one row in length. No product overflows.
 /// Precondition (asserted): w < P < 2^32.
 RowRange even_share(std::uint64_t rows, std::size_t worker, std::size_t workers);
+
+/// Rows in memory that other workers have read: n x d features, and n class indices or n x K zeros and ones.
+struct OtherRows {
+  std::vector<float> features;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint8_t> label_sets;
+};
 
 /// A worker's rows in features and (where there are any) labels, which may be cut into files differently.
 class WorkerRows {
@@ -54,7 +62,7 @@ class WorkerRows {
   RowRange range() const { return range_; }
 
   /// From here on this worker has those of its rows that lie at `places` of features() and labels(), which become these
-  /// rows alone. Preconditions (asserted): places rise, and lie in range(); nothing was left out before.
+  /// rows alone. Precondition (asserted): places rise, and lie in range().
   void keep(std::vector<std::uint64_t> places);
 
   /// From here on this worker has its even share of the rows that it was opened with, which others have as well.
@@ -71,6 +79,25 @@ class WorkerRows {
   /// Of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
   RowWeight weight(std::uint64_t row) const;
 
+  /// Whose each row of range() is, from here on. Precondition (asserted): one person a row, each of them numbered.
+  void set_persons(RowPersons persons);
+  bool has_persons() const { return persons_.has_value(); }
+  /// Precondition (asserted): has_persons().
+  const RowPersons& persons() const;
+  /// Of row `row` of features(). Preconditions (asserted): as weight.
+  std::uint32_t person(std::uint64_t row) const;
+  /// Whether each person's rows are all here, so that rows are gone through person by person.
+  bool goes_by_person() const { return persons_ && persons_->are_whole; }
+  /// Places of the rows of range(), those of one person after the other. Precondition (asserted): goes_by_person().
+  const std::vector<std::uint64_t>& by_person() const;
+  /// The rows of the person who has most. Precondition (asserted): goes_by_person().
+  std::size_t largest_person() const;
+
+  /// From here on this worker has, of its own rows, those at `own` places, and after them rows that other workers had.
+  /// Weights and persons are to be set anew. Preconditions (asserted): as keep; nothing was left out before;
+  /// has_labels(); as many features as labels, of as many columns as these rows.
+  void exchange(std::vector<std::uint64_t> own, OtherRows others);
+
   ShardedArray& features() { return features_; }
   const ShardedArray& features() const { return features_; }
   /// Precondition (asserted): has_labels().
@@ -83,13 +110,18 @@ class WorkerRows {
   std::string where_labels(std::uint64_t row) const;
 
  private:
+  void order_by_person();
   WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range);
 
+  OtherRows others_;  // what arrays in memory look at
   ShardedArray features_;
   std::optional<ShardedArray> labels_;
   RowRange all_;                                   // of the files
   RowRange range_;                                 // of what is kept of them
   std::optional<std::vector<RowWeight>> weights_;  // of the rows of range_
+  std::optional<RowPersons> persons_;              // of the same
+  std::vector<std::uint64_t> by_person_;           // places of these, where persons are whole
+  std::size_t largest_person_ = 0;
 };
 
 }  // namespace dpreduce

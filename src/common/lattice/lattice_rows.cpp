@@ -89,12 +89,24 @@ void LatticeRows::clear() {
   labels_.clear();
   counts_.clear();
   weights_.clear();
+  persons_.clear();
   first_bad_row_ = 0;
 }
 
 void LatticeRows::set_weights(std::vector<RowWeight> weights) {
   DPREDUCE_ASSERT(weights.size() == rows());
   weights_ = std::move(weights);
+}
+
+void LatticeRows::set_persons(std::vector<std::uint32_t> persons) {
+  DPREDUCE_ASSERT(persons.size() == rows());
+  persons_ = std::move(persons);
+}
+
+std::size_t LatticeRows::end_of_person(std::size_t first) const {
+  std::size_t end = first;
+  while (end < persons_.size() && persons_[end] == persons_[first]) ++end;
+  return end;
 }
 
 void LatticeRows::append(const LatticeRows& from, std::size_t index) {
@@ -105,7 +117,9 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   const std::span<const std::int32_t> slots = slots_of(from.labels(), labels_per_row_, index);
   labels_.insert(labels_.end(), slots.begin(), slots.end());
   DPREDUCE_ASSERT(rows() == 0 || has_weights() == from.has_weights());
+  DPREDUCE_ASSERT(rows() == 0 || has_persons() == from.has_persons());
   if (from.has_weights()) weights_.push_back(from.weight(index));
+  if (from.has_persons()) persons_.push_back(from.person(index));
   counts_.push_back(from.counts(index) ? 1 : 0);
   first_bad_row_ = rows();
 }
@@ -119,6 +133,7 @@ void LatticeRows::assign(const RowTransform& transform, const StoredFloats& feat
   labels_.assign(labels.begin(), labels.end());
   counts_.assign(rows, 1);
   weights_.clear();
+  persons_.clear();
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;

@@ -62,25 +62,35 @@ class LatticeRows {
 
   /// Whether rows have weights (row_weights.hpp); else each is a whole row.
   bool has_weights() const { return !weights_.empty(); }
+  std::span<const RowWeight> weights() const { return weights_; }
   RowWeight weight(std::size_t row) const { return weights_.empty() ? kWholeRow : weights_[row]; }
   /// Gives the rows weights. Precondition (asserted): one a row.
   void set_weights(std::vector<RowWeight> weights);
+
+  /// Whether the worker knows whose rows these are; and whose each is, by the worker's number (row_persons.hpp).
+  bool has_persons() const { return !persons_.empty(); }
+  std::uint32_t person(std::size_t row) const { return persons_[row]; }
+  /// Says so. Precondition (asserted): one person a row.
+  void set_persons(std::vector<std::uint32_t> persons);
+  /// The row behind those of the person whose row `first` is, as far as they follow one another. Precondition:
+  /// has_persons().
+  std::size_t end_of_person(std::size_t first) const;
 
   /// The row with a NaN, an infinity or too many classes that has the smallest index, or rows() where none has.
   std::size_t first_bad_row() const { return first_bad_row_; }
 
   /// Replaces the content: transforms and rounds the rows of `features` (row-major, transform.input_dim() columns) with
-  /// their slots and without weights, on `threads` threads, each of which decodes what it transforms. A row with a NaN,
-  /// an infinity or more classes than slots becomes zero without classes and counts nowhere. Rows are independent of
-  /// each other: the result does not depend on `threads`. At most `capacity` rows.
+  /// their slots, without weights and persons, on `threads` threads, each of which decodes what it transforms. A row
+  /// with a NaN, an infinity or more classes than slots becomes zero without classes and counts nowhere. Rows are
+  /// independent of each other: the result does not depend on `threads`. At most `capacity` rows.
   void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
               unsigned threads);
 
   /// Drops all rows.
   void clear();
 
-  /// Copies one row of `from`, with its slots and weight, behind the last. Preconditions (asserted): equal dimensions,
-  /// and as many slots a row; fewer than `capacity` rows; the row exists.
+  /// Copies one row of `from`, with its slots, weight and person, behind the last. Preconditions (asserted): equal
+  /// dimensions, and as many slots a row; fewer than `capacity` rows; the row exists.
   void append(const LatticeRows& from, std::size_t index);
 
  private:
@@ -91,6 +101,7 @@ class LatticeRows {
   std::vector<std::int32_t> labels_;
   std::vector<char> counts_;
   std::vector<RowWeight> weights_;  // none: whole rows
+  std::vector<std::uint32_t> persons_;
   std::size_t first_bad_row_ = 0;
 };
 

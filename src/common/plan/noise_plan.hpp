@@ -60,6 +60,7 @@ struct ReleaseRequest {
   /// B: what a person's rows count for together, in rows. `profiles` are of one row; a person moves every block B times
   /// as far.
   std::uint64_t rows_per_person = 1;
+  PersonBound person_bound = PersonBound::kWeight;  ///< how a person is held to that
 };
 
 struct PlannedBlock {

@@ -7,11 +7,16 @@
 //
 // The words are those of AES-256 in counter mode under the sample's secret: any rank can begin at its own first row,
 // in memory that does not grow with their number, and rows keep their coins however they are spread over ranks.
+//
+// Where the unit is a person, a person has one coin, that of the place of their first row among the rows of all ranks:
+// all rows of theirs are drawn, on every rank, or none. First rows of different persons have different places, so that
+// persons are drawn independently, each with probability floor(q 2^64) / 2^64.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "common/randomness/random_stream.hpp"
 #include "common/randomness/secure_bytes.hpp"
@@ -38,6 +43,10 @@ struct RowSample {
   SecretVector<std::byte> secret;  ///< 32 bytes, the same on every rank
   double rate;                     ///< q, below 1
   std::uint64_t first_row;         ///< place of this rank's first row among the rows of all ranks
+
+  /// Whether the person is drawn, of every person, by the places of their first rows. Memory: 17 bytes a person. Throws
+  /// EntropyFailure.
+  std::vector<char> drawn_persons(std::span<const std::uint64_t> first_rows) const;
 
   RowCoins coins() const { return {std::span<const std::byte, 32>(secret), rate, first_row}; }
 };

@@ -25,6 +25,10 @@ void check_imbalance(const DataOptions& data) {
 }
 
 void check_persons(const DataOptions& data) {
+  if (data.person_bound && !data.has_persons()) {
+    throw UsageError(fmt::format("--person-bound {}: goes with --train-person, which says whose each row is",
+                                 to_string(*data.person_bound)));
+  }
   if (!data.rows_per_person) return;
   const std::uint64_t rows = *data.rows_per_person;
   if (!data.has_persons()) {

@@ -21,6 +21,7 @@ struct DataOptions {
   std::size_t classes = 0;                        ///< K; where classes have names, 0 for as many
   /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
   std::optional<std::uint64_t> rows_per_person{};
+  std::optional<PersonBound> person_bound{};  ///< how a person is held to that; empty: by weights
   std::optional<std::size_t> max_labels{};  ///< of a row, where labels are n x K zeros and ones; empty: one class a row
 
   /// k, the most classes that a row may have.
@@ -30,6 +31,8 @@ struct DataOptions {
   PrivacyUnit unit() const { return has_persons() ? PrivacyUnit::kPerson : PrivacyUnit::kRecord; }
   /// B; 1 where the unit is a row.
   std::uint64_t bounded_rows() const { return rows_per_person.value_or(1); }
+  /// Whether a person's sum is clipped.
+  bool clips_persons() const { return person_bound == PersonBound::kClip; }
   bool operator==(const DataOptions&) const = default;
 };
 

@@ -58,8 +58,9 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace center_entry
 
 namespace statistics {
-extern constinit const StatisticEntry center{"center", TakenAt::kRows, center_entry::request_of, center_entry::compute,
-                                             center_entry::cost_of};
+extern constinit const StatisticEntry center{
+    "center",           TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
+    PersonClip::kWeight};
 }  // namespace statistics
 
 }  // namespace dpreduce

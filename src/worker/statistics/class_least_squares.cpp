@@ -123,9 +123,12 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms& terms) {
 }  // namespace class_least_squares_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_least_squares{
-    "class_least_squares", TakenAt::kRows, class_least_squares_entry::request_of, class_least_squares_entry::compute,
-    class_least_squares_entry::cost_of};
+extern constinit const StatisticEntry class_least_squares{"class_least_squares",
+                                                          TakenAt::kRows,
+                                                          class_least_squares_entry::request_of,
+                                                          class_least_squares_entry::compute,
+                                                          class_least_squares_entry::cost_of,
+                                                          PersonClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

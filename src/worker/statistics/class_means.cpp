@@ -41,7 +41,7 @@ ReleaseRequest class_means_release(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
+void accumulate_classes(Statistic& statistic, const ReleaseRequest& request, const StatisticInputs& inputs,
                         const std::function<void(const LatticeRows&)>& also) {
   const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
   const std::size_t dim = inputs.transform.output_dim();
@@ -49,7 +49,7 @@ void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
   const std::span<std::int64_t> counts =
       has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
   const unsigned count_bits = has_counts ? statistic.shape()[statistic.index_of("class_counts")].fraction_bits : 0;
-  WeightedRows weighted(WeightPower::kWhole);
+  WeightedRows weighted(PersonSum::kClassSums, request);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
                           {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
@@ -60,13 +60,13 @@ void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
 
 Statistic class_means_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
-  accumulate_classes(statistic, inputs, [](const LatticeRows&) {});
+  accumulate_classes(statistic, request, inputs, [](const LatticeRows&) {});
   return statistic;
 }
 
 namespace statistics {
-extern constinit const StatisticEntry class_means{"class_means", TakenAt::kRows, class_means_release,
-                                                  class_means_statistic, cost_of_sums};
+extern constinit const StatisticEntry class_means{"class_means",         TakenAt::kRows, class_means_release,
+                                                  class_means_statistic, cost_of_sums,   PersonClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

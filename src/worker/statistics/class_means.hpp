@@ -23,7 +23,7 @@ Statistic class_means_statistic(const ReleaseRequest& request, const StatisticIn
 
 /// Adds the class sums of all chunks to the block class_sums and, where the statistic has it, the number of rows of
 /// each class to class_counts; shows each chunk to `also`. Throws as for_each_lattice_chunk.
-void accumulate_classes(Statistic& statistic, const StatisticInputs& inputs,
+void accumulate_classes(Statistic& statistic, const ReleaseRequest& request, const StatisticInputs& inputs,
                         const std::function<void(const LatticeRows&)>& also);
 
 }  // namespace dpreduce

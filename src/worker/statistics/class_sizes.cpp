@@ -38,8 +38,9 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace class_sizes_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_sizes{"class_sizes", TakenAt::kRows, class_sizes_entry::request_of,
-                                                  class_sizes_entry::compute, cost_of_sums};
+extern constinit const StatisticEntry class_sizes{
+    "class_sizes", TakenAt::kRows,     class_sizes_entry::request_of, class_sizes_entry::compute,
+    cost_of_sums,  PersonClip::kWeight};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -55,7 +55,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> moments = statistic.block(statistic.index_of("second_moments"));
   WeightedRows weighted(WeightPower::kHalf);
-  accumulate_classes(statistic, inputs, [&](const LatticeRows& chunk) {
+  accumulate_classes(statistic, request, inputs, [&](const LatticeRows& chunk) {
     const Int16View rows = weighted.of(chunk, inputs.plan.threads);
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
       if (chunk.classes_of(row).empty()) continue;

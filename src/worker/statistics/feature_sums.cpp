@@ -16,8 +16,9 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 }  // namespace feature_sums_entry
 
 namespace statistics {
-extern constinit const StatisticEntry feature_sums{"feature_sums", TakenAt::kRows, feature_sums_entry::request_of,
-                                                   class_means_statistic, cost_of_sums};
+extern constinit const StatisticEntry feature_sums{
+    "feature_sums",        TakenAt::kRows, feature_sums_entry::request_of,
+    class_means_statistic, cost_of_sums,   PersonClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -30,7 +30,7 @@ namespace gradient_entry {
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
-  ChunkResiduals residuals(gradient_point(inputs), inputs.plan.threads);
+  ChunkResiduals residuals(gradient_point(inputs), inputs.plan.threads, clip_of(request));
   for_each_chunk(inputs, [&](const LatticeRows& chunk) { residuals.accumulate(chunk, gradient); });
   return statistic;
 }
@@ -38,8 +38,8 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace gradient_entry
 
 namespace statistics {
-extern constinit const StatisticEntry gradient{"gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute,
-                                               gradient_cost};
+extern constinit const StatisticEntry gradient{
+    "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, PersonClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -22,12 +22,12 @@ ReleaseRequest gram_release(const ReleaseTerms& terms, double share) {
   return {.name = "gram", .share = share, .blocks = {gram_block(terms.dim, 1.0)}, .profiles = {profile}};
 }
 
-void accumulate_gram(Statistic& statistic, const StatisticInputs& inputs,
+void accumulate_gram(Statistic& statistic, const ReleaseRequest& request, const StatisticInputs& inputs,
                      const std::function<void(const LatticeRows&)>& also) {
   const std::size_t dim = inputs.transform.output_dim();
   const IntegerKernel& kernel = select_kernel();
   SecretVector<std::int64_t> square(dim * dim);
-  WeightedRows weighted(WeightPower::kHalf);
+  WeightedRows weighted(PersonSum::kGram, request);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     kernel.accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
                            inputs.plan.threads);
@@ -38,7 +38,7 @@ void accumulate_gram(Statistic& statistic, const StatisticInputs& inputs,
 
 Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
-  accumulate_gram(statistic, inputs, [](const LatticeRows&) {});
+  accumulate_gram(statistic, request, inputs, [](const LatticeRows&) {});
   return statistic;
 }
 
@@ -51,7 +51,8 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace gram_entry
 
 namespace statistics {
-extern constinit const StatisticEntry gram{"gram", TakenAt::kRows, gram_release, gram_statistic, gram_entry::cost_of};
+extern constinit const StatisticEntry gram{"gram",         TakenAt::kRows,      gram_release,
+                                           gram_statistic, gram_entry::cost_of, PersonClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

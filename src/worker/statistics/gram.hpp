@@ -20,9 +20,9 @@ BlockRequest gram_block(std::size_t dim, double loss_weight);
 /// for_each_lattice_chunk.
 Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& inputs);
 
-/// Adds the Gram matrix of all chunks to the block "gram", and shows each chunk to `also`. Cost, memory and errors: as
-/// gram_statistic.
-void accumulate_gram(Statistic& statistic, const StatisticInputs& inputs,
+/// Adds the Gram matrix of all chunks to the block "gram" of the request's statistic, and shows each chunk to `also`.
+/// Cost, memory and errors: as gram_statistic.
+void accumulate_gram(Statistic& statistic, const ReleaseRequest& request, const StatisticInputs& inputs,
                      const std::function<void(const LatticeRows&)>& also);
 
 }  // namespace dpreduce

@@ -42,8 +42,8 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
   const std::size_t dim = inputs.transform.output_dim();
-  WeightedRows weighted(WeightPower::kWhole);
-  accumulate_gram(statistic, inputs, [&](const LatticeRows& chunk) {
+  WeightedRows weighted(PersonSum::kClassSums, request);
+  accumulate_gram(statistic, request, inputs, [&](const LatticeRows& chunk) {
     accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
                           {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
   });
@@ -57,8 +57,12 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace least_squares_entry
 
 namespace statistics {
-extern constinit const StatisticEntry least_squares{"least_squares", TakenAt::kRows, least_squares_entry::request_of,
-                                                    least_squares_entry::compute, least_squares_entry::cost_of};
+extern constinit const StatisticEntry least_squares{"least_squares",
+                                                    TakenAt::kRows,
+                                                    least_squares_entry::request_of,
+                                                    least_squares_entry::compute,
+                                                    least_squares_entry::cost_of,
+                                                    PersonClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

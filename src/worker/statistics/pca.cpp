@@ -18,8 +18,8 @@ StatisticCost cost_of(const ReleaseRequest& request, const CostTerms&) {
 }  // namespace pca_entry
 
 namespace statistics {
-extern constinit const StatisticEntry pca{"pca", TakenAt::kRows, pca_entry::request_of, gram_statistic,
-                                          pca_entry::cost_of};
+extern constinit const StatisticEntry pca{"pca",          TakenAt::kRows,     pca_entry::request_of,
+                                          gram_statistic, pca_entry::cost_of, PersonClip::kSum};
 }  // namespace statistics
 
 }  // namespace dpreduce

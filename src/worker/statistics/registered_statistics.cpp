@@ -39,6 +39,12 @@ constexpr std::array kStatistics{DPREDUCE_STATISTICS(DPREDUCE_ENTRY)};
 
 }  // namespace
 
+PersonClip StatisticEntry::person_clip_of(const ReleaseRequest& made) const {
+  const bool counts =
+      std::ranges::any_of(made.blocks, [](const BlockRequest& block) { return block.fraction_bits > 0; });
+  return person_clip == PersonClip::kSum && counts ? PersonClip::kRefused : person_clip;
+}
+
 std::span<const StatisticEntry* const> registered_statistics() {
   return kStatistics;
 }

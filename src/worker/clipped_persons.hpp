@@ -1,0 +1,43 @@
+// A person's sum, scaled down where it is longer than so many rows may be together.
+//
+// Legend: q_i a lattice row of the person, |q_i| <= S, Y_i its classes (at most k), r_i its residual, |r_i| <= S; B
+// what a person's rows count for together; J a whole row, w <= J the person's weight, s = w / J; [.] weigh_row.
+//
+//     sum                  row scaled            squared norm N^2 of what the person adds                   at most
+//     class sums           q' = [s q]            sum_c |sum_{i : c in Y_i} q'_i|^2                          B^2 k S^2
+//     Gram matrix          q' = [sqrt(s) q]      sum_ij <q'_i, q'_j>^2                                      B^2 S^4
+//     class Gram matrices  q' = [sqrt(s) q]      sum_ij |Y_i and Y_j| <q'_i, q'_j>^2                        B^2 k S^4
+//     gradient             r' = [s r]            sum_ij <r'_i, r'_j> <q_i, q_j>                             B^2 S^4
+//
+// All of a person's rows have one weight: J where N^2 of the rows as they are is within the bound; else about
+// J B F / N, F^2 what one row adds at most, lowered until N^2 of the scaled rows is within it. N^2 is an exact integer
+// of 128 bits, and it is that of the very integers that are summed: nothing about roundings needs to be proved. Who has
+// at most B rows is never over it: N <= m F. It is taken from inner products of the person's rows (m^2 d / 2
+// multiply-adds), or, where that is cheaper, from the sum itself, in one buffer a thread. The weight is a function of
+// this one person's rows (and of the public point, of gradients). Proof: docs/explanation/persons.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/lattice/lattice_rows.hpp"
+
+namespace dpreduce {
+
+/// What a person's rows are summed to.
+enum class PersonSum { kClassSums, kGram, kClassGrams };
+
+/// The weight of every row of the chunk, that of its person for this sum. The same for any number of threads.
+/// Preconditions (asserted): has_persons(); the rows of a person follow one another, and are all in the chunk (not
+/// checked); rows_per_person >= 1. Memory: a person's rows once more, a thread; d^2 words where a person has more than
+/// d rows.
+std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, std::uint64_t rows_per_person,
+                                       unsigned threads);
+
+/// Scales the residuals of one person's rows [first, first + n) of the chunk, n x `classes` lattice residuals.
+/// Preconditions (asserted): whole residuals; |r| <= S. Memory: 4 n^2 bytes where n <= classes, else 8 K d.
+void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
+                    std::uint64_t rows_per_person);
+
+}  // namespace dpreduce

@@ -1,0 +1,184 @@
+// Persons that are clipped, against sums in wide integers that are made in the plainest way.
+#include "worker/clipped_persons.hpp"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/lattice/lattice_rows.hpp"
+#include "worker/row_sensitivity.hpp"
+#include "worker/weighted_rows.hpp"
+
+namespace dpreduce {
+namespace clipped_persons_test {
+
+constexpr std::size_t kDimOfPersons = 12;
+constexpr std::size_t kClassesOfPersons = 4;
+
+// Persons of these many rows; with `spread` 0 all rows of a person point the same way.
+LatticeRows rows_of_persons(const std::vector<std::size_t>& sizes, double spread, unsigned seed,
+                            std::size_t labels_per_row = 1) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> features;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint32_t> persons;
+  for (std::size_t person = 0; person < sizes.size(); ++person) {
+    std::vector<float> direction(kDimOfPersons);
+    for (float& entry : direction) entry = normal(engine);
+    const auto label = static_cast<std::int32_t>(engine() % kClassesOfPersons);
+    for (std::size_t row = 0; row < sizes[person]; ++row) {
+      for (const float entry : direction) features.push_back(entry + static_cast<float>(spread) * normal(engine));
+      std::int32_t first = spread == 0.0 ? label : static_cast<std::int32_t>(engine() % kClassesOfPersons);
+      for (std::size_t slot = 0; slot < labels_per_row; ++slot) {
+        labels.push_back(slot > 0 && first + 1 >= static_cast<std::int32_t>(kClassesOfPersons) ? kNoLabel
+                                                                                               : first + (slot > 0));
+      }
+      persons.push_back(static_cast<std::uint32_t>(person));
+    }
+  }
+  const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
+  LatticeRows chunk({1.0, kDimOfPersons}, persons.size(), labels_per_row);
+  chunk.assign(transform, StoredFloats(features), labels, 1);
+  chunk.set_persons(persons);
+  return chunk;
+}
+
+// |the sum that rows [first, end) add with this weight|, over S^2 (over S for class sums).
+long double norm_of(const LatticeRows& chunk, std::size_t first, std::size_t end, PersonSum sum, RowWeight weight) {
+  const std::size_t square = sum == PersonSum::kClassSums ? kDimOfPersons : kDimOfPersons * kDimOfPersons;
+  std::vector<long double> total(kClassesOfPersons * square, 0.0L);
+  std::vector<std::int16_t> q(kDimOfPersons);
+  for (std::size_t row = first; row < end; ++row) {
+    weigh_row(chunk.row(row), weight, sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf, q);
+    std::vector<std::int32_t> classes(chunk.classes_of(row).begin(), chunk.classes_of(row).end());
+    if (sum == PersonSum::kGram) classes = {0};
+    for (const std::int32_t label : classes) {
+      long double* const block = &total[static_cast<std::size_t>(label) * square];
+      for (std::size_t a = 0; a < kDimOfPersons; ++a) {
+        if (sum == PersonSum::kClassSums) {
+          block[a] += q[a];
+          continue;
+        }
+        for (std::size_t b = 0; b < kDimOfPersons; ++b)
+          block[a * kDimOfPersons + b] += static_cast<long double>(q[a]) * q[b];
+      }
+    }
+  }
+  long double squared = 0.0L;
+  for (const long double entry : total) squared += entry * entry;
+  return std::sqrt(squared) / static_cast<long double>(sum == PersonSum::kClassSums
+                                                           ? kLatticeNorm
+                                                           : static_cast<std::int64_t>(kSquaredNorm));
+}
+
+TEST(ClippedPersons, ASumIsScaledDownToItsBoundAndNoFurther) {
+  const std::vector<std::size_t> sizes{1, 2, 3, 5, 40, 2, 13, 1, 7};  // 13 and 40 rows are more than features
+  for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+    for (const double spread : {0.0, 0.3, 3.0}) {
+      for (const std::size_t labels : {1u, 2u}) {
+        const LatticeRows chunk = rows_of_persons(sizes, spread, 5, labels);
+        for (const std::uint64_t bound : {1u, 2u, 4u}) {
+          const std::vector<RowWeight> weights = clipped_weights(chunk, sum, bound, 1);
+          EXPECT_EQ(weights, clipped_weights(chunk, sum, bound, 3));
+          const long double most = static_cast<long double>(bound) *
+                                   std::sqrt(sum == PersonSum::kGram ? 1.0L : static_cast<long double>(labels));
+          for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
+            const std::size_t end = chunk.end_of_person(first);
+            for (std::size_t row = first; row < end; ++row) ASSERT_EQ(weights[row], weights[first]);
+            const bool is_within = norm_of(chunk, first, end, sum, kWholeRow) <= most * (1.0L + 1e-15L);
+            EXPECT_EQ(weights[first] == kWholeRow, is_within);
+            const long double norm = norm_of(chunk, first, end, sum, weights[first]);
+            EXPECT_LE(norm, most * (1.0L + 1e-15L));
+            if (!is_within) {
+              EXPECT_GE(norm, most * 0.995L);
+            }
+            EXPECT_GE(weights[first], weight_of_rows(end - first, bound) - (kWholeRow >> 7));  // never below weighing
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows that point apart cost the root of their number.
+TEST(ClippedPersons, RowsThatPointApartAreWhole) {
+  std::vector<float> features(9 * kDimOfPersons, 0.0F);
+  for (std::size_t row = 0; row < 9; ++row) features[row * kDimOfPersons + row] = row % 2 == 0 ? 1.0F : -1.0F;
+  const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
+  LatticeRows chunk({1.0, kDimOfPersons}, 9);
+  chunk.assign(transform, StoredFloats(features), std::vector<std::int32_t>(9, 1), 1);
+  chunk.set_persons(std::vector<std::uint32_t>(9, 0));
+  for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+    EXPECT_EQ(clipped_weights(chunk, sum, 3, 1), std::vector<RowWeight>(9, kWholeRow));
+    const RowWeight weight = clipped_weights(chunk, sum, 1, 1).front();
+    EXPECT_NEAR(weight, kWholeRow / 3.0, kWholeRow * 1e-2);  // in a ninth of rows each would weigh
+  }
+}
+
+// Of both ways to a norm: by products of rows (as many classes as rows, or more), and by the sum itself.
+TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
+  std::mt19937 engine(8);
+  std::normal_distribution<double> normal;
+  for (const std::size_t classes : {2u, 30u}) {
+    for (const double spread : {0.0, 0.4, 3.0}) {
+      const std::vector<std::size_t> sizes{1, 3, 20, 2, 9};
+      const LatticeRows chunk = rows_of_persons(sizes, spread, 6);
+      const Lattice lattice{1.0, classes};
+      std::vector<std::int16_t> residuals(chunk.rows() * classes);
+      std::vector<double> same(classes);
+      for (double& entry : same) entry = normal(engine);
+      for (std::size_t row = 0; row < chunk.rows(); ++row) {
+        std::vector<double> u = same;
+        double norm = 0.0;
+        for (double& entry : u) entry += spread * normal(engine);
+        for (const double entry : u) norm += entry * entry;
+        const double length = row % 11 == 7 ? 0.01 : 1.0;
+        for (double& entry : u) entry *= length / std::sqrt(norm);
+        ASSERT_TRUE(quantize_row(u, lattice, std::span(residuals).subspan(row * classes, classes)));
+      }
+      for (const std::uint64_t bound : {1u, 3u}) {
+        for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
+          const std::size_t end = chunk.end_of_person(first);
+          const auto norm = [&](std::span<const std::int16_t> rho) {
+            std::vector<long double> sum(classes * kDimOfPersons, 0.0L);
+            for (std::size_t row = first; row < end; ++row) {
+              for (std::size_t e = 0; e < sum.size(); ++e) {
+                sum[e] += static_cast<long double>(rho[(row - first) * classes + e / kDimOfPersons]) *
+                          chunk.row(row)[e % kDimOfPersons];
+              }
+            }
+            long double squared = 0.0L;
+            for (const long double entry : sum) squared += entry * entry;
+            return std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+          };
+          const auto own = std::span(residuals).subspan(first * classes, (end - first) * classes);
+          std::vector<std::int16_t> clipped(own.begin(), own.end());
+          clip_residuals(chunk, first, clipped, classes, bound);
+          const auto most = static_cast<long double>(bound);
+          EXPECT_LE(norm(clipped), most * (1.0L + 1e-15L));
+          if (norm(own) <= most) {
+            EXPECT_TRUE(std::ranges::equal(clipped, own));
+          } else {
+            EXPECT_GE(norm(clipped), most * 0.995L);
+          }
+        }
+      }
+    }
+  }
+}
+
+// However small the share, a weight is found.
+TEST(ClippedPersons, ManyRowsThatAreAlikeAreHeld) {
+  const LatticeRows chunk = rows_of_persons({3000}, 0.0, 4);
+  for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+    const RowWeight weight = clipped_weights(chunk, sum, 1, 1).front();
+    EXPECT_LE(norm_of(chunk, 0, chunk.rows(), sum, weight), 1.0L);
+    EXPECT_GT(weight, 0u);
+  }
+}
+
+}  // namespace clipped_persons_test
+}  // namespace dpreduce
