@@ -15,9 +15,9 @@ void serialize(Archive& archive, PrintText& options, unsigned) {
 template <typename Archive>
 void serialize(Archive& archive, SweepOptions& options, unsigned) {
   auto& [train, test, public_x, classes, methods, epsilons, non_private, delta, ratios, seeds, adjacency, out, html,
-         overwrite, quiet, threads, memory_mib] = options;
+         metrics, overwrite, quiet, threads, memory_mib] = options;
   archive_all(archive, train, test, public_x, classes, methods, epsilons, non_private, delta, ratios, seeds, adjacency,
-              out, html, overwrite, quiet, threads, memory_mib);
+              out, html, metrics, overwrite, quiet, threads, memory_mib);
 }
 
 template <typename Archive>

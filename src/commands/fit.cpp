@@ -80,12 +80,14 @@ struct Outputs {
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
     if (!options.output.metrics.empty()) {
-      metrics.emplace(options.output.metrics, existing, plan, options.privacy.budget.delta.value_or(kDeltaToTell));
+      metrics_file.emplace(options.output.metrics, existing);
+      metrics.emplace(*metrics_file, plan, options.privacy.budget.delta.value_or(kDeltaToTell), nullptr);
     }
   }
   AtomicFile model;
   std::optional<AtomicFile> report;
   std::optional<AtomicFile> html;
+  std::optional<LineFile> metrics_file;
   std::optional<RunMetrics> metrics;
 };
 
@@ -102,23 +104,19 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
 // What the run will cost, at the coordinator. Collective.
 RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const WorkerRows& rows, unsigned threads,
                      Communicator& ranks) {
-  const std::uint64_t rows_here = rows.range().count;
-  std::array<std::uint64_t, 1> all_rows{rows_here};
-  ranks.sum_to_coordinator(all_rows);
-  const JobShape job{all_rows[0], rows_here, ranks.size(), threads};
+  const JobShape job = shape_of_job(rows.range().count, threads, ranks);
   return {.job = job,
-          .memory_bytes = memory_of_rank(options, plan, rows_here, ranks.size()),
+          .memory_bytes = memory_of_rank(options, plan, job.rows_here, ranks.size()),
           .available_bytes = available_memory(),
           .phases = phases_of(options, plan, job),
           .speed = measure_speed(options, plan, threads, ranks)};
 }
 
-// What the coordinator shows of the run. It knows of its own rows alone, and takes other ranks to have as many.
-RunProgress progress_of(const OpenFit& open, const std::optional<WorkerRows>& test_rows, const Communicator& ranks) {
+// What the coordinator shows of the run. Collective.
+RunProgress progress_of(const OpenFit& open, const std::optional<WorkerRows>& test_rows, Communicator& ranks) {
   const FitOptions& options = open.fit->options();
   const FitPlan& plan = open.fit->plan();
-  const std::uint64_t rows_here = open.training.range().count;
-  const JobShape job{rows_here * static_cast<std::uint64_t>(ranks.size()), rows_here, ranks.size(), open.threads};
+  const JobShape job = shape_of_job(open.training.range().count, open.threads, ranks);
   ShownRun run{.label = "", .phases = phases_of(options, plan, job), .job = job};
   if (test_rows) run.phases.push_back(test_work(test_rows->range().count, options.data.classes, plan.dim));
   const bool shows = ranks.is_coordinator() && !options.output.quiet;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 
 namespace dpreduce {
@@ -20,8 +21,10 @@ nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta) 
 
 }  // namespace
 
-RunMetrics::RunMetrics(const std::string& path, Existing existing, const FitPlan& plan, double delta)
-    : file_(path, existing), plan_(*plan.noise), is_private_(plan.is_private), delta_(delta) {}
+RunMetrics::RunMetrics(LineFile& file, const FitPlan& plan, double delta, const nlohmann::json& which)
+    : file_(file), plan_(plan), delta_(delta), which_(std::make_unique<const nlohmann::json>(which)) {}
+
+RunMetrics::~RunMetrics() = default;
 
 double RunMetrics::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
@@ -30,7 +33,7 @@ double RunMetrics::seconds() const {
 Spending RunMetrics::spent() const {
   Spending all;
   for (const auto& [name, rounds] : rounds_) {
-    const PlannedRelease& release = plan_.release(name);
+    const PlannedRelease& release = plan_.noise->release(name);
     Spending one;
     if (release.is_sampled()) {
       one.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, rounds));
@@ -42,8 +45,16 @@ Spending RunMetrics::spent() const {
   return all;
 }
 
+void RunMetrics::write(nlohmann::json line) {
+  line["private"] = plan_.is_private;
+  line["seconds"] = seconds();
+  if (!which_->is_null()) line["run"] = *which_;
+  file_.write(json_text(line));
+}
+
 void RunMetrics::add(std::string_view release, std::span<const BlockFigures> figures) {
-  const PlannedRelease& planned = plan_.release(release);
+  DPREDUCE_ASSERT(plan_.noise);
+  const PlannedRelease& planned = plan_.noise->release(release);
   const std::uint64_t round = ++rounds_[planned.name];
   std::uint64_t elements = 0;
   nlohmann::json blocks = nlohmann::json::array();
@@ -54,21 +65,17 @@ void RunMetrics::add(std::string_view release, std::span<const BlockFigures> fig
   const Spending so_far = spent();
   // A distribution of losses takes longer than many a round: it is made for rounds 1, 2, 4, 8, ... and the last.
   const bool tells_epsilon = so_far.is_gaussian() || std::has_single_bit(round) || round == planned.rounds;
-  file_.write(json_text(nlohmann::json{{"phase", planned.name},
-                                       {"round", round},
-                                       {"rounds", planned.rounds},
-                                       {"private", is_private_},
-                                       {"seconds", seconds()},
-                                       {"bytes", 8 * elements},
-                                       {"blocks", blocks},
-                                       {"spent", json_of(so_far, tells_epsilon, delta_)}}));
+  write({{"phase", planned.name},
+         {"round", round},
+         {"rounds", planned.rounds},
+         {"bytes", 8 * elements},
+         {"blocks", blocks},
+         {"spent", json_of(so_far, tells_epsilon, delta_)}});
 }
 
 void RunMetrics::end() {
-  file_.write(json_text(nlohmann::json{{"phase", "end"},
-                                       {"private", is_private_},
-                                       {"seconds", seconds()},
-                                       {"spent", json_of(spending_of(plan_), true, delta_)}}));
+  const nlohmann::json spent = plan_.noise ? json_of(spending_of(*plan_.noise), true, delta_) : nlohmann::json();
+  write({{"phase", "end"}, {"spent", spent}});
 }
 
 }  // namespace dpreduce

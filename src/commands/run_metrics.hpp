@@ -1,20 +1,24 @@
-// The course of a run for programs that look on (--metrics): a JSON line for every release as it becomes public, and
-// one for the end.
+// The course of runs for programs that look on (--metrics): a JSON line for every release as it becomes public, and
+// one for the end of each run.
 //
 //     {"phase": "gradient", "round": 3, "rounds": 20, "private": true, "seconds": 1.7, "bytes": 40960,
 //      "blocks": [{"name": "gradient", "norm": 812.4, "noise_norm": 655.1}],
 //      "spent": {"mu": 0.09, "epsilon": 0.31, "delta": 1e-6}}
 //
 // Functions of released numbers, of the plan, and of time: they cost nothing. In a run with a seed, whose noise anyone
-// can compute, "private" is false, and norms are for the data's owner.
+// can compute, "private" is false, and norms are for the data's owner. In a sweep each line also says of which run it
+// is.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "common/data/line_file.hpp"
 #include "common/plan/spending.hpp"
@@ -25,22 +29,26 @@ namespace dpreduce {
 
 class RunMetrics {
  public:
-  /// Of a run with that plan, which has noise and outlives this. Epsilons are told at `delta`. Throws as LineFile.
-  RunMetrics(const std::string& path, Existing existing, const FitPlan& plan, double delta);
+  /// Lines of a run with that plan into `file`, from now on; both outlive this. Epsilons are told at `delta`. `which`
+  /// is what each line says of the run; null where the file is about one run.
+  RunMetrics(LineFile& file, const FitPlan& plan, double delta, const nlohmann::json& which);
+  ~RunMetrics();
 
-  /// To be called with every release in turn (TrainingTerms::observer), and its figures. Throws as LineFile::write.
+  /// To be called with every release in turn (TrainingTerms::observer), and its figures. Precondition: the plan has
+  /// noise. Throws as LineFile::write.
   void add(std::string_view release, std::span<const BlockFigures> figures);
-  /// The run is done, and all of its plan is spent, selections too.
+  /// The run is done, and all of its plan is spent, selections too. Throws as LineFile::write.
   void end();
 
  private:
   double seconds() const;
   Spending spent() const;
+  void write(nlohmann::json line);
 
-  LineFile file_;
-  const NoisePlan& plan_;
-  bool is_private_;
+  LineFile& file_;
+  const FitPlan& plan_;
   double delta_;
+  std::unique_ptr<const nlohmann::json> which_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::map<std::string, std::uint64_t, std::less<>> rounds_;  // of each release so far
 };

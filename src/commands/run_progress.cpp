@@ -1,9 +1,13 @@
 #include "commands/run_progress.hpp"
 
+#include <array>
+
 #include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr std::uint64_t kRowsOfUsualSilo = 10000;
 
 double modeled_seconds(const std::vector<ShownRun>& runs) {
   double seconds = 0.0;
@@ -12,6 +16,16 @@ double modeled_seconds(const std::vector<ShownRun>& runs) {
 }
 
 }  // namespace
+
+JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& ranks) {
+  std::array<std::uint64_t, 1> all_rows{rows_here};
+  if (ranks.silos() == nullptr) {
+    ranks.sum_to_coordinator(all_rows);
+  } else {
+    all_rows[0] = kRowsOfUsualSilo * static_cast<std::uint64_t>(ranks.size() - 1);
+  }
+  return {all_rows[0], rows_here, ranks.size(), threads};
+}
 
 RunProgress::RunProgress(ProgressLine::Form form, const std::vector<ShownRun>& runs)
     : line_(form, modeled_seconds(runs)) {

@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "commands/progress_line.hpp"
+#include "common/ranks/communicator.hpp"
 #include "fit/run_pace.hpp"
 #include "run/training_run.hpp"
 
 namespace dpreduce {
+
+/// The job of this rank, whose rows are `rows_here`. At the coordinator it has the rows of all ranks; elsewhere 0.
+/// Among silos nobody may add them up: each is taken to have as many as a usual one. Collective.
+JobShape shape_of_job(std::uint64_t rows_here, unsigned threads, Communicator& ranks);
 
 /// A run that will be shown.
 struct ShownRun {

@@ -21,13 +21,17 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/budget_warning.hpp"
+#include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/command_line.hpp"
+#include "commands/command_line/fit_command.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/run_metrics.hpp"
 #include "commands/run_progress.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
+#include "common/data/line_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/private_folder.hpp"
 #include "common/page/page.hpp"
@@ -38,8 +42,10 @@
 #include "fit/machine_memory.hpp"
 #include "fit/plan_fit.hpp"
 #include "fit/ranked_rows.hpp"
+#include "fit/release_figures.hpp"
 #include "fit/run_cost.hpp"
 #include "fit/validated_options.hpp"
+#include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -57,6 +63,24 @@ struct SweptRun {
   double seconds = 0.0;
 };
 
+// The words of a method of --methods. Throws UsageError where options are among them that a sweep has of its own: there
+// they would count for nothing.
+std::vector<std::string> words_of(const std::string& entry) {
+  std::istringstream text(entry);
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) words.push_back(word);
+  if (words.empty()) throw UsageError("--methods: one of them is empty; name a method");
+  CommandEntry fit = fit_command();
+  for (const std::string& word : words) {
+    if (!word.starts_with("--")) continue;
+    const Option* option = fit.options.find(word.substr(0, word.find('=')));
+    if (option == nullptr || option->group == kMethodGroup || option->is_named("accountant")) continue;
+    throw UsageError(fmt::format("--methods '{}': {} says nothing of how to train; only what does may follow a method",
+                                 entry, word));
+  }
+  return words;
+}
+
 bool uses_public_rows(const std::vector<std::string>& arguments) {
   return std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
     const MethodEntry* method = find_method(word);
@@ -67,9 +91,7 @@ bool uses_public_rows(const std::vector<std::string>& arguments) {
 
 // The arguments after `dpreduce` that would make the run.
 std::vector<std::string> arguments_of(const SweepOptions& sweep, const SweptRun& run) {
-  std::istringstream entry(run.method);
-  std::vector<std::string> method;
-  for (std::string word; entry >> word;) method.push_back(word);
+  const std::vector<std::string> method = words_of(run.method);
   std::vector<std::string> arguments{"fit"};
   const auto add_files = [&](const char* option, const std::vector<std::string>& files) {
     arguments.emplace_back(option);
@@ -102,10 +124,7 @@ std::vector<std::string> arguments_of(const SweepOptions& sweep, const SweptRun&
 FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
   const Command command = parse_command_line(arguments_of(sweep, run));
   const FitOptions* options = std::get_if<FitOptions>(&command);
-  if (options == nullptr || options->output.dry_run || options->privacy.resume || !options->output.checkpoint.empty() ||
-      options->privacy.budget.non_private == run.epsilon.has_value() || !options->data.validation.x.empty()) {
-    throw UsageError(fmt::format("--methods '{}': only what says how to train may follow a method", run.method));
-  }
+  if (options == nullptr) throw UsageError(fmt::format("--methods '{}': is not how a fit would train", run.method));
   FitOptions used = *options;
   used.data.train.bad_rows = sweep.train.bad_rows;
   used.data.train.class_names = sweep.train.class_names;
@@ -171,13 +190,16 @@ class Sweep {
     });
   }
 
-  void make_runs() {
+  /// `metrics` is the coordinator's, where lines are asked for; null elsewhere.
+  void make_runs(LineFile* metrics) {
     RunProgress progress = shown_runs();
     const SweptRun* last = nullptr;
     for (SweptRun& run : runs_) {
       progress.begin_run();
       if (last == nullptr || std::tie(last->ratio, last->seed) != std::tie(run.ratio, run.seed)) take_rows(run);
-      make_run(run, progress);
+      std::optional<RunMetrics> metrics_of_run;
+      if (metrics != nullptr) metrics_of_run.emplace(*metrics, run.fit->plan(), options_.delta, name_of(run));
+      make_run(run, progress, metrics_of_run);
       last = &run;
     }
   }
@@ -200,10 +222,9 @@ class Sweep {
     });
   }
 
-  // Those of the coordinator; it knows of its own rows alone, and takes other ranks to have as many.
-  RunProgress shown_runs() const {
-    const std::uint64_t rows_here = train_.range().count;
-    const JobShape job{rows_here * static_cast<std::uint64_t>(ranks_.size()), rows_here, ranks_.size(), threads_};
+  // Those of the coordinator. Collective.
+  RunProgress shown_runs() {
+    const JobShape job = shape_of_job(train_.range().count, threads_, ranks_);
     std::vector<ShownRun> shown;
     for (const SweptRun& run : runs_) {
       const FitOptions& options = run.fit->options();
@@ -217,7 +238,17 @@ class Sweep {
     return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, shown};
   }
 
-  void make_run(SweptRun& run, RunProgress& progress) {
+  // As lines of metrics have it.
+  nlohmann::json name_of(const SweptRun& run) const {
+    return {{"number", &run - runs_.data() + 1},
+            {"runs", runs_.size()},
+            {"method", run.method},
+            {"epsilon", run.epsilon ? nlohmann::json(*run.epsilon) : nlohmann::json()},
+            {"imbalance_ratio", run.ratio},
+            {"seed", run.seed}};
+  }
+
+  void make_run(SweptRun& run, RunProgress& progress, std::optional<RunMetrics>& metrics) {
     const auto started = std::chrono::steady_clock::now();
     const std::string ledger = folder_ / "ledger";
     const PublicRows public_rows{.features = public_rows_ ? &*public_rows_ : nullptr,
@@ -225,17 +256,28 @@ class Sweep {
                                  .candidates = candidates_ ? &*candidates_ : nullptr};
     {
       std::optional<FitAccount> account;
-      if (run.epsilon)
+      std::optional<ReleaseFigures> figures;  // without noise they would be exact
+      ReleaseWatcher observer;
+      if (run.epsilon) {
         account.emplace(FitAccount{.charging = {.ledger_path = ledger}, .journal = NoiseKey::from_seed(run.seed)});
-      FittedRun fitted = train(run.fit, train_, public_rows, ranks_, std::move(account),
-                               {.threads = threads_, .progress = progress.of_passes()});
+        figures.emplace(*run.fit->plan().noise, false);
+        observer = [&figures, &metrics](const WatchedRelease& watched) {
+          if (metrics) metrics->add(watched.name, figures->add(watched));
+        };
+      }
+      FittedRun fitted =
+          train(run.fit, train_, public_rows, ranks_, std::move(account),
+                {.threads = threads_, .progress = progress.of_passes(), .observer = std::move(observer)});
       progress.begin("test");
-      const TestFigures figures =
+      const TestFigures tested =
           evaluate_on_ranks(ranks_, fitted.classifier, *test_, run.fit->options().data.train.bad_rows, threads_);
-      run.test = std::get<ConfusionMatrix>(figures);
+      run.test = std::get<ConfusionMatrix>(tested);
       run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
       fitted.finish();
     }
+    ranks_.together([&] {
+      if (metrics) metrics->end();
+    });
     std::filesystem::remove(ledger);
   }
 
@@ -344,20 +386,22 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
   std::optional<AtomicFile> csv;
   std::optional<AtomicFile> json;
   std::optional<AtomicFile> html;
+  std::optional<LineFile> metrics;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     const Existing existing = options.overwrite ? Existing::kReplace : Existing::kKeep;
     const std::array outputs{NamedPath{"--out", options.out + ".csv"}, NamedPath{"--out", options.out + ".json"},
-                             NamedPath{"--html", options.html}};
+                             NamedPath{"--html", options.html}, NamedPath{"--metrics", options.metrics}};
     for (const WorkerRows* rows : sweep.all_rows()) require_not_read(outputs, *rows);
     csv.emplace(options.out + ".csv", existing);
     json.emplace(options.out + ".json", existing);
     if (!options.html.empty()) html.emplace(options.html, existing);
+    if (!options.metrics.empty()) metrics.emplace(options.metrics, existing);
   });
   if (ranks.is_coordinator()) {
     warn_of_weakness(weakness_of(*std::max_element(options.epsilons.begin(), options.epsilons.end()), options.delta));
   }
-  sweep.make_runs();
+  sweep.make_runs(metrics ? &*metrics : nullptr);
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
     csv->write(csv_of(options, sweep.runs()));

@@ -8,7 +8,8 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kSecondsOfModel = 2.0;  // c: the model counts as much as so many seconds of the run itself
+constexpr double kSecondsOfModel = 2.0;  // the model counts as much as so many seconds of the run itself,
+constexpr double kShareOfModel = 0.05;   // but not more than such a share of it
 constexpr double kLeastSeconds = 1e-3;   // of a round: something, where it reads no rows here
 
 }  // namespace
@@ -53,7 +54,8 @@ std::string RunPace::doing() const {
 
 double seconds_left(double modeled_seconds, double share, double elapsed) {
   if (modeled_seconds <= 0.0) return 0.0;
-  const double whole = (elapsed + kSecondsOfModel) / (share + kSecondsOfModel / modeled_seconds);
+  const double counts_as = std::min(kSecondsOfModel / modeled_seconds, kShareOfModel);
+  const double whole = (elapsed + counts_as * modeled_seconds) / (share + counts_as);
   return std::max(0.0, whole * (1.0 - share));
 }
 

@@ -4,7 +4,9 @@
 // one takes over as it comes: with a model of M seconds, of which a share f is done after t seconds, the whole run
 // takes
 //
-//     (t + c) / (f + c / M),      c = 2 s:      M at first, t / f later
+//     (t + p M) / (f + p),      p = min(2 s / M, 0.05):      M at first, t / f later
+//
+// The model counts as a share p that took p M seconds, so that it is outweighed soon however wrong it is.
 #pragma once
 
 #include <cstddef>

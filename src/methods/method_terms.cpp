@@ -225,14 +225,12 @@ std::string takers_with_defaults(std::string_view option) {
 
 namespace {
 
-constexpr const char* kGroup = "Method";
-
 bool is_of_choice(const MethodOption& own) {
   return own.name.starts_with("--choose");
 }
 
 void declare_own(const MethodOption& own, OptionTable& table, MethodOptions& options) {
-  Option& option = own.declare(table, options).in_group(kGroup);
+  Option& option = own.declare(table, options).in_group(kMethodGroup);
   option.help += fmt::format(" ({})", takers_with_defaults(own.name));
 }
 
@@ -251,7 +249,7 @@ void declare_method(OptionTable& table, MethodOptions& options) {
                   }
                   options.name = arguments.back();
                 }})
-      .in_group(kGroup);
+      .in_group(kMethodGroup);
   for (const MethodOption& own : kMethodOptions) {
     if (!is_of_choice(own)) declare_own(own, table, options);
   }

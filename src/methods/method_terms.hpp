@@ -12,6 +12,9 @@
 
 namespace dpreduce {
 
+/// The heading in help of all options that say how to train.
+inline constexpr const char* kMethodGroup = "Method";
+
 /// An option that only some methods take.
 struct MethodOption {
   std::string_view name;

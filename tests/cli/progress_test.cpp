@@ -1,4 +1,5 @@
 // What a run tells while it goes on and when it ends: progress, metrics, and what is spent, in epsilon.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ class ProgressTest : public testing::Test {
   ProgressTest() { write_npy(make_rows({300, 300, 300}, 16), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) const {
-    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
+    std::vector<std::string> words = split_arguments(arguments);
+    for (std::string& word : words) std::replace(word.begin(), word.end(), '~', ' ');  // within a word
+    return run_program(words, {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
   }
   ProgramRun fit(const std::string& options, int ranks = 0) const {
     ProgramRun done = run(rows_ + options, ranks);
@@ -83,6 +86,38 @@ TEST_F(ProgressTest, MetricsHaveALineForEachReleaseAndOneForTheEnd) {
     EXPECT_NEAR(epsilon, 1.0, 1e-9);
     EXPECT_EQ(lines.back()["spent"]["delta"], 1e-6);
   }
+}
+
+TEST_F(ProgressTest, MetricsOfASweepSayOfWhichRunTheyAre) {
+  const std::string sweep =
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --classes 3 --methods mean,gd~--rounds~2 "
+      "--epsilons 0.5,2 --delta 1e-6 --seeds 1 --non-private --quiet ";
+  for (const int ranks : {0, 3}) {
+    ASSERT_EQ(run(sweep + "--metrics m.jsonl --overwrite", ranks).exit_code, 0);
+    std::vector<std::string> told;
+    for (const json& line : metrics()) {
+      const json& of = line["run"];
+      told.push_back(of["number"].dump() + " " + of["method"].get<std::string>() + " " + of["epsilon"].dump() + " " +
+                     line["phase"].get<std::string>());
+      EXPECT_EQ(of["runs"], 6);
+      EXPECT_EQ(line["private"], false);
+      if (line["phase"] != "end") continue;
+      ASSERT_EQ(line["spent"].is_null(), of["epsilon"].is_null());
+      if (line["spent"].is_null()) continue;
+      EXPECT_NEAR(line["spent"]["epsilon"].get<double>(), of["epsilon"].get<double>(), 1e-9);
+      EXPECT_EQ(line["spent"]["delta"], 1e-6);
+    }
+    EXPECT_THAT(told, testing::ElementsAre("1 mean 0.5 class_means", "1 mean 0.5 end", "2 mean 2.0 class_means",
+                                           "2 mean 2.0 end", "3 mean null end", "4 gd --rounds 2 0.5 gradient",
+                                           "4 gd --rounds 2 0.5 gradient", "4 gd --rounds 2 0.5 end",
+                                           "5 gd --rounds 2 2.0 gradient", "5 gd --rounds 2 2.0 gradient",
+                                           "5 gd --rounds 2 2.0 end", "6 gd --rounds 2 null end"));
+  }
+  const std::string kept = read_bytes(folder_ / "m.jsonl");
+  EXPECT_EQ(run(sweep + "--out other --metrics m.jsonl").exit_code, 3);
+  EXPECT_EQ(run(sweep + "--out other --overwrite --metrics x.npy").exit_code, 2);
+  EXPECT_EQ(run(sweep + "--out other --metrics other.csv").exit_code, 2);
+  EXPECT_EQ(read_bytes(folder_ / "m.jsonl"), kept);
 }
 
 TEST_F(ProgressTest, MetricsReplaceAndReadNothingUnasked) {

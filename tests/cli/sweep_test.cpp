@@ -106,7 +106,12 @@ TEST_F(SweepTest, WhatCannotBeRunIsRefusedBeforeAnythingIs) {
   EXPECT_THAT(refusal("--methods mean,mean --epsilons 1", 2), HasSubstr("--methods mean: occurs twice"));
   EXPECT_THAT(refusal("--methods mean --epsilons 1 --imbalance 0.5", 2), HasSubstr("--imbalance 0.5"));
   EXPECT_THAT(refusal("--methods mean --epsilons 1 --seeds 0", 2), HasSubstr("--seeds 0"));
-  EXPECT_THAT(refusal("--methods mean~--dry-run --epsilons 1", 2), HasSubstr("only what says how to train"));
+  for (const std::string options : {"--dry-run", "--seed~3", "--epsilon=3", "--train-person~y.npy"}) {
+    EXPECT_THAT(
+        refusal("--methods mean~" + options + " --epsilons 1", 2),
+        testing::AllOf(HasSubstr(options.substr(0, options.find('~'))), HasSubstr("says nothing of how to train")));
+  }
+  EXPECT_THAT(refusal("--methods ~ --epsilons 1", 2), HasSubstr("--methods: one of them is empty"));
   EXPECT_THAT(refusal("--methods mean~--pool~40 --epsilons 1", 2), HasSubstr("--pool 40"));
   EXPECT_THAT(refusal("--methods public~--top-k~900 --public-x public.npy --epsilons 1", 3),
               HasSubstr("fewer than the 900"));

@@ -87,7 +87,7 @@ std::vector<std::string> lines_of_all_options() {
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
       "--overwrite "
-      "--quiet --threads 2 --memory 99 --html p.html --non-private",
+      "--quiet --threads 2 --memory 99 --html p.html --metrics m --non-private",
       "predict --model m --x a.npy --out o.npy --overwrite --scores --bad-rows zero",
       "predict --model m --x a.npy --scores s.csv --probabilities p.npy",
       "predict --model m --x a.npy --probabilities --out o.npy",

@@ -74,6 +74,7 @@ TEST(SecondsLeft, AreTheModelsAtFirstAndThoseOfTheRunLater) {
   EXPECT_NEAR(seconds_left(200.0, 0.5, 1000.0), 1000.0, 30.0);
   EXPECT_GT(seconds_left(10.0, 0.0, 60.0), 100.0) << "nothing is done in six times the model's time";
   EXPECT_EQ(seconds_left(100.0, 1.0, 50.0), 0.0);
+  EXPECT_NEAR(seconds_left(0.02, 0.5, 100.0), 100.0, 10.0) << "a model that is five thousand times too fast";
 }
 
 TEST(PrintDuration, HasOneUnitOrHoursAndMinutes) {

@@ -94,8 +94,9 @@ def make_documents(folder):
             lines = (folder / f"r{number}.metrics").read_text().splitlines()
             documents += [("metrics", options, json.loads(line)) for line in lines]
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
-                    "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
+                    "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private --metrics sweep.metrics")
     documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))
+    documents += [("metrics", "a sweep", json.loads(line)) for line in (folder / "sweep.metrics").read_text().splitlines()]
     # Killed runs stay open. With other rows a run goes on as another one.
     fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "
            "--epsilon 2 --delta 1e-5 --method gd --rounds 300 --threads 1")

@@ -40,7 +40,7 @@ void declare_rows(OptionTable& table, RowOptions& rows) {
   table.number("--select-share", rows.select_share,
                "share of mu^2 that the selection takes, where the method does not select by its own release (0.1)");
   table.count("--pool", rows.pool, "average k consecutive features into one");
-  for (std::size_t n = first; n < table.options().size(); ++n) table.options()[n].in_group("Method");
+  for (std::size_t n = first; n < table.options().size(); ++n) table.options()[n].in_group(kMethodGroup);
 }
 
 }  // namespace dpreduce

@@ -1,7 +1,9 @@
 #include "commands/command_line/sweep_command.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -36,9 +38,16 @@ SweepOptions validated(SweepOptions options) {
   for (const double epsilon : options.epsilons) check_positive("--epsilons", epsilon);
   for (const double ratio : options.ratios) check_range("--imbalance", ratio, 1, kLargestImbalance);
   if (options.out.empty()) throw UsageError("--out: a file name is needed");
-  for (const char* suffix : {".csv", ".json"}) {
-    if (options.html.empty() || !is_same_file(options.html, options.out + suffix)) continue;
-    throw UsageError(fmt::format("--html and --out are both {}: they must be different files", options.html));
+  const std::array<std::pair<const char*, std::string>, 4> outputs{{{"--out", options.out + ".csv"},
+                                                                    {"--out", options.out + ".json"},
+                                                                    {"--html", options.html},
+                                                                    {"--metrics", options.metrics}}};
+  for (auto one = outputs.begin(); one != outputs.end(); ++one) {
+    for (auto other = one + 1; other != outputs.end(); ++other) {
+      if (one->second.empty() || other->second.empty() || !is_same_file(one->second, other->second)) continue;
+      throw UsageError(
+          fmt::format("{} and {} are both {}: they must be different files", one->first, other->first, other->second));
+    }
   }
   check_range("--threads", options.threads, 0, kMostThreads);
   if (options.memory_mib) {
@@ -72,6 +81,11 @@ CommandEntry sweep_command() {
   table.choice("--adjacency", options->adjacency, "which data sets are neighbors");
   table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").typed("FILE");
   table.text("--html", options->html, "a page to look at: charts and tables of OUT.json").typed("FILE");
+  table
+      .text("--metrics", options->metrics,
+            "JSON lines that grow with the sweep: run, phase, round, seconds, norm of what is released beside its "
+            "noise, budget spent; no test figures")
+      .typed("FILE");
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");
   table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");

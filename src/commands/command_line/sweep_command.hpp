@@ -28,6 +28,7 @@ struct SweepOptions {
   Adjacency adjacency = Adjacency::kAddRemove;
   std::string out = "sweep";  ///< .csv and .json
   std::string html{};         ///< a page on what is in the JSON; empty: none
+  std::string metrics{};      ///< JSON lines of all runs; empty: none
   bool overwrite = false;     ///< replace what is there already
   bool quiet = false;         ///< no progress and no table
   unsigned threads = 0;       ///< as of fit
