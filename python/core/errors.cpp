@@ -59,7 +59,8 @@ void PythonError::rethrow(const Error& error) const {
   const std::string_view words = error.what();
   const bool says_more = words.starts_with(kRaised) && words.size() > kRaised.size() + 2;  // "; ..."
   if (says_more && py::hasattr(kept_->value(), "add_note")) {
-    kept_->value().attr("add_note")(std::string(words.substr(kRaised.size() + 2)));
+    const py::object in_keywords = py::module_::import("dpreduce.errors").attr("in_keywords");
+    kept_->value().attr("add_note")(in_keywords(std::string(words.substr(kRaised.size() + 2))));
   }
   throw py::error_already_set(*kept_);
 }

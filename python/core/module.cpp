@@ -1,4 +1,5 @@
 // dpreduce._core: fit, predict, accounts and ledgers for the package's own use.
+#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -175,8 +176,10 @@ void declare_fit(py::module_& module) {
       "check_fit_keywords", [](const std::vector<Keyword>& keywords) { fit_options_of(items_of(keywords)); },
       py::arg("keywords"));
   module.def("fit_keywords", [] {
-    std::vector<std::pair<std::string, std::string>> keywords;
-    for (KeywordHelp& keyword : fit_keywords()) keywords.emplace_back(std::move(keyword.name), std::move(keyword.help));
+    std::vector<std::array<std::string, 3>> keywords;
+    for (KeywordHelp& keyword : fit_keywords()) {
+      keywords.push_back({std::move(keyword.name), std::move(keyword.help), std::move(keyword.type)});
+    }
     return keywords;
   });
 }

@@ -1,4 +1,10 @@
-"""The errors of dpreduce, one class each, with the words that the command prints and the code that it exits with."""
+"""The errors of dpreduce, one class each, with the words that the command prints, options as keywords, and the code that
+it exits with."""
+import functools
+import re
+
+from . import _library
+from .keywords import parameter_of
 
 
 class Error(Exception):
@@ -74,8 +80,49 @@ _BY_EXIT_CODE = {own.exit_code: own for own in (UsageError, BadInput, BudgetRefu
                                                 ResumeMismatch, ClaimRefuted)}
 
 
+# What has another name in Python than as an option, or none as a keyword of fit.
+_NAMES = {"train-x": "X", "train-y": "y"}
+_FLAGS = {"overwrite"}
+_IN_MEMORY = re.compile(r"--(train|public|validation)-([xy]) (?:training|public|validation) (?:features|labels|rows) in memory")
+# The command's own lines stay as they are: what follows "dpreduce" or "fit", to the end of the clause.
+_OPTION = re.compile(r"\b(?:dpreduce|fit) [^;:,)`]*|(?<![\w-])--([a-z][a-z0-9-]*)(?: ([^\s,;:)]+)(?=(:?)))?")
+_METAVARS = {"FILE", "FOLDER"}
+
+
+@functools.cache
+def _types():
+    return {parameter_of(name): kind for name, _, kind in _library.core().fit_keywords()}
+
+
+def _is_number(word):
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def in_keywords(words):
+    """`words` with the command's options as a caller of Python writes them: --bad-rows zero is bad_rows="zero"."""
+    def keyword(found):
+        option, value, colon = found.groups()
+        if option is None:
+            return found[0]
+        name = _NAMES.get(option, parameter_of(option.replace("-", "_")))
+        kind = _types().get(name)
+        if option in _FLAGS or kind == "":
+            name += "=True"
+        elif value is not None and (value in (kind or "").split("|") or (colon and kind is not None and not _is_number(value))):
+            return f'{name}="{value}"'
+        elif value is not None and _is_number(value):
+            return f"{name}={value}"
+        return name if value is None or value in _METAVARS else f"{name} {value}"
+    return _OPTION.sub(keyword, _IN_MEMORY.sub(r"--\1-\2", words))
+
+
 def error_of(code, words, name=""):
     """The exception of an error of the library: by the name of its class where that is given, else by its exit code."""
+    words = in_keywords(words)
     if code == _INTERRUPTED:
         return KeyboardInterrupt(words)
     if name:

@@ -1,21 +1,23 @@
-"""scikit-learn estimators."""
+"""scikit-learn estimators.
+
+scikit-learn is imported with the first of them that is made, or read from a pickle: importing it takes longer than all of
+dpreduce. Until then _ScikitLearn stands for its base classes.
+"""
 from __future__ import annotations
 
 import html
 import inspect
 import os
+import sys
+import threading
 import typing
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state, column_or_1d
 
 from . import _library, privacy
 from .arrays import as_array, as_labels, indices_of
-from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError
+from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
 from .fitting import fit_arrays
 from .keywords import parameter_of
 from .promise import Privacy
@@ -28,29 +30,64 @@ if typing.TYPE_CHECKING:
 # Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
 _OTHERWISE = {"classes", "ledger", "seed", "max_labels"}
 
-_fits: dict[str | None, list[float | None]] = {}  # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
+# ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
+_fits: dict[str | None, list[float | None]] = {}
+_sent: dict[str | None, int] = {}  # ledger, or None -> how many unfitted estimators were pickled here
+_ADVICE = ("every candidate and every fold of a search (GridSearchCV, cross_val_score) is a fit: search on public or "
+           "synthetic rows, or count what all fits cost")
+
+
+def _key_of(ledger):
+    return ledger and os.path.realpath(ledger)
+
+
+def _warn_of_fits(text, stacklevel):
+    """A filter that makes warnings errors must not throw away what is paid for: then it is printed."""
+    try:
+        warnings.warn(text, RepeatedFitWarning, stacklevel=stacklevel + 1)
+    except RepeatedFitWarning:
+        print(f"RepeatedFitWarning: {text}", file=sys.stderr)
 
 
 def _count_fit(told, account):
-    """Warns once for each ledger, where a second private fit is charged to it; and once of fits on none."""
+    """Warns once for each ledger that has fits of this process: at the first after which there are two on it, whichever
+    process has made them; and of the second fit on none."""
     if not told.private:
         return
-    fits = _fits.setdefault(told.ledger and os.path.realpath(told.ledger), [])
+    fits = _fits.setdefault(_key_of(told.ledger), [])
+    had_warned = len(fits) > 1
     fits.append(told.mu)
-    if len(fits) != 2:
-        return
-    advice = ("every candidate and every fold of a search (GridSearchCV, cross_val_score) is a fit: search on public or "
-              "synthetic rows, or count what all fits cost")
     if account:
-        text = f"{account['runs']} fits are charged on {told.ledger} by now: {account['balance']}. Further ones add to that; {advice}"
+        if account["runs"] < 2 or had_warned:
+            return
+        fits.append(None)  # made elsewhere: it is warned of from here on
+        text = f"{account['runs']} fits are charged on {told.ledger} by now: {account['balance']}. Further ones add to that; {_ADVICE}"
     else:
+        if len(fits) != 2:
+            return
         cost = ""
         if None not in fits:
             both = privacy.convert(mu=sum(mu**2 for mu in fits) ** 0.5, delta=told.delta)
             cost = f", for these two epsilon {both['epsilon']:.4g} at delta {told.delta:g}"
-        text = (f"2 private fits of this process are on no ledger. On rows of the same people their costs add up{cost}; {advice}; "
+        text = (f"2 private fits of this process are on no ledger. On rows of the same people their costs add up{cost}; {_ADVICE}; "
                 "ledger= does")
-    warnings.warn(text, RepeatedFitWarning, stacklevel=3)
+    _warn_of_fits(text, stacklevel=3)
+
+
+def _count_sent(estimator):
+    """Of an unfitted estimator that is pickled: processes of a search get theirs so, and their warnings are seen by nobody.
+    Warns once for each ledger, at the second, and once of those on none."""
+    if estimator.random_state is not None or estimator.non_private:
+        return
+    ledger = None if estimator.ledger is None else os.fspath(estimator.ledger)
+    key = _key_of(ledger)
+    _sent[key] = _sent.get(key, 0) + 1
+    if _sent[key] != 2:
+        return
+    account = (f"Each of their fits is charged on {ledger}, where `dpreduce ledger show` adds them up" if ledger
+               else "Their fits are on no ledger, and nobody adds them up; ledger= does")
+    _warn_of_fits(f"2 unfitted private estimators have gone to other processes, as searches with n_jobs send them. {account}. "
+                  f"On rows of the same people their costs add up; {_ADVICE}", stacklevel=2)
 
 
 def _checked_rows(estimator, X, reset):
@@ -85,10 +122,56 @@ def _has_probabilities(estimator):
     return estimator.classifier_.has_probabilities
 
 
-class _PrivateClassifier(ClassifierMixin, BaseEstimator):
+if typing.TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class _ScikitLearn(ClassifierMixin, BaseEstimator):
+        """The bases, once they are there."""
+else:
+    class _ScikitLearn:
+        """In the place of scikit-learn's base classes, until _join_scikit_learn."""
+
+
+_joining = threading.RLock()
+
+
+def _join_scikit_learn():
+    """Makes scikit-learn's classes the bases of the estimators, as if they had been from the beginning."""
+    with _joining:
+        if _PrivateClassifier.__bases__ != (_ScikitLearn,):
+            return
+        from sklearn.base import BaseEstimator, ClassifierMixin
+        from sklearn.utils.metaestimators import available_if
+        _PrivateClassifier.predict_proba = available_if(_has_probabilities)(_PrivateClassifier.predict_proba)
+        _PrivateClassifier.__bases__ = (ClassifierMixin, BaseEstimator)
+        for joined in (_PrivateClassifier, DPClassifier, DPMeanClassifier):
+            super(joined, joined).__init_subclass__()  # as each was made without them
+
+
+class _Joining(type):
+    """Of a class that has a base's attributes as soon as one of them is asked for."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__") or _PrivateClassifier.__bases__ != (_ScikitLearn,):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        _join_scikit_learn()
+        return getattr(cls, name)
+
+
+class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
     """fit, predict and what is promised."""
 
+    def __getstate__(self):
+        if not self.__sklearn_is_fitted__():
+            _count_sent(self)
+        return super().__getstate__()
+
+    def __setstate__(self, state):
+        _join_scikit_learn()
+        super().__setstate__(state)
+
     def _set_parameters(self, own, options):
+        _join_scikit_learn()
         for name, value in own.items():
             setattr(self, name, value)
         known = inspect.signature(type(self).__init__).parameters
@@ -134,6 +217,8 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):
             rows = {"train_x": _checked_rows(self, X, reset=True)}
             if y is None:
                 raise BadInput("y: requires y to be passed, but the target y is None; give one label a row")
+            from sklearn.utils.multiclass import check_classification_targets
+            from sklearn.utils.validation import column_or_1d
             labels = column_or_1d(as_labels(y, "y"), warn=True)
             check_classification_targets(labels)
             found["classes"] = classes = self._classes_of(labels)
@@ -155,6 +240,7 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):
         if self.random_state is not None:
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
+                from sklearn.utils.validation import check_random_state
                 seed = int(check_random_state(seed).randint(2**31))
         run = fit_arrays(arrays, self.ledger, self.comm, self.progress, {**self._options(), "seed": seed})
         self.classes_ = found["classes"]
@@ -164,8 +250,12 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):
         _count_fit(run.privacy, run.account)
         return self
 
-    def _rows_to_predict(self, X):
+    def _check_is_fitted(self):
+        from sklearn.utils.validation import check_is_fitted
         check_is_fitted(self)
+
+    def _rows_to_predict(self, X):
+        self._check_is_fitted()
         return _checked_rows(self, X, reset=False)
 
     def predict(self, X: ArrayLike) -> NDArray[typing.Any]:
@@ -179,7 +269,6 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):
         scores = self.classifier_.scores(rows)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """n x K probabilities: the model's own word. Not there where scores of the method only rank classes."""
         rows = self._rows_to_predict(X)
@@ -187,7 +276,7 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def explain(self) -> str:
         """What is promised, in words."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         return str(self.privacy_)
 
     def _repr_html_(self) -> str:
@@ -244,7 +333,7 @@ class DPMeanClassifier(_PrivateClassifier):
         return "mean"
 
 
-_HELP = {parameter_of(name): words for name, words in _library.core().fit_keywords() if name not in _OTHERWISE}
+_HELP = {parameter_of(name): in_keywords(words) for name, words, _ in _library.core().fit_keywords() if name not in _OTHERWISE}
 _OPTIONS = [name for name in _HELP if name != "method"]
 
 
@@ -259,3 +348,5 @@ def _declare_options(estimator):
 
 for _estimator in (DPClassifier, DPMeanClassifier):
     _declare_options(_estimator)
+if "sklearn.base" in sys.modules:
+    _join_scikit_learn()

@@ -10,7 +10,7 @@ import warnings
 
 from . import _library
 from .arrays import as_array, as_labels, indices_of
-from .errors import BadInput, PrivacyWarning, UsageError
+from .errors import BadInput, PrivacyWarning, UsageError, in_keywords
 from .keywords import words_of
 from .promise import Privacy, privacy_of
 
@@ -203,5 +203,5 @@ def fitted_run(classifier, told, ledger, rank):
     report = told["report"]
     report.pop("model", None)
     if rank == 0 and "warning" in report["privacy"]:
-        warn_of(report["privacy"]["warning"])
+        warn_of(in_keywords(report["privacy"]["warning"]))
     return FittedRun(classifier, report, told.get("account"), ledger, rank)

@@ -6,6 +6,7 @@ import json
 import typing
 
 from . import _library
+from .errors import in_keywords
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Privacy:
 def privacy_of(report: dict[str, typing.Any], ledger: str | None, account: dict[str, typing.Any] | None) -> Privacy:
     """The Privacy that a report (a dict) tells of; `ledger` is the path that was charged and `account` what is on it, or None."""
     told = report["privacy"]
-    words = dict(_library.core().explain(json.dumps(report)))
+    words = {heading: [in_keywords(sentence) for sentence in sentences]
+             for heading, sentences in _library.core().explain(json.dumps(report))}
     if account is not None:
         words["account"] = [f"{ledger}, after this fit: {account['runs']} run{'s' if account['runs'] > 1 else ''}; {account['balance']}"]
     elif told["epsilon"] is not None:

@@ -13,6 +13,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
+#include "worker/bad_row.hpp"
 
 namespace dpreduce {
 namespace {
@@ -28,8 +29,7 @@ void mend_rows(std::span<float> features, std::size_t dim, BadRows bad_rows, con
     const std::span<float> entries = features.subspan(row * dim, dim);
     if (is_finite(entries)) continue;
     if (bad_rows == BadRows::kFail) {
-      throw BadInput(fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}",
-                                 rows.where(first_row + row), kForOwnerOnly));
+      refuse_not_finite(rows.where(first_row + row));
     }
     std::fill(entries.begin(), entries.end(), 0.0F);
   }

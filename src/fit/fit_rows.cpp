@@ -8,10 +8,14 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
 #include "common/data/paths.hpp"
+#include "common/data/row_values.hpp"
+#include "common/kernels/thread_team.hpp"
 #include "fit/label_counts.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/validated_options.hpp"
+#include "worker/bad_row.hpp"
 
 namespace dpreduce {
 namespace {
@@ -41,6 +45,19 @@ WorkerRows shared_rows(const ArrayView& x, const std::optional<ArrayView>& y, co
   require_as_many_everywhere(*rows, x_name, ranks);
   rows->keep_share(static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size()));
   return std::move(*rows);
+}
+
+void require_finite(const ArrayView& view, const std::string& name, ThreadTeam& team) {
+  constexpr std::uint64_t kBytesOfPart = std::uint64_t{1} << 22;
+  const std::uint64_t row_bytes = std::max<std::uint64_t>(1, view.columns * size_of(view.dtype));
+  const std::uint64_t part = std::max<std::uint64_t>(1, kBytesOfPart / row_bytes);
+  std::vector<std::optional<std::uint64_t>> found((view.rows + part - 1) / part);
+  team.for_each(found.size(), [&](std::size_t place) {
+    const std::uint64_t first = place * part;
+    found[place] = first_row_not_finite(view, first, std::min(part, view.rows - first));
+  });
+  const auto bad = std::find_if(found.begin(), found.end(), [](const auto& row) { return row.has_value(); });
+  if (bad != found.end()) refuse_not_finite(fmt::format("{}: row {}", name, **bad));
 }
 
 // One of two ways to give rows.
@@ -101,11 +118,26 @@ void check_labels(WorkerRows& rows, const DataOptions& data) {
 
 void check_label_values(WorkerRows& rows, const DataOptions& data) {
   constexpr std::uint64_t kRowsAtATime = std::uint64_t{1} << 16;
+  const std::size_t per_row = data.max_labels.value_or(1);
   std::vector<std::int32_t> slots;
   for (std::uint64_t first = rows.range().first; first < rows.range().end(); first += kRowsAtATime) {
-    slots.resize(std::min(kRowsAtATime, rows.range().end() - first));
-    rows.labels().read_labels(first, slots.size(), data.classes, slots);
+    const std::uint64_t count = std::min(kRowsAtATime, rows.range().end() - first);
+    slots.resize(count * per_row);
+    rows.labels().read_labels(first, count, data.classes, slots);
+    if (data.train.bad_rows != BadRows::kFail) continue;
+    for (std::size_t row = 0; row < count; ++row) {
+      const std::size_t surplus = surplus_classes(slots_of(slots, per_row, row));
+      if (surplus > 0) refuse_surplus_labels(rows.where_labels(first + row), surplus, per_row);
+    }
   }
+}
+
+void check_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads) {
+  if (data.train.bad_rows != BadRows::kFail) return;
+  ThreadTeam team(threads);
+  require_finite(memory.train_x, data.train.x.front(), team);
+  if (memory.public_x) require_finite(*memory.public_x, data.public_x.front(), team);
+  if (memory.validation_x) require_finite(*memory.validation_x, data.validation.x.front(), team);
 }
 
 std::optional<WorkerRows> open_public_rows(const FitOptions& options, std::size_t dim, Communicator& ranks,

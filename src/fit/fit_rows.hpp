@@ -33,8 +33,13 @@ WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, co
 void check_labels(WorkerRows& rows, const DataOptions& data);
 
 /// Reads all labels: those in memory are looked at before the fit opens what it charges. Throws BadInput as
-/// ArrayFile::read_labels.
+/// ArrayFile::read_labels, and without --bad-rows zero where a row has more labels than --max-labels.
 void check_label_values(WorkerRows& rows, const DataOptions& data);
+
+/// Reads all features in memory, for a fit with a ledger: there a run that cannot end would show. Without --bad-rows
+/// zero it throws BadInput where a training, public or validation row is not finite, which other runs find while they
+/// sum rows up.
+void check_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads);
 
 /// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
 /// rows have not `dim` features, and as open_ranked_rows.

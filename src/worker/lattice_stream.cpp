@@ -8,6 +8,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/row_stream.hpp"
+#include "worker/bad_row.hpp"
 
 namespace dpreduce {
 namespace {
@@ -25,12 +26,9 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
   const std::uint64_t place = place_of(bad);
   const std::size_t surplus = surplus_classes(slots_of(slots, chunk.labels_per_row(), bad));
   if (surplus > 0) {
-    throw BadInput(fmt::format(
-        "{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use --bad-rows zero{}",
-        rows.where_labels(place), surplus, chunk.labels_per_row(), kForOwnerOnly));
+    refuse_surplus_labels(rows.where_labels(place), surplus, chunk.labels_per_row());
   }
-  throw BadInput(fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}",
-                             rows.where(place), kForOwnerOnly));
+  refuse_not_finite(rows.where(place));
 }
 
 std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {

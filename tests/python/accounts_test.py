@@ -30,7 +30,7 @@ def test_figures_are_the_commands(name, options, program):
 
 
 def test_refusals_are_the_commands():
-    with pytest.raises(dpreduce.UsageError, match="--epsilon"):
+    with pytest.raises(dpreduce.UsageError, match="epsilon = -1"):
         dpreduce.privacy.calibrate(epsilon=-1, delta=1e-6)
     with pytest.raises(dpreduce.UsageError, match="give delta"):
         dpreduce.privacy.compose(gaussian="1")

@@ -21,6 +21,7 @@ BUDGET = {"epsilon": 1, "delta": 1e-6, "classes": range(CLASSES)}
 @pytest.fixture(autouse=True)
 def no_fits_so_far():
     estimators._fits.clear()
+    estimators._sent.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -131,6 +132,38 @@ def test_fits_on_no_ledger_are_warned_of(rows):
     assert len(caught) == 1 and scores.mean() > 0.7
     estimators._fits.clear()
     cross_val_score(DPMeanClassifier(**BUDGET, random_state=1), *rows, cv=3)  # not private: nothing to count
+
+
+def test_a_search_in_processes_is_charged_and_warned_of(rows, tmp_path):
+    ledger = tmp_path / "ledger.jsonl"
+    search = GridSearchCV(DPMeanClassifier(**BUDGET, ledger=ledger), {"metric": ["cosine", "euclidean"]}, cv=2, n_jobs=2)
+    with pytest.warns(dpreduce.RepeatedFitWarning) as caught:
+        search.fit(*rows)
+    words = [str(one.message) for one in caught if one.category is dpreduce.RepeatedFitWarning]
+    assert len(words) == 2 and "have gone to other processes" in words[0] and f"charged on {ledger}" in words[0]
+    assert words[1].startswith("5 fits are charged on") and "is spent in all" in words[1]
+    runs = dpreduce.read_ledger(ledger)["runs"]
+    assert len(runs) == 5 and len(set(runs["run"])) == 5
+
+
+def test_folds_in_processes_are_warned_of(rows):
+    with pytest.warns(dpreduce.RepeatedFitWarning, match="have gone to other processes.* on no ledger"):
+        cross_val_score(DPMeanClassifier(**BUDGET), *rows, cv=2, n_jobs=2)
+    for _ in range(3):
+        pickle.dumps(DPMeanClassifier(**BUDGET, random_state=1))  # not private: nothing to count
+
+
+def test_a_fit_on_a_ledger_with_fits_of_others_is_warned_of(rows, tmp_path):
+    ledger = tmp_path / "ledger.jsonl"
+    dpreduce.fit(*rows, epsilon=1, delta=1e-6, classes=CLASSES, method="mean", ledger=ledger)
+    with pytest.warns(dpreduce.RepeatedFitWarning, match="2 fits are charged on"):
+        DPMeanClassifier(**BUDGET, ledger=ledger).fit(*rows)
+
+
+def test_a_warning_of_fits_that_is_an_error_does_not_lose_the_fit(rows, tmp_path, capsys):
+    ledger = tmp_path / "ledger.jsonl"
+    models = [DPMeanClassifier(**BUDGET, ledger=ledger).fit(*rows) for _ in range(2)]  # warnings are errors here
+    assert models[1].score(*rows) > 0.7 and "RepeatedFitWarning: 2 fits are charged" in capsys.readouterr().err
 
 
 def test_a_budget_ends_a_search(rows, tmp_path):

@@ -145,6 +145,21 @@ def test_threads_fit_at_the_same_time(rows):
         assert models[seed] == model
 
 
+def test_threads_leave_the_number_of_blas_threads_as_it_was(rows):
+    import threadpoolctl
+    def threads_of_blas():
+        return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        assert threads_of_blas() == {2}
+        running = threading.Thread(target=dpreduce.fit, args=rows, kwargs={**BUDGET, "method": "adam", "rounds": 20})
+        later = threading.Thread(target=dpreduce.fit, args=rows, kwargs={**BUDGET, "method": "adam", "rounds": 200})
+        running.start()
+        later.start()
+        running.join()
+        later.join()
+        assert threads_of_blas() == {2}
+
+
 def test_the_interpreter_goes_on_meanwhile(rows):
     x, y = rows
     turns, done = [], threading.Event()
@@ -175,7 +190,7 @@ def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path):
             dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, progress=True)
     finally:
         fitting._Bar = original
-    assert "--resume" in interrupted.value.__notes__[0]
+    assert "with resume=True" in interrupted.value.__notes__[0]
     again = dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, resume=True)
     assert again.account["balance"].startswith("epsilon 1 at delta 1e-06")
 

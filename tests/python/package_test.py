@@ -15,6 +15,40 @@ def test_importing_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
+def run_python(code, *words):
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_an_estimator_is_imported_without_scikit_learn():
+    code = ("import sys\nfrom dpreduce import DPClassifier\nassert 'sklearn' not in sys.modules and 'scipy' not in sys.modules\n"
+            "import inspect\nassert 'gram_share' in inspect.signature(DPClassifier).parameters\n")
+    assert run_python(code + "from sklearn.base import is_classifier, BaseEstimator\nmodel = DPClassifier()\n"
+                      "print(is_classifier(model), issubclass(DPClassifier, BaseEstimator))") == "True True"
+    assert run_python(code + "class Own(DPClassifier): pass\nprint(Own._get_param_names() == DPClassifier._get_param_names(),"
+                      "isinstance(Own(epsilon=2), Own), Own().get_params()['epsilon'])") == "True True None"
+    with pytest.raises(subprocess.CalledProcessError, match="1"):
+        run_python(code + "DPClassifier.nothing")
+
+
+def test_a_pickled_estimator_is_read_where_nothing_is_imported_yet(tmp_path):
+    import pickle
+    path = tmp_path / "model.pickle"
+    path.write_bytes(pickle.dumps(dpreduce.DPClassifier(epsilon=2)))
+    assert run_python("import pickle, sys\nprint(pickle.load(open(sys.argv[1], 'rb')).get_params()['epsilon'])", str(path)) == "2"
+
+
+def test_messages_speak_in_keywords():
+    from dpreduce.errors import in_keywords
+    for words, expected in {
+            "mend it, or use --bad-rows zero (for the owner)": 'mend it, or use bad_rows="zero" (for the owner)',
+            "--epsilon one: must be a number": 'epsilon="one": must be a number',
+            "--lambda auto goes with --alpha 3, not with --pca": 'lambda_="auto" goes with alpha=3, not with pca',
+            "the same command with --resume, or `dpreduce ledger release RUN --ledger x`": "the same command with resume=True, or `dpreduce ledger release RUN --ledger x`",
+            "--train-y training labels in memory: labels have 2 columns": "y: labels have 2 columns",
+            "give a file that fit --report wrote": "give a file that fit --report wrote"}.items():
+        assert in_keywords(words) == expected
+
+
 def test_all_names_are_there(program):
     for name in dpreduce.__all__:
         assert getattr(dpreduce, name) is not None and name in dir(dpreduce)

@@ -127,8 +127,12 @@ def test_names_of_classes(rows):
     assert run.classifier.to_bytes() == dpreduce.fit(x, np.asarray(names)[y], method="mean", class_names=names, **terms).classifier.to_bytes()
 
 
-@pytest.mark.parametrize("options, words", [({"batch": 0.5, "method": "gd"}, "--batch"), ({"method": "fedavg"}, "fedavg"),
-                                            ({"method": "ls", "choose": True}, "--choose"), ({"method": "nothing"}, "nothing"),
+@pytest.mark.parametrize("options, words", [({"batch": 0.5, "method": "gd"}, "batch: its samples"), ({"method": "fedavg"}, "fedavg"),
+                                            ({"method": "ls", "choose": True}, "choose=True: it counts"), ({"method": "nothing"}, "nothing"),
+                                            ({"method": "public"}, "public"), ({"method": "prototypes"}, "public"),
+                                            ({"checkpoint": "folder"}, "checkpoint, resume=True: a session ends"),
+                                            ({"resume": True}, "checkpoint, resume=True: a session ends"),
+                                            ({"imbalance_ratio": 10}, "imbalance_ratio: the tail"), ({"public_x": "x.npy"}, "public_x"),
                                             ({"epsilonn": 1}, "epsilon"), ({"epsilon": -1}, "epsilon")])
 def test_what_cannot_travel_is_refused(options, words):
     with pytest.raises(dpreduce.UsageError, match=words):
@@ -173,7 +177,7 @@ def test_budgets_are_kept_on_the_ledger(rows, tmp_path):
     plan.release(plan.partial(x, y, "p"), tmp_path / "ledger.jsonl")
     with pytest.raises(dpreduce.BudgetRefused):
         plan.start(tmp_path / "ledger.jsonl")
-    with pytest.raises(dpreduce.UsageError, match="--budget-epsilon"):
+    with pytest.raises(dpreduce.UsageError, match="budget_epsilon"):
         plan.start()
 
 

@@ -103,7 +103,7 @@ run = dpreduce.fit(x, y, **dict(terms, method="adam", rounds=9, ledger="ledger.j
 say(run.account["runs"])
 """
     lines = on_ranks(2, FIT.format(before="", body=body))
-    assert lines[1].startswith("0 rank 1 failed; its own exception says why; run ") and "--resume" in lines[1]
+    assert lines[1].startswith("0 rank 1 failed; its own exception says why; run ") and "resume=True" in lines[1]
     assert lines[0] == "0 1" and lines[2:] == ["1 1", "1 by its own"]
 
 

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include <unistd.h>
 
@@ -15,6 +16,14 @@ namespace dpreduce {
 namespace {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
+
+// The number of BLAS threads is the process's: so is what it was before the first of those who want one.
+struct KeptThreads {
+  std::mutex mutex;
+  int holders = 0;
+  int threads = 1;
+};
+KeptThreads kept_threads;
 
 // The kernels that launch/environment chooses for programs other than dpreduce; null: OpenBLAS' own choice.
 const char* kernels_of_processor() {
@@ -31,12 +40,16 @@ void use_one_blas_thread() {
   openblas_set_num_threads(1);
 }
 
-KeptBlasThreads::KeptBlasThreads() : threads_(openblas_get_num_threads()) {
+KeptBlasThreads::KeptBlasThreads() {
+  const std::lock_guard lock(kept_threads.mutex);
+  if (kept_threads.holders++ > 0) return;
+  kept_threads.threads = openblas_get_num_threads();
   use_one_blas_thread();
 }
 
 KeptBlasThreads::~KeptBlasThreads() {
-  openblas_set_num_threads(threads_);
+  const std::lock_guard lock(kept_threads.mutex);
+  if (--kept_threads.holders == 0) openblas_set_num_threads(kept_threads.threads);
 }
 
 void choose_blas_kernels(char** arguments) {

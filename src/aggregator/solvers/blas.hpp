@@ -7,17 +7,14 @@ namespace dpreduce {
 /// how many there are.
 void use_one_blas_thread();
 
-/// While it lives, use_one_blas_thread holds; then BLAS works on as many threads again as before. For programs that
-/// have uses of BLAS of their own.
+/// While one lives, use_one_blas_thread holds; after the last of them, in whatever order threads drop theirs, BLAS
+/// works on as many threads again as before the first. For programs that have uses of BLAS of their own.
 class KeptBlasThreads {
  public:
   KeptBlasThreads();
   ~KeptBlasThreads();
   KeptBlasThreads(const KeptBlasThreads&) = delete;
   KeptBlasThreads& operator=(const KeptBlasThreads&) = delete;
-
- private:
-  int threads_;
 };
 
 /// Kernels by the processor's instructions, unless OPENBLAS_CORETYPE names others: SkylakeX with AVX-512, Haswell with

@@ -67,7 +67,7 @@ std::vector<KeywordHelp> fit_keywords() {
   declare_fit(table, fit);
   std::vector<KeywordHelp> keywords;
   for (const Option& option : table.options()) {
-    if (!is_commands_alone(option)) keywords.push_back({keyword_of(option), option.help});
+    if (!is_commands_alone(option)) keywords.push_back({keyword_of(option), option.help, option.type});
   }
   return keywords;
 }

@@ -22,6 +22,7 @@ FitOptions fit_options_of(std::span<const TomlItem> keywords);
 struct KeywordHelp {
   std::string name;
   std::string help;
+  std::string type;  ///< of a value: "a|b|c" are all choices; empty: a truth value
 };
 
 /// All of `dpreduce fit` but what names files of rows, of names and of outputs, is about silos, or about how a command
