@@ -13,6 +13,11 @@ double difference(std::int64_t a, std::int64_t b) {
   return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)));
 }
 
+// 2^-fraction_bits of a statistic's block: what is released of it, and its noise, are in units of 1.
+double unit_of(const PlannedBlock& block) {
+  return std::ldexp(1.0, -static_cast<int>(block.fraction_bits));
+}
+
 bool prepare_alike(const Preprocessing& a, const Preprocessing& b) {
   return a.input_dim == b.input_dim && a.pool == b.pool && a.normalize == b.normalize && a.clip_norm == b.clip_norm &&
          a.center == b.center && a.intercept == b.intercept && a.projection == b.projection && a.selected == b.selected;
@@ -42,9 +47,14 @@ double log_ratio(const PlannedRelease& planned, const Release& release, const St
     const auto exact_1 = world_1.block(world_1.index_of(block.name));
     DPREDUCE_ASSERT(released.size() == precision.size() && exact_0.size() == precision.size() &&
                     exact_1.size() == precision.size());
+    const double unit = unit_of(block);
     for (std::size_t e = 0; e < precision.size(); ++e) {
-      const double shift = difference(exact_1[e], exact_0[e]);
-      if (shift != 0.0) ratio += shift * (difference(released[e], exact_0[e]) - shift / 2) * precision[e];
+      const double shift = unit * difference(exact_1[e], exact_0[e]);
+      if (shift == 0.0) continue;
+      const double noise = block.fraction_bits == 0
+                               ? difference(released[e], exact_0[e])
+                               : static_cast<double>(released[e]) - unit * static_cast<double>(exact_0[e]);
+      ratio += shift * (noise - shift / 2) * precision[e];
     }
   }
   return ratio;
@@ -56,8 +66,9 @@ double planned_distance(const PlannedRelease& planned, const Statistic& world_0,
     const std::vector<double> precision = precisions(block);
     const auto exact_0 = world_0.block(world_0.index_of(block.name));
     const auto exact_1 = world_1.block(world_1.index_of(block.name));
+    const double unit = unit_of(block);
     for (std::size_t e = 0; e < precision.size(); ++e) {
-      const double shift = difference(exact_1[e], exact_0[e]);
+      const double shift = unit * difference(exact_1[e], exact_0[e]);
       squared += shift * shift * precision[e];
     }
   }

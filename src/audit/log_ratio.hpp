@@ -1,7 +1,8 @@
 // The best attack on a release whose noise is what the plan says: both worlds' exact statistics at its public point.
 //
 // Legend: r_e the released elements, m_we the exact ones in world w, v_e the planned variance: s^2, and s^2 / 2 beside
-// the diagonal of a symmetric block.
+// the diagonal of a symmetric block. m is in the units of what is released: counts of weighed rows are summed in
+// fractions.
 //
 //     ln p_1(r) / p_0(r) = sum_e (m_1e - m_0e) (r_e - (m_0e + m_1e) / 2) / v_e
 //     D^2 = sum_e (m_1e - m_0e)^2 / v_e                 what the pair of worlds can show of the release's mu^2

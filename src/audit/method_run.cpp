@@ -8,8 +8,8 @@ namespace dpreduce {
 
 MethodRun::MethodRun(const AuditedMethod& method, const WorldFiles& files, std::string ledger_path)
     : method_(method),
-      without_(WorkerRows::open({files.without.x}, {files.without.y}, 0, 1)),
-      with_(WorkerRows::open({files.with.x}, {files.with.y}, 0, 1)),
+      without_(open_world(method.options(), files.without)),
+      with_(open_world(method.options(), files.with)),
       ledger_path_(std::move(ledger_path)),
       exact_without_(method, without_),
       exact_with_(method, with_) {

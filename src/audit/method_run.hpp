@@ -12,24 +12,21 @@
 #include "audit/audited_method.hpp"
 #include "audit/log_ratio.hpp"
 #include "audit/two_world_audit.hpp"
+#include "audit/world_rows.hpp"
 
 namespace dpreduce {
 
 /// Two neighboring data sets as .npy files.
 struct WorldFiles {
-  struct Rows {
-    std::string x;
-    std::string y;
-  };
-  Rows without;
-  Rows with;
+  WorldRows without;
+  WorldRows with;
   std::string public_x{};  ///< where the method has public rows, else empty: the same in both worlds
 };
 
 /// The method on two neighboring data sets.
 class MethodRun : public AuditedRun {
  public:
-  /// `ledger_path` belongs to this object alone. Throws as WorkerRows::open.
+  /// `ledger_path` belongs to this object alone. Throws as open_world.
   MethodRun(const AuditedMethod& method, const WorldFiles& files, std::string ledger_path);
 
   /// Numbers of Published, then log ratios: of all releases, and of those of each name.

@@ -11,16 +11,23 @@
 //     turned     (replace-one) the canary stands for its own opposite
 //     moved      (replace-one) the canary stands for a row at right angles to it, (1, -1, 1, ...), in another class
 //
+// Where the unit is a person, the canary is a whole person with several rows, and every other row is a person of their
+// own. Rows are ordered so that each rank that takes an even share of them has some of the canary's. One pair more:
+//
+//     hollow     (add-remove) as opposed, but all rows of the canary except one are zero: they move counts, and no sum
+//
 // But for `alone`, where rows are centered by a released mean, rows C u and -C u by turns in a third class keep that
 // mean near 0, so that centering takes nothing from the canary.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "audit/world_rows.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -28,22 +35,26 @@ namespace dpreduce {
 /// Of a canary, in clip norms: a clip that is skipped shows.
 inline constexpr double kCanaryLength = 1000.0;
 
-/// n x d features, row-major, with a label each.
+/// n x d features, row-major, with a label each, and whose each is, where the unit is a person.
 struct LabeledRows {
   std::size_t dim = 0;
   std::vector<float> x;
   std::vector<std::int32_t> y;
+  std::vector<std::int64_t> person{};
 
+  std::size_t rows() const { return y.size(); }
+  std::span<const float> row(std::size_t index) const { return std::span(x).subspan(index * dim, dim); }
   void add(std::span<const float> row, std::int32_t label);
 
-  /// Writes `x_path` (float32) and `y_path` (int64), .npy. Throws BadInput as NpyWriter does.
-  void write(const std::string& x_path, const std::string& y_path) const;
+  /// Writes `folder`/x_`name`.npy (float32), y_`name`.npy and, where rows have persons, person_`name`.npy (int64).
+  /// Throws BadInput as NpyWriter does.
+  WorldRows write(const std::filesystem::path& folder, const std::string& name) const;
 };
 
 struct NeighborPair {
   std::string name;
   LabeledRows without;  ///< world 0
-  LabeledRows with;     ///< world 1: one record more, or another one
+  LabeledRows with;     ///< world 1: one record or person more, or another one
 };
 
 struct NeighborTerms {
@@ -54,6 +65,8 @@ struct NeighborTerms {
   std::size_t rows_taken_for = 0;  ///< n, for `alone`
   std::size_t balancing_rows = 0;  ///< C u and -C u by turns
   Adjacency adjacency = Adjacency::kAddRemove;
+  std::size_t person_rows = 0;  ///< of the canary, where the unit is a person; 0: it is a row
+  bool has_counts = false;      ///< whether a release counts rows: then there is `hollow`, where the unit is a person
 };
 
 /// Public rows to choose prototypes from: C u, -C u and one at right angles to them, so that the canary speaks as loud

@@ -12,9 +12,12 @@
 
 #include "audit/neighbor_rows.hpp"
 #include "audit/one_run_bound.hpp"
+#include "audit/world_rows.hpp"
 #include "common/base/error.hpp"
+#include "common/data/npy_writer.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/randomness/secure_bytes.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -68,34 +71,53 @@ Canaries draw_canaries(std::size_t count, std::size_t dim, std::size_t classes, 
   return canaries;
 }
 
+// How many rows a canary has, and what each of them weighs.
+struct CanaryRows {
+  std::size_t copies = 1;
+  RowWeight weight = kWholeRow;
+};
+
+CanaryRows canary_rows_of(const DataOptions& data) {
+  if (!data.has_persons()) return {};
+  const std::uint64_t copies = 2 * data.bounded_rows();
+  return {static_cast<std::size_t>(copies), weight_of_rows(copies, data.bounded_rows())};
+}
+
 LabeledRows opposite_of(const LabeledRows& rows) {
   LabeledRows opposite = rows;
   for (float& entry : opposite.x) entry = -entry;
   return opposite;
 }
 
-// The rows that go into the training set.
-LabeledRows trained_on(const Canaries& canaries, Adjacency adjacency) {
-  const std::size_t dim = canaries.in.dim;
+// The rows that go into the training set: all canaries' first rows, then all their second ones. Where they have
+// persons, these are numbered from `first_person` on.
+LabeledRows trained_on(const Canaries& canaries, const FitOptions& options, std::uint64_t first_person) {
   const LabeledRows out = opposite_of(canaries.in);
-  LabeledRows rows{dim, {}, {}};
-  for (std::size_t canary = 0; canary < canaries.coin.size(); ++canary) {
-    if (!canaries.coin[canary] && adjacency == Adjacency::kAddRemove) continue;
-    const LabeledRows& form = canaries.coin[canary] ? canaries.in : out;
-    rows.add(std::span(form.x).subspan(canary * dim, dim), form.y[canary]);
+  LabeledRows rows{canaries.in.dim, {}, {}, {}};
+  const std::size_t copies = canary_rows_of(options.data).copies;
+  for (std::size_t copy = 0; copy < copies; ++copy) {
+    for (std::size_t canary = 0; canary < canaries.coin.size(); ++canary) {
+      if (!canaries.coin[canary] && options.privacy.adjacency == Adjacency::kAddRemove) continue;
+      const LabeledRows& form = canaries.coin[canary] ? canaries.in : out;
+      rows.add(form.row(canary), form.y[canary]);
+      if (options.data.has_persons()) rows.person.push_back(static_cast<std::int64_t>(first_person + canary));
+    }
   }
   return rows;
 }
 
-// The lattice rows of `rows`, over S.
-Eigen::MatrixXd lattice_matrix(const LabeledRows& rows, const RowTransform& transform) {
+// What canaries of the rows `rows` add to sums, over S.
+Eigen::MatrixXd lattice_matrix(const LabeledRows& rows, const RowTransform& transform, const CanaryRows& of_canary) {
   const std::size_t dim = transform.output_dim();
   LatticeRows lattice({transform.preprocessing().clip_norm, dim}, rows.y.size());
   lattice.assign(transform, rows.x, rows.y, 1);
   Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows.y.size()), static_cast<Eigen::Index>(dim));
+  std::vector<std::int16_t> weighed(dim);
   for (std::size_t row = 0; row < rows.y.size(); ++row) {
+    weigh_row(lattice.row(row), of_canary.weight, WeightPower::kWhole, weighed);
     for (std::size_t a = 0; a < dim; ++a) {
-      matrix(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(a)) = lattice.row(row)[a] / kS;
+      matrix(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(a)) =
+          static_cast<double>(of_canary.copies) * weighed[a] / kS;
     }
   }
   return matrix;
@@ -110,8 +132,10 @@ Eigen::VectorXd best_linear_estimate(const Eigen::MatrixXd& h, const Eigen::Vect
 }
 
 // One score a canary, class by class.
-std::vector<double> scores_of(const Canaries& canaries, const RowTransform& transform, Adjacency adjacency,
-                              std::size_t classes, const ReleasedBlock& released, std::span<const std::int64_t> rest) {
+std::vector<double> scores_of(const Canaries& canaries, const RowTransform& transform, const FitOptions& options,
+                              const ReleasedBlock& released, std::span<const std::int64_t> rest) {
+  const std::size_t classes = options.data.classes;
+  const CanaryRows of_canary = canary_rows_of(options.data);
   const double sigma = released.sigma() / kS;
   const std::size_t features = canaries.in.dim;
   const std::size_t dim = transform.output_dim();
@@ -122,9 +146,11 @@ std::vector<double> scores_of(const Canaries& canaries, const RowTransform& tran
     for (std::size_t canary = c; canary < scores.size(); canary += classes) {
       members.add(std::span(canaries.in.x).subspan(canary * features, features), canaries.in.y[canary]);
     }
-    const Eigen::MatrixXd in = lattice_matrix(members, transform);
+    const Eigen::MatrixXd in = lattice_matrix(members, transform, of_canary);
     Eigen::MatrixXd out = Eigen::MatrixXd::Zero(in.rows(), in.cols());
-    if (adjacency == Adjacency::kReplaceOne) out = lattice_matrix(opposite_of(members), transform);
+    if (options.privacy.adjacency == Adjacency::kReplaceOne) {
+      out = lattice_matrix(opposite_of(members), transform, of_canary);
+    }
     Eigen::VectorXd residual(static_cast<Eigen::Index>(dim));
     for (std::size_t a = 0; a < dim; ++a) {
       residual[static_cast<Eigen::Index>(a)] =
@@ -162,9 +188,23 @@ const PlannedRelease& release_of_sums(const AuditedMethod& method) {
                                method.name()));
 }
 
-std::vector<std::string> with_file(std::vector<std::string> files, const std::string& file) {
-  files.push_back(file);
-  return files;
+// The files of both.
+WorldRows together(WorldRows rows, const WorldRows& more) {
+  rows.x.insert(rows.x.end(), more.x.begin(), more.x.end());
+  rows.y.insert(rows.y.end(), more.y.begin(), more.y.end());
+  rows.person.insert(rows.person.end(), more.person.begin(), more.person.end());
+  return rows;
+}
+
+// Persons 0, ..., n - 1.
+std::string write_persons(std::uint64_t rows, const PrivateFolder& folder) {
+  std::vector<std::int64_t> persons(rows);
+  std::iota(persons.begin(), persons.end(), std::int64_t{0});
+  const std::string path = folder / "person_rest.npy";
+  NpyWriter writer(path, DType::kInt64, {rows});
+  writer.append(std::span<const std::int64_t>(persons));
+  writer.commit();
+  return path;
 }
 
 }  // namespace
@@ -177,19 +217,24 @@ OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std
   const FitOptions& options = method.options();
   const Canaries canaries = draw_canaries(terms.canaries, method.plan().preprocessing.input_dim, options.data.classes,
                                           options.rows.clip_norm);
-  trained_on(canaries, options.privacy.adjacency).write(folder / "canaries_x.npy", folder / "canaries_y.npy");
+  WorldRows rest{train_x, train_y};
+  std::uint64_t persons_of_rest = 0;
+  if (options.data.has_persons()) {
+    persons_of_rest = WorkerRows::open(train_x, train_y, 0, 1).range().count;
+    rest.person = {write_persons(persons_of_rest, folder)};
+  }
+  const WorldRows all = together(rest, trained_on(canaries, options, persons_of_rest).write(folder.path(), "canaries"));
   const std::size_t guesses = best_guess_count(terms.canaries, planned.block(kSums).mu, terms.error);
 
-  WorkerRows all = WorkerRows::open(with_file(train_x, folder / "canaries_x.npy"),
-                                    with_file(train_y, folder / "canaries_y.npy"), 0, 1);
-  const Published published = method.run(all, folder / "ledger.jsonl");
+  WorkerRows trained = open_world(options, all);
+  const Published published = method.run(trained, folder / "ledger.jsonl");
   const auto position = static_cast<std::size_t>(&planned - method.plan().noise->releases.data());
-  WorkerRows rest = WorkerRows::open(train_x, train_y, 0, 1);
-  const Statistic exact_rest = method.statistic(planned.name, rest, published.preprocessing);
+  WorkerRows rows_of_rest = open_world(options, rest);
+  const Statistic exact_rest = method.statistic(planned.name, rows_of_rest, published.preprocessing);
 
   const std::vector<double> scores =
-      scores_of(canaries, RowTransform(published.preprocessing), options.privacy.adjacency, options.data.classes,
-                published.releases.at(position).block(kSums), exact_rest.block(exact_rest.index_of(kSums)));
+      scores_of(canaries, RowTransform(published.preprocessing), options, published.releases.at(position).block(kSums),
+                exact_rest.block(exact_rest.index_of(kSums)));
   const CoinGuesses seen{terms.canaries, guesses, count_correct(scores, canaries.coin, guesses)};
   return {
       .guesses = seen, .mu = one_run_mu(seen, terms.error), .epsilon = one_run_epsilon(seen, terms.delta, terms.error)};

@@ -7,6 +7,9 @@
 //     V_c - B_c - sum_i (a_i + b_i) / 2 = H^T t + N(0, s^2 I),      h_i = (a_i - b_i) / 2, the rows of H
 //     score = H (s^2 I + H^T H)^-1 (V_c - B_c - sum_i (a_i + b_i) / 2)        the best linear estimate of t
 //
+// Where the unit is a person, a canary is one with 2 B rows, all alike, which lie on several ranks; every other row is
+// a person. a_i and b_i are then sums of the weighed rows.
+//
 // Any method that releases class sums will do; what else it releases is not looked at. Canaries of one class are at
 // right angles as long as there are no more of them than features: then none hides another.
 //
@@ -37,8 +40,8 @@ struct OneRunResult {
 };
 
 /// Runs `method` once over the rows that the patterns name, with canaries among them. Files of its own (canaries,
-/// ledger) go to `folder`. Preconditions (asserted): canaries >= 2. Throws UsageError where the
-/// method releases no class sums; as WorkerRows::open and for_each_lattice_chunk do.
+/// identifiers of persons, ledger) go to `folder`. Preconditions (asserted): canaries >= 2. Throws UsageError where the
+/// method releases no class sums; as open_world and for_each_lattice_chunk do.
 /// Cost: two passes over the rows; a linear system of min(m / K, d) unknowns a class.
 OneRunResult audit_in_one_run(const AuditedMethod& method, const std::vector<std::string>& train_x,
                               const std::vector<std::string>& train_y, const OneRunTerms& terms,

@@ -15,6 +15,7 @@
 #include "audit/one_run_audit.hpp"
 #include "audit/reader_audit.hpp"
 #include "audit/release_audit.hpp"
+#include "audit/world_rows.hpp"
 #include "commands/commands.hpp"
 #include "commands/read_fit.hpp"
 #include "common/accounting/guarantee.hpp"
@@ -96,14 +97,28 @@ std::size_t rows_taken_for(const AuditedMethod& method) {
                                                                                                    : kOtherRows;
 }
 
+// Of a person who is a canary: each rank has more of them than count for a whole person.
+std::size_t rows_of_canary(const DataOptions& data) {
+  constexpr std::size_t kTimesBound = 2 * kRanksOfPersons;
+  return data.has_persons() ? kTimesBound * static_cast<std::size_t>(data.bounded_rows()) : 0;
+}
+
+bool counts_rows(const FitPlan& plan) {
+  const auto& requests = plan.requests;
+  return std::any_of(requests.begin(), requests.end(), [](const ReleaseRequest& request) {
+    return std::any_of(request.blocks.begin(), request.blocks.end(),
+                       [](const BlockRequest& block) { return block.fraction_bits > 0; });
+  });
+}
+
 // Which releases lose too much by themselves, on the pair of worlds `files`.
 std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
                                             const ReleaseAuditTerms& terms, const PrivateFolder& folder) {
   const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
   const bool is_whole_run = releases.size() == 1 && releases.front().rounds == 1;
   if (releases.empty() || is_whole_run) return {};
-  WorkerRows without = WorkerRows::open({files.without.x}, {files.without.y}, 0, 1);
-  WorkerRows with = WorkerRows::open({files.with.x}, {files.with.y}, 0, 1);
+  WorkerRows without = open_world(method.options(), files.without);
+  WorkerRows with = open_world(method.options(), files.with);
   std::optional<WorkerRows> features;
   if (!files.public_x.empty()) features = WorkerRows::open({files.public_x}, {}, 0, 1);
   return audit_releases(method, without, with, terms, folder / "releases.jsonl",
@@ -111,12 +126,11 @@ std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const W
 }
 
 WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double clip_norm, const PrivateFolder& folder) {
-  const WorldFiles files{.without = {folder / "x0.npy", folder / "y0.npy"},
-                         .with = {folder / "x1.npy", folder / "y1.npy"},
-                         .public_x = has_public_rows ? folder / "p.npy" : std::string()};
-  pair.without.write(files.without.x, files.without.y);
-  pair.with.write(files.with.x, files.with.y);
-  if (has_public_rows) opposed_public_rows(pair.with.dim, clip_norm).write(files.public_x, folder / "none.npy");
+  const std::filesystem::path& path = folder.path();
+  WorldFiles files{.without = pair.without.write(path, "0"), .with = pair.with.write(path, "1"), .public_x = {}};
+  if (has_public_rows) {
+    files.public_x = opposed_public_rows(pair.with.dim, clip_norm).write(path, "public").x.front();
+  }
   return files;
 }
 
@@ -148,7 +162,9 @@ Verdict audit_many_runs(const AuditOptions& options) {
                                        .other_rows = method.plan().public_selection ? kOtherRowsOfChoice : kOtherRows,
                                        .rows_taken_for = rows_taken_for(method),
                                        .balancing_rows = is_centered ? kBalancingRows : 0,
-                                       .adjacency = fit.privacy.adjacency});
+                                       .adjacency = fit.privacy.adjacency,
+                                       .person_rows = rows_of_canary(method.options().data),
+                                       .has_counts = counts_rows(method.plan())});
   Verdict verdict{.method = std::string(method.name()),
                   .claimed = claim_of(method),
                   .epsilon_lower = 0.0,
@@ -222,6 +238,7 @@ nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, doub
   nlohmann::json json{
       {"method", verdict.method},
       {"adjacency", to_string(options.fit.privacy.adjacency)},
+      {"unit", to_string(options.fit.data.unit())},
       {"claimed",
        {{"epsilon", verdict.claimed.epsilon}, {"delta", verdict.claimed.delta}, {"mu", or_null(verdict.claimed.mu)}}},
       {"epsilon_lower", verdict.epsilon_lower},
@@ -252,8 +269,8 @@ void print_text(const nlohmann::json& json) {
                json["method"].get<std::string>(), json["pairs"].size());
   }
   const bool has_mu = claimed["mu"].is_number();
-  fmt::print("claimed    epsilon {:<10.5g} at delta {:g}, mu {}\n", number(claimed["epsilon"]),
-             number(claimed["delta"]),
+  fmt::print("claimed    epsilon {:<10.5g} at delta {:g} of one {}, mu {}\n", number(claimed["epsilon"]),
+             number(claimed["delta"]), json["unit"].get<std::string>(),
              has_mu ? fmt::format("{:.5g}", number(claimed["mu"])) : "none: rounds on samples");
   fmt::print("proven     epsilon {:<10.5g} whatever the mechanism\n", number(json["epsilon_lower"]));
   if (has_mu && json["epsilon_lower_if_gaussian"].is_number()) {

@@ -95,10 +95,11 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
 }
 
 FitOptions ReadFit::options_of(World world, const fs::path& folder, const std::string& run) const {
-  const WorldFiles::Rows& rows = world == World::kWithCanary ? files_.with : files_.without;
+  const WorldRows& rows = world == World::kWithCanary ? files_.with : files_.without;
   FitOptions options = options_;
-  options.data.train.x = {rows.x};
-  options.data.train.y = {rows.y};
+  options.data.train.x = rows.x;
+  options.data.train.y = rows.y;
+  options.data.train.person = rows.person;
   if (!files_.public_x.empty()) options.data.public_x = {files_.public_x};
   options.privacy.ledger = folder / "ledger.jsonl";
   options.output.out = folder / ("model-" + run + ".safetensors");

@@ -52,6 +52,18 @@ TEST(LogRatio, DistanceCountsElementsBesideADiagonalTwice) {
   EXPECT_DOUBLE_EQ(planned_distance(planned(BlockNoise::kSymmetric), without, with), std::sqrt(3.0));
 }
 
+TEST(LogRatio, OfCountsInFractionsIsInWholeUnits) {
+  PlannedRelease whole = planned(BlockNoise::kEqual);
+  PlannedRelease fractions = whole;
+  fractions.blocks[0].fraction_bits = 2;
+  const Statistic without({{"gram", 3, 2}});
+  Statistic with({{"gram", 3, 2}});
+  with.accumulate(0, std::vector<std::int64_t>{4 * 4, 6, 0});
+  EXPECT_DOUBLE_EQ(planned_distance(fractions, without, with), std::sqrt((4.0 * 4.0 + 1.5 * 1.5) / 16.0));
+  const double by_hand = (4.0 * (7 - 2.0) + 1.5 * (1 - 0.75)) / 16.0;
+  EXPECT_NEAR(log_ratio(fractions, released(7, 1, 5), without, with), by_hand, 1e-12);
+}
+
 TEST(LogRatio, IsZeroWhereTheWorldsAreTheSame) {
   EXPECT_EQ(log_ratio(planned(BlockNoise::kEqual), released(100, 200, 300), statistic(1, 2, 3), statistic(1, 2, 3)),
             0.0);

@@ -21,6 +21,7 @@ struct Terms {
   Adjacency adjacency;
   Centering center;
   bool shared_gram = true;
+  std::uint64_t rows_per_person = 0;  // 0: the unit is a row
 };
 
 AuditedMethod method_of(const Terms& terms) {
@@ -36,6 +37,10 @@ AuditedMethod method_of(const Terms& terms) {
   options.method.loss = Loss::kSquare;
   options.privacy.budget.mu = 1.0;
   options.privacy.adjacency = terms.adjacency;
+  if (terms.rows_per_person > 0) {
+    options.data.rows_per_person = terms.rows_per_person;
+    options.data.train.person = {"persons"};
+  }
   return AuditedMethod(options, kDim);
 }
 
@@ -46,13 +51,9 @@ std::vector<NeighborPair> pairs_of(const Terms& terms) {
                            .other_rows = 3,
                            .rows_taken_for = 3,
                            .balancing_rows = 4,
-                           .adjacency = terms.adjacency});
-}
-
-WorldFiles::Rows write(const PrivateFolder& folder, const std::string& name, const LabeledRows& rows) {
-  const WorldFiles::Rows files{folder / (name + "_x.npy"), folder / (name + "_y.npy")};
-  rows.write(files.x, files.y);
-  return files;
+                           .adjacency = terms.adjacency,
+                           .person_rows = 6 * terms.rows_per_person,
+                           .has_counts = terms.rows_per_person > 0});
 }
 
 class MethodRunTest : public testing::TestWithParam<Terms> {};
@@ -65,7 +66,7 @@ TEST_P(MethodRunTest, SomePairOfNeighborsCostsWhatThePlanPaysFor) {
   double worst = 0.0;
   for (const NeighborPair& pair : pairs_of(GetParam())) {
     const PrivateFolder folder;
-    const auto files = {write(folder, "0", pair.without), write(folder, "1", pair.with)};
+    const auto files = {pair.without.write(folder.path(), "0"), pair.with.write(folder.path(), "1")};
     double cost = 0.0;
     for (const PlannedRelease& planned : method.plan().noise->releases) {
       Preprocessing preprocessing = method.plan().preprocessing;
@@ -73,8 +74,8 @@ TEST_P(MethodRunTest, SomePairOfNeighborsCostsWhatThePlanPaysFor) {
       const LatticeWeights zero(std::vector<double>(kClasses * dim, 0.0), {1.0, dim});
       const PublicPoint at = GradientPoint{zero, Loss::kSquare};
       std::vector<Statistic> statistics;
-      for (const WorldFiles::Rows& file : files) {
-        WorkerRows rows = WorkerRows::open({file.x}, {file.y}, 0, 1);
+      for (const WorldRows& file : files) {
+        WorkerRows rows = open_world(method.options(), file);
         statistics.push_back(method.statistic(planned.name, rows, preprocessing, at));
       }
       const double distance = planned_distance(planned, statistics[0], statistics[1]);
@@ -92,7 +93,8 @@ TEST_P(MethodRunTest, EveryRunPublishesEveryNumberWithNoiseOfItsOwn) {
   const AuditedMethod method = method_of(GetParam());
   const PrivateFolder folder;
   const NeighborPair pair = pairs_of(GetParam()).front();
-  MethodRun run(method, {write(folder, "0", pair.without), write(folder, "1", pair.with)}, folder / "ledger.jsonl");
+  MethodRun run(method, {pair.without.write(folder.path(), "0"), pair.with.write(folder.path(), "1")},
+                folder / "ledger.jsonl");
   std::size_t summary = kClasses * (kDim + 1);  // the model
   std::size_t rounds = 0;
   for (const PlannedRelease& planned : method.plan().noise->releases) {
@@ -119,17 +121,22 @@ TEST(AuditedMethod, NeedsABudget) {
   EXPECT_THROW(AuditedMethod(options, kDim), std::logic_error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Terms, MethodRunTest,
-                         testing::Values(Terms{"mean", Metric::kCosine, Adjacency::kAddRemove, Centering::kNone},
-                                         Terms{"mean", Metric::kEuclidean, Adjacency::kAddRemove, Centering::kDp},
-                                         Terms{"mean", Metric::kEuclidean, Adjacency::kReplaceOne, Centering::kNone},
-                                         Terms{"mean", Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp},
-                                         Terms{"ls", Metric::kCosine, Adjacency::kAddRemove, Centering::kDp},
-                                         Terms{"ls", Metric::kCosine, Adjacency::kReplaceOne, Centering::kNone},
-                                         Terms{"ls", Metric::kCosine, Adjacency::kAddRemove, Centering::kDp, false},
-                                         Terms{"ls", Metric::kCosine, Adjacency::kReplaceOne, Centering::kNone, false},
-                                         Terms{"fc", Metric::kCosine, Adjacency::kAddRemove, Centering::kNone},
-                                         Terms{"fc", Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp}));
+INSTANTIATE_TEST_SUITE_P(
+    Terms, MethodRunTest,
+    testing::Values(Terms{"mean", Metric::kCosine, Adjacency::kAddRemove, Centering::kNone},
+                    Terms{"mean", Metric::kEuclidean, Adjacency::kAddRemove, Centering::kDp},
+                    Terms{"mean", Metric::kEuclidean, Adjacency::kReplaceOne, Centering::kNone},
+                    Terms{"mean", Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp},
+                    Terms{"ls", Metric::kCosine, Adjacency::kAddRemove, Centering::kDp},
+                    Terms{"ls", Metric::kCosine, Adjacency::kReplaceOne, Centering::kNone},
+                    Terms{"ls", Metric::kCosine, Adjacency::kAddRemove, Centering::kDp, false},
+                    Terms{"ls", Metric::kCosine, Adjacency::kReplaceOne, Centering::kNone, false},
+                    Terms{"mean", Metric::kEuclidean, Adjacency::kAddRemove, Centering::kDp, true, 2},
+                    Terms{"mean", Metric::kEuclidean, Adjacency::kReplaceOne, Centering::kNone, true, 1},
+                    Terms{"ls", Metric::kCosine, Adjacency::kAddRemove, Centering::kDp, true, 3},
+                    Terms{"fc", Metric::kCosine, Adjacency::kAddRemove, Centering::kNone, true, 1},
+                    Terms{"fc", Metric::kCosine, Adjacency::kAddRemove, Centering::kNone},
+                    Terms{"fc", Metric::kCosine, Adjacency::kReplaceOne, Centering::kDp}));
 
 }  // namespace
 }  // namespace dpreduce

@@ -1,7 +1,9 @@
 #include "audit/neighbor_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -63,8 +65,9 @@ TEST(NeighborRows, PublicRowsAreAlongTheCanaryAgainstItAndAtRightAngles) {
 TEST(NeighborRows, AreWrittenAsTheReaderTakesThem) {
   const PrivateFolder folder;
   const NeighborPair pair = worst_case_pairs(terms(Adjacency::kAddRemove)).front();
-  pair.with.write(folder / "x.npy", folder / "y.npy");
-  WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+  const WorldRows files = pair.with.write(folder.path(), "1");
+  EXPECT_TRUE(files.person.empty());
+  WorkerRows rows = WorkerRows::open(files.x, files.y, 0, 1);
   ASSERT_EQ(rows.range().count, 13U);
   std::vector<float> last(4);
   std::vector<std::int32_t> label(1);
@@ -74,6 +77,69 @@ TEST(NeighborRows, AreWrittenAsTheReaderTakesThem) {
   EXPECT_EQ(label.front(), 0);
 }
 
+// Rows of one world by person, as features, label and number of rows: what one person holds.
+std::map<std::int64_t, std::vector<std::pair<float, std::int32_t>>> rows_by_person(const LabeledRows& rows) {
+  std::map<std::int64_t, std::vector<std::pair<float, std::int32_t>>> by_person;
+  for (std::size_t row = 0; row < rows.rows(); ++row) {
+    by_person[rows.person[row]].emplace_back(rows.row(row)[0], rows.y[row]);
+  }
+  return by_person;
+}
+
+TEST(NeighborRows, DifferByOneWholePersonOnEveryRank) {
+  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    NeighborTerms of_persons = terms(adjacency);
+    of_persons.person_rows = 6;
+    const auto pairs = worst_case_pairs(of_persons);
+    EXPECT_EQ(pairs.size(), 2U);
+    for (const NeighborPair& pair : pairs) {
+      auto without = rows_by_person(pair.without);
+      auto with = rows_by_person(pair.with);
+      EXPECT_EQ(with.at(0).size(), 6U) << pair.name;
+      EXPECT_EQ(without.count(0), adjacency == Adjacency::kAddRemove ? 0U : 1U) << pair.name;
+      with.erase(0);
+      without.erase(0);
+      EXPECT_EQ(without, with) << pair.name;
+      for (const auto& [person, rows] : with) EXPECT_EQ(rows.size(), 1U) << person;
+      for (std::size_t rank = 0; rank < 3; ++rank) {
+        const RowRange share = even_share(pair.with.rows(), rank, 3);
+        const auto first = pair.with.person.begin() + static_cast<std::ptrdiff_t>(share.first);
+        EXPECT_NE(std::find(first, first + static_cast<std::ptrdiff_t>(share.count), 0),
+                  first + static_cast<std::ptrdiff_t>(share.count))
+            << pair.name << ", rank " << rank;
+      }
+    }
+  }
+}
+
+TEST(NeighborRows, AHollowPersonMovesCountsAlone) {
+  NeighborTerms of_persons = terms(Adjacency::kAddRemove);
+  of_persons.person_rows = 6;
+  of_persons.has_counts = true;
+  const auto pairs = worst_case_pairs(of_persons);
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_EQ(pairs[2].name, "hollow");
+  const auto canary = rows_by_person(pairs[2].with).at(0);
+  ASSERT_EQ(canary.size(), 6U);
+  EXPECT_EQ(std::count(canary.begin(), canary.end(), std::pair(0.0F, 0)), 5);
+  EXPECT_EQ(std::count(canary.begin(), canary.end(), std::pair(1000.0F, 0)), 1);
+}
+
+TEST(NeighborRows, ArePersonsThatTheRanksOfAFitWeighTogether) {
+  NeighborTerms of_persons = terms(Adjacency::kAddRemove);
+  of_persons.person_rows = 8;
+  FitOptions options;
+  options.data.train.person = {"persons"};
+  options.data.rows_per_person = 2;
+  for (const NeighborPair& pair : worst_case_pairs(of_persons)) {
+    const PrivateFolder folder;
+    const WorkerRows rows = open_world(options, pair.with.write(folder.path(), "1"));
+    for (std::size_t row = 0; row < pair.with.rows(); ++row) {
+      EXPECT_EQ(rows.weight(row), pair.with.person[row] == 0 ? kWholeRow / 4 : kWholeRow) << pair.name << " " << row;
+    }
+  }
+}
+
 TEST(NeighborRows, RefuseTermsWithoutRoom) {
   NeighborTerms two = terms(Adjacency::kAddRemove);
   two.classes = 2;
@@ -81,7 +147,7 @@ TEST(NeighborRows, RefuseTermsWithoutRoom) {
   NeighborTerms flat = terms(Adjacency::kAddRemove);
   flat.dim = 0;
   EXPECT_THROW(worst_case_pairs(flat), std::logic_error);
-  LabeledRows rows{3, {}, {}};
+  LabeledRows rows{3, {}, {}, {}};
   EXPECT_THROW(rows.add(std::vector<float>(2), 0), std::logic_error);
 }
 

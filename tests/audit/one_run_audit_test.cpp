@@ -13,7 +13,7 @@ constexpr std::size_t kAuditDim = 256;
 constexpr double kError = 1e-6;  // of each test below
 
 OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centering center,
-                   std::string method_name = "mean") {
+                   std::string method_name = "mean", std::uint64_t rows_per_person = 0) {
   FitOptions options;
   options.data.classes = kAuditClasses;
   options.method.name = method_name;
@@ -23,14 +23,17 @@ OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centeri
   options.rows.center_share = 0.05;
   options.privacy.budget.mu = mu;
   options.privacy.adjacency = adjacency;
+  if (rows_per_person > 0) {
+    options.data.rows_per_person = rows_per_person;
+    options.data.train.person = {"persons"};
+  }
   const AuditedMethod method(options, kAuditDim);
   const PrivateFolder folder;
-  LabeledRows rows{kAuditDim, {}, {}};
+  LabeledRows rows{kAuditDim, {}, {}, {}};
   std::vector<float> row(kAuditDim, 0.0625F);  // of norm 1
   for (int copy = 0; copy < 50; ++copy) rows.add(row, copy % static_cast<int>(kAuditClasses));
-  rows.write(folder / "x.npy", folder / "y.npy");
-  return audit_in_one_run(method, {folder / "x.npy"}, {folder / "y.npy"},
-                          {.canaries = canaries, .delta = 1e-9, .error = kError}, folder);
+  const WorldRows files = rows.write(folder.path(), "rest");
+  return audit_in_one_run(method, files.x, files.y, {.canaries = canaries, .delta = 1e-9, .error = kError}, folder);
 }
 
 TEST(OneRunAudit, SeesAlmostEveryCanaryThroughFaintNoise) {
@@ -39,6 +42,14 @@ TEST(OneRunAudit, SeesAlmostEveryCanaryThroughFaintNoise) {
     EXPECT_GE(result.guesses.guesses, 100U);
     EXPECT_EQ(result.guesses.correct, result.guesses.guesses);
   }
+}
+
+TEST(OneRunAudit, HasWholePersonsAsCanaries) {
+  const OneRunResult faint = audit(100.0, 200, Adjacency::kAddRemove, Centering::kNone, "mean", 2);
+  EXPECT_EQ(faint.guesses.correct, faint.guesses.guesses);
+  const OneRunResult result = audit(3.0, 1000, Adjacency::kReplaceOne, Centering::kNone, "mean", 3);
+  EXPECT_GT(result.mu, 0.5);
+  EXPECT_LT(result.mu, 3.0);
 }
 
 TEST(OneRunAudit, SeesThroughACenter) {

@@ -22,16 +22,18 @@ struct Audited {
                                                 .other_rows = 8,
                                                 .rows_taken_for = 20,
                                                 .balancing_rows = 0})[0];
-    pair.without.write(folder / "x0.npy", folder / "y0.npy");
-    pair.with.write(folder / "x1.npy", folder / "y1.npy");
+    files_without = pair.without.write(folder.path(), "0");
+    files_with = pair.with.write(folder.path(), "1");
   }
   std::vector<ReleaseLoss> losses(std::size_t most_trials) {
-    WorkerRows without = WorkerRows::open({folder / "x0.npy"}, {folder / "y0.npy"}, 0, 1);
-    WorkerRows with = WorkerRows::open({folder / "x1.npy"}, {folder / "y1.npy"}, 0, 1);
+    WorkerRows without = open_world(method.options(), files_without);
+    WorkerRows with = open_world(method.options(), files_with);
     return audit_releases(method, without, with, {most_trials, 1e-3}, folder / "ledger.jsonl");
   }
   PrivateFolder folder;
   AuditedMethod method;
+  WorldRows files_without;
+  WorldRows files_with;
 };
 
 FitOptions options_of(std::string method) {

@@ -22,6 +22,7 @@ constexpr double kFewestTrials = 100;
 constexpr double kMostTrials = 1e9;
 constexpr double kFewestCanaries = 100;
 constexpr double kMostCanaries = 1e6;
+constexpr double kMostRowsOfCanary = 1000;  // B: canaries are persons of several times so many rows
 
 }  // namespace
 
@@ -43,6 +44,10 @@ AuditOptions validated(AuditOptions options) {
   if (!options.fit.data.train.x.empty() && options.kind != AuditKind::kOneRun) {
     throw UsageError("--train-x: only an audit by one run takes rows; add --one-run");
   }
+  if (options.fit.data.rows_per_person) {
+    check_range("--rows-per-person", static_cast<double>(*options.fit.data.rows_per_person), 1, kMostRowsOfCanary);
+    options.fit.data.train.person = {"persons of the audit"};
+  }
   check_range("--confidence", options.confidence, 0.5, kLargestConfidence);
   if (options.trials) check_range("--trials", static_cast<double>(*options.trials), kFewestTrials, kMostTrials);
   check_range("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
@@ -58,6 +63,11 @@ CommandEntry audit_command() {
   declare_rows(table, options->fit.rows);
   declare_budget(table, options->fit.privacy.budget);
   table.choice("--adjacency", options->fit.privacy.adjacency, "which data sets are neighbors").in_group("Privacy");
+  table
+      .count("--rows-per-person", options->fit.data.rows_per_person,
+             "the claim is about a person, whose rows count for so many together: canaries are whole persons with more "
+             "rows than that, on several ranks")
+      .typed("B");
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "

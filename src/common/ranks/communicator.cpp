@@ -5,11 +5,13 @@
 #include <exception>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 #include "common/ranks/job.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
 #include "common/ranks/silo_job.hpp"
+#include "common/ranks/thread_job.hpp"
 
 namespace dpreduce {
 namespace {
@@ -37,6 +39,31 @@ Communicator Communicator::join(const std::string& doubt) {
 
 Communicator Communicator::alone() {
   return {nullptr, 0, 1};
+}
+
+void Communicator::on_threads(int size, const std::function<void(Communicator&)>& work) {
+  std::vector<std::unique_ptr<Job>> jobs = make_thread_jobs(size);
+  std::vector<std::exception_ptr> own_errors(jobs.size());
+  std::exception_ptr of_peer;  // that of a rank which fell with another; rank 0's alone
+  const auto run = [&](std::size_t rank) {
+    Communicator ranks(std::move(jobs[rank]), static_cast<int>(rank), size);
+    try {
+      work(ranks);
+    } catch (const PeerFailed&) {
+      if (rank == 0) of_peer = std::current_exception();
+    } catch (...) {
+      own_errors[rank] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t rank = 1; rank < jobs.size(); ++rank) others.emplace_back(run, rank);
+    run(0);
+  }
+  for (const std::exception_ptr& error : own_errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  if (of_peer) std::rethrow_exception(of_peer);
 }
 
 Communicator Communicator::among_silos(std::unique_ptr<SiloJob> job, int rank, int size) {

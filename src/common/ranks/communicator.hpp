@@ -8,8 +8,9 @@
 // on the failing rank with the lowest number and its exit code: that rank's error goes on to be printed, the others end
 // silently with the same code.
 //
-// Two kinds of jobs (job.hpp): MPI's collectives among ranks that trust each other, and a run of silos (silo_job.hpp),
-// in which the coordinator has no rows, sums go masked, and silos may be lost on the way.
+// Kinds of jobs (job.hpp): MPI's collectives among ranks that trust each other, the same among threads of one process
+// (thread_job.hpp), and a run of silos (silo_job.hpp), in which the coordinator has no rows, sums go masked, and silos
+// may be lost on the way.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +45,9 @@ class Communicator {
   static Communicator join(const std::string& doubt = {});
   /// A job of this process alone.
   static Communicator alone();
+  /// Runs `work` on each of `size` ranks that are threads of this process, and returns when all of them have ended.
+  /// Throws what `work` has thrown on the lowest rank that threw its own error. Precondition (asserted): size >= 1.
+  static void on_threads(int size, const std::function<void(Communicator&)>& work);
   /// The coordinator (rank 0) or a silo of a run that has begun.
   static Communicator among_silos(std::unique_ptr<SiloJob> job, int rank, int size);
 

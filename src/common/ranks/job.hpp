@@ -1,4 +1,4 @@
-// What a Communicator's collectives run on: MPI's, or a run of silos.
+// What a Communicator's collectives run on: MPI's, threads of one process, or a run of silos.
 #pragma once
 
 #include <cstddef>

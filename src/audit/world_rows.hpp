@@ -1,0 +1,30 @@
+// The rows of one world of an audit, as a fit weighs them.
+//
+// Where the unit is a person, rows are cut among several ranks (threads of this process), which find out together how
+// many rows each person has, as the ranks of a fit do. One rank then trains on all of them: sums are the same bytes on
+// any number of ranks, but a person that ranks weigh apart would count for more than one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/data/worker_rows.hpp"
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+/// Files of rows; identifiers where the unit is a person, else none.
+struct WorldRows {
+  std::vector<std::string> x;
+  std::vector<std::string> y;
+  std::vector<std::string> person{};
+};
+
+/// Over so many ranks rows of persons are cut.
+inline constexpr int kRanksOfPersons = 3;
+
+/// The rows of `files`, all of them for one rank, with the weights that `options` ask for. Throws as WorkerRows::open,
+/// open_persons and weigh_by_person.
+WorkerRows open_world(const FitOptions& options, const WorldRows& files);
+
+}  // namespace dpreduce

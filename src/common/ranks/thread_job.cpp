@@ -1,0 +1,176 @@
+#include "common/ranks/thread_job.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+
+#include "common/base/error.hpp"
+#include "common/base/peer_failed.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Where the threads meet. What a rank shows there may be read between two meetings.
+class Meeting {
+ public:
+  explicit Meeting(int size) : shown_(static_cast<std::size_t>(size), nullptr) {}
+
+  // Returns when all ranks have come. Throws PeerFailed where one has gone away.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    require_all();
+    const std::uint64_t own = round_;
+    if (++arrived_ == shown_.size()) {
+      arrived_ = 0;
+      ++round_;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait(lock, [&] { return round_ != own || gone_ >= 0; });
+    if (round_ == own) require_all();
+  }
+
+  // Between two meetings read(what rank r shows, r) is called for every rank, in their order.
+  template <typename Shown, typename Read>
+  void visit(int rank, const Shown& shown, const Read& read) {
+    shown_[static_cast<std::size_t>(rank)] = &shown;
+    wait();
+    for (std::size_t peer = 0; peer < shown_.size(); ++peer) {
+      read(*static_cast<const Shown*>(shown_[peer]), static_cast<int>(peer));
+    }
+    wait();
+  }
+
+  void leave(int rank) {
+    const std::lock_guard lock(mutex_);
+    if (gone_ < 0) gone_ = rank;
+    changed_.notify_all();
+  }
+
+  int size() const { return static_cast<int>(shown_.size()); }
+
+ private:
+  void require_all() const {
+    if (gone_ >= 0) throw PeerFailed(ExitCode::kInternal, gone_);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t arrived_ = 0;
+  std::uint64_t round_ = 0;
+  int gone_ = -1;                   // the first rank that has left
+  std::vector<const void*> shown_;  // by each rank
+};
+
+class ThreadJob final : public Job {
+ public:
+  ThreadJob(std::shared_ptr<Meeting> meeting, int rank) : meeting_(std::move(meeting)), rank_(rank) {}
+  ~ThreadJob() override { meeting_->leave(rank_); }
+  ThreadJob(const ThreadJob&) = delete;
+  ThreadJob& operator=(const ThreadJob&) = delete;
+
+  // The others work on, and learn of it when they agree.
+  void announce_failure() override {}
+  void check_peers() override {}
+
+  std::int64_t agree(std::int64_t verdict) override {
+    std::int64_t least = verdict;
+    meeting_->visit(rank_, verdict, [&](std::int64_t of_rank, int) { least = std::min(least, of_rank); });
+    return least;
+  }
+
+  int owners() const override { return meeting_->size(); }
+
+  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t) override {
+    std::vector<std::uint64_t> sum(rank_ == owner ? values.size() : 0, 0);
+    const std::span<const std::uint64_t> own = values;
+    meeting_->visit(rank_, own, [&](std::span<const std::uint64_t> of_rank, int) {
+      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
+    });
+    if (rank_ != owner) return std::fill(values.begin(), values.end(), 0);
+    std::copy(sum.begin(), sum.end(), values.begin());
+  }
+
+  void sum_everywhere(std::span<std::uint64_t> values, std::size_t) override { add_everywhere(values); }
+  void sum_everywhere(std::span<double> values) override { add_everywhere(values); }
+
+  void broadcast(std::span<std::byte> bytes) override {
+    const std::span<const std::byte> own = bytes;
+    meeting_->visit(rank_, own, [&](std::span<const std::byte> of_rank, int peer) {
+      if (peer == 0 && rank_ != 0) std::copy(of_rank.begin(), of_rank.end(), bytes.begin());
+    });
+  }
+
+  double max_everywhere(double value) override {
+    double most = value;
+    meeting_->visit(rank_, value, [&](double of_rank, int) { most = std::max(most, of_rank); });
+    return most;
+  }
+
+  std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local) override {
+    return gathered(local);
+  }
+  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) override {
+    gather(local, all);
+  }
+  void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override {
+    gather(local, all);
+  }
+
+  std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override {
+    std::vector<std::vector<std::uint64_t>> received;
+    meeting_->visit(rank_, messages, [&](const std::vector<std::vector<std::uint64_t>>& of_rank, int) {
+      received.push_back(of_rank[static_cast<std::size_t>(rank_)]);
+    });
+    return received;
+  }
+
+  int ranks_on_machine() override { return meeting_->size(); }
+  void abort(ExitCode) override {}
+
+ private:
+  template <typename T>
+  void add_everywhere(std::span<T> values) {
+    std::vector<T> sum(values.size(), T{});
+    const std::span<const T> own = values;
+    meeting_->visit(rank_, own, [&](std::span<const T> of_rank, int) {
+      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
+    });
+    std::copy(sum.begin(), sum.end(), values.begin());
+  }
+
+  // Of all ranks one after the other, at the coordinator.
+  template <typename T>
+  std::vector<T> gathered(std::span<const T> local) {
+    std::vector<T> all;
+    meeting_->visit(rank_, local, [&](std::span<const T> of_rank, int) {
+      if (rank_ == 0) all.insert(all.end(), of_rank.begin(), of_rank.end());
+    });
+    return all;
+  }
+
+  template <typename T>
+  void gather(std::span<const T> local, std::span<T> all) {
+    const std::vector<T> values = gathered(local);
+    if (rank_ != 0) return;
+    DPREDUCE_ASSERT(values.size() == all.size());
+    std::copy(values.begin(), values.end(), all.begin());
+  }
+
+  std::shared_ptr<Meeting> meeting_;
+  int rank_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Job>> make_thread_jobs(int size) {
+  DPREDUCE_ASSERT(size >= 1);
+  const auto meeting = std::make_shared<Meeting>(size);
+  std::vector<std::unique_ptr<Job>> jobs;
+  for (int rank = 0; rank < size; ++rank) jobs.push_back(std::make_unique<ThreadJob>(meeting, rank));
+  return jobs;
+}
+
+}  // namespace dpreduce
