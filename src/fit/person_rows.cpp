@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/label_slots.hpp"
 #include "common/data/paths.hpp"
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
