@@ -6,6 +6,7 @@ none is on both sides. What rows there are depends on the day's package lists. S
   debshort     the package's archive section, where it has 100 descriptions or more
   teams45      its maintainer, where it is one of the 45 that have most
   libraries2   whether its section is of libraries or of what compiles against them
+  maintainers  as debshort; persons are the maintainers, of whom none is on both sides
 """
 import hashlib
 import re
@@ -37,13 +38,15 @@ def labeled(rows, keep):
     return [(text, label, source) for (text, label), source in first.items() if label in kept], kept
 
 
-def write(folder, title, rows, labels, encode, expected_accuracy):
+def write(folder, title, rows, labels, encode, expected_accuracy, has_persons=False):
+    """Rows of one origin are on one side; with has_persons origins are persons."""
     x = encode([text for text, _, _ in rows])
     y = np.array([labels.index(label) for _, label, _ in rows], np.int64)
     hashes = np.array([int(hashlib.sha256(source.encode()).hexdigest()[:8], 16) / 2.0**32 for _, _, source in rows])
     order = np.random.RandomState(0)
     parts = [order.permutation(np.flatnonzero(side)) for side in (hashes >= 0.2, hashes < 0.2)]
-    feature_set.write(folder, title, len(labels), *[(x[part], y[part]) for part in parts], expected_accuracy)
+    persons = np.unique([origin for _, _, origin in rows], return_inverse=True)[1][parts[0]] if has_persons else None
+    feature_set.write(folder, title, len(labels), *[(x[part], y[part]) for part in parts], expected_accuracy, persons)
 
 
 SETS = {
@@ -56,6 +59,9 @@ SETS = {
     "libraries2": (lambda text, section, team, source: (text, section in ("libs", "libdevel", "oldlibs"), source),
                    lambda counts: [False, True],
                    "Debian package descriptions, library or not, sentence features", (0.5, 0.95)),
+    "maintainers": (lambda text, section, team, source: (text, section, team),
+                    lambda counts: [label for label, count in counts if count >= 100],
+                    "Debian package descriptions of maintainers, sentence features", (0.2, 0.6), True),
 }
 
 
@@ -64,9 +70,8 @@ def main():
     rows = list(packages())
     if len(rows) < 30000:
         raise SystemExit(f"apt knows {len(rows)} packages, 30000 or more expected: run apt-get update first")
-    label, keep, title, expected_accuracy = SETS[folder.rstrip("/").rsplit("/", 1)[-1]]
-    write(folder, title, *labeled([label(*row) for row in rows], keep), SentenceEncoder(node_modules),
-          expected_accuracy)
+    label, keep, title, *rest = SETS[folder.rstrip("/").rsplit("/", 1)[-1]]
+    write(folder, title, *labeled([label(*row) for row in rows], keep), SentenceEncoder(node_modules), *rest)
 
 
 if __name__ == "__main__":

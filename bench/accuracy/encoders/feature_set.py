@@ -1,4 +1,5 @@
-"""A feature set on disk: train_x, train_y, test_x, test_y as .npy, and about.json last, which makes it complete."""
+"""A feature set on disk: train_x, train_y, test_x, test_y as .npy, where whose rows they are is known train_person as well,
+and about.json last, which makes it complete."""
 import hashlib
 import json
 import os
@@ -14,9 +15,10 @@ def nearest_direction_accuracy(train_x, train_y, test_x, test_y):
     return float((np.argmax(unit(test_x) @ means.T, axis=1) == test_y).mean())
 
 
-def write(folder, title, classes, train, test, expected_accuracy):
+def write(folder, title, classes, train, test, expected_accuracy, persons=None):
     """Checks the rows, writes them, and then about.json: title, classes, sizes, digest of all bytes.
 
+    persons: an integer a training row, the same for all rows of one person.
     expected_accuracy: (low, high) for nearest_direction_accuracy; outside, something is wrong with encoder or data.
     """
     parts = {"train_x": train[0], "train_y": train[1], "test_x": test[0], "test_y": test[1]}
@@ -27,12 +29,16 @@ def write(folder, title, classes, train, test, expected_accuracy):
             raise SystemExit(f"{title}: {name} has labels that are not in 0 to {classes - 1}")
     if len(np.unique(train[1])) != classes:  # a rare class may have no test row
         raise SystemExit(f"{title}: train_y does not hold every class from 0 to {classes - 1}")
+    if persons is not None and len(persons) != len(train[0]):
+        raise SystemExit(f"{title}: {len(persons)} identifiers for {len(train[0])} rows")
     accuracy = nearest_direction_accuracy(*parts.values())
     low, high = expected_accuracy
     if not low <= accuracy <= high:
         raise SystemExit(f"{title}: the nearest class mean is right on {accuracy:.3f} of rows, not {low} to {high}")
     os.makedirs(folder, exist_ok=True)
     digest = hashlib.sha256()
+    if persons is not None:
+        parts["train_person"] = np.asarray(persons, np.int64)
     for name, values in parts.items():
         path = f"{folder}/{name}.npy"
         np.save(path, values)
@@ -41,6 +47,10 @@ def write(folder, title, classes, train, test, expected_accuracy):
              "test_rows": len(test[0]), "rarest_class": int(np.bincount(train[1]).min()),
              "commonest_class": int(np.bincount(train[1]).max()),
              "nearest_direction_accuracy": accuracy, "sha256": digest.hexdigest()}
+    if persons is not None:
+        rows_of = np.unique(persons, return_counts=True)[1]
+        about["persons"] = len(rows_of)
+        about["rows_of_a_person"] = {"median": float(np.median(rows_of)), "most": int(rows_of.max())}
     with open(folder + "/about.json.partial", "w") as f:
         json.dump(about, f, indent=1)
     os.rename(folder + "/about.json.partial", folder + "/about.json")

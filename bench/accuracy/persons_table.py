@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""Test accuracy with persons as the unit. launch/persons starts this; its head says what may be set.
+
+    persons_table.py write     docs/experiments/persons.md, from the sets in build/data and one that dpreduce draws
+"""
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+from string import Template
+
+import numpy as np
+
+from accuracy_table import ROOT, cell, numbers, percent, stated_variables, table
+from runs import RunFailed, Runner, Set, Spread, sha256
+
+DELTA = 1e-5
+METHOD = "--method auto"
+BOUNDS = (1, 2, 5, 10)
+DRAWN = "synth --kind gaussian-mixture --rows 30000 --test-rows 10000 --dim 64 --classes 10 --separation 1 --spread 0.18 --seed 1"
+ROWS_OF_DRAWN = 10
+
+
+def phi(x):
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def delta_of(mu, epsilon):
+    return phi(mu / 2 - epsilon / mu) - math.exp(epsilon) * phi(-mu / 2 - epsilon / mu)
+
+
+def bisected(is_above, low, high):
+    """The largest value that is not above, but for a rounding."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_above(middle) else (middle, high)
+    return low
+
+
+def epsilon_of_rows(epsilon, delta, rows):
+    """The epsilon that a row may cost where a person with so many rows is to cost `epsilon`: mu is divided by them."""
+    mu = bisected(lambda mu: delta_of(mu, epsilon) > delta, 1e-6, 100)
+    return float(f"{bisected(lambda e: delta_of(mu / rows, e) < delta, 0, epsilon):.6g}")
+
+
+def drawn():
+    """The set that dpreduce draws: ten rows a person, of any classes."""
+    folder = f"{ROOT}/build/persons/drawn"
+    if not os.path.exists(folder + "/train_person.npy"):
+        subprocess.run([f"{ROOT}/build/release/dpreduce", *DRAWN.split(), "--out", folder, "--overwrite"], check=True,
+                       stdout=subprocess.DEVNULL)
+        rows = len(np.load(folder + "/train_y.npy"))
+        np.save(folder + "/train_person.npy", np.random.RandomState(1).permutation(rows) // ROWS_OF_DRAWN)
+    return folder
+
+
+class PersonSet:
+    """A set, and parts of it with at most some rows of each person."""
+
+    def __init__(self, name, title, folder, classes):
+        self.name, self.title, self.folder, self.classes = name, title, folder, classes
+        self.persons = np.load(folder + "/train_person.npy")
+        self.rows_of = np.unique(self.persons, return_counts=True)[1]
+        self.whole = self.at(folder, "")
+
+    def at(self, folder, part):
+        """Without persons where `part` is one."""
+        names = ["train_x", "train_y", "test_x", "test_y"] + ([] if part else ["train_person"])
+        digests = "".join(sha256(f"{folder}/{name}.npy") for name in names)
+        return Set(folder, {"classes": self.classes, "sha256": hashlib.sha256(digests.encode()).hexdigest()})
+
+    def kept(self, most):
+        """min(m, most) rows of each person, drawn once."""
+        folder = f"{ROOT}/build/persons/{self.name}-{most}"
+        os.makedirs(folder, exist_ok=True)
+        order = np.random.RandomState(2).permutation(len(self.persons))
+        seen, places = {}, []
+        for row in order:
+            count = seen.get(self.persons[row], 0)
+            if count < most:
+                seen[self.persons[row]] = count + 1
+                places.append(row)
+        for name in ("train_x", "train_y"):
+            np.save(f"{folder}/{name}.npy", np.load(f"{self.folder}/{name}.npy", mmap_mode="r")[np.array(places)])
+        for name in ("test_x", "test_y"):
+            if os.path.lexists(f"{folder}/{name}.npy"):
+                os.remove(f"{folder}/{name}.npy")
+            os.symlink(f"{self.folder}/{name}.npy", f"{folder}/{name}.npy")
+        return self.at(folder, "kept")
+
+
+def sets():
+    wanted = os.environ.get("SETS", "drawn maintainers movielens").split()
+    for name in wanted:
+        if name == "drawn":
+            title = f"`{DRAWN}`, {ROWS_OF_DRAWN} rows a person"
+            yield PersonSet(name, title, drawn(), 10)
+            continue
+        folder = f"{ROOT}/build/data/{name}"
+        with open(folder + "/about.json") as f:
+            about = json.load(f)
+        yield PersonSet(name, about["title"], folder, about["classes"])
+
+
+class Figures:
+    def __init__(self, runner, data, epsilons, seeds):
+        self.runner, self.data, self.epsilons, self.seeds = runner, data, epsilons, seeds
+
+    def spreads(self, of, options, what, rows=1):
+        """{epsilon: Spread}, epsilon of a person."""
+        task = lambda epsilon, seed: self.runner.own(of, options, epsilon_of_rows(epsilon, DELTA, rows), DELTA, seed)
+        self.runner.make([task(e, s) for e in self.epsilons for s in self.seeds], f"{self.data.name}, {what}")
+        return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in self.epsilons}
+
+    def all(self):
+        persons = f"--train-person {self.data.folder}/train_person.npy"
+        named = {}
+        for bound in BOUNDS:
+            name = "one row a person" if bound == 1 else f"{bound} rows a person, mu / {bound}"
+            named[name] = self.spreads(self.data.kept(bound), METHOD, name, bound)
+        for by in ("weight", "clip"):
+            for bound in BOUNDS:
+                options = f"{METHOD} {persons} --rows-per-person {bound} --person-bound {by}"
+                named[f"`--person-bound {by}`, B = {bound}"] = self.spreads(self.data.whole, options, f"{by} {bound}")
+        return named
+
+
+def section(figures):
+    data, epsilons = figures.data, figures.epsilons
+    named = figures.all()
+    best = {e: percent(max(spreads[e].median for spreads in named.values())) for e in epsilons}
+    rows = [[name, *(cell(spreads[e], best[e]) for e in epsilons)] for name, spreads in named.items()]
+    medians = lambda names, e: max(100 * named[name][e].median for name in names)
+    ours = lambda by: [f"`--person-bound {by}`, B = {bound}" for bound in BOUNDS]
+    kept = [name for name in named if "mu /" in name]
+    at_one = {by: f"`--person-bound {by}`, B = 1" for by in ("weight", "clip")}
+    difference = lambda first, second: ", ".join(f"{first(e) - second(e):+.1f} at {e}" for e in epsilons)
+    one_row = lambda e: 100 * named["one row a person"][e].median
+    sizes = data.rows_of
+    text = [
+        f"## {data.name}",
+        f"{data.title}. {len(data.persons)} training rows of {len(sizes)} persons, who have {int(np.median(sizes))} rows in the "
+        f"median, {sizes.min()} to {sizes.max()}; {data.classes} classes.",
+        table(["trained on", *(f"epsilon {e}" for e in epsilons)], rows),
+        "Medians, in points:\n",
+        f"- weighing with B = 1 ahead of one row a person: {difference(lambda e: 100 * named[at_one['weight']][e].median, one_row)}",
+        f"- clipping with B = 1 ahead of one row a person: {difference(lambda e: 100 * named[at_one['clip']][e].median, one_row)}",
+        f"- the best B of clipping ahead of the best number of rows kept: {difference(lambda e: medians(ours('clip'), e), lambda e: medians(kept, e))}",
+        f"- the best B of clipping ahead of the best B of weighing: {difference(lambda e: medians(ours('clip'), e), lambda e: medians(ours('weight'), e))}",
+        f"- clipping with B = 1 behind the best B of either: {difference(lambda e: medians(ours('clip') + ours('weight'), e), lambda e: 100 * named[at_one['clip']][e].median)}",
+    ]
+    return "\n\n".join(text[:3]) + "\n\n" + text[3] + "\n".join(["", *text[4:]])
+
+
+def write_document():
+    epsilons, seeds = numbers("EPSILONS", "0.5 1 8"), numbers("SEEDS", "1 2 3 4 5")
+    runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
+    sections = [section(Figures(runner, data, epsilons, seeds)) for data in sets()]
+    with open(os.path.dirname(os.path.abspath(__file__)) + "/persons.md") as f:
+        document = Template(f.read()).substitute(
+            build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
+            command=" ".join([*stated_variables(), "launch/persons"]), delta=f"{DELTA:g}".replace("e-0", "e-"),
+            seed_count=len(seeds), seeds=", ".join(map(str, seeds)), method=METHOD,
+            minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
+            sections="\n\n".join(sections))
+    path = f"{ROOT}/docs/experiments/persons.md"
+    with open(path + ".partial", "w") as f:
+        f.write(document)
+    os.rename(path + ".partial", path)
+    print(path)
+
+
+if __name__ == "__main__":
+    try:
+        write_document()
+    except RunFailed as failure:
+        sys.exit(f"launch/persons: {failure}")
