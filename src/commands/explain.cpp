@@ -97,9 +97,10 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   }
   if (g.unit == PrivacyUnit::kPerson) {
     sentences.push_back(
-        fmt::format("the unit is one person with any number of rows, which count for at most {} row{} together; a "
+        fmt::format("the unit is one person with any number of rows, which {} at most {} row{} together; a "
                     "person is who has one identifier (--train-person)",
-                    g.rows_per_person, g.rows_per_person == 1 ? "" : "s"));
+                    g.person_bound == PersonBound::kClip ? "are clipped to" : "count for", g.rows_per_person,
+                    g.rows_per_person == 1 ? "" : "s"));
   }
   sentences.push_back(neighbors_sentence(g));
   if (std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty())

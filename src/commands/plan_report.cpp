@@ -48,6 +48,7 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
   json["unit"] = to_string(options.data.unit());
   if (options.data.has_persons()) json["rows_per_person"] = options.data.bounded_rows();
+  if (options.data.clips_persons()) json["person_bound"] = to_string(PersonBound::kClip);
   json["adjacency"] = to_string(options.privacy.adjacency);
   json["accountant"] = to_string(options.privacy.budget.accountant);
   json["releases"] = nlohmann::json::array();
@@ -88,8 +89,9 @@ std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budg
 
 void print_unit(const DataOptions& data) {
   if (!data.has_persons()) return;
-  fmt::print("unit       one person with any number of rows, which count for at most {} row{} together\n",
-             data.bounded_rows(), data.bounded_rows() == 1 ? "" : "s");
+  fmt::print("unit       one person with any number of rows, which {} at most {} row{} together\n",
+             data.clips_persons() ? "are clipped to" : "count for", data.bounded_rows(),
+             data.bounded_rows() == 1 ? "" : "s");
 }
 
 std::string delta_note(const FitOptions& options, const FitPlan& plan) {

@@ -180,6 +180,10 @@ ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json&
   if (privacy.contains("unit")) guarantee.unit = report.choice<PrivacyUnit>(privacy, "unit");
   if (guarantee.unit == PrivacyUnit::kPerson) {
     guarantee.rows_per_person = report.count(privacy, "rows_per_person");
+    // Told where it is not by weights.
+    if (privacy.contains("person_bound")) {
+      guarantee.person_bound = report.choice<PersonBound>(privacy, "person_bound");
+    }
   }
   if (report.field(privacy, "mu").is_null()) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");

@@ -38,6 +38,7 @@ struct ReportedGuarantee {
   Accountant accountant = Accountant::kGdp;
   PrivacyUnit unit = PrivacyUnit::kRecord;
   std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
+  PersonBound person_bound = PersonBound::kWeight;
 };
 
 /// Of a run among silos with masked sums.

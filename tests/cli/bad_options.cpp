@@ -7,6 +7,8 @@ namespace dpreduce {
 namespace {
 
 const std::string kPartition = "synth partition --x x.npy --y y.npy --classes 3 --out made ";
+const std::string kClipped =
+    "fit --train-x x.npy --train-y y.npy --classes 3 --report report.json --train-person y.npy --person-bound clip ";
 const std::string kFedavg =
     "fit --method fedavg --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 1 --report report.json ";
 
@@ -84,10 +86,14 @@ std::vector<BadCase> bad_options() {
       {"UnknownMethod", kGoodFit + "--method magic", 2, "must be one of auto|mean|public|ls|fc|gd|adam|newton|fisher"},
       {"RowsOfNoPerson", kGoodFit + "--rows-per-person 3", 2, "goes with --train-person"},
       {"PersonsOfNoRow", kGoodFit + "--train-person y.npy --rows-per-person 0", 2, "must be from 1 to 65536"},
-      {"PersonsInSamples",
-       "fit --method gd --batch 0.5 --accountant pld --epsilon 1 --delta 1e-5 --train-x x.npy --train-y y.npy "
-       "--classes 3 --seed 1 --report report.json --train-person y.npy",
-       2, "row by row, and not person by person"},
+      {"BoundOfNoPerson", kGoodFit + "--person-bound clip", 2, "--person-bound clip: goes with --train-person"},
+      {"BoundOfAnotherKind", kGoodFit + "--train-person y.npy --person-bound cut", 2, "weight|clip"},
+      {"ClippedHessians", kClipped + "--method newton --epsilon 1 --delta 1e-5", 2,
+       "--person-bound clip with --method newton: clipping a person is not defined for its release newton"},
+      {"ClippedCounts", kClipped + "--method mean --metric euclidean --epsilon 1 --delta 1e-5", 2,
+       "not defined for its release class_means"},
+      {"ClippedUtilities", kClipped + "--method public --public-x x.npy --epsilon 1 --delta 1e-5", 2,
+       "not defined for its utilities of public rows"},
       {"PersonsAmongSilosOfRows", kFedavg + "--train-person y.npy", 2, "a person may have rows on several"},
       {"PersonsOnALedgerOfRows", kGoodFit + "--train-person y.npy", 4, "costs of the two do not add up"},
       {"FisherOfLabelSets", kGoodFit + "--method fisher --max-labels 2", 2, "need rows of one class"},

@@ -53,7 +53,8 @@ std::vector<std::string> lines_of_all_options() {
           "--dry-run",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
-          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3",
+          "--pool 4 --max-labels 2 --train-person p0.npy p1.npy --rows-per-person 3 "
+          "--person-bound clip",
       "fit " + rows +
           " --rho 0.02 --delta 1e-7 --imbalance-ratio 7 --imbalance-seed 3 --method mean --metric euclidean",
       "fit " + rows +

@@ -1,15 +1,22 @@
 // Persons' rows over ranks: however they are spread, each weighs the same.
 #include "fit/person_rows.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "common/base/error.hpp"
 #include "common/data/memory_array.hpp"
+#include "common/model/classifier_file.hpp"
 #include "tests/common/data/data_files.hpp"
+#include "tests/fit/fitted_rows.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {
@@ -77,6 +84,173 @@ TEST(PersonRows, WeighWhatAllRowsOfTheirPersonSay) {
     check(is_dealt, rank % 2 == 0, bound);  // an integer and its digits are one person
     check(is_of_the_last, true, bound);
   }
+}
+
+// Rows of this rank that `is_own` takes, with a feature that says which they are, where persons are to be whole.
+template <typename IsOwn>
+WorkerRows gathered_rows(const IsOwn& is_own, const TemporaryFolder& folder, std::size_t label_columns) {
+  std::vector<std::int64_t> own;
+  std::vector<float> x;
+  std::vector<std::uint8_t> y;
+  const std::vector<std::int64_t> all = persons_of_all();
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    if (!is_own(row)) continue;
+    own.push_back(all[row]);
+    x.insert(x.end(), {static_cast<float>(row), 1.0F, 0.5F});
+    if (label_columns == 1) y.push_back(static_cast<std::uint8_t>(row % 3));
+    for (std::size_t c = 0; label_columns > 1 && c < label_columns; ++c) y.push_back((row >> c) % 2);
+  }
+  const std::string n = std::to_string(own.size());
+  write_bytes(folder / "x.npy", npy_header_bytes(npy_text("<f4", "(" + n + ", 3)")) + element_bytes(x));
+  write_bytes(
+      folder / "y.npy",
+      npy_header_bytes(npy_text("|u1", "(" + n + ", " + std::to_string(label_columns) + ")")) + element_bytes(y));
+  write_bytes(folder / "p.npy", npy_header_bytes(npy_text("<i8", "(" + n + ",)")) + element_bytes(own));
+  WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+  ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
+  weigh_by_person(rows, persons, 2, test_ranks(), {.coins = true, .whole = true, .classes = 3});
+  return rows;
+}
+
+// Each row is on one rank still, with its classes and weight, and beside all rows of its person.
+TEST(PersonRows, AreGatheredOnOneRank) {
+  const std::vector<std::int64_t> all = persons_of_all();
+  std::map<std::int64_t, std::uint64_t> rows_of;
+  for (const std::int64_t person : all) ++rows_of[person];
+  const auto rank = static_cast<std::size_t>(test_ranks().rank());
+  const auto size = static_cast<std::size_t>(test_ranks().size());
+  for (const bool is_dealt : {false, true}) {
+    for (const std::size_t columns : {1u, 3u}) {
+      const TemporaryFolder folder;
+      WorkerRows rows = gathered_rows(
+          [&](std::size_t row) { return (is_dealt ? row % size : row * size / kRowsOfAll) == rank; }, folder, columns);
+      std::vector<std::uint64_t> seen(kRowsOfAll, 0);
+      std::vector<std::uint64_t> here(rows.persons().first_rows.size(), 0);
+      std::vector<std::int64_t> names(here.size(), -1000);
+      std::vector<float> x(3);
+      std::vector<std::int32_t> y(columns);
+      for (std::uint64_t place = 0; place < rows.range().count; ++place) {
+        rows.features().read_features(place, 1, x);
+        rows.labels().read_labels(place, 1, 3, y);
+        const auto row = static_cast<std::size_t>(x[0]);
+        ++seen[row];
+        if (columns == 1) {
+          EXPECT_EQ(y[0], static_cast<std::int32_t>(row % 3));
+        } else {
+          std::size_t set = 0;
+          for (const std::int32_t label : classes_in(y)) set |= std::size_t{1} << label;
+          EXPECT_EQ(set, row % 8);
+        }
+        EXPECT_EQ(rows.weight(place), weight_of_rows(rows_of[all[row]], 2));
+        const std::uint32_t person = rows.person(place);
+        EXPECT_TRUE(names[person] == -1000 || names[person] == all[row]);
+        names[person] = all[row];
+        ++here[person];
+      }
+      for (std::size_t person = 0; person < here.size(); ++person) {
+        EXPECT_EQ(here[person], rows_of[names[person]]);
+        if (is_dealt) continue;  // then rows stand in their order, rank after rank
+        const auto first = std::find(all.begin(), all.end(), names[person]) - all.begin();
+        EXPECT_EQ(rows.persons().first_rows[person], static_cast<std::uint64_t>(first));
+      }
+      const std::vector<std::uint64_t>& by_person = rows.by_person();
+      EXPECT_EQ(by_person.size(), rows.range().count);
+      for (std::size_t next = 1; next < by_person.size(); ++next) {
+        EXPECT_LE(rows.person(by_person[next - 1]), rows.person(by_person[next]));
+      }
+      test_ranks().sum_everywhere(seen);
+      EXPECT_EQ(seen, std::vector<std::uint64_t>(kRowsOfAll, 1));
+    }
+  }
+}
+
+// A row that could not be trained on is told of where its file is.
+TEST(PersonRows, ThatMoveAreReadByWhoHasTheirFile) {
+  if (test_ranks().size() == 1) return;
+  const TemporaryFolder folder;
+  const std::vector<float> x{test_ranks().rank() == 1 ? std::numeric_limits<float>::quiet_NaN() : 1.0F, 2.0F};
+  const std::vector<std::int32_t> y{1};
+  const std::vector<std::int64_t> p{5};
+  write_bytes(folder / "x.npy", npy_header_bytes(npy_text("<f4", "(1, 2)")) + element_bytes(x));
+  write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(1,)")) + element_bytes(y));
+  write_bytes(folder / "p.npy", npy_header_bytes(npy_text("<i8", "(1,)")) + element_bytes(p));
+  for (const BadRows bad_rows : {BadRows::kFail, BadRows::kZero}) {
+    WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+    ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
+    const auto gather = [&] {
+      weigh_by_person(rows, persons, 1, test_ranks(), {.whole = true, .classes = 3, .bad_rows = bad_rows});
+    };
+    if (bad_rows == BadRows::kZero) {
+      gather();
+      EXPECT_EQ(rows.range().count, test_ranks().rank() == 0 ? static_cast<std::uint64_t>(test_ranks().size()) : 0u);
+    } else if (test_ranks().rank() == 1) {
+      EXPECT_THROW(gather(), BadInput);
+    } else {
+      EXPECT_THROW(gather(), PeerFailed);
+    }
+  }
+}
+
+// A fit of persons on all ranks, whose rows lie anywhere, and the same rows on one rank: equal bytes.
+TEST(PersonRows, GiveTheModelOfOneRank) {
+  const auto rank = static_cast<std::size_t>(test_ranks().rank());
+  const auto size = static_cast<std::size_t>(test_ranks().size());
+  const TemporaryFolder of_rank;
+  const std::string folder = test_ranks().broadcast_message(of_rank / "");  // rank 0's
+  constexpr std::size_t kRows = 240;
+  constexpr std::size_t kDim = 6;
+  const auto write = [&](const std::string& name, std::size_t first, std::size_t end) {
+    std::vector<float> x;
+    std::vector<std::int32_t> y;
+    std::vector<std::int64_t> p;
+    for (std::size_t row = first; row < end; ++row) {
+      std::mt19937 engine(static_cast<unsigned>(row));
+      std::normal_distribution<float> normal;
+      y.push_back(static_cast<std::int32_t>(row % 3));
+      p.push_back(static_cast<std::int64_t>(row * row % 37));
+      for (std::size_t a = 0; a < kDim; ++a) x.push_back(normal(engine) + (a == row % 3 ? 2.0F : 0.0F));
+    }
+    const std::string n = std::to_string(y.size());
+    write_bytes(folder + name + "x.npy",
+                npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
+    write_bytes(folder + name + "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
+    write_bytes(folder + name + "p.npy", npy_header_bytes(npy_text("<i8", "(" + n + ",)")) + element_bytes(p));
+  };
+  write("part" + std::to_string(rank), kRows * rank / size, kRows * (rank + 1) / size);
+  if (rank == 0) write("all", 0, kRows);
+  test_ranks().max_everywhere(0.0);  // all files are there
+  for (const auto& [method, batch] : std::vector<std::pair<std::string, double>>{
+           {"mean", 1.0}, {"ls", 1.0}, {"fc", 1.0}, {"adam", 1.0}, {"adam", 0.4}}) {
+    for (const PersonBound bound : {PersonBound::kWeight, PersonBound::kClip}) {
+      SCOPED_TRACE(method + " " + std::to_string(batch) + " " + std::string(to_string(bound)));
+      const auto options_of = [&](const std::string& name) {
+        FitOptions options = seeded_fit(method, of_rank);
+        options.privacy.ledger.clear();
+        options.data.train.x = {folder + name + "x.npy"};
+        options.data.train.y = {folder + name + "y.npy"};
+        options.data.train.person = {folder + name + "p.npy"};
+        options.data.classes = 3;
+        options.data.rows_per_person = 2;
+        options.data.person_bound = bound;
+        if (method == "adam") options.method.rounds = 4;
+        if (batch < 1.0) {
+          options.method.batch = batch;
+          options.privacy.budget.mu.reset();
+          options.privacy.budget.epsilon = 2.0;
+          options.privacy.budget.delta = 1e-5;
+          options.privacy.budget.accountant = Accountant::kRdp;
+        }
+        return options;
+      };
+      FittedRun over_ranks = fit(options_of("part{rank}"), test_ranks(), Accounts::kElsewhere);
+      over_ranks.finish();
+      Communicator alone = Communicator::alone();
+      FittedRun by_one = fit(options_of("all"), alone, Accounts::kElsewhere);
+      by_one.finish();
+      EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+    }
+  }
+  test_ranks().max_everywhere(0.0);  // nobody reads any more
 }
 
 }  // namespace person_rows_test

@@ -1,4 +1,6 @@
 // The gradient of a Poisson sample is that of the drawn rows alone, however rows are read, kept and shared out.
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -50,8 +52,10 @@ class RowSampleTest : public testing::Test {
 
   std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample,
                                      std::size_t memory = kMemory, bool is_kept = false, std::size_t worker = 0,
-                                     std::size_t workers = 1) const {
+                                     std::size_t workers = 1, std::optional<RowPersons> persons = std::nullopt) const {
     WorkerRows rows = WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, worker, workers);
+    const bool are_clipped = persons && persons->are_whole;
+    if (persons) rows.set_persons(std::move(*persons));
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 2};
     const OnChunk on_chunk = [](double) {};
@@ -65,7 +69,9 @@ class RowSampleTest : public testing::Test {
     terms.classes = kClasses;
     terms.dim = kDim;
     const StatisticEntry& registered = registered_statistic("gradient");
-    const Statistic statistic = registered.compute(registered.request(terms, 1.0), inputs);
+    ReleaseRequest request = registered.request(terms, 1.0);
+    if (are_clipped) request.person_bound = PersonBound::kClip;
+    const Statistic statistic = registered.compute(request, inputs);
     const auto block = statistic.block(0);
     return {block.begin(), block.end()};
   }
@@ -85,6 +91,61 @@ TEST_F(RowSampleTest, RowsThatAreNotDrawnAddExactlyNothing) {
     write("drawn", taken);
     EXPECT_EQ(gradient("all", drawn), gradient("drawn", std::nullopt)) << rate;
   }
+}
+
+// Persons of one row and of many; with `whole` they are clipped to one row.
+RowPersons persons_of_sample(const std::vector<bool>& taken, bool whole) {
+  RowPersons persons{.of_rows = {}, .first_rows = {}, .are_whole = whole};
+  std::vector<std::int64_t> numbers(kRows, -1);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const std::size_t name = row % 3 == 0 ? row : row * row % 61;
+    if (!taken[row]) continue;
+    if (numbers[name] < 0) {
+      numbers[name] = static_cast<std::int64_t>(persons.first_rows.size());
+      persons.first_rows.push_back(row);
+    }
+    persons.of_rows.push_back(static_cast<std::uint32_t>(numbers[name]));
+  }
+  return persons;
+}
+
+// All rows of a person are in, or none: the gradient is that of the drawn persons alone.
+TEST_F(RowSampleTest, APersonHasOneCoin) {
+  const std::vector<bool> all(kRows, true);
+  for (const bool whole : {false, true}) {
+    const RowPersons persons = persons_of_sample(all, whole);
+    for (const double rate : {0.7, 0.2}) {
+      const RowSample of_sample = sample(rate);
+      const std::vector<char> drawn = of_sample.drawn_persons(persons.first_rows);
+      std::vector<bool> taken(kRows);
+      for (std::size_t row = 0; row < kRows; ++row) taken[row] = drawn[persons.of_rows[row]] != 0;
+      write("drawn", taken);
+      EXPECT_EQ(gradient("all", of_sample, kMemory, true, 0, 1, persons),
+                gradient("drawn", std::nullopt, kMemory, false, 0, 1, persons_of_sample(taken, whole)));
+      const auto count = static_cast<double>(std::count(drawn.begin(), drawn.end(), 1));
+      const auto many = static_cast<double>(drawn.size());
+      EXPECT_NEAR(count, rate * many, 6.0 * std::sqrt(many * rate * (1.0 - rate)));
+    }
+  }
+}
+
+// The coin of a person is that of a row at the place of their first row, wherever that is and whoever tosses it.
+TEST_F(RowSampleTest, PersonsOfOneRowHaveTheCoinsOfTheirRows) {
+  const RowSample of_sample = sample(0.4);
+  RowCoins coins = of_sample.coins();
+  std::vector<char> of_rows;
+  for (std::size_t row = 0; row < 20000; ++row) of_rows.push_back(coins.next() ? 1 : 0);
+  std::vector<std::uint64_t> places;
+  for (const std::uint64_t place : {19999u, 0u, 7u, 6u, 12001u, 5000u, 5001u, 1u}) places.push_back(place);
+  const std::vector<char> drawn = of_sample.drawn_persons(places);
+  for (std::size_t person = 0; person < places.size(); ++person) EXPECT_EQ(drawn[person], of_rows[places[person]]);
+
+  RowPersons alone{.of_rows = {}, .first_rows = {}, .are_whole = true};
+  for (std::size_t row = 0; row < kRows; ++row) {
+    alone.of_rows.push_back(static_cast<std::uint32_t>(row));
+    alone.first_rows.push_back(row);
+  }
+  EXPECT_EQ(gradient("all", of_sample, kMemory, false, 0, 1, alone), gradient("all", of_sample));
 }
 
 TEST_F(RowSampleTest, AnEmptySampleHasGradientZero) {
