@@ -27,6 +27,7 @@
 #include "common/base/json_text.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
+#include "common/data/paths.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/page/page.hpp"
 #include "common/ranks/silo_job.hpp"
@@ -92,10 +93,14 @@ struct Outputs {
 };
 
 // No output is a file that this rank reads rows from.
-void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test) {
+void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
+                           int rank) {
   const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
                            NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics}};
   require_not_read(outputs, open.training);
+  for (const std::string& path : expand_paths(options.data.train.person, static_cast<std::size_t>(rank))) {
+    require_not_read(outputs, split_array_path(path).file);
+  }
   for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {
     if (*rows) require_not_read(outputs, **rows);
   }
@@ -180,7 +185,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   std::optional<Outputs> outputs;
   ranks.together([&] {
     if (!options.data.test.x.empty()) test_rows.emplace(open_rows_of_rank(options.data.test, rows.dim(), ranks));
-    require_outputs_apart(options, open, test_rows);
+    require_outputs_apart(options, open, test_rows, ranks.rank());
     // A run that goes on replaces what its first start may have left; whether there is one is known with its account.
     if (ranks.is_coordinator() && !options.privacy.resume) {
       outputs.emplace(options, plan, options.output.overwrite ? Existing::kReplace : Existing::kKeep);

@@ -78,6 +78,28 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
   }
 }
 
+TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
+  write_bytes(folder_ / "names.csv", "ant\nbee\n");
+  write_bytes(folder_ / "run.toml", "method = \"mean\"\n");
+  std::filesystem::create_hard_link(folder_ / "run.toml", folder_ / "same.toml");
+  const std::string named = "fit --train-x x.npy --train-y y.npy --mu 1 --overwrite --class-names names.csv ";
+  expect_refused(named + "--out names.csv", 2, "--out names.csv: is the input names.csv");
+  expect_refused(named + "--metrics ./names.csv", 2, "--metrics ./names.csv: is the input names.csv");
+  expect_refused(named + "--ledger names.csv", 2, "--ledger names.csv: is the input names.csv");
+  expect_refused(fit_ + "--config run.toml --overwrite --out same.toml", 2, "--out same.toml: is the input run.toml");
+  expect_refused(
+      "sweep --train-x x.npy --train-y y.npy --test-x x.npy --test-y y.npy --methods mean --epsilons 1 "
+      "--class-names names.csv --out names --overwrite",
+      2, "--out names.csv: is the input names.csv");
+  expect_refused(fit_ + "--train-person y.npy --out y.npy --overwrite", 2, "--out y.npy: is the input y.npy");
+  expect_refused(fit_ + "--train-person y*.npy --out hard --overwrite", 2, "--out hard: is the input y.npy");
+  ASSERT_EQ(run(fit_ + "--report r.json").exit_code, 0);
+  for (const std::string& command : {fit_ + "--out l.jsonl.signing-key", fit_ + "--report ledger.jsonl.signing-key",
+                                     std::string("report r.json --out ledger.jsonl.signing-key")}) {
+    expect_refused(command + " --overwrite", 2, "names that end so are those of ledgers' keys");
+  }
+}
+
 TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
   ASSERT_EQ(run(fit_ + "--report report.json --seed 1").exit_code, 0);
   const std::string model = read_bytes(folder_ / "model.safetensors");

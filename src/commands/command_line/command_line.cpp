@@ -14,6 +14,8 @@
 #include "commands/command_line/config_file.hpp"
 #include "commands/command_line/name_check.hpp"
 #include "common/base/error.hpp"
+#include "common/data/output_check.hpp"
+#include "common/ledger/ledger_key.hpp"
 
 namespace dpreduce {
 namespace {
@@ -44,6 +46,38 @@ bool is_of_a_party(const std::string& argument) {
 
 bool has_party_option(const std::vector<std::string>& arguments) {
   return std::any_of(arguments.begin(), arguments.end(), is_of_a_party);
+}
+
+// Where the option stands that a message begins with; empty where no file has set it.
+std::string place_of_mistake(std::string_view message, const std::map<std::string, std::string>& places) {
+  const std::string_view name = message.substr(0, message.find_first_of(" :,="));
+  const auto place = places.find(std::string(name));
+  return place == places.end() ? std::string() : place->second;
+}
+
+// Throws UsageError where a file that the command writes is one that it reads its options or a document from, or the
+// key of a ledger. Rows, which may be named by globs, are compared when they are opened.
+void require_outputs_apart(const OptionTable& options, const ConfiguredArguments& configured) {
+  std::vector<std::string> inputs{configured.common_file, configured.own_file};
+  for (const Option& option : options.options()) {
+    if (option.writes.empty() && option.type.starts_with("FILE")) {
+      inputs.insert(inputs.end(), option.given.begin(), option.given.end());
+    }
+  }
+  for (const Option& option : options.options()) {
+    const std::string path = option.is_given() ? option.given.back() : option.usual;
+    if (path.empty()) continue;
+    for (const std::string& ending : option.writes) {
+      const NamedPath output{fmt::format("--{}", option.long_name()), path + ending};
+      if (output.path.ends_with(kSigningKeyEnding)) {
+        throw UsageError(fmt::format("{} {}: names that end so are those of ledgers' keys; name another file",
+                                     output.option, output.path));
+      }
+      for (const std::string& input : inputs) {
+        if (!input.empty()) require_not_read({&output, 1}, input);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -81,8 +115,12 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
     const auto read = read_arguments(root, configured.arguments);
     if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
     const CommandEntry& command = *std::get<const CommandEntry*>(read);
+    require_outputs_apart(command.options, configured);
     return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own});
   } catch (const UsageError& error) {
+    if (const std::string place = place_of_mistake(error.what(), configured.places); !place.empty()) {
+      throw UsageError(fmt::format("{}: {}", place, error.what()));
+    }
     if (configured.own_file.empty()) throw;
     throw UsageError(fmt::format("{} (with --silo-config {})", error.what(), configured.own_file));
   }

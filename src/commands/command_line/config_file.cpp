@@ -93,9 +93,9 @@ std::string place_of(const TomlItem& item, const std::string& file) {
 }
 
 // The arguments, with the items of a file put in front of their options. An option that is given on the command line
-// as well keeps the value that it has there.
+// as well keeps the value that it has there. `places` gets where those stand that were taken from the file.
 Arguments with_items(const CommandEntry& root, Arguments arguments, const std::vector<TomlItem>& items,
-                     const std::string& file) {
+                     const std::string& file, std::map<std::string, std::string>* places = nullptr) {
   const NamedCommand named = command_of(root, arguments);
   Arguments from_file;
   std::map<const Option*, std::size_t> lines;  // of the options that the file has set so far
@@ -106,6 +106,10 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
     if (!item.section.empty() && item.section != named.names) continue;
     const std::string place = place_of(item, file);
     const Option& option = option_of(named.command->options, named.command->name, item, place);
+    if (option.is_named(kCommon)) {
+      throw UsageError(
+          fmt::format("{}: '{}' cannot stand in a file: name one file on the command line", place, item.key));
+    }
     const auto [earlier, is_first] = lines.emplace(&option, item.line);
     if (!is_first) {
       throw UsageError(
@@ -114,6 +118,7 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
     const OptionArguments given = arguments_of(option, item, place);
     if (!given.is_set || is_given(arguments, option)) continue;
     from_file.push_back(fmt::format("--{}", option.long_name()));
+    if (places != nullptr) places->emplace(from_file.back(), place);
     from_file.insert(from_file.end(), given.arguments.begin(), given.arguments.end());
   }
   arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(named.names.size()), from_file.begin(),
@@ -207,7 +212,11 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   std::vector<TomlItem> common;
   if (!path.empty()) common = read_items(path, kCommon);
   const std::string file = fmt::format("{} {}", kCommon, path);
-  if (!party) return {.arguments = with_items(root, std::move(arguments), common, file), .own_file = {}};
+  std::map<std::string, std::string> places;
+  if (!party) {
+    Arguments given = with_items(root, std::move(arguments), common, file, &places);
+    return {.arguments = std::move(given), .places = std::move(places), .common_file = path, .own_file = {}};
+  }
 
   Arguments all = with_items(root, arguments, common, file);
   const std::string own_path = take_path(all, kOwn);
@@ -218,15 +227,15 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   if (!own.empty()) {
     const bool is_ledger_given_to_all = is_given(root, arguments, kLedger);
     // The party's own options stand between the command line and the common ones.
-    arguments =
-        with_items(root, std::move(arguments), read_own_items(root, own_path, *party), fmt::format("{} {}", kOwn, own));
+    arguments = with_items(root, std::move(arguments), read_own_items(root, own_path, *party),
+                           fmt::format("{} {}", kOwn, own), &places);
     rows_are_own = !are_given_to_all && rows_given(root, arguments) == static_cast<std::ptrdiff_t>(kRows.size());
     ledger_is_own = !is_ledger_given_to_all && is_given(root, arguments, kLedger);
-    all = with_items(root, std::move(arguments), common, file);
   }
+  all = with_items(root, std::move(arguments), common, file, &places);
   // A coordinator has no rows.
   rows_are_own |= *party == 0 && rows_given(root, all) == 0;
-  return {std::move(all), rows_are_own, ledger_is_own, own};
+  return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own};
 }
 
 }  // namespace dpreduce

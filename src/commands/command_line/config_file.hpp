@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct ConfiguredArguments {
   std::vector<std::string> arguments;
   bool rows_are_own = false;   ///< training rows are those that the party's own file names, or none at the coordinator
   bool ledger_is_own = false;  ///< its ledger is the one that the party's own file names
+  std::map<std::string, std::string> places{};  ///< of the options that files have set: "--mu" to "--config F, line 3"
+  std::string common_file;     ///< --config; empty: none
   std::string own_file;        ///< of the party; empty: none
 };
 

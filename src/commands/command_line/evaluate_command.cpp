@@ -25,7 +25,7 @@ CommandEntry evaluate_command() {
   table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
   table.number("--threshold", options->threshold,
                "n x K labels: F1 of classes from this score on; default: the model's threshold");
-  table.text("--report", options->report, "JSON report with the confusion matrix").typed("FILE");
+  table.text("--report", options->report, "JSON report with the confusion matrix").typed("FILE").written();
   table.flag("--overwrite", options->overwrite, "replace a report that is there already");
   declare_format(table, options->format);
   declare_config(table);

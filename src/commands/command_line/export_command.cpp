@@ -35,9 +35,10 @@ CommandEntry export_command() {
   OptionTable& table = command.options;
   table.text("--model,model", options->model, "written by fit").required().typed("FILE");
   table.text("--onnx", options->onnx, "an ONNX graph: from raw features to labels, scores and probabilities")
-      .typed("FILE");
+      .typed("FILE")
+      .written();
   table.choice("--onnx-width", options->onnx_width, "what the graph computes with; float64 has the program's labels");
-  table.text("--card", options->card, "a model card: Markdown with YAML front matter").typed("FILE");
+  table.text("--card", options->card, "a model card: Markdown with YAML front matter").typed("FILE").written();
   table
       .text("--report", options->report,
             "of the fit that made the model: the card then says what is promised in words, what was released, and the "

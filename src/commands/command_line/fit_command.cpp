@@ -72,6 +72,7 @@ void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
             "where each release is recorded before it is made; each silo's own: {rank} is replaced, or silo 3 has "
             "ledger-silo3.jsonl")
       .typed("FILE")
+      .written()
       .in_group(kGroup);
   table
       .number("--budget-epsilon", privacy.limit_epsilon,
@@ -94,10 +95,11 @@ void declare_output(OptionTable& table, OutputOptions& output) {
   table.number("--checkpoint-every", output.checkpoint_every, "at most every so many seconds; 0: after every release")
       .typed("SECONDS")
       .in_group(kGroup);
-  table.text("--out", output.out, "the model").typed("FILE").in_group(kGroup);
-  table.text("--report", output.report, "JSON report").typed("FILE").in_group(kGroup);
+  table.text("--out", output.out, "the model").typed("FILE").written().in_group(kGroup);
+  table.text("--report", output.report, "JSON report").typed("FILE").written().in_group(kGroup);
   table.text("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
       .typed("FILE")
+      .written()
       .in_group(kGroup);
   table
       .text(
@@ -105,8 +107,10 @@ void declare_output(OptionTable& table, OutputOptions& output) {
           "JSON lines that grow with the run: phase, round, seconds, norm of what is released beside its noise, budget "
           "spent")
       .typed("FILE")
+      .written()
       .in_group(kGroup);
-  table.flag("--overwrite", output.overwrite, "replace a model and a report that are there already").in_group(kGroup);
+  table.flag("--overwrite", output.overwrite, "replace what is there already: model, report, page and metrics")
+      .in_group(kGroup);
   table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay").in_group(kGroup);
   declare_format(table, output.format);
   table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")

@@ -51,7 +51,7 @@ CommandEntry ledger_command() {
       "--dp-events", exported->dp_events,
       "as event trees of Google's dp_accounting: JSON with the class and arguments of each node");
   export_events.options.choice("--adjacency", exported->adjacency, "the neighbors that the composition is for");
-  export_events.options.text("--out", exported->out, "the file; default: standard output").typed("FILE");
+  export_events.options.text("--out", exported->out, "the file; default: standard output").typed("FILE").written();
   export_events.options.flag("--overwrite", exported->overwrite, "replace a file that is there already");
   export_events.footer =
       "Examples:\n  dpreduce ledger export ledger.jsonl --dp-events\n  dpreduce ledger export ledger.jsonl --dp-events "

@@ -70,16 +70,19 @@ CommandEntry predict_command() {
             "labels, .npy (int64) or .csv (names where the model has them); default: one a line on standard output, "
             "where "
             "no other file is asked for")
-      .typed("FILE");
+      .typed("FILE")
+      .written();
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table
       .optional_text("--scores", options->scores,
                      "write the n x K scores, .npy (float32) or .csv; without FILE: to --out, instead of labels")
-      .typed("FILE");
+      .typed("FILE")
+      .written();
   table
       .optional_text("--probabilities", options->probabilities,
                      "the same of n x K probabilities, where the model's loss is softmax or sigmoid")
-      .typed("FILE");
+      .typed("FILE")
+      .written();
   table.count("--top-k", options->top_k, "the k classes of the largest scores, best first, instead of one");
   table.flag("--sets", options->sets,
              "write n x K zeros and ones to --out instead of labels: ones from the model's threshold on");

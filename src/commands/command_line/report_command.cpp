@@ -27,7 +27,8 @@ CommandEntry report_command() {
   command.options.files("--file,file", options->files, "written by fit --report, sweep or --ledger; told by contents")
       .required();
   command.options.text("--out", options->out, "the page: one HTML file that needs no other, and no network")
-      .typed("FILE");
+      .typed("FILE")
+      .written();
   command.options.flag("--overwrite", options->overwrite, "replace a page that is there already");
   command.options.flag("--public", options->for_public,
                        "leave out test figures, running times and all else that is for the data's owner");

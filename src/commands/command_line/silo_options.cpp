@@ -57,6 +57,7 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .in_group(kGroup);
   table.text("--log", silos.log, "what this party did and saw, line by line, for its owner; {rank} is replaced")
       .typed("FILE")
+      .written()
       .in_group(kGroup);
   table
       .text("--fault", silos.fault,

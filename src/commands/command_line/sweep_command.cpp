@@ -79,13 +79,16 @@ CommandEntry sweep_command() {
                 "ratios of long tails to train on, as --imbalance-ratio of fit; 1: all rows");
   table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
   table.choice("--adjacency", options->adjacency, "which data sets are neighbors");
-  table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").typed("FILE");
-  table.text("--html", options->html, "a page to look at: charts and tables of OUT.json").typed("FILE");
+  table.text("--out", options->out, "writes OUT.csv, one line a run, and OUT.json")
+      .typed("FILE")
+      .written({".csv", ".json"});
+  table.text("--html", options->html, "a page to look at: charts and tables of OUT.json").typed("FILE").written();
   table
       .text("--metrics", options->metrics,
             "JSON lines that grow with the sweep: run, phase, round, seconds, norm of what is released beside its "
             "noise, budget spent; no test figures")
-      .typed("FILE");
+      .typed("FILE")
+      .written();
   table.flag("--overwrite", options->overwrite, "replace files that are there already");
   table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");
   table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");

@@ -19,6 +19,16 @@ bool uses_tight_zcdp(Accountant accountant) {
 
 }  // namespace
 
+void check_ranges(const StatedBudget& stated) {
+  if (stated.epsilon) {
+    require_positive("--epsilon", *stated.epsilon);
+    require_between("--epsilon", *stated.epsilon, 0, kLargestEpsilon);
+  }
+  if (stated.delta) require_probability("--delta", *stated.delta);
+  if (stated.rho) require_between("--rho", *stated.rho, kSmallestRho, kLargestRho);
+  if (stated.mu) require_between("--mu", *stated.mu, kSmallestMu, kLargestMu);
+}
+
 PrivacyBudget PrivacyBudget::from_options(const StatedBudget& options) {
   const int stated = options.epsilon.has_value() + options.rho.has_value() + options.mu.has_value();
   if (stated == 0 && options.delta) {
@@ -37,15 +47,10 @@ PrivacyBudget PrivacyBudget::from_options(const StatedBudget& options) {
       throw UsageError(shown("--epsilon", *options.epsilon) +
                        ": needs --delta as well; choose it well below 1 / (number of records)");
     }
-    require_positive("--epsilon", *options.epsilon);
-    require_between("--epsilon", *options.epsilon, 0, kLargestEpsilon);
-    require_probability("--delta", *options.delta);
-  } else {
-    if (options.rho) require_between("--rho", *options.rho, kSmallestRho, kLargestRho);
-    if (options.mu) require_between("--mu", *options.mu, kSmallestMu, kLargestMu);
-    if (options.delta) {
-      throw UsageError(shown("--delta", *options.delta) + ": belongs to --epsilon; leave it out with --rho or --mu");
-    }
+  }
+  check_ranges(options);
+  if (!options.epsilon && options.delta) {
+    throw UsageError(shown("--delta", *options.delta) + ": belongs to --epsilon; leave it out with --rho or --mu");
   }
   return PrivacyBudget(options);
 }

@@ -8,6 +8,9 @@
 
 namespace dpreduce {
 
+/// Throws UsageError naming the option where a number that is stated is outside the range that a budget takes.
+void check_ranges(const StatedBudget& stated);
+
 /// A privacy budget, stated in one of three ways; what it allows is one number, mu.
 class PrivacyBudget {
  public:

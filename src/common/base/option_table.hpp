@@ -37,7 +37,8 @@ struct Option {
   std::string first_help = {};  ///< one line; not empty: of the first options, which help shows before all others
   OptionValues values = OptionValues::kOne;
   bool is_required = false;
-  char delimiter = '\0';  ///< splits a word into values; 0: none does
+  std::vector<std::string> writes = {};  ///< it names files that the command writes: with these endings
+  char delimiter = '\0';                 ///< splits a word into values; 0: none does
 
   /// Called with the arguments that follow, those of its last occurrence (of many values: of all). Throws UsageError.
   std::function<void(const std::vector<std::string>&)> read = {};
@@ -53,6 +54,8 @@ struct Option {
   bool is_named(std::string_view name) const;
 
   Option& required() { return is_required = true, *this; }
+  /// Names files that the command writes, with these endings added to the argument.
+  Option& written(std::vector<std::string> endings = {""}) { return writes = std::move(endings), *this; }
   Option& in_group(std::string heading) { return group = std::move(heading), *this; }
   Option& typed(std::string word) { return type = std::move(word), *this; }
   Option& defaults_to(std::string word) { return usual = std::move(word), *this; }

@@ -15,7 +15,7 @@ constexpr std::string_view kKeyName = "the ledger's signing key";
 }  // namespace
 
 std::filesystem::path signing_key_path(const std::filesystem::path& ledger) {
-  return ledger.string() + ".signing-key";
+  return ledger.string() + std::string(kSigningKeyEnding);
 }
 
 std::optional<SigningKey> find_signing_key(const std::filesystem::path& ledger) {

@@ -6,10 +6,14 @@
 
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
+
+/// What its name has behind the ledger's.
+inline constexpr std::string_view kSigningKeyEnding = ".signing-key";
 
 std::filesystem::path signing_key_path(const std::filesystem::path& ledger);
 

@@ -89,7 +89,8 @@ TEST(CommandLine, FitTakesEveryOption) {
 }
 
 TEST(CommandLine, NegativeNumbersAreValuesNotOptions) {
-  EXPECT_EQ(parse_fit({"--epsilon", "-1", "--delta", "1e-5"}).privacy.budget.epsilon, -1.0);
+  EXPECT_THAT([] { parse_fit({"--epsilon", "-1", "--delta", "1e-5"}); },
+              testing::ThrowsMessage<UsageError>(testing::StartsWith("--epsilon = -1: must be a finite number")));
 }
 
 CalibrateOptions parse_calibrate(const std::vector<std::string>& more) {

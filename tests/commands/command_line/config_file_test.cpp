@@ -144,6 +144,16 @@ TEST_F(ConfigFile, FlagsAreTrueOrFalse) {
   EXPECT_THAT(refusal("dry-run = 3\n"), HasSubstr("true or false"));
 }
 
+TEST_F(ConfigFile, ValuesThatAreWrongAreNamedByTheirLine) {
+  EXPECT_THAT(refusal("mu = 1\nrounds = \"x\"\n"), HasSubstr(".toml, line 2: --rounds x: must be"));
+  EXPECT_THAT(refusal("train-x = \"x\"\ntrain-y = \"y\"\nclasses = 3\nmu = -1\n"), HasSubstr(".toml, line 4: --mu = -1"));
+  EXPECT_THAT(refusal("[fit]\nmethod = \"Mean\"\n"), HasSubstr(".toml, line 2: --method Mean: must be one of"));
+}
+
+TEST_F(ConfigFile, NamesNoOtherFile) {
+  EXPECT_THAT(refusal("config = \"other.toml\"\n"), HasSubstr("line 1: 'config' cannot stand in a file"));
+}
+
 TEST_F(ConfigFile, AMissingFileIsNamed) {
   EXPECT_THROW(parse_command_line({"fit", "--config", "/nonexistent/run.toml"}), UsageError);
   EXPECT_THROW(parse_command_line({"fit", "--config"}), UsageError);
@@ -295,7 +305,7 @@ TEST_F(OwnConfigFile, IsNamedWhereItsValuesAreWrong) {
       parsed(std::string(kOwnRows) + line);
       FAIL() << line;
     } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("(with --silo-config " + own_ + ")"));
+      EXPECT_THAT(error.what(), HasSubstr("--silo-config " + own_));
     }
   }
 }

@@ -78,12 +78,16 @@ function yScale(spec, range) {
 function yTicks(spec, scale) {
   if (spec.y.scale !== "symlog") return scale.ticks(5);
   const [low, high] = scale.domain();
-  const ticks = [0];
-  for (let power = Math.ceil(Math.log10(spec.y.radius)); 10 ** power <= Math.max(high, -low); ++power) {
-    for (const tick of [10 ** power, -(10 ** power)]) if (tick <= high && tick >= low) ticks.push(tick);
+  const kept = [0];
+  // Powers of ten first, then 5 and 2 times them where there is room.
+  for (const factor of [1, 5, 2]) {
+    for (let power = Math.floor(Math.log10(spec.y.radius)); factor * 10 ** power <= Math.max(high, -low); ++power) {
+      for (const tick of [factor * 10 ** power, -factor * 10 ** power]) {
+        const isSeen = tick <= high && tick >= low && Math.abs(tick) >= spec.y.radius;
+        if (isSeen && kept.every((other) => Math.abs(scale(other) - scale(tick)) >= 16)) kept.push(tick);
+      }
+    }
   }
-  const kept = [];
-  for (const tick of ticks) if (kept.every((other) => Math.abs(scale(other) - scale(tick)) >= 16)) kept.push(tick);
   return kept;
 }
 
