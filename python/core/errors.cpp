@@ -2,8 +2,10 @@
 
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 
 namespace dpreduce::python {
 namespace {
@@ -34,6 +36,9 @@ void translate_errors() {
       set_python_error(static_cast<int>(error.code()), error.what(), "EntropyFailure");
     } catch (const Error& error) {
       set_python_error(static_cast<int>(error.code()), error.what(), "");
+    } catch (const std::logic_error& error) {
+      if (typeid(error) != typeid(std::logic_error)) throw;  // what pybind11 makes exceptions of Python of
+      set_python_error(static_cast<int>(ExitCode::kInternal), error.what(), "InternalError");
     }
   });
 }

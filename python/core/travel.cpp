@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
+#include "fit/masked_silo.hpp"
 #include "fit/traveling_plan.hpp"
 
 namespace dpreduce::python {
@@ -41,21 +43,16 @@ Value given_as(const py::object& object, const char* name, const char* what) {
   }
 }
 
-PartialSum partial(const TravelingPlan& plan, const py::object& task_given, const py::object& x_given,
-                   const py::object& y_given, const py::object& partition_given, const py::object& threads_given) {
-  const auto task =
-      given_as<TravelingTask>(task_given, "task", "is no task; take it from the session, or leave it out");
+// Calls work(rows, on_chunk) without the interpreter's lock; signals are looked at between chunks.
+template <typename Work>
+auto with_rows(const py::object& x_given, const py::object& y_given, const Work& work) {
   const auto x = given_as<py::array>(x_given, "X", "is no array");
   const auto y = given_as<py::array>(y_given, "y", "is no array");
-  const auto partition =
-      given_as<std::string>(partition_given, "partition", "its name is no text; give a number or a text");
-  const auto threads =
-      given_as<unsigned>(threads_given, "threads", "is no number of threads; give 0 for all cores, or more");
   const RowsInMemory rows{.train_x = view_of(x, "X", false), .train_y = view_of(y, "y", true)};
   PythonError error;
   try {
     const py::gil_scoped_release unlocked;
-    return partial_sum(plan, task, rows, partition, threads, [&](double) {
+    return work(rows, [&](double) {
       error.guard([] {
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       });
@@ -64,6 +61,48 @@ PartialSum partial(const TravelingPlan& plan, const py::object& task_given, cons
     error.rethrow(failure);
     throw;
   }
+}
+
+unsigned threads_given_as(const py::object& given) {
+  return given_as<unsigned>(given, "threads", "is no number of threads; give 0 for all cores, or more");
+}
+
+PartialSum partial(const TravelingPlan& plan, const py::object& task_given, const py::object& x_given,
+                   const py::object& y_given, const py::object& partition_given, const py::object& threads_given) {
+  const auto task =
+      given_as<TravelingTask>(task_given, "task", "is no task; take it from the session, or leave it out");
+  const auto partition =
+      given_as<std::string>(partition_given, "partition", "its name is no text; give a number or a text");
+  const unsigned threads = threads_given_as(threads_given);
+  return with_rows(x_given, y_given, [&](const RowsInMemory& rows, const OnChunk& on_chunk) {
+    return partial_sum(plan, task, rows, partition, threads, on_chunk);
+  });
+}
+
+MaskedPlan masked_plan(const TravelingPlan& plan, const std::string& stated, const std::string& roster) {
+  return {plan, stated, read_roster(roster)};
+}
+
+MaskedCoordinator masked_coordinator(const TravelingPlan& plan, const std::string& stated, const std::string& roster,
+                                     const std::string& identity) {
+  return {masked_plan(plan, stated, roster), Identity::load(identity, "--identity")};
+}
+
+MaskedSilo masked_silo(const TravelingPlan& plan, const std::string& stated, const std::string& roster,
+                       const std::string& identity, const std::string& state) {
+  return {masked_plan(plan, stated, roster), Identity::load(identity, "--identity"), state};
+}
+
+using Words = py::array_t<std::uint64_t, py::array::c_style>;
+
+Words answer(const MaskedSilo& silo, const py::bytes& request, const py::object& x, const py::object& y,
+             const py::object& threads_given) {
+  const std::string message = request;
+  const unsigned threads = threads_given_as(threads_given);
+  const std::vector<std::uint64_t> words = with_rows(x, y, [&](const RowsInMemory& rows, const OnChunk& on_chunk) {
+    return silo.answer(message, rows, threads, on_chunk);
+  });
+  return Words(static_cast<py::ssize_t>(words.size()), words.data());
 }
 
 // A session and the ranks that its result was told on: this process alone.
@@ -123,7 +162,7 @@ void declare_travel(py::module_& module) {
   py::class_<TravelingPlan, std::shared_ptr<TravelingPlan>>(module, "TravelingPlan")
       .def(py::init(&plan_of), py::arg("keywords"), py::arg("features"), py::arg("classes"), py::arg("class_names"))
       .def_property_readonly("classes", [](const TravelingPlan& own) { return own.options.data.classes; })
-      .def_property_readonly("has_one_task", &TravelingPlan::has_one_task)
+      .def_property_readonly("tasks", &TravelingPlan::tasks)
       .def("first_task", &first_task)
       .def("partial", &partial, py::arg("task"), py::arg("x"), py::arg("y"), py::arg("partition"), py::arg("threads"))
       .def(py::pickle(&bytes_of<TravelingPlan>, [](const py::bytes& bytes) {
@@ -146,6 +185,34 @@ void declare_travel(py::module_& module) {
              return sum;
            })
       .def(py::pickle(&bytes_of<PartialSum>, &value_of<PartialSum>));
+  py::class_<MaskedCoordinator>(module, "MaskedCoordinator")
+      .def(py::init(&masked_coordinator), py::arg("plan"), py::arg("stated"), py::arg("roster"), py::arg("identity"))
+      .def_property_readonly("silos", &MaskedCoordinator::silos)
+      .def("invitation", [](const MaskedCoordinator& own) { return py::bytes(own.invitation()); })
+      .def(
+          "request",
+          [](const MaskedCoordinator& own, const TravelingTask& task, const std::vector<py::bytes>& joins) {
+            return py::bytes(own.request(task, {joins.begin(), joins.end()}));
+          },
+          py::arg("task"), py::arg("joins"))
+      .def(
+          "opened",
+          [](const MaskedCoordinator& own, const py::bytes& request, const TravelingTask& task, const Words& sum) {
+            const std::string message = request;
+            const std::span<const std::uint64_t> words(sum.data(), static_cast<std::size_t>(sum.size()));
+            const py::gil_scoped_release unlocked;
+            return own.opened(message, task, words);
+          },
+          py::arg("request"), py::arg("task"), py::arg("sum"));
+  py::class_<MaskedSilo>(module, "MaskedSilo")
+      .def(py::init(&masked_silo), py::arg("plan"), py::arg("stated"), py::arg("roster"), py::arg("identity"),
+           py::arg("state"))
+      .def(
+          "join", [](const MaskedSilo& own, const py::bytes& invitation) { return py::bytes(own.join(invitation)); },
+          py::arg("invitation"))
+      .def("answer", &answer, py::arg("request"), py::arg("x"), py::arg("y"), py::arg("threads"))
+      .def(
+          "end", [](const MaskedSilo& own, const py::bytes& message) { own.end(message); }, py::arg("message"));
   py::class_<Session>(module, "Session")
       .def(py::init<std::shared_ptr<TravelingPlan>, const std::optional<std::string>&,
                     std::optional<std::vector<std::string>>>(),

@@ -37,7 +37,7 @@ _NAMES = {
     "DataDependentClassesWarning": "errors",
     "RepeatedFitWarning": "errors",
 }
-_MODULES = {"errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans"}
+_MODULES = {"errors", "estimators", "fitting", "ledger", "model", "privacy", "dask", "plans", "silos"}
 
 __all__ = [*_NAMES, "privacy"]
 

@@ -114,7 +114,7 @@ class Plan:
         where the fit has more tasks than one, or `total` is no partial sum; else as Session.step."""
         if not isinstance(total, PartialSum):
             raise UsageError(f"release: {type(total).__name__} is no partial sum; give the sum of what Plan.partial returned")
-        if not self._own.has_one_task:
+        if self._own.tasks != 1:
             raise UsageError("release: this fit has several tasks, each taken at what the one before has released; "
                              "use start(), and step() for each")
         session = self.start(ledger, expected_partitions)

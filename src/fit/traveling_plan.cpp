@@ -21,6 +21,7 @@
 #include "fit/one_call.hpp"
 #include "fit/statistic_task_archive.hpp"
 #include "methods/registry.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -104,10 +105,13 @@ TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
   return plan;
 }
 
-bool TravelingPlan::has_one_task() const {
+std::uint64_t TravelingPlan::tasks() const {
   const PlannedFit fit(options, dim);
-  const std::vector<ReleaseRequest>& requests = fit.plan().requests;
-  return requests.size() == 1 && requests.front().rounds == 1 && !requests.front().in_parts;
+  std::uint64_t tasks = 0;
+  for (const ReleaseRequest& request : fit.plan().requests) {
+    tasks += request.in_parts ? 1 + options.data.classes : request.rounds;  // sums of all classes, then a Gram of each
+  }
+  return tasks;
 }
 
 std::string TravelingPlan::to_bytes() const {
@@ -134,8 +138,8 @@ TravelingTask TravelingTask::from_bytes(const std::string& bytes) {
   return from_archive<TravelingTask>(bytes, "task");
 }
 
-PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
-                       const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
+Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
+                              const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
   if (task.session != plan.ticket.session) {
     throw UsageError("the task is of another plan; take it from a session of this one");
   }
@@ -148,7 +152,12 @@ PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, con
   }
   check_labels(own, plan.options.data);
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
-  return PartialSum::sealed(statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk), task.ticket(plan),
+  return statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk);
+}
+
+PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
+                       const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
+  return PartialSum::sealed(partition_statistic(plan, task, rows, partition, threads, on_chunk), task.ticket(plan),
                             partition);
 }
 
@@ -273,6 +282,10 @@ class FitSession::Exchange final : public StatisticSource {
 TravelingTask first_task(const TravelingPlan& plan) {
   const PlannedFit fit(plan.options, plan.dim);
   const ReleaseRequest& first = fit.plan().requests.front();
+  if (first.in_parts || registered_statistic(first.name).is_round()) {
+    throw UsageError(
+        "the first task of this plan has weights or a secret with it: start the session, and take its task");
+  }
   return {plan.ticket.session, 0, task_of(first.name, fit.plan().preprocessing, {})};
 }
 

@@ -33,8 +33,8 @@ struct TravelingPlan {
   /// or public rows by training rows, with a checkpoint, a long tail, or of a method whose ranks are silos.
   static TravelingPlan made(FitOptions options, std::size_t dim);
 
-  /// Whether the sum for first_task is all that a session needs.
-  bool has_one_task() const;
+  /// How many tasks a session has, each with a sum of its own: public, as the plan is.
+  std::uint64_t tasks() const;
 
   /// As bytes, for workers that run the same version of the program. They are secret, as the ticket is.
   std::string to_bytes() const;
@@ -56,13 +56,18 @@ struct TravelingTask {
   static TravelingTask from_bytes(const std::string& bytes);
 };
 
-/// The first task of every session of the plan: it is taken at nothing that is released before.
+/// The first task of every session of the plan, where that is taken at nothing. Throws UsageError where it has weights,
+/// or the secret of a session, with it.
 TravelingTask first_task(const TravelingPlan& plan);
 
 /// The partial sum of one partition, whose rows are x (n x d) and y. A row must be in one partition. Throws BadInput as
 /// open_fit and for_each_lattice_chunk; UsageError where the task is of another plan, and as PartialSum::sealed.
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk);
+
+/// What is sealed in it: the exact statistic. Throws as partial_sum, but for its name.
+Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
+                              const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 
 /// The driver's end: a fit that waits for the sums of its tasks. It belongs to the process that has started it: in a
 /// forked one every call throws UsageError, and the destructor leaves ledger and journal alone. Threads may share it.

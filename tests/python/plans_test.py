@@ -76,6 +76,12 @@ def test_a_method_of_one_release_needs_one_sum(rows):
         dpreduce.Plan(DIM, method="fc", **TERMS).release(total)
 
 
+@pytest.mark.parametrize("method", ["gd", "ls"])
+def test_a_first_task_that_is_the_sessions_is_asked_for(method, rows):
+    with pytest.raises(dpreduce.UsageError, match="start the session, and take its task"):
+        dpreduce.Plan(DIM, method=method, **TERMS).partial(*rows, "p")
+
+
 def test_a_partition_counts_once(rows):
     x, y = rows
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)

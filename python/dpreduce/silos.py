@@ -1,0 +1,137 @@
+"""Silos under an engine that brings messages from a server to them and back: Flower, NVFlare or your own.
+
+    coordinator = dpreduce.silos.Coordinator(plan, "roster.toml", "hub.key", ledger="ledger.jsonl")       the server
+    joins = [silo.join(coordinator.invitation) for silo in silos]                                         each silo, once
+    while (request := coordinator.request(joins)) is not None:
+        coordinator.step([silo.answer(request, X, y) for silo in silos])                                  each silo
+    model = coordinator.result()
+
+An answer is the exact statistic of a silo's rows, masked: words mod 2^64 that look random. Masks are agreed by each two
+silos, under keys that they sign with the identities of the roster, and cancel in the sum over all silos. So a server that
+deviates, with c silos, learns of each task the exact sum over the other silos, or nothing; readers of model and ledger
+learn what the noise lets through, which the server adds. The model is, byte for byte, the one that fit() makes of all rows.
+"""
+from __future__ import annotations
+
+import logging
+import os
+import typing
+
+from . import _library
+from .arrays import as_array
+from .errors import AggregationAborted, Error, UsageError
+from .fitting import FittedRun, labels_of
+from .plans import Plan
+
+if typing.TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+_log = logging.getLogger(__name__)
+
+
+def _plan_of(plan: Plan | str) -> Plan:
+    return plan if isinstance(plan, Plan) else Plan.from_json(plan)
+
+
+class Coordinator:
+    """The server's end, in one process: it starts the plan's session, charges it, and adds the noise."""
+
+    def __init__(self, plan: Plan | str, roster: str | os.PathLike[str], identity: str | os.PathLike[str],
+                 ledger: str | os.PathLike[str] | None = None) -> None:
+        """`plan` is a Plan, or the text that Plan.to_json wrote; `roster` names all parties, and `identity` is the key of the
+        coordinator (`dpreduce keygen`). Throws UsageError, BadInput, BudgetRefused, LedgerCorrupt as Plan.start."""
+        import dpreduce
+        self._plan = _plan_of(plan)
+        self._own = _library.core().MaskedCoordinator(self._plan._own, self._plan.to_json(), os.fspath(roster), os.fspath(identity))
+        self._session: dpreduce.Session = self._plan.start(ledger)
+        self._request: bytes | None = None
+
+    @property
+    def silos(self) -> int:
+        """How many there are in the roster."""
+        return self._own.silos
+
+    @property
+    def invitation(self) -> bytes:
+        """Which each silo answers with its join."""
+        return self._own.invitation()
+
+    def request(self, joins: typing.Iterable[bytes]) -> bytes | None:
+        """What all silos are to answer next; None when the fit has ended. Throws AggregationAborted naming a silo whose join
+        is missing, there twice or not its own."""
+        task = self._session.task
+        self._request = None if task is None else self._own.request(task, list(joins))
+        return self._request
+
+    def step(self, answers: typing.Iterable[NDArray[np.uint64]]) -> None:
+        """Takes the answers of all silos to the last request. Throws AggregationAborted where they do not add up, after which
+        it still waits; else as Session.step."""
+        import numpy as np
+        task = self._session.task
+        if self._request is None or task is None:
+            raise UsageError("step: there is no request that silos could have answered; make one with request()")
+        total = None
+        for answer in answers:
+            words = np.asarray(answer)
+            if words.dtype != np.uint64 or words.ndim != 1 or (total is not None and words.shape != total.shape):
+                raise AggregationAborted("an answer is no vector of uint64 of the others' length; it must come as the silo made it")
+            if total is None:
+                total = words.copy()
+            else:
+                total += words  # mod 2^64
+        if total is None:
+            raise UsageError("step: there are no answers")
+        self._session.step(self._sum(task, total))
+
+    def _sum(self, task, total):
+        from .plans import PartialSum
+        return PartialSum(self._own.opened(self._request, task, total))
+
+    def result(self) -> FittedRun:
+        """What the fit has made. Throws UsageError before it has ended."""
+        return self._session.result()
+
+
+class Silo:
+    """A silo's end. It may be made anew for each message: what it must remember is in its state folder.
+
+    Its errors go to the log `dpreduce.silos`, in words that may show a row. What is raised says no more than that the silo has
+    failed, since engines pass exceptions on to the server."""
+
+    def __init__(self, plan: Plan | str, roster: str | os.PathLike[str], identity: str | os.PathLike[str],
+                 state: str | os.PathLike[str]) -> None:
+        """`plan`, the text that all parties have agreed on, and `roster` come from the silo's own files, never from the server.
+        `state` is a folder that only this silo uses. Throws UsageError and BadInput where they do not fit."""
+        self._plan = _plan_of(plan)
+        self._own = _library.core().MaskedSilo(self._plan._own, self._plan.to_json(), os.fspath(roster), os.fspath(identity),
+                                               os.fspath(state))
+
+    def join(self, invitation: bytes) -> bytes:
+        """This silo's new key for the session, signed. The same whenever it is asked for. Throws AggregationAborted unless the
+        roster's coordinator has invited to the same plan."""
+        return self._quietly(lambda: self._own.join(invitation))
+
+    def answer(self, request: bytes, X: ArrayLike, y: ArrayLike, threads: int = 1) -> NDArray[np.uint64]:
+        """The masked statistic of all rows of this silo (n x d, and n labels). A step is answered once, or with the same
+        words again. Throws AggregationAborted where the request is not what the coordinator of the roster signs, a join is not
+        its silo's, or the step was answered otherwise; BadInput where rows or labels do not fit."""
+        names = self._plan._stated["class_names"] or None
+        return self._quietly(lambda: self._own.answer(request, as_array(X, "X"), labels_of(y, "y", names), threads))
+
+    def end(self, message: bytes) -> None:
+        """Destroys what is kept of the session that an invitation or a request is of: nobody can take a mask off its answers
+        any more."""
+        self._quietly(lambda: self._own.end(message))
+
+    @staticmethod
+    def _quietly(work):
+        try:
+            return work()
+        except Error as error:
+            _log.error("%s", error)
+            kind = type(error)
+        except Exception as error:  # in whatever words
+            _log.error("%s: %s", type(error).__name__, error)
+            kind = Error
+        raise kind("the silo could not answer; its own log (dpreduce.silos) says why")

@@ -1,0 +1,327 @@
+#include "fit/masked_silo.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "aggregator/release/statistic_fingerprint.hpp"
+#include "common/base/error.hpp"
+#include "common/base/version.hpp"
+#include "common/randomness/private_file.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/masked_sum.hpp"
+#include "common/silos/payload.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::string_view kInvitationDomain = "dpreduce masked invitation v1";
+constexpr std::string_view kJoinDomain = "dpreduce masked join v1";
+constexpr std::string_view kRequestDomain = "dpreduce masked request v1";
+constexpr std::string_view kSumDomain = "dpreduce masked sum v1";
+constexpr const char* kState = "the silo's state";
+constexpr std::size_t kDigestBytes = 32;
+constexpr std::size_t kSignatureBytes = 64;
+constexpr std::size_t kJoinBytes = 4 + kDigestBytes + kSignatureBytes;
+constexpr std::size_t kFingerprintWordsOfSum = FingerprintPart{}.size();
+
+using Session = std::array<std::uint8_t, 16>;
+
+std::span<const std::byte> bytes_in(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+PublicKey digest_of(std::span<const std::byte> bytes) {
+  return sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+// What a signature is of: a domain, the session, what all have agreed on, and the message so far.
+std::vector<std::byte> to_sign(std::string_view domain, const Session& session, const MaskedPlan& plan,
+                               std::span<const std::byte> message) {
+  PayloadWriter writer;
+  writer.bytes(bytes_in(domain)).bytes(std::as_bytes(std::span(session))).bytes(plan.digest).bytes(message);
+  return writer.take();
+}
+
+struct Join {
+  std::uint32_t silo = 0;
+  PublicKey key{};
+  Signature signature{};
+
+  std::vector<std::byte> signed_part() const {
+    PayloadWriter writer;
+    writer.u32(silo).bytes(key);
+    return writer.take();
+  }
+};
+
+Join read_join(PayloadReader& reader) {
+  Join join;
+  join.silo = reader.u32();
+  join.key = reader.array<kDigestBytes>();
+  join.signature = reader.array<kSignatureBytes>();
+  return join;
+}
+
+void require_join(const Join& join, const Session& session, const MaskedPlan& plan) {
+  const Roster& roster = plan.roster;
+  if (join.silo == 0 || join.silo > roster.silos()) {
+    throw AggregationAborted(fmt::format("a join is of silo {}, and the roster has {}", join.silo, roster.silos()));
+  }
+  const Member& member = roster.members[join.silo];
+  if (verifies(member.key, to_sign(kJoinDomain, session, plan, join.signed_part()), join.signature)) return;
+  throw AggregationAborted(
+      fmt::format("the join of silo {} ({}) is not signed by it for this session; silos need the same plan, the same "
+                  "roster and the same version of dpreduce",
+                  join.silo, member.name));
+}
+
+struct Request {
+  Session session{};
+  std::uint64_t step = 0;
+  std::vector<Join> joins;  // [u - 1] of silo u
+  std::string task;
+  std::vector<std::byte> joins_as_sent;
+};
+
+// A message that ends with the coordinator's signature of all before it. Nothing else of it is looked at before that
+// is verified, but for the session.
+std::span<const std::byte> verified(const std::string& message, std::string_view domain, const MaskedPlan& plan,
+                                    Session& session) {
+  const std::span<const std::byte> bytes = bytes_in(message);
+  if (bytes.size() < session.size() + kSignatureBytes) throw AggregationAborted("a message is too short");
+  const std::span<const std::byte> signed_part = bytes.first(bytes.size() - kSignatureBytes);
+  std::copy_n(signed_part.begin(), session.size(), std::as_writable_bytes(std::span(session)).begin());
+  Signature signature{};
+  std::copy_n(bytes.end() - kSignatureBytes, kSignatureBytes, signature.begin());
+  if (verifies(plan.roster.members.front().key, to_sign(domain, session, plan, signed_part), signature)) {
+    return signed_part.subspan(session.size());
+  }
+  throw AggregationAborted(
+      "a message is not signed by the roster's coordinator for this plan; parties need the same plan, the same roster "
+      "and the same version of dpreduce");
+}
+
+Request read_request(const std::string& message, const MaskedPlan& plan) {
+  Request request;
+  PayloadReader reader(verified(message, kRequestDomain, plan, request.session));
+  request.step = reader.u64();
+  const std::span<const std::byte> joins = reader.bytes(plan.roster.silos() * kJoinBytes);
+  request.joins_as_sent.assign(joins.begin(), joins.end());
+  PayloadReader of_joins(joins);
+  for (std::uint32_t silo = 1; silo <= plan.roster.silos(); ++silo) {
+    request.joins.push_back(read_join(of_joins));
+    if (request.joins.back().silo != silo) {
+      throw AggregationAborted(fmt::format("a request lacks the join of silo {}; all silos take part", silo));
+    }
+  }
+  const std::span<const std::byte> task = reader.rest();
+  request.task.assign(reinterpret_cast<const char*>(task.data()), task.size());
+  return request;
+}
+
+// The name of the sum that a request asks for: all that its masks depend on beside the keys.
+RunId run_of_request(const Request& request, const MaskedPlan& plan) {
+  PayloadWriter writer;
+  writer.bytes(bytes_in(kSumDomain)).bytes(std::as_bytes(std::span(request.session))).bytes(plan.digest);
+  writer.bytes(request.joins_as_sent).u64(request.step).bytes(sha256(request.task));
+  return digest_of(writer.take());
+}
+
+FingerprintPart fingerprint_in(const RunId& run, const Statistic& statistic) {
+  // Against mistakes, not against silos: what is masked cannot be checked more, and the coefficients are no secret.
+  RandomStream coefficients = NoiseKey::from_bytes(run, false).stream("masked sum's fingerprint", {});
+  return fingerprint_part(statistic, coefficients);
+}
+
+}  // namespace
+
+MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& stated, Roster own_roster)
+    : plan(std::move(own_plan)), roster(std::move(own_roster)) {
+  if (roster.dim != plan.dim || roster.classes != plan.options.data.classes) {
+    throw BadInput(
+        fmt::format("the plan is for {} features and {} classes, the roster for {} and {}; all parties need "
+                    "the same of both",
+                    plan.dim, plan.options.data.classes, roster.dim, roster.classes));
+  }
+  digest = sha256(
+      fmt::format("dpreduce masked plan v1\n{}\n{}\n{}\n", version(), to_hex(sha256(stated)), to_hex(roster.digest())));
+}
+
+MaskedCoordinator::MaskedCoordinator(MaskedPlan plan, Identity identity)
+    : plan_(std::move(plan)), identity_(std::move(identity)) {
+  if (identity_.public_key() == plan_.roster.members.front().key) return;
+  throw UsageError("identity: is not that of the roster's coordinator; its public key stands in the roster");
+}
+
+std::string MaskedCoordinator::invitation() const {
+  const Session& session = plan_.plan.ticket.session;
+  PayloadWriter writer;
+  writer.bytes(std::as_bytes(std::span(session)));
+  std::vector<std::byte> message = writer.take();
+  const Signature signature = identity_.sign(to_sign(kInvitationDomain, session, plan_, message));
+  message.insert(message.end(), signature.begin(), signature.end());
+  return text_of(message);
+}
+
+std::string MaskedCoordinator::request(const TravelingTask& task, const std::vector<std::string>& joins) const {
+  const Session& session = plan_.plan.ticket.session;
+  std::vector<const std::string*> by_silo(silos(), nullptr);
+  for (const std::string& bytes : joins) {
+    PayloadReader reader(bytes_in(bytes));
+    const Join join = read_join(reader);
+    reader.end();
+    require_join(join, session, plan_);
+    if (std::exchange(by_silo[join.silo - 1], &bytes) != nullptr) {
+      throw AggregationAborted(fmt::format("the join of silo {} is there twice", join.silo));
+    }
+  }
+  PayloadWriter writer;
+  writer.bytes(std::as_bytes(std::span(session))).u64(task.step);
+  for (std::size_t place = 0; place < by_silo.size(); ++place) {
+    if (by_silo[place] == nullptr) {
+      throw AggregationAborted(fmt::format("silo {} ({}) has not joined; all silos of the roster take part", place + 1,
+                                           plan_.roster.members[place + 1].name));
+    }
+    writer.bytes(bytes_in(*by_silo[place]));
+  }
+  writer.bytes(bytes_in(task.to_bytes()));
+  std::vector<std::byte> message = writer.take();
+  const Signature signature = identity_.sign(to_sign(kRequestDomain, session, plan_, message));
+  message.insert(message.end(), signature.begin(), signature.end());
+  return text_of(message);
+}
+
+PartialSum MaskedCoordinator::opened(const std::string& request, const TravelingTask& task,
+                                     std::span<const std::uint64_t> sum) const {
+  const PlannedFit fit(plan_.plan.options, plan_.plan.dim);
+  Statistic statistic(shape_of(task.task, fit.plan()));
+  const std::size_t words = statistic.words().size();
+  const char* const kNoSum =
+      "the answers do not add up: each silo of the roster gives one answer to a request, all to the same one";
+  if (sum.size() != words + kFingerprintWordsOfSum) throw AggregationAborted(kNoSum);
+  std::copy_n(sum.begin(), words, statistic.words().begin());
+  FingerprintPart came{};
+  std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kFingerprintWordsOfSum, came.begin());
+  const RunId run = run_of_request(read_request(request, plan_), plan_);
+  if (fingerprint_of(came) != fingerprint_of(fingerprint_in(run, statistic))) throw AggregationAborted(kNoSum);
+  return PartialSum::sealed(statistic, task.ticket(plan_.plan), "all silos");
+}
+
+MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path state)
+    : plan_(std::move(plan)), identity_(std::move(identity)), state_(std::move(state)) {
+  const std::vector<Member>& members = plan_.roster.members;
+  const auto own = std::find_if(members.begin() + 1, members.end(),
+                                [&](const Member& member) { return member.key == identity_.public_key(); });
+  if (own == members.end()) {
+    throw UsageError("identity: is that of no silo of the roster; its public key stands in the roster");
+  }
+  number_ = static_cast<std::uint32_t>(own - members.begin());
+  std::error_code error;
+  std::filesystem::create_directories(state_, error);
+  if (!std::filesystem::is_directory(state_)) {
+    throw BadInput(fmt::format("state {}: cannot be made a folder; give one of this silo's own", state_.string()));
+  }
+}
+
+std::filesystem::path MaskedSilo::kept(std::span<const std::uint8_t> session, const std::string& what) const {
+  return state_ / (to_hex(std::as_bytes(session)) + "." + what);
+}
+
+AgreementKey MaskedSilo::own_key(std::span<const std::uint8_t> session, bool is_new_session) const {
+  const std::filesystem::path path = kept(session, "key");
+  if (is_new_session) make_private_file(path, kState, AgreementKey::generate().secret(), ExistingFile::kWins);
+  const auto secret = read_private_file(path, kState, kDigestBytes);
+  if (!secret || secret->size() != kDigestBytes) {
+    throw AggregationAborted(
+        "this silo has no key of the session; it must join first, with the state folder that it has now");
+  }
+  return AgreementKey::of_secret(std::span<const std::byte, kDigestBytes>(*secret));
+}
+
+std::string MaskedSilo::join(const std::string& invitation) const {
+  Session session{};
+  if (!verified(invitation, kInvitationDomain, plan_, session).empty()) {
+    throw AggregationAborted("an invitation has more than a session in it");
+  }
+  Join join{.silo = number_, .key = own_key(session, true).public_key(), .signature = {}};
+  join.signature = identity_.sign(to_sign(kJoinDomain, session, plan_, join.signed_part()));
+  std::vector<std::byte> message = join.signed_part();
+  message.insert(message.end(), join.signature.begin(), join.signature.end());
+  return text_of(message);
+}
+
+std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const RowsInMemory& rows, unsigned threads,
+                                              const OnChunk& on_chunk) const {
+  const Request request = read_request(message, plan_);
+  for (const Join& join : request.joins) require_join(join, request.session, plan_);
+  const AgreementKey key = own_key(request.session, false);
+  if (request.joins[number_ - 1].key != key.public_key()) {
+    throw AggregationAborted("the request has another join in the place of this silo's");
+  }
+  if (request.step >= plan_.plan.tasks()) {
+    throw AggregationAborted(
+        fmt::format("the request is for step {}, and the plan has {}", request.step, plan_.plan.tasks()));
+  }
+  const RunId run = run_of_request(request, plan_);
+  const std::filesystem::path answered = kept(request.session, std::to_string(request.step));
+  const auto require_same = [&](std::size_t first, const PublicKey& expected) {
+    const auto before = read_private_file(answered, kState, 2 * kDigestBytes);
+    if (!before) return;
+    const bool is_same =
+        before->size() == 2 * kDigestBytes &&
+        std::equal(expected.begin(), expected.end(), before->begin() + static_cast<std::ptrdiff_t>(first));
+    if (is_same) return;
+    throw AggregationAborted(fmt::format(
+        "step {} of this session was answered already, to another request or with other rows; a silo answers a step "
+        "once, or the same again",
+        request.step));
+  };
+  require_same(0, run);
+
+  TravelingPlan plan = plan_.plan;
+  plan.ticket.session = request.session;
+  const TravelingTask task = TravelingTask::from_bytes(request.task);
+  if (task.step != request.step) throw AggregationAborted("the request's task is of another step");
+  const Statistic statistic = partition_statistic(plan, task, rows, "of this silo", threads, on_chunk);
+  std::vector<std::uint64_t> words(statistic.words().begin(), statistic.words().end());
+  const FingerprintPart fingerprint = fingerprint_in(run, statistic);
+  words.insert(words.end(), fingerprint.begin(), fingerprint.end());
+  MaskStreams masks;
+  const SumAttempt sum{.run = run, .round = request.step};
+  for (const Join& other : request.joins) {
+    if (other.silo == number_) continue;
+    masks.add(pair_mask_key(sum, number_, other.silo, key, other.key),
+              other.silo > number_ ? MaskSign::kAdd : MaskSign::kSubtract);
+  }
+  masks.apply(0, words);
+
+  const PublicKey digest = digest_of(std::as_bytes(std::span(words)));
+  std::vector<std::byte> record(run.begin(), run.end());
+  record.insert(record.end(), digest.begin(), digest.end());
+  make_private_file(answered, kState, record, ExistingFile::kWins);
+  require_same(0, run);
+  require_same(kDigestBytes, digest);
+  return words;
+}
+
+void MaskedSilo::end(const std::string& message) const {
+  Session session{};
+  try {
+    verified(message, kRequestDomain, plan_, session);
+  } catch (const AggregationAborted&) {
+    verified(message, kInvitationDomain, plan_, session);
+  }
+  destroy_private_file(kept(session, "key"), kState);
+  for (std::uint64_t step = 0; step < plan_.plan.tasks(); ++step) {
+    destroy_private_file(kept(session, std::to_string(step)), kState);
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,309 @@
+"""dpreduce.silos, and the examples for Flower and NVFlare on doubles of these engines: each message as bytes, some of them
+twice, and a client that is made anew for each."""
+import importlib.util
+import io
+import logging
+import os
+import pathlib
+import queue
+import random
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import dpreduce
+import dpreduce.silos
+from conftest import CLASSES, DIM
+
+EXAMPLES = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples" / "python"
+TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
+NAMES = ["hub", "north", "south", "west"]
+
+
+@pytest.fixture
+def parties(program, tmp_path):
+    """A roster of three silos; returns (files of the coordinator, [files of a silo])."""
+    sections = ["coordinator", "silo.1", "silo.2", "silo.3"]
+    roster = f"dim = {DIM}\nclasses = {CLASSES}\n"
+    for section, name in zip(sections, NAMES):
+        told = program("keygen", "--out", f"{name}.key", "--name", name)
+        roster += f"[{section}]\n" + "".join(line + "\n" for line in told.splitlines() if line.startswith(("name", "key")))
+    (tmp_path / "roster.toml").write_text(roster)
+    files = [{"roster": str(tmp_path / "roster.toml"), "identity": str(tmp_path / f"{name}.key"), "plan": str(tmp_path / "plan.json")}
+             for name in NAMES]
+    hub = {**files[0], "ledger": str(tmp_path / "ledger.jsonl"), "model": str(tmp_path / "model.safetensors")}
+    return hub, [{**own, "state": str(tmp_path / f"state-{name}"), "x": str(tmp_path / f"x-{name}.npy"), "y": str(tmp_path / f"y-{name}.npy")}
+                 for own, name in zip(files[1:], NAMES[1:])]
+
+
+@pytest.fixture
+def federation(parties, rows):
+    """plan(method, **options) writes the plan's text, and each silo's rows; returns what fit() makes of all rows."""
+    hub, silos = parties
+    x, y = rows
+
+    def plan(method, **options):
+        pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method=method, **TERMS, **options).to_json())
+        for place, own in enumerate(silos):
+            np.save(own["x"], x[place::3])
+            np.save(own["y"], y[place::3])
+        return dpreduce.fit(x, y, method=method, **TERMS, **options).classifier.to_bytes()
+    return plan
+
+
+def silo_of(own, **other):
+    terms = {**own, **other}
+    return dpreduce.silos.Silo(pathlib.Path(terms["plan"]).read_text(), terms["roster"], terms["identity"], terms["state"])
+
+
+def coordinator_of(hub, **other):
+    terms = {**hub, **other}
+    return dpreduce.silos.Coordinator(pathlib.Path(terms["plan"]).read_text(), terms["roster"], terms["identity"], terms["ledger"])
+
+
+def answers(silos, request):
+    return [silo_of(own).answer(request, np.load(own["x"]), np.load(own["y"])) for own in silos]
+
+
+@pytest.mark.parametrize("method, options", [("mean", {"center": "dp"}), ("ls", {}), ("fc", {"rounds": 3}), ("adam", {"rounds": 3})])
+def test_silos_make_the_model_of_all_rows(method, options, parties, federation):
+    hub, silos = parties
+    expected = federation(method, **options)
+    coordinator = coordinator_of(hub)
+    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+    while (request := coordinator.request(joins[::-1])) is not None:
+        coordinator.step(answers(silos, request))
+    assert coordinator.result().classifier.to_bytes() == expected
+    assert coordinator.result().account["runs"] == 1
+    for own in silos:
+        assert os.listdir(own["state"]) and os.stat(pathlib.Path(own["state"]) / os.listdir(own["state"])[0]).st_mode & 0o777 == 0o600
+        silo_of(own).end(coordinator.invitation)
+        assert os.listdir(own["state"]) == []
+
+
+def test_answers_that_do_not_add_up_leave_the_session_as_it_was(parties, federation):
+    hub, silos = parties
+    expected = federation("mean")
+    coordinator = coordinator_of(hub)
+    with pytest.raises(dpreduce.UsageError, match="no request"):
+        coordinator.step([])
+    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+    with pytest.raises(dpreduce.AggregationAborted, match=r"silo 2 \(south\) has not joined"):
+        coordinator.request([joins[0], joins[2]])
+    given = answers(silos, coordinator.request(joins))
+    before = pathlib.Path(hub["ledger"]).read_bytes()
+    for wrong, words in (([given[0], given[1]], "do not add up"), ([given[0], given[1], given[1]], "do not add up"),
+                         ([given[0], given[1], given[2][:-1]], "no vector of uint64"), ([one.astype(float) for one in given], "no vector")):
+        with pytest.raises(dpreduce.AggregationAborted, match=words):
+            coordinator.step(wrong)
+    assert pathlib.Path(hub["ledger"]).read_bytes() == before
+    coordinator.step(given)
+    assert coordinator.result().classifier.to_bytes() == expected
+
+
+def test_answers_look_random_and_differ_between_sessions(parties, federation):
+    hub, silos = parties
+    federation("mean")
+    seen = []
+    for ledger in ("first.jsonl", "second.jsonl"):
+        coordinator = coordinator_of(hub, ledger=hub["ledger"] + ledger)
+        joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+        seen += answers(silos, coordinator.request(joins))
+    bits = np.unpackbits(np.concatenate(seen).view(np.uint8))
+    assert abs(bits.mean() - 0.5) < 5 * 0.5 / len(bits) ** 0.5  # five standard deviations
+    assert all((one != other).all() for place, one in enumerate(seen) for other in seen[:place])
+
+
+def test_what_a_silo_raises_shows_no_row(parties, federation, caplog):
+    hub, silos = parties
+    federation("mean")
+    coordinator = coordinator_of(hub)
+    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    for wrong_x, wrong_y, words in ((x, np.where(np.arange(len(y)) == 5, 9, y), "row 5"), (np.where(np.arange(DIM) == 2, np.nan, x), y, "row 0"),
+                                    (x.astype(object), y, "Python objects"), (x[:, 1:], y, "features"), (x, y[1:], "rows")):
+        caplog.clear()
+        with caplog.at_level(logging.ERROR), pytest.raises(dpreduce.BadInput) as raised:
+            silo_of(silos[0]).answer(request, wrong_x, wrong_y)
+        assert str(raised.value) == "the silo could not answer; its own log (dpreduce.silos) says why" and words in caplog.text
+        assert raised.value.__cause__ is None and raised.value.__context__ is None
+    assert len(silo_of(silos[0]).answer(request, x, y))  # nothing of that was an answer
+
+
+def test_a_silo_answers_a_step_once(parties, federation, caplog):
+    hub, silos = parties
+    federation("mean")
+    coordinator = coordinator_of(hub)
+    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+    request = coordinator.request(joins)
+    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    once = silo_of(silos[0]).answer(request, x, y)
+    assert (silo_of(silos[0]).answer(request, x[::-1], y[::-1]) == once).all()  # the same rows
+    with pytest.raises(dpreduce.AggregationAborted):
+        silo_of(silos[0]).answer(request, x[1:], y[1:])
+    assert "step 0 of this session was answered already" in caplog.text
+
+
+def test_parties_with_another_plan_or_roster_find_out(parties, federation, tmp_path, caplog):
+    hub, silos = parties
+    federation("mean")
+    coordinator = coordinator_of(hub)
+    other = tmp_path / "other.json"
+    other.write_text(dpreduce.Plan(DIM, method="mean", **{**TERMS, "epsilon": 2}).to_json())
+    with pytest.raises(dpreduce.AggregationAborted):
+        silo_of(silos[0], plan=other).join(coordinator.invitation)
+    assert "parties need the same plan" in caplog.text
+    with pytest.raises(dpreduce.UsageError, match="no silo of the roster"):
+        silo_of(silos[0], identity=hub["identity"])
+    with pytest.raises(dpreduce.UsageError, match="roster's coordinator"):
+        coordinator_of(hub, identity=silos[0]["identity"])
+    with pytest.raises(dpreduce.BadInput, match="roster .*cannot be read"):
+        silo_of(silos[0], roster=str(tmp_path / "nowhere.toml"))
+    other.write_text(dpreduce.Plan(DIM + 1, method="mean", **TERMS).to_json())
+    with pytest.raises(dpreduce.BadInput, match="17 features"):
+        silo_of(silos[0], plan=other)
+
+
+def as_on_the_wire(arrays):
+    """Arrays as engines send them: written without pickle, and read again."""
+    buffers = [io.BytesIO() for _ in arrays]
+    for buffer, array in zip(buffers, arrays):
+        np.save(buffer, array, allow_pickle=False)
+    return [np.load(io.BytesIO(buffer.getvalue()), allow_pickle=False) for buffer in buffers]
+
+
+def example(name, monkeypatch, **modules):
+    for module, content in modules.items():
+        monkeypatch.setitem(sys.modules, module.replace("__", "."), types.SimpleNamespace(**content))
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class App:
+    """ServerApp and ClientApp: each has one function."""
+
+    def main(self):
+        return lambda function: setattr(self, "function", function) or function
+
+    query = main
+
+
+class ArrayRecord:
+    def __init__(self, arrays):
+        self.arrays = as_on_the_wire(arrays)
+
+    def to_numpy_ndarrays(self):
+        return [array.copy() for array in self.arrays]
+
+
+class Message:
+    def __init__(self, content, message_type=None, dst_node_id=None, reply_to=None):
+        assert (reply_to is None) == (message_type == "query")
+        assert all(isinstance(record, (ArrayRecord, dict)) for record in content.values())
+        self.content, self.node, self.error = content, dst_node_id, None
+
+    def has_error(self):
+        return self.error is not None
+
+
+class Grid:
+    def __init__(self, nodes, answer):
+        self.nodes, self.answer, self.random, self.delivered_twice = nodes, answer, random.Random(4), 0
+
+    def get_node_ids(self):
+        return list(self.nodes)
+
+    def send_and_receive(self, messages):
+        replies = []
+        for message in messages:
+            context = types.SimpleNamespace(node_config=self.nodes[message.node])
+            try:
+                reply = self.answer(message, context)
+                if self.random.random() < 0.3:
+                    self.delivered_twice += 1
+                    reply = self.answer(message, context)
+            except Exception as failure:  # as Flower: the server is told the words
+                reply = types.SimpleNamespace(error=str(failure), has_error=lambda: True)
+            replies.append(reply)
+        self.random.shuffle(replies)
+        return replies
+
+
+@pytest.mark.parametrize("method, options", [("mean", {}), ("fc", {"rounds": 3})])
+def test_flower(method, options, parties, federation, monkeypatch):
+    hub, silos = parties
+    expected = federation(method, **options)
+    flower = example("flower_fit", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
+                     flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
+    grid = Grid({70 + place: own for place, own in enumerate(silos)}, flower.client.function)
+    flower.server.function(grid, types.SimpleNamespace(run_config=hub))
+    assert pathlib.Path(hub["model"]).read_bytes() == expected
+    assert grid.delivered_twice and all(os.listdir(own["state"]) == [] for own in silos)
+
+
+def test_a_failing_silo_ends_a_fit_in_flower(parties, federation, monkeypatch):
+    hub, silos = parties
+    federation("mean")
+    flower = example("flower_fit", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
+                     flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
+    np.save(silos[1]["y"], np.load(silos[1]["y"]) + 1)
+    grid = Grid({place: own for place, own in enumerate(silos)}, flower.client.function)
+    with pytest.raises(RuntimeError, match="answer: not all of the 3 silos have answered"):
+        flower.server.function(grid, types.SimpleNamespace(run_config=hub))
+    assert not pathlib.Path(hub["model"]).exists() and len(dpreduce.read_ledger(hub["ledger"])["releases"]) == 0
+
+
+class FLModel:
+    def __init__(self, params):
+        names = [name for name, value in params.items() if isinstance(value, np.ndarray)]
+        self.params = {**params, **dict(zip(names, as_on_the_wire([params[name] for name in names])))}
+
+
+class ModelController:
+    """Its clients are threads, each with a queue of what it is asked and one of what it answers."""
+
+    clients: list = []
+
+    def sample_clients(self, number):
+        assert number == len(self.clients)
+        return list(range(number))
+
+    def send_model_and_wait(self, targets, data):
+        for target in targets:
+            self.clients[target][0].put(data)
+        return [self.clients[target][1].get(timeout=60) for target in reversed(targets)]
+
+    def info(self, words):
+        self.said = words
+
+
+def test_nvflare(parties, federation, monkeypatch):
+    hub, silos = parties
+    expected = federation("adam", rounds=3)
+    own_queues = threading.local()
+    client = types.SimpleNamespace(init=lambda: None, is_running=lambda: True, receive=lambda: own_queues.asked.get(timeout=60),
+                                   send=lambda model: own_queues.answers.put(model))
+    monkeypatch.setitem(sys.modules, "nvflare", types.SimpleNamespace(client=client))
+    nvflare = example("nvflare_fit", monkeypatch, nvflare__app_common__abstract__fl_model=dict(FLModel=FLModel),
+                      nvflare__app_common__workflows__model_controller=dict(ModelController=ModelController))
+    monkeypatch.setitem(sys.modules, "nvflare.client", client)
+
+    def run_client(own, queues):
+        own_queues.asked, own_queues.answers = queues
+        nvflare.answer_all(own["plan"], own["roster"], own["identity"], own["state"], own["x"], own["y"])
+    ModelController.clients = [(queue.Queue(), queue.Queue()) for _ in silos]
+    threads = [threading.Thread(target=run_client, args=pair) for pair in zip(silos, ModelController.clients)]
+    for thread in threads:
+        thread.start()
+    fit = nvflare.Fit(**hub)
+    fit.run()
+    for asked, _ in ModelController.clients:
+        asked.put(None)
+    for thread in threads:
+        thread.join()
+    assert pathlib.Path(hub["model"]).read_bytes() == expected and "adam" in fit.said
