@@ -3,8 +3,7 @@ from .errors import BadInput
 
 
 def _is_of(value, module, name):
-    return any(cls.__module__.split(".")[0] == module and cls.__name__ == name
-                                         for cls in type(value).__mro__)
+    return any(cls.__module__.split(".")[0] == module and cls.__name__ == name for cls in type(value).__mro__)
 
 
 def as_array(value, name):
@@ -13,6 +12,8 @@ def as_array(value, name):
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise BadInput(f"{name}: is a sparse matrix; make it dense with .toarray(), in parts if it is large")
     if _is_of(value, "torch", "Tensor"):
+        if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
+            raise BadInput(f"{name}: is a sparse tensor; make it dense with .to_dense(), in parts if it is large")
         if value.device.type != "cpu":
             raise BadInput(f"{name}: is a tensor on {value.device.type}; bring it to memory with .detach().cpu().numpy()")
         if value.requires_grad:

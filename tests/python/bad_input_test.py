@@ -50,6 +50,7 @@ ROWS = {
     "sparse": (lambda x: Sparse(), r"sparse matrix; make it dense with .toarray\(\)"),
     "tensor on a GPU": (lambda x: Tensor("cuda"), r"tensor on cuda; bring it to memory with .detach\(\).cpu\(\).numpy\(\)"),
     "tensor with a gradient": (lambda x: Tensor(requires_grad=True), r"gradient; .* .detach\(\)"),
+    "sparse tensor": (lambda x: Tensor(layout="torch.sparse_coo"), r"sparse tensor; make it dense with .to_dense\(\)"),
     "bfloat16": (lambda x: Tensor(dtype="torch.bfloat16"), r"convert them with .float\(\)"),
     "GPU array": (lambda x: GpuArray(), r"on a GPU; bring it to memory"),
     "masked": (lambda x: np.ma.masked_less(x, 0), r"masked array; fill what is masked with .filled\(\)"),
