@@ -60,6 +60,18 @@ bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
   return std::ranges::equal(std::as_bytes(std::span(held)), bytes);
 }
 
+// Throws BadInput where there is a file in the place of the report, and it is no report of a run of that journal.
+void require_report_of(const RunJournal& journal, const std::string& path) {
+  if (path.empty() || !is_file(path)) return;
+  std::ifstream file(path, std::ios::binary);
+  const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
+  const nlohmann::json::json_pointer place("/ledger/run");
+  const bool names_run = report.is_structured() && report.contains(place) && report[place].is_string();
+  if (names_run && journal.has_run(report[place].get<std::string>())) return;
+  throw BadInput(fmt::format(
+      "{}: is there already, and is no report of the run that goes on; give another name, or --overwrite", path));
+}
+
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
   // Throws BadInput where a model that is to be kept has come of another run: one that goes on makes its own again,
@@ -198,6 +210,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     goes_on = account && account->goes_on();
     const bool replaces = options.output.overwrite || goes_on;
     try {
+      if (goes_on && !options.output.overwrite) require_report_of(account->journal, options.output.report);
       outputs.emplace(options, plan, replaces ? Existing::kReplace : Existing::kKeep);
     } catch (const Error&) {
       if (account && account->journal.is_new()) account->journal.destroy();

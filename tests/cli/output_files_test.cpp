@@ -162,7 +162,19 @@ TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
   EXPECT_EQ(refused.exit_code, 3);
   EXPECT_THAT(refused.err, HasSubstr("model.safetensors: is there already, and is the model of another run"));
   EXPECT_EQ(read_bytes(folder_ / "model.safetensors"), "of another run");
-  EXPECT_EQ(run(fit_ + "--resume --overwrite").exit_code, 0);
+  for (const char* report : {"no report", "{\"ledger\":{\"run\":\"0123456789abcdef0123456789abcdef\"}}", "[]"}) {
+    write_bytes(folder_ / "r.json", report);
+    expect_refused(fit_ + "--out m --report r.json --resume", 3,
+                   "r.json: is there already, and is no report of the run");
+  }
+  EXPECT_EQ(run(fit_ + "--report r.json --resume --overwrite").exit_code, 0);
+}
+
+// Killed between its report and its end: the report is its own, and is written again.
+TEST_F(OutputFilesTest, OfTheRunThatGoesOnMayBeItsReport) {
+  ASSERT_EQ(run(fit_ + "--checkpoint kept --report r.json --html /dev/full").exit_code, 3);
+  const ProgramRun again = run(fit_ + "--checkpoint kept --report r.json --resume");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
 TEST_F(OutputFilesTest, MayBeDevices) {
