@@ -5,10 +5,11 @@ import signal
 import threading
 import time
 
+import dpreduce  # before NumPy: it chooses the kernels of OpenBLAS
 import dask.array as da
+import numpy as np
 import pytest
 
-import dpreduce
 import dpreduce.dask
 from conftest import CLASSES, DIM
 
@@ -25,17 +26,6 @@ def client():
                 yield client
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 7])
-def test_arrays_give_the_bytes_of_one_fit(partitions, rows):
-    x, y = rows
-    chunks = (-(-len(y) // partitions),)
-    X, Y = da.from_array(x, chunks=chunks + (5,)), da.from_array(y, chunks=chunks)
-    for method in ("mean", "ls", "fc", "adam"):
-        options = {} if method in ("mean", "ls") else {"rounds": 3}
-        run = dpreduce.dask.fit(X, Y, method=method, **options, **TERMS)
-        assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
-
-
 def test_data_frames(rows):
     import dask.dataframe as dd
     import pandas as pd
@@ -45,39 +35,64 @@ def test_data_frames(rows):
     assert run.classifier.to_bytes() == dpreduce.fit(x, y, method="mean", **TERMS).classifier.to_bytes()
 
 
-def test_workers_that_are_killed_do_no_harm(client, rows, tmp_path):
-    x, y = rows
-    X, Y = da.from_array(x, chunks=(150, -1)), da.from_array(y, chunks=150)
-    stopped = threading.Event()
-    killed = []
+class Killer:
+    """Kills a worker of the cluster now and then, but for the last that is there."""
 
-    def kill_now_and_then():
-        chance = random.Random(3)
-        while not stopped.wait(0.7):
-            workers = list(client.scheduler_info()["workers"])
+    def __init__(self, client):
+        self.client, self.killed = client, 0
+        self.stopped, self.chance = threading.Event(), random.Random(3)
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.stopped.wait(self.chance.uniform(0.3, 1.2)):
+            workers = list(self.client.scheduler_info()["workers"])
             if len(workers) < 2:
                 continue  # its successor is starting
             try:
-                pid = client.run(os.getpid, workers=[chance.choice(workers)])
+                pids = self.client.run(os.getpid, workers=[self.chance.choice(workers)])
             except Exception:  # it has just gone
                 continue
-            for of_worker in pid.values():
-                os.kill(of_worker, signal.SIGKILL)
-                killed.append(of_worker)
+            for pid in pids.values():
+                os.kill(pid, signal.SIGKILL)
+                self.killed += 1
 
-    killer = threading.Thread(target=kill_now_and_then)
-    killer.start()
-    try:
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.thread.join()
+
+
+METHODS = {"mean": {}, "ls": {}, "fc": {"rounds": 3}, "adam": {"rounds": 3}}
+
+
+def test_workers_that_are_killed_do_no_harm(client, rows, program, tmp_path):
+    """The bytes of the program, for each method and 1, 3 and 7 partitions."""
+    x, y = rows
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    expected = {}
+    for method, options in METHODS.items():
+        program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", CLASSES, "--epsilon", 1, "--delta", 1e-6, "--seed", 7,
+                "--method", method, *(word for name, value in options.items() for word in (f"--{name}", value)),
+                "--out", f"{method}.safetensors", "--ledger", f"{method}-program.jsonl", "--quiet")
+        expected[method] = (tmp_path / f"{method}.safetensors").read_bytes()
+    with Killer(client) as killer:
         deadline = time.monotonic() + 60
-        while not killed and time.monotonic() < deadline:
+        while not killer.killed and time.monotonic() < deadline:
             time.sleep(0.1)
-        run = dpreduce.dask.fit(X, Y, method="fc", rounds=4, client=client, ledger=tmp_path / "ledger.jsonl", **TERMS)
-    finally:
-        stopped.set()
-        killer.join()
-    assert killed
-    assert run.classifier.to_bytes() == dpreduce.fit(x, y, method="fc", rounds=4, **TERMS).classifier.to_bytes()
-    assert run.account["runs"] == 1
+        for partitions in (1, 3, 7):
+            chunks = -(-len(y) // partitions)
+            X, Y = da.from_array(x, chunks=(chunks, 5)), da.from_array(y, chunks=chunks)
+            for method, options in METHODS.items():
+                ledger = tmp_path / f"{method}-{partitions}.jsonl"
+                run = dpreduce.dask.fit(X, Y, method=method, **options, client=client, ledger=ledger, **TERMS)
+                assert run.classifier.to_bytes() == expected[method], (method, partitions)
+                assert run.account["runs"] == 1
+        print(f"{killer.killed} workers were killed")
+    assert killer.killed > 1
 
 
 def test_what_is_no_collection_or_cut_otherwise_is_refused(rows):

@@ -82,6 +82,32 @@ def test_a_first_task_that_is_the_sessions_is_asked_for(method, rows):
         dpreduce.Plan(DIM, method=method, **TERMS).partial(*rows, "p")
 
 
+def test_gram_matrices_of_classes_never_meet_on_the_driver():
+    """Of 120 matrices of 1 MB each the driver and its one worker here hold a few at a time."""
+    classes, dim = 120, 512
+    rng = np.random.default_rng(1)
+    y = np.arange(600) % classes
+    x = rng.normal(size=(600, dim)).astype(np.float32)
+    plan = dpreduce.Plan(dim, method="ls", classes=classes, epsilon=1, delta=1e-6)
+    halves = [("a", x[:300], y[:300]), ("b", x[300:], y[300:])]
+
+    def peak():
+        with open("/proc/self/status", encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    session = plan.start()
+    assert plan._own.tasks == 1 + classes
+    tasks = 0
+    while session.task is not None:
+        if tasks == 2:
+            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+                file.write("5")
+            before = peak()
+        session.step(functools.reduce(operator.add, (plan.partial(x, y, name, session.task) for name, x, y in halves)))
+        tasks += 1
+    assert tasks == 1 + classes and session.result().report["method"] == "ls"
+    assert peak() - before < 64 * 1024  # KiB; all of them would take 126 MB
+
+
 def test_a_partition_counts_once(rows):
     x, y = rows
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)

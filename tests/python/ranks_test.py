@@ -43,11 +43,16 @@ def saved(tmp_path):
     return x, y
 
 
-@pytest.mark.parametrize("before, comm, methods", [("", "", ["mean", "ls", "fc", "adam"]),
-                                                   ("from mpi4py import MPI", "comm=MPI.COMM_WORLD,", ["ls"])], ids=["alone", "mpi4py"])
-def test_three_ranks_make_the_models_of_the_program(before, comm, methods, on_ranks, program, tmp_path):
-    on_ranks(3, FIT.format(before=before, body=SAVE_EACH.format(comm=comm, methods=methods)))
-    for method in methods:
+METHODS = ["mean", "ls", "fc", "adam"]
+
+
+@pytest.mark.parametrize("ranks, before, comm", [(3, "", ""), (1, "from mpi4py import MPI", "comm=MPI.COMM_WORLD,"),
+                                                 (3, "from mpi4py import MPI", "comm=MPI.COMM_WORLD,"),
+                                                 (7, "from mpi4py import MPI", "comm=MPI.COMM_WORLD,")],
+                         ids=["3", "1-mpi4py", "3-mpi4py", "7-mpi4py"])
+def test_ranks_make_the_models_of_the_program(ranks, before, comm, on_ranks, program, tmp_path):
+    on_ranks(ranks, FIT.format(before=before, body=SAVE_EACH.format(comm=comm, methods=METHODS)))
+    for method in METHODS:
         program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", 4, "--epsilon", 1, "--delta", 1e-6, "--seed", 7,
                 "--method", method, "--out", "program.safetensors", "--overwrite", "--quiet")
         assert (tmp_path / f"{method}.safetensors").read_bytes() == (tmp_path / "program.safetensors").read_bytes()
