@@ -21,6 +21,7 @@ METHOD = "--method auto"
 BOUNDS = (1, 2, 5, 10)
 DRAWN = "synth --kind gaussian-mixture --rows 30000 --test-rows 10000 --dim 64 --classes 10 --separation 1 --spread 0.18 --seed 1"
 ROWS_OF_DRAWN = 10
+MOST_CLASSES = 10  # of a set: so many runs are made in a modest time
 
 
 def phi(x):
@@ -54,6 +55,25 @@ def drawn():
         rows = len(np.load(folder + "/train_y.npy"))
         np.save(folder + "/train_person.npy", np.random.RandomState(1).permutation(rows) // ROWS_OF_DRAWN)
     return folder
+
+
+def cut(folder, classes):
+    """The rows of a set's so many commonest classes."""
+    part = f"{ROOT}/build/persons/{os.path.basename(folder)}-of-{classes}-classes"
+    if not os.path.exists(part + "/train_person.npy"):
+        os.makedirs(part, exist_ok=True)
+        commonest = np.argsort(-np.bincount(np.load(folder + "/train_y.npy")), kind="stable")[:classes]
+        for side, names in (("test", ["x"]), ("train", ["x", "person"])):
+            y = np.load(f"{folder}/{side}_y.npy")
+            rows = np.flatnonzero(np.isin(y, commonest))
+            place = np.zeros(y.max() + 1, np.int64)
+            for at, label in enumerate(commonest):
+                if label <= y.max():
+                    place[label] = at
+            np.save(f"{part}/{side}_y.npy", place[y[rows]])
+            for name in names:
+                np.save(f"{part}/{side}_{name}.npy", np.load(f"{folder}/{side}_{name}.npy", mmap_mode="r")[rows])
+    return part
 
 
 class PersonSet:
@@ -101,7 +121,11 @@ def sets():
         folder = f"{ROOT}/build/data/{name}"
         with open(folder + "/about.json") as f:
             about = json.load(f)
-        yield PersonSet(name, about["title"], folder, about["classes"])
+        if about["classes"] <= MOST_CLASSES:
+            yield PersonSet(name, about["title"], folder, about["classes"])
+        else:
+            title = f"{about['title']}, of the {MOST_CLASSES} commonest classes"
+            yield PersonSet(name, title, cut(folder, MOST_CLASSES), MOST_CLASSES)
 
 
 class Figures:

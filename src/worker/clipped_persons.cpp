@@ -23,6 +23,13 @@ __extension__ using WideSum = __int128;
 // A weight is lowered by what its norm is over, and by 2^-22 of itself at least; then by four times as much each time,
 // since roundings of rows that are alike add up.
 constexpr unsigned kFirstLowering = 22;
+// Roundings make most sums a little longer than their real ones: so much less is within the bound at once.
+constexpr double kBelowReal = 1.0 - 0x1p-14;
+
+// Of persons with more rows, products are not remembered.
+constexpr std::size_t kMostRemembered = 64;
+// A kernel's product takes so many times as long for a few rows as inner products of the same number of multiply-adds.
+constexpr std::size_t kKernelOverhead = 4;
 
 WideSquare square_of(std::int64_t value) {
   const auto magnitude = static_cast<std::uint64_t>(value < 0 ? -value : value);
@@ -41,7 +48,7 @@ RowWeight clipped_weight(WideSquare most, const SquaredAt& squared_at) {
   WideSquare squared = squared_at(weight);
   for (unsigned lowered = 0; squared > most; lowered += 2) {
     const double over = std::sqrt(static_cast<double>(most) / static_cast<double>(squared));
-    const auto within = static_cast<RowWeight>(static_cast<double>(weight) * over);
+    const auto within = static_cast<RowWeight>(static_cast<double>(weight) * over * kBelowReal);
     const RowWeight step = weight >> (kFirstLowering - std::min(lowered, kFirstLowering - 1));
     weight = std::min(within, weight - std::max(step, RowWeight{1}));
     squared = squared_at(weight);
@@ -96,14 +103,23 @@ WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> mem
 
 // |sum_i q_i|^2 over these rows.
 WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> members) {
-  thread_local SecretVector<std::int64_t> total;
-  total.assign(rows.dim, 0);
-  for (const std::size_t member : members) {
-    const std::int16_t* const row = rows.row(member);
-    for (std::size_t entry = 0; entry < rows.dim; ++entry) total[entry] += row[entry];
+  thread_local SecretVector<std::int32_t> total;
+  constexpr std::size_t kSums = 65536;  // of so many rows are within 32 bits
+  thread_local SecretVector<std::int64_t> whole;
+  whole.assign(rows.dim, 0);
+  for (std::size_t first = 0; first < members.size(); first += kSums) {
+    total.assign(rows.dim, 0);
+    run_at_full_width([&](auto) {
+      std::int32_t* const sums = total.data();
+      for (std::size_t member = first; member < std::min(members.size(), first + kSums); ++member) {
+        const std::int16_t* const row = rows.row(members[member]);
+        for (std::size_t entry = 0; entry < rows.dim; ++entry) sums[entry] += row[entry];
+      }
+    });
+    for (std::size_t entry = 0; entry < rows.dim; ++entry) whole[entry] += total[entry];
   }
   WideSquare sum = 0;
-  for (const std::int64_t entry : total) sum += square_of(entry);
+  for (const std::int64_t entry : whole) sum += square_of(entry);
   return sum;
 }
 
@@ -157,6 +173,18 @@ RowWeight weight_of_person(const LatticeRows& chunk, std::size_t first, std::siz
   });
 }
 
+// Adds <q_i, q_j> for j <= i.
+template <typename Integers>
+void append_products(const PersonRows& rows, Integers& products) {
+  std::size_t entry = products.size();
+  products.resize(entry + rows.count * (rows.count + 1) / 2);
+  run_at_full_width([&](auto) {
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) products[entry++] = product_of(rows.row(i), rows.row(j), rows.dim);
+    }
+  });
+}
+
 // An upper bound of |value|, for value >= 0.
 std::uint64_t root_above(std::uint64_t value) {
   return static_cast<std::uint64_t>(std::sqrt(static_cast<double>(value))) + 1;
@@ -187,6 +215,25 @@ std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, 
   return weights;
 }
 
+void remember_products(LatticeRows& chunk) {
+  std::vector<std::int32_t> products;
+  std::vector<std::size_t> firsts(chunk.rows() + 1);
+  for (std::size_t first = 0; first < chunk.rows();) {
+    const std::size_t end = chunk.end_of_person(first);
+    const std::size_t count = end - first;
+    std::fill(firsts.begin() + static_cast<std::ptrdiff_t>(first), firsts.begin() + static_cast<std::ptrdiff_t>(end),
+              products.size());
+    if (count > 1 && count <= kMostRemembered) {
+      append_products({chunk.values() + first * chunk.dim(), count, chunk.dim()}, products);
+      std::fill(firsts.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                firsts.begin() + static_cast<std::ptrdiff_t>(end), products.size());
+    }
+    first = end;
+  }
+  firsts.back() = products.size();
+  chunk.set_products(std::move(products), std::move(firsts));
+}
+
 void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
                     std::uint64_t rows_per_person) {
   DPREDUCE_ASSERT(classes >= 1 && residuals.size() % classes == 0);
@@ -207,17 +254,14 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
   if (lengths <= rows_per_person * static_cast<std::uint64_t>(kLatticeNorm)) return;
 
   const PersonRows rows{chunk.values() + first * dim, count, dim};
-  const bool is_direct = count > classes;
-  thread_local SecretVector<std::int32_t> products;  // <q_i, q_j>, j <= i
+  std::span<const std::int32_t> products = chunk.products_of_person(first);  // <q_i, q_j>, j <= i
+  const bool is_direct = products.empty() && count > kKernelOverhead * classes;
+  thread_local SecretVector<std::int32_t> made;
   thread_local SecretVector<std::int64_t> gradient;
-  if (!is_direct) {
-    products.resize(count * (count + 1) / 2);
-    run_at_full_width([&](auto) {
-      std::size_t entry = 0;
-      for (std::size_t i = 0; i < count; ++i) {
-        for (std::size_t j = 0; j <= i; ++j) products[entry++] = product_of(rows.row(i), rows.row(j), dim);
-      }
-    });
+  if (!is_direct && products.empty()) {
+    made.clear();
+    append_products(rows, made);
+    products = made;
   }
   const auto squared_of = [&](std::span<const std::int16_t> scaled) {
     if (is_direct) {

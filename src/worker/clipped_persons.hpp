@@ -35,8 +35,12 @@ enum class PersonSum { kClassSums, kGram, kClassGrams };
 std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, std::uint64_t rows_per_person,
                                        unsigned threads);
 
+/// Remembers inner products of persons' rows in the chunk, of persons who have not very many: 4 bytes each, at most 130
+/// a row. For rows that are gone through many times. Preconditions: as of clipped_weights.
+void remember_products(LatticeRows& chunk);
+
 /// Scales the residuals of one person's rows [first, first + n) of the chunk, n x `classes` lattice residuals.
-/// Preconditions (asserted): whole residuals; |r| <= S. Memory: 4 n^2 bytes where n <= classes, else 8 K d.
+/// Preconditions (asserted): whole residuals; |r| <= S. Memory: 2 n^2 bytes where products are taken, else 8 K d.
 void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
                     std::uint64_t rows_per_person);
 

@@ -9,6 +9,7 @@
 #include "common/base/error.hpp"
 #include "common/data/row_stream.hpp"
 #include "worker/bad_row.hpp"
+#include "worker/clipped_persons.hpp"
 
 namespace dpreduce {
 namespace {
@@ -217,7 +218,12 @@ std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransfo
   if (rows.range().count > most) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);
   for_each_lattice_chunk(
-      rows, transform, plan, [&](const LatticeRows& chunk) { kept->push_back(chunk); }, on_chunk);
+      rows, transform, plan,
+      [&](const LatticeRows& chunk) {
+        kept->push_back(chunk);
+        if (rows.goes_by_person()) remember_products(kept->back());
+      },
+      on_chunk);
   return kept;
 }
 

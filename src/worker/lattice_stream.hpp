@@ -72,7 +72,8 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
 using KeptChunks = std::vector<LatticeRows>;
 
 /// The chunks that for_each_lattice_chunk shows; nothing where they do not fit into plan.memory_bytes beside one more
-/// in the making. Cost: 2 d + 4 k + 1 bytes a row. Throws as for_each_lattice_chunk.
+/// in the making. Where rows are gone through by person, products of a person's rows are remembered
+/// (clipped_persons.hpp). Cost: 2 d + 4 k + 1 bytes a row. Throws as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               const OnChunk& on_chunk);
 

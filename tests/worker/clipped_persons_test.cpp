@@ -124,8 +124,10 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
   std::normal_distribution<double> normal;
   for (const std::size_t classes : {2u, 30u}) {
     for (const double spread : {0.0, 0.4, 3.0}) {
-      const std::vector<std::size_t> sizes{1, 3, 20, 2, 9};
+      const std::vector<std::size_t> sizes{1, 3, 20, 2, 9, 70};
       const LatticeRows chunk = rows_of_persons(sizes, spread, 6);
+      LatticeRows remembered = chunk;
+      remember_products(remembered);
       const Lattice lattice{1.0, classes};
       std::vector<std::int16_t> residuals(chunk.rows() * classes);
       std::vector<double> same(classes);
@@ -157,6 +159,9 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
           const auto own = std::span(residuals).subspan(first * classes, (end - first) * classes);
           std::vector<std::int16_t> clipped(own.begin(), own.end());
           clip_residuals(chunk, first, clipped, classes, bound);
+          std::vector<std::int16_t> by_remembered(own.begin(), own.end());
+          clip_residuals(remembered, first, by_remembered, classes, bound);
+          EXPECT_EQ(by_remembered, clipped);
           const auto most = static_cast<long double>(bound);
           EXPECT_LE(norm(clipped), most * (1.0L + 1e-15L));
           if (norm(own) <= most) {

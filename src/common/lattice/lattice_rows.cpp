@@ -90,6 +90,7 @@ void LatticeRows::clear() {
   counts_.clear();
   weights_.clear();
   persons_.clear();
+  first_products_.clear();
   first_bad_row_ = 0;
 }
 
@@ -109,6 +110,17 @@ std::size_t LatticeRows::end_of_person(std::size_t first) const {
   return end;
 }
 
+std::span<const std::int32_t> LatticeRows::products_of_person(std::size_t first) const {
+  if (first_products_.empty()) return {};
+  return std::span(products_).subspan(first_products_[first], first_products_[first + 1] - first_products_[first]);
+}
+
+void LatticeRows::set_products(std::vector<std::int32_t> products, std::vector<std::size_t> firsts) {
+  DPREDUCE_ASSERT(firsts.size() == rows() + 1 && firsts.back() == products.size());
+  products_ = std::move(products);
+  first_products_ = std::move(firsts);
+}
+
 void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   DPREDUCE_ASSERT(from.dim() == dim() && from.labels_per_row() == labels_per_row_ && rows() < capacity_ &&
                   index < from.rows());
@@ -121,6 +133,7 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   if (from.has_weights()) weights_.push_back(from.weight(index));
   if (from.has_persons()) persons_.push_back(from.person(index));
   counts_.push_back(from.counts(index) ? 1 : 0);
+  first_products_.clear();
   first_bad_row_ = rows();
 }
 
@@ -134,6 +147,7 @@ void LatticeRows::assign(const RowTransform& transform, const StoredFloats& feat
   counts_.assign(rows, 1);
   weights_.clear();
   persons_.clear();
+  first_products_.clear();
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;

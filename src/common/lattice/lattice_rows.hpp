@@ -76,6 +76,14 @@ class LatticeRows {
   /// has_persons().
   std::size_t end_of_person(std::size_t first) const;
 
+  /// Of the person whose row `first` is the first, <q_i, q_j> for j <= i, rows counted from there, row-major, where
+  /// they are remembered; else nothing.
+  std::span<const std::int32_t> products_of_person(std::size_t first) const;
+  /// Remembers them until the rows change: `products` of persons one behind the other, from firsts[row] on for the
+  /// person whose first row is `row`, firsts[row] = firsts[row + 1] where there are none. Precondition (asserted): one
+  /// more of `firsts` than rows.
+  void set_products(std::vector<std::int32_t> products, std::vector<std::size_t> firsts);
+
   /// The row with a NaN, an infinity or too many classes that has the smallest index, or rows() where none has.
   std::size_t first_bad_row() const { return first_bad_row_; }
 
@@ -102,6 +110,8 @@ class LatticeRows {
   std::vector<char> counts_;
   std::vector<RowWeight> weights_;  // none: whole rows
   std::vector<std::uint32_t> persons_;
+  std::vector<std::int32_t> products_;
+  std::vector<std::size_t> first_products_;
   std::size_t first_bad_row_ = 0;
 };
 
