@@ -49,22 +49,34 @@ DType dtype_of_elements(const py::dtype& dtype, const std::string& name) {
   }
 }
 
-}  // namespace
-
-ArrayView view_of(const py::array& array, const std::string& name, bool may_be_one_dimensional) {
+// With elements that are read already.
+ArrayView view_with(const py::array& array, const std::string& name, bool may_be_one_dimensional, DType dtype) {
   const bool is_column = may_be_one_dimensional && array.ndim() == 1;
   if (!is_column && array.ndim() != 2) {
     throw BadInput(fmt::format("{}: the array has {} dimension{}; reshape it to two, one row a record", name,
                                array.ndim(), array.ndim() == 1 ? "" : "s"));
   }
-  const py::dtype dtype = array.dtype();
+  const auto element_bytes = static_cast<std::size_t>(array.itemsize());
   return {.first = static_cast<const std::byte*>(array.data()),
-          .dtype = dtype_of_elements(dtype, name),
+          .dtype = dtype,
           .rows = static_cast<std::uint64_t>(array.shape(0)),
           .columns = is_column ? 1 : static_cast<std::size_t>(array.shape(1)),
           .row_stride = array.strides(0),
-          .column_stride = is_column ? static_cast<std::ptrdiff_t>(dtype.itemsize()) : array.strides(1),
-          .byte_order = dtype.byteorder() == '>' ? ByteOrder::kBig : ByteOrder::kLittle};
+          .column_stride = is_column ? static_cast<std::ptrdiff_t>(element_bytes) : array.strides(1),
+          .byte_order = array.dtype().byteorder() == '>' ? ByteOrder::kBig : ByteOrder::kLittle,
+          .string_bytes = is_string(dtype) ? element_bytes : 0};
+}
+
+}  // namespace
+
+ArrayView view_of(const py::array& array, const std::string& name, bool may_be_one_dimensional) {
+  return view_with(array, name, may_be_one_dimensional, dtype_of_elements(array.dtype(), name));
+}
+
+ArrayView view_of_persons(const py::array& array, const std::string& name) {
+  const char kind = array.dtype().kind();
+  if (kind == 'S' || kind == 'U') return view_with(array, name, true, kind == 'S' ? DType::kBytes : DType::kUnicode);
+  return view_of(array, name, true);
 }
 
 }  // namespace dpreduce::python

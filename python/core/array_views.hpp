@@ -14,4 +14,7 @@ namespace dpreduce::python {
 /// numbers of a type that rows may have.
 ArrayView view_of(const pybind11::array& array, const std::string& name, bool may_be_one_dimensional);
 
+/// The same of identifiers of persons, one a row: integers, or strings of NumPy ("S" and "U").
+ArrayView view_of_persons(const pybind11::array& array, const std::string& name);
+
 }  // namespace dpreduce::python

@@ -40,6 +40,10 @@ struct Given {
 Given given_by(const py::object& arrays) {
   Given given{.made = arrays(), .rows = {}, .classes = 0, .class_names = {}};
   const auto array = [&](const char* name) { return py::cast<py::array>(given.made[name]); };
+  const auto persons_where_given = [&]() -> std::optional<ArrayView> {
+    if (!given.made.contains("train_person")) return std::nullopt;
+    return view_of_persons(array("train_person"), "identifiers of persons in memory");
+  };
   const auto view_where_given = [&](const char* name, const std::string& words,
                                     bool are_labels) -> std::optional<ArrayView> {
     if (!given.made.contains(name)) return std::nullopt;
@@ -49,7 +53,8 @@ Given given_by(const py::object& arrays) {
                 .train_y = view_of(array("train_y"), "training labels in memory", true),
                 .public_x = view_where_given("public_x", "public rows in memory", false),
                 .validation_x = view_where_given("validation_x", "validation features in memory", false),
-                .validation_y = view_where_given("validation_y", "validation labels in memory", true)};
+                .validation_y = view_where_given("validation_y", "validation labels in memory", true),
+                .train_person = persons_where_given()};
   if (given.made.contains("classes")) given.classes = py::cast<std::size_t>(given.made["classes"]);
   if (given.made.contains("class_names")) {
     given.class_names = py::cast<std::vector<std::string>>(given.made["class_names"]);

@@ -45,10 +45,15 @@ Value given_as(const py::object& object, const char* name, const char* what) {
 
 // Calls work(rows, on_chunk) without the interpreter's lock; signals are looked at between chunks.
 template <typename Work>
-auto with_rows(const py::object& x_given, const py::object& y_given, const Work& work) {
+auto with_rows(const py::object& x_given, const py::object& y_given, const py::object& person_given, const Work& work) {
   const auto x = given_as<py::array>(x_given, "X", "is no array");
   const auto y = given_as<py::array>(y_given, "y", "is no array");
-  const RowsInMemory rows{.train_x = view_of(x, "X", false), .train_y = view_of(y, "y", true)};
+  RowsInMemory rows{.train_x = view_of(x, "X", false), .train_y = view_of(y, "y", true)};
+  std::optional<py::array> person;
+  if (!person_given.is_none()) {
+    person = given_as<py::array>(person_given, "person", "is no array");
+    rows.train_person = view_of_persons(*person, "person");
+  }
   PythonError error;
   try {
     const py::gil_scoped_release unlocked;
@@ -68,13 +73,14 @@ unsigned threads_given_as(const py::object& given) {
 }
 
 PartialSum partial(const TravelingPlan& plan, const py::object& task_given, const py::object& x_given,
-                   const py::object& y_given, const py::object& partition_given, const py::object& threads_given) {
+                   const py::object& y_given, const py::object& person_given, const py::object& partition_given,
+                   const py::object& threads_given) {
   const auto task =
       given_as<TravelingTask>(task_given, "task", "is no task; take it from the session, or leave it out");
   const auto partition =
       given_as<std::string>(partition_given, "partition", "its name is no text; give a number or a text");
   const unsigned threads = threads_given_as(threads_given);
-  return with_rows(x_given, y_given, [&](const RowsInMemory& rows, const OnChunk& on_chunk) {
+  return with_rows(x_given, y_given, person_given, [&](const RowsInMemory& rows, const OnChunk& on_chunk) {
     return partial_sum(plan, task, rows, partition, threads, on_chunk);
   });
 }
@@ -99,10 +105,19 @@ Words answer(const MaskedSilo& silo, const py::bytes& request, const py::object&
              const py::object& threads_given) {
   const std::string message = request;
   const unsigned threads = threads_given_as(threads_given);
-  const std::vector<std::uint64_t> words = with_rows(x, y, [&](const RowsInMemory& rows, const OnChunk& on_chunk) {
-    return silo.answer(message, rows, threads, on_chunk);
-  });
+  const std::vector<std::uint64_t> words = with_rows(
+      x, y, py::none(),
+      [&](const RowsInMemory& rows, const OnChunk& on_chunk) { return silo.answer(message, rows, threads, on_chunk); });
   return Words(static_cast<py::ssize_t>(words.size()), words.data());
+}
+
+PersonCounts count(const TravelingPlan& plan, const py::object& person_given, const py::object& partition_given) {
+  const auto person = given_as<py::array>(person_given, "person", "is no array");
+  const auto partition =
+      given_as<std::string>(partition_given, "partition", "its name is no text; give a number or a text");
+  const ArrayView view = view_of_persons(person, "person");
+  const py::gil_scoped_release unlocked;
+  return person_counts(plan, view, partition);
 }
 
 // A session and the ranks that its result was told on: this process alone.
@@ -164,7 +179,14 @@ void declare_travel(py::module_& module) {
       .def_property_readonly("classes", [](const TravelingPlan& own) { return own.options.data.classes; })
       .def_property_readonly("tasks", &TravelingPlan::tasks)
       .def("first_task", &first_task)
-      .def("partial", &partial, py::arg("task"), py::arg("x"), py::arg("y"), py::arg("partition"), py::arg("threads"))
+      .def("count", &count, py::arg("person"), py::arg("partition"))
+      .def("counted",
+           [](const TravelingPlan& own, const PersonCounts& counts) {
+             const py::gil_scoped_release unlocked;
+             return std::make_shared<TravelingPlan>(own.counted(counts));
+           })
+      .def("partial", &partial, py::arg("task"), py::arg("x"), py::arg("y"), py::arg("person"), py::arg("partition"),
+           py::arg("threads"))
       .def(py::pickle(&bytes_of<TravelingPlan>, [](const py::bytes& bytes) {
         return std::make_shared<TravelingPlan>(TravelingPlan::from_bytes(std::string(bytes)));
       }));
@@ -213,6 +235,16 @@ void declare_travel(py::module_& module) {
       .def("answer", &answer, py::arg("request"), py::arg("x"), py::arg("y"), py::arg("threads"))
       .def(
           "end", [](const MaskedSilo& own, const py::bytes& message) { own.end(message); }, py::arg("message"));
+  py::class_<PersonCounts>(module, "PersonCounts")
+      .def_property_readonly("partitions", &PersonCounts::partitions)
+      .def("plus",
+           [](const PersonCounts& own, const PersonCounts& other) {
+             const py::gil_scoped_release unlocked;
+             PersonCounts sum = own;
+             sum.add(other);
+             return sum;
+           })
+      .def(py::pickle(&bytes_of<PersonCounts>, &value_of<PersonCounts>));
   py::class_<Session>(module, "Session")
       .def(py::init<std::shared_ptr<TravelingPlan>, const std::optional<std::string>&,
                     std::optional<std::vector<std::string>>>(),

@@ -16,6 +16,7 @@ _NAMES = {
     "FittedRun": "fitting",
     "Plan": "plans",
     "PartialSum": "plans",
+    "PersonCounts": "plans",
     "Session": "plans",
     "DPClassifier": "estimators",
     "DPMeanClassifier": "estimators",

@@ -20,6 +20,7 @@ from .ledger import read_ledger as read_ledger
 from .model import Model as Model
 from .model import load as load
 from .plans import PartialSum as PartialSum
+from .plans import PersonCounts as PersonCounts
 from .plans import Plan as Plan
 from .plans import Session as Session
 from .promise import Privacy as Privacy

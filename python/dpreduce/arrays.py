@@ -34,6 +34,28 @@ def as_array(value, name):
     return array
 
 
+def as_persons(value, name):
+    """The same of identifiers of persons, integers or strings. What are Python's own, as data frames have them, is copied;
+    BadInput names the row where one is missing or something else."""
+    import numpy as np
+    has_elements_of_python = not hasattr(value, "dtype") or np.asarray(value).dtype == object
+    array = None if has_elements_of_python else as_array(value, name)
+    if array is not None and array.dtype.kind not in "mMcV":
+        return array
+    if array is not None:
+        raise BadInput(f"{name}: identifiers are {array.dtype}; give integers or strings, one a row")
+    if getattr(value, "ndim", 1) != 1 or isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+        return as_array(value, name)
+    words = []
+    for row, own in enumerate(value):
+        is_word = isinstance(own, (str, int, np.integer)) and not isinstance(own, bool)
+        if not is_word or own == "":
+            raise BadInput(f"{name}: row {row} has the identifier {own!r}; give each row a person, as an integer or a string "
+                           "(for the data's owner only)")
+        words.append(str(own))
+    return np.asarray(words, dtype=None if words else np.int64)
+
+
 def as_labels(value, name):
     """The same of labels, which may be Python's own strings or numbers, as data frames have them: these are copied."""
     import numpy as np

@@ -10,7 +10,7 @@ import typing
 
 from .errors import BadInput
 from .fitting import FittedRun
-from .plans import PartialSum, Plan
+from .plans import PartialSum, PersonCounts, Plan
 
 _SUMMED_AT_ONCE = 8  # a node of the tree
 
@@ -26,11 +26,16 @@ def _pieces(rows, name):
     return rows.to_delayed().ravel().tolist()
 
 
-def _pairs(X, y):
-    xs, ys = _pieces(X, "X"), _pieces(y, "y")
-    if len(xs) != len(ys):
-        raise BadInput(f"X has {len(xs)} partitions of rows and y has {len(ys)}; cut both alike (rechunk, repartition)")
-    return xs, ys
+def _cut(X, **others):
+    """The partitions of X and of what else there is, each None or cut as X is."""
+    xs = _pieces(X, "X")
+    pieces = [xs]
+    for name, rows in others.items():
+        own = [None] * len(xs) if rows is None else _pieces(rows, name)
+        if len(own) != len(xs):
+            raise BadInput(f"X has {len(xs)} partitions of rows and {name} has {len(own)}; cut both alike (rechunk, repartition)")
+        pieces.append(own)
+    return pieces
 
 
 def _features(rows):
@@ -43,9 +48,14 @@ def _features(rows):
     return rows.shape[1]
 
 
-def _partial(plan, task, x, y, name):
+def _partial(plan, task, x, y, person, name):
     import numpy as np
-    return plan.partial(np.asarray(x), np.asarray(y), name, task)
+    return plan.partial(np.asarray(x), np.asarray(y), name, task, person=None if person is None else np.asarray(person))
+
+
+def _count(plan, person, name):
+    import numpy as np
+    return plan.count(np.asarray(person), name)
 
 
 def _sum(parts):
@@ -55,16 +65,8 @@ def _sum(parts):
     return total
 
 
-def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: typing.Any = None) -> PartialSum:
-    """The sum of one task of a session over all partitions, by a tree of tasks.
-
-    Partitions have their place as a name. Throws BadInput where X and y have another number of partitions; and what
-    Plan.partial throws, on the worker."""
+def _sum_in_a_tree(parts, client):
     import dask
-    xs, ys = _pairs(X, y)
-    plan = dask.delayed(plan, pure=False)
-    parts = [dask.delayed(_partial, pure=False)(plan, task, x, of_x, str(place))
-             for place, (x, of_x) in enumerate(zip(xs, ys))]
     while len(parts) > 1:
         parts = [dask.delayed(_sum, pure=False)(parts[first:first + _SUMMED_AT_ONCE])
                  for first in range(0, len(parts), _SUMMED_AT_ONCE)]
@@ -73,18 +75,47 @@ def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: t
     return client.compute(parts[0]).result()
 
 
-def fit(X: typing.Any, y: typing.Any, *, client: typing.Any = None, ledger: str | os.PathLike[str] | None = None,
+def counts_of(plan: Plan, person: typing.Any, client: typing.Any = None) -> PersonCounts:
+    """The persons of all partitions, for Plan.counted. Throws what Plan.count throws, on the worker."""
+    import dask
+    plan = dask.delayed(plan, pure=False)
+    return _sum_in_a_tree([dask.delayed(_count, pure=False)(plan, piece, str(place))
+                           for place, piece in enumerate(_pieces(person, "person"))], client)
+
+
+def sum_of(plan: Plan, task: typing.Any, X: typing.Any, y: typing.Any, client: typing.Any = None,
+           person: typing.Any = None) -> PartialSum:
+    """The sum of one task of a session over all partitions, by a tree of tasks.
+
+    Partitions have their place as a name. Throws BadInput where X and y have another number of partitions; and what
+    Plan.partial throws, on the worker."""
+    import dask
+    plan = dask.delayed(plan, pure=False)
+    return _sum_in_a_tree([dask.delayed(_partial, pure=False)(plan, task, *pieces, str(place))
+                           for place, pieces in enumerate(zip(*_cut(X, y=y, person=person)))], client)
+
+
+def fit(X: typing.Any, y: typing.Any, *, person: typing.Any = None, client: typing.Any = None, ledger: str | os.PathLike[str] | None = None,
         class_names: typing.Sequence[str] | None = None, **options: typing.Any) -> FittedRun:
     """Trains a private classifier on the rows of X (n x d), a Dask array or data frame, with labels y that are cut as X is.
     The result is, byte for byte, that of dpreduce.fit on the same rows.
 
     `options`, `ledger` and `class_names` are those of dpreduce.fit, but for what needs more than sums over rows (Plan).
+    With `person`, cut as X is, the guarantee is for a person whose rows count for `rows_per_person` together (default 1): it
+    says whose each row is, and is read once more than there are rounds, since persons are counted first.
+
     X and y are read once a round: persist() them where they fit into the workers' memory. A worker that is lost is no
     harm: its tasks run again, and each partition counts once.
 
     Throws as Plan, sum_of and Session.step."""
-    plan = Plan(_features(X), class_names=class_names, **options)
-    session = plan.start(ledger, range(len(_pairs(X, y)[0])))
+    features = _features(X)
+    partitions = len(_cut(X, y=y, person=person)[0])
+    if person is not None:
+        options.setdefault("rows_per_person", 1)
+    plan = Plan(features, class_names=class_names, **options)
+    if person is not None:
+        plan = plan.counted(counts_of(plan, person, client))
+    session = plan.start(ledger, range(partitions))
     while session.task is not None:
-        session.step(sum_of(plan, session.task, X, y, client))
+        session.step(sum_of(plan, session.task, X, y, client, person))
     return session.result()

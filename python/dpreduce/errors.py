@@ -81,9 +81,10 @@ _BY_EXIT_CODE = {own.exit_code: own for own in (UsageError, BadInput, BudgetRefu
 
 
 # What has another name in Python than as an option, or none as a keyword of fit.
-_NAMES = {"train-x": "X", "train-y": "y"}
+_NAMES = {"train-x": "X", "train-y": "y", "train-person": "person"}
 _FLAGS = {"overwrite"}
-_IN_MEMORY = re.compile(r"--(train|public|validation)-([xy]) (?:training|public|validation) (?:features|labels|rows) in memory")
+_IN_MEMORY = re.compile(r"--((?:train|public|validation)-(?:[xy]|person)) "
+                        r"(?:(?:training|public|validation) (?:features|labels|rows)|identifiers of persons) in memory")
 # The command's own lines stay as they are: what follows "dpreduce" or "fit", to the end of the clause.
 _OPTION = re.compile(r"\b(?:dpreduce|fit) [^;:,)`]*|(?<![\w-])--([a-z][a-z0-9-]*)(?: ([^\s,;:)]+)(?=(:?)))?")
 _METAVARS = {"FILE", "FOLDER"}
@@ -117,7 +118,7 @@ def in_keywords(words):
         elif value is not None and _is_number(value):
             return f"{name}={value}"
         return name if value is None or value in _METAVARS else f"{name} {value}"
-    return _OPTION.sub(keyword, _IN_MEMORY.sub(r"--\1-\2", words))
+    return _OPTION.sub(keyword, _IN_MEMORY.sub(r"--\1", words))
 
 
 def error_of(code, words, name=""):

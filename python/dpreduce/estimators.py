@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from . import _library, privacy
-from .arrays import as_array, as_labels, indices_of
+from .arrays import as_array, as_labels, as_persons, indices_of
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
 from .fitting import fit_arrays
 from .keywords import parameter_of
@@ -205,9 +205,10 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
     privacy_: Privacy
     report_: dict[str, typing.Any]
 
-    def fit(self, X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
-            validation_y: ArrayLike | None = None) -> typing.Any:
-        """Trains on the rows of X (n x d) with labels y (n); returns self.
+    def fit(self, X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None,
+            validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None) -> typing.Any:
+        """Trains on the rows of X (n x d) with labels y (n); returns self. With `person`, n integers or strings that say whose
+        each row is, the guarantee is for a person, whose rows count for `rows_per_person` together.
 
         Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
         anything is charged; BudgetRefused where the ledger has no room."""
@@ -232,6 +233,8 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
             for name, value in (("public_x", public_x), ("validation_x", validation_x)):
                 if value is not None:
                     rows[name] = _checked_rows(self, value, reset=False)
+            if person is not None:
+                rows["train_person"] = as_persons(person, "person")
             if validation_y is not None:
                 rows["validation_y"] = indices_of(column_or_1d(as_labels(validation_y, "validation_y")), classes, "validation_y")
             return rows

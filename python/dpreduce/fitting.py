@@ -9,7 +9,7 @@ import typing
 import warnings
 
 from . import _library
-from .arrays import as_array, as_labels, indices_of
+from .arrays import as_array, as_labels, as_persons, indices_of
 from .errors import BadInput, PrivacyWarning, UsageError, in_keywords
 from .keywords import words_of
 from .promise import Privacy, privacy_of
@@ -130,7 +130,7 @@ def labels_of(value, name, class_names):
     return order[indices_of(words.reshape(-1), names, name)]
 
 
-def fit(X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
+def fit(X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None, validation_x: ArrayLike | None = None,
         validation_y: ArrayLike | None = None, class_names: typing.Sequence[str] | None = None,
         ledger: str | os.PathLike[str] | None = None, comm: typing.Any = None, progress: bool = False,
         **options: typing.Any) -> FittedRun:
@@ -138,6 +138,9 @@ def fit(X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, valida
 
     X is of float16, float32 or float64, with any strides, memory-mapped or not, and is not copied. y has n class indices
     of an integer type, or names that `class_names` lists, or with max_labels n x K zeros and ones.
+
+    `person` says whose each row is, n integers or strings (7 and "7" are one person): then the guarantee is for a person
+    with any number of rows, on any ranks, whose rows count for `rows_per_person` together (default 1).
 
     `options` are those of `dpreduce fit`, with the same names, defaults and messages: classes, epsilon, delta, method,
     center, seed, ... (`--center-share 0.05` is center_share=0.05). `public_x`, `validation_x` and `validation_y` are arrays.
@@ -160,6 +163,8 @@ def fit(X: ArrayLike, y: ArrayLike, *, public_x: ArrayLike | None = None, valida
         for name, value in (("public_x", public_x), ("validation_x", validation_x)):
             if value is not None:
                 rows[name] = as_array(value, name)
+        if person is not None:
+            rows["train_person"] = as_persons(person, "person")
         if validation_y is not None:
             rows["validation_y"] = labels_of(validation_y, "validation_y", names)
         if names is not None:

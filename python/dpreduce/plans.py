@@ -8,6 +8,12 @@
         session.step(functools.reduce(operator.add, parts))                                 in any order, or tree
     model = session.result()
 
+With rows_per_person the unit is a person. How many rows each has in all partitions is counted first:
+
+    counts = [plan.count(person, partition=name) for name, person in ...]                   in the engine's tasks
+    plan = plan.counted(functools.reduce(operator.add, counts))                             on the driver; then as above
+    plan.partial(X, y, partition=name, task=task, person=person)
+
 The model is, byte for byte, the one that fit() makes of all rows. Tasks may be retried and duplicated: a partial sum
 carries the names of its partitions, and two that share one do not add.
 """
@@ -18,7 +24,7 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_array
+from .arrays import as_array, as_persons
 from .errors import UsageError
 from .fitting import FittedRun, fitted_run, labels_of, names_of
 from .keywords import words_of
@@ -53,12 +59,35 @@ class PartialSum:
         return f"<dpreduce.PartialSum of {len(self.partitions)} partitions, step {self._own.step}>"
 
 
+class PersonCounts:
+    """How many rows each person has in some partitions, sealed: without the plan its bytes look random, and their number tells
+    how many persons there are. They add with +. It may be pickled, and is read back by the same version of dpreduce alone."""
+
+    def __init__(self, own: _core.PersonCounts) -> None:
+        self._own = own
+
+    @property
+    def partitions(self) -> list[str]:
+        """The names of the partitions that it holds, sorted."""
+        return self._own.partitions
+
+    def __add__(self, other: PersonCounts) -> PersonCounts:
+        """Of the partitions of both. Throws UsageError naming a partition that is in both, or where they are of two plans."""
+        if not isinstance(other, PersonCounts):
+            return NotImplemented
+        return PersonCounts(self._own.plus(other._own))
+
+    def __repr__(self) -> str:
+        return f"<dpreduce.PersonCounts of {len(self.partitions)} partitions>"
+
+
 class Plan:
     """What driver and workers must know of a fit before there are rows. It may be pickled, and then holds the secret that
     opens its partial sums: send it to workers, and publish to_json()."""
 
     def __init__(self, features: int, *, class_names: typing.Sequence[str] | None = None, **options: typing.Any) -> None:
-        """For rows of so many features. `options` are those of fit() but its arrays and its ledger.
+        """For rows of so many features. `options` are those of fit() but its arrays and its ledger. With rows_per_person the
+        guarantee is for a person, and count() and counted() come before the first partial sum.
 
         Throws UsageError where options do not parse or contradict each other, or where a fit needs more than sums over
         all rows: batch, choose, checkpoint, resume, public rows, and methods that choose among public rows."""
@@ -89,16 +118,37 @@ class Plan:
                 raise
             raise UsageError(f"plan: {error}; give the text that Plan.to_json wrote") from error
 
+    def count(self, person: ArrayLike, partition: typing.Any) -> PersonCounts:
+        """The persons of one partition: whose each of its rows is, integers or strings. Names of partitions as partial() has
+        them.
+
+        Throws BadInput where identifiers are missing, or no integers or strings; UsageError where the unit is a row."""
+        return PersonCounts(self._own.count(as_persons(person, "person"), str(partition)))
+
+    def counted(self, counts: PersonCounts) -> Plan:
+        """The plan with the counts of all partitions, for the session and for every worker. Its partial sums must be of exactly
+        these partitions, with the persons that were counted in each. It holds hashes of persons who are in several.
+
+        Throws UsageError where `counts` are of another plan; AggregationAborted where they were changed on the way."""
+        if not isinstance(counts, PersonCounts):
+            raise UsageError(f"counted: {type(counts).__name__} is no count of persons; give the sum of what Plan.count returned")
+        plan = object.__new__(Plan)
+        plan._stated, plan._own = self._stated, self._own.counted(counts._own)
+        return plan
+
     def partial(self, X: ArrayLike, y: ArrayLike, partition: typing.Any, task: _core.Task | None = None,
-                threads: int = 1) -> PartialSum:
+                threads: int = 1, *, person: ArrayLike | None = None) -> PartialSum:
         """The partial sum of the rows of one partition (n x d, and n labels), for the task of a session; without one for
         the first task. `partition` is a name that no other partition has: the same rows have the same name whenever they
-        are summed up. No row is in two partitions.
+        are summed up. No row is in two partitions. `person` says whose each row is, where the plan has
+        rows_per_person.
 
-        Throws BadInput where rows or labels do not fit; UsageError where the partition has no name."""
+        Throws BadInput where rows, labels or identifiers do not fit, or the partition was counted with other persons; UsageError
+        where the partition has no name, or was not counted."""
         names = self._stated["class_names"] or None
         task = self._own.first_task() if task is None else task
-        return PartialSum(self._own.partial(task, as_array(X, "X"), labels_of(y, "y", names), str(partition), threads))
+        persons = None if person is None else as_persons(person, "person")
+        return PartialSum(self._own.partial(task, as_array(X, "X"), labels_of(y, "y", names), persons, str(partition), threads))
 
     def start(self, ledger: str | os.PathLike[str] | None = None,
               expected_partitions: typing.Iterable[typing.Any] | None = None) -> Session:

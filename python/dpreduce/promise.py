@@ -20,6 +20,8 @@ class Privacy:
     rho: float | None  #: zero-concentrated DP
     adjacency: str  #: which data sets are neighbors: "add-remove" or "replace-one"
     accountant: str
+    unit: str  #: whom it protects: "record", a row; or "person", with any number of rows
+    rows_per_person: int | None  #: what a person's rows count for together; None where the unit is a row
     releases: list[dict[str, typing.Any]]  #: dicts: name, release, sensitivity, sigma, mu, coordinates
     selections: list[dict[str, typing.Any]]
     ledger: str | None  #: where it is charged; None: accounts are the caller's
@@ -40,5 +42,6 @@ def privacy_of(report: dict[str, typing.Any], ledger: str | None, account: dict[
     elif told["epsilon"] is not None:
         words["account"] = ["on no ledger: who calls fit keeps the account, and adds up what all fits on these rows cost"]
     return Privacy(private=report["private"], epsilon=told["epsilon"], delta=told["delta"], mu=told["mu"], rho=told["rho"],
-                   adjacency=told["adjacency"], accountant=told["accountant"], releases=told["releases"],
+                   adjacency=told["adjacency"], accountant=told["accountant"], unit=told["unit"],
+                   rows_per_person=told.get("rows_per_person"), releases=told["releases"],
                    selections=told["selections"], ledger=ledger, words=words)

@@ -6,23 +6,24 @@
 
 namespace dpreduce {
 
-std::string weakness_of(double epsilon, double delta) {
+std::string weakness_of(double epsilon, double delta, PrivacyUnit unit) {
+  const char* const member = unit == PrivacyUnit::kPerson ? "person" : "record";
   std::string warning;
   if (epsilon > kLargeEpsilon) {
-    warning = fmt::format(
-        "epsilon {0:g} promises little: with one record, an outcome may be e^{0:g} times as likely as without it",
-        epsilon);
+    warning =
+        fmt::format("epsilon {0:g} promises little: with one {1}, an outcome may be e^{0:g} times as likely as without",
+                    epsilon, member);
   }
   if (delta >= kLargeDelta) {
-    warning += fmt::format("{}delta {:g} promises little: publishing each record with that probability keeps to it",
-                           warning.empty() ? "" : "; ", delta);
+    warning += fmt::format("{}delta {:g} promises little: publishing each {} with that probability keeps to it",
+                           warning.empty() ? "" : "; ", delta, member);
   }
   return warning;
 }
 
-std::string weakness_of(const FitPlan& plan) {
+std::string weakness_of(const FitPlan& plan, PrivacyUnit unit) {
   if (!plan.guarantee || !plan.is_private) return {};
-  return weakness_of(plan.guarantee->epsilon, plan.guarantee->delta);
+  return weakness_of(plan.guarantee->epsilon, plan.guarantee->delta, unit);
 }
 
 void warn_of_weakness(const std::string& weakness) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/choices.hpp"
 #include "run/fit_plan.hpp"
 
 namespace dpreduce {
@@ -13,10 +14,10 @@ inline constexpr double kLargeDelta = 1e-3;
 
 /// Why (epsilon, delta) promises little, in one line with its figures. Empty where epsilon <= kLargeEpsilon and delta <
 /// kLargeDelta.
-std::string weakness_of(double epsilon, double delta);
+std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = PrivacyUnit::kRecord);
 
 /// The same of a plan's guarantee; empty where the run is not private at all, and says so.
-std::string weakness_of(const FitPlan& plan);
+std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 
 /// One line on standard error; none for an empty text. The coordinator's, once a run.
 void warn_of_weakness(const std::string& weakness);

@@ -101,9 +101,15 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
                     "person is who has one identifier (--train-person)",
                     g.person_bound == PersonBound::kClip ? "are clipped to" : "count for", g.rows_per_person,
                     g.rows_per_person == 1 ? "" : "s"));
+    if (g.silos_per_person) {
+      sentences.push_back(fmt::format(
+          "it holds where no person has rows in more than {} silo{} (--silos-per-person): nobody can check that, since "
+          "silos compare no persons; who is in more is a group of persons",
+          *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
+    }
   }
   sentences.push_back(neighbors_sentence(g));
-  if (std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty())
+  if (std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
     sentences.push_back(std::move(weakness));
   return sentences;
 }
@@ -146,7 +152,9 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
         block.name, block.release, rounds, block.coordinates, block.coordinates == 1 ? "" : "s", times,
         run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity,
         block.sampling_rate < 1.0
-            ? fmt::format("; a row counts with probability {:g}, by a secret coin in every round", block.sampling_rate)
+            ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
+                          run.unit == PrivacyUnit::kPerson ? "a person, with all rows of theirs," : "a row",
+                          block.sampling_rate)
             : "",
         block.is_symmetric ? " (entries beside the diagonal: sqrt(1/2) of that, and each stands for two)" : ""));
     first = last + 1;
@@ -180,7 +188,9 @@ std::vector<std::string> group_sentences(const ReportedRun& run, const Consequen
         "all rows of one identifier are one person's; a person with several identifiers is such a group");
     return sentences;
   }
-  sentences.push_back("a person with several records, also over several files or sites, is such a group");
+  sentences.push_back(
+      "the unit is one record: a person with ten, also over several files or sites, is a group of 10; identifiers "
+      "(--train-person) make the person the unit");
   return sentences;
 }
 
@@ -286,7 +296,8 @@ nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>
                  {"adjacency", to_string(g.adjacency)},
                  {"accountant", to_string(g.accountant)},
                  {"unit", to_string(g.unit)}});
-    if (const std::string weakness = weakness_of(g.epsilon, g.delta); !weakness.empty()) json["warning"] = weakness;
+    if (const std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
+      json["warning"] = weakness;
     json["attack"] = {{"false_positive_rate", kFalsePositiveRate},
                       {"true_positive_rate", consequences->true_positive_rate},
                       {"even_odds_accuracy", or_null(consequences->even_odds_accuracy)}};

@@ -187,7 +187,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   const WorkerRows& rows = open.training;
   ranks.together([&] { check_against_roster(stated, rows.dim()); });
   if (PartyLog* log = log_of(ranks)) log->line(rows.is_none() ? "no rows here" : "rows opened, they fit");
-  if (ranks.is_coordinator()) warn_of_weakness(weakness_of(plan));
+  if (ranks.is_coordinator()) warn_of_weakness(weakness_of(plan, options.data.unit()));
   if (options.output.dry_run) {
     const RunEstimate cost = estimate(options, plan, rows, open.threads, ranks);
     if (ranks.is_coordinator()) print_dry_run(options, plan, cost);

@@ -137,7 +137,9 @@ void print_ledger(const LedgerState& state, double delta) {
   fmt::print("{} {}", charges.size(), charges.size() == 1 ? "release" : "releases");
   if (!charges.empty()) {
     const Spending spent = spending_of(charges, Adjacency::kAddRemove);
-    fmt::print("; if all were about the same records: {} together (", spent_text(spent, delta));
+    const bool are_persons = charges.front().entry.terms.unit == PrivacyUnit::kPerson;
+    fmt::print("; if all were about the same {}: {} together (", are_persons ? "persons" : "records",
+               spent_text(spent, delta));
     fmt::print("{})",
                spent.is_gaussian() ? fmt::format("mu {:.6g}", spent.mu) : fmt::format("rho {:.6g}", rho_of(spent)));
   }

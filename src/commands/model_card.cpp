@@ -130,12 +130,16 @@ std::string model_section(const ClassifierParts& parts) {
   return text + "\n";
 }
 
-std::string figures_table(const nlohmann::json& promise) {
+// Of what the model file states; the unit stands in the report alone.
+std::string figures_table(const nlohmann::json& statement, const nlohmann::json& promise) {
   std::string text = table_head({"", ""});
   for (const char* name : {"epsilon", "delta", "mu", "rho", "adjacency", "accountant"}) {
-    const auto value = promise.find(name);
-    if (value == promise.end() || value->is_null()) continue;
+    const auto value = statement.find(name);
+    if (value == statement.end() || value->is_null()) continue;
     text += table_row({name, value->is_string() ? value->get<std::string>() : value->dump()});
+  }
+  if (!promise.is_null() && promise["unit"].is_string()) {
+    text += table_row({"unit", promise["unit"] == "person" ? "one person, with any number of rows" : "one row"});
   }
   return text + "\n";
 }
@@ -145,11 +149,12 @@ std::string promise_section(const nlohmann::json& statement, const nlohmann::jso
   if (!statement["private"].get<bool>()) {
     text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
   } else {
-    text += figures_table(statement);
+    text += figures_table(statement, promise);
   }
   if (promise.is_null()) {
     return text +
-           "This is what the model file says. The report of its fit says it in words, and what was released.\n\n";
+           "This is what the model file says. The report of its fit says whether this is of one row or of one person, "
+           "what it means, and what was released.\n\n";
   }
   for (const auto& [key, heading] : kPromiseHeadings) {
     if (!promise["words"].contains(key)) continue;

@@ -49,13 +49,15 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   json["unit"] = to_string(options.data.unit());
   if (options.data.has_persons()) json["rows_per_person"] = options.data.bounded_rows();
   if (options.data.clips_persons()) json["person_bound"] = to_string(PersonBound::kClip);
+  if (options.silos.silos_per_person) json["silos_per_person"] = *options.silos.silos_per_person;
   json["adjacency"] = to_string(options.privacy.adjacency);
   json["accountant"] = to_string(options.privacy.budget.accountant);
   json["releases"] = nlohmann::json::array();
   json["selections"] = nlohmann::json::array();
   if (!plan.noise) return json;
   json.update(to_json(*plan.guarantee));
-  if (const std::string weakness = weakness_of(plan); !weakness.empty()) json["warning"] = weakness;
+  if (const std::string weakness = weakness_of(plan, options.data.unit()); !weakness.empty())
+    json["warning"] = weakness;
   for (const PlannedRelease& release : plan.noise->releases) {
     for (std::uint64_t round = 1; round <= release.rounds; ++round) {
       for (const PlannedBlock& block : release.blocks) {

@@ -167,6 +167,11 @@ void check_pure(const ReportFields& report, const ReportedGuarantee& guarantee,
   }
 }
 
+// Older reports name no unit: it is a row.
+PrivacyUnit reported_unit(const ReportFields& report, const nlohmann::json& privacy) {
+  return privacy.contains("unit") ? report.choice<PrivacyUnit>(privacy, "unit") : PrivacyUnit::kRecord;
+}
+
 ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json& privacy,
                                const std::vector<ReportedBlock>& blocks,
                                const std::vector<ReportedSelection>& selections) {
@@ -176,14 +181,14 @@ ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json&
       .mu = std::nullopt,
       .adjacency = report.choice<Adjacency>(privacy, "adjacency"),
       .accountant = report.choice<Accountant>(privacy, "accountant")};
-  // Older reports name no unit: it is a row.
-  if (privacy.contains("unit")) guarantee.unit = report.choice<PrivacyUnit>(privacy, "unit");
+  guarantee.unit = reported_unit(report, privacy);
   if (guarantee.unit == PrivacyUnit::kPerson) {
     guarantee.rows_per_person = report.count(privacy, "rows_per_person");
     // Told where it is not by weights.
     if (privacy.contains("person_bound")) {
       guarantee.person_bound = report.choice<PersonBound>(privacy, "person_bound");
     }
+    if (privacy.contains("silos_per_person")) guarantee.silos_per_person = report.count(privacy, "silos_per_person");
   }
   if (report.field(privacy, "mu").is_null()) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
@@ -223,6 +228,7 @@ ReportedRun parse_report(std::string_view text, const std::string& path) {
                   .is_private = report.flag(root, "private"),
                   .is_dry_run = root.contains("dry_run") && report.flag(root, "dry_run"),
                   .has_noise = false,
+                  .unit = reported_unit(report, privacy),
                   .guarantee = std::nullopt,
                   .blocks = blocks_of(report, privacy),
                   .selections = selections_of(report, privacy),

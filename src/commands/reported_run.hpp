@@ -39,6 +39,7 @@ struct ReportedGuarantee {
   PrivacyUnit unit = PrivacyUnit::kRecord;
   std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
   PersonBound person_bound = PersonBound::kWeight;
+  std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
 };
 
 /// Of a run among silos with masked sums.
@@ -52,6 +53,7 @@ struct ReportedRun {
   bool is_private = false;
   bool is_dry_run = false;                     ///< a plan: nothing was released
   bool has_noise = false;                      ///< a run that is not private may be seeded, or without noise
+  PrivacyUnit unit = PrivacyUnit::kRecord;     ///< whom it protects, or would
   std::optional<ReportedGuarantee> guarantee;  ///< of private runs only: a seeded one has none to give
   std::vector<ReportedBlock> blocks;
   std::vector<ReportedSelection> selections;

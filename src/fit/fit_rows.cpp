@@ -72,15 +72,13 @@ void take_place(std::vector<std::string>& files, const char* option, const char*
 
 FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
   DataOptions& data = options.data;
-  if (data.has_persons()) {
-    throw UsageError("--train-person: rows are given in memory; fit them from files, or leave identifiers out");
-  }
   take_place(data.train.x, "--train-x", "training features in memory");
   take_place(data.train.y, "--train-y", "training labels in memory");
   const auto take_where_given = [](const std::optional<ArrayView>& given, std::vector<std::string>& files,
                                    const char* option, const char* name) {
     if (given || !files.empty()) take_place(files, option, name);
   };
+  take_where_given(rows.train_person, data.train.person, "--train-person", "identifiers of persons in memory");
   take_where_given(rows.public_x, data.public_x, "--public-x", "public rows in memory");
   take_where_given(rows.validation_x, data.validation.x, "--validation-x", "validation features in memory");
   take_where_given(rows.validation_y, data.validation.y, "--validation-y", "validation labels in memory");

@@ -144,6 +144,12 @@ FingerprintPart fingerprint_in(const RunId& run, const Statistic& statistic) {
 
 MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& stated, Roster own_roster)
     : plan(std::move(own_plan)), roster(std::move(own_roster)) {
+  if (plan.options.data.has_persons()) {
+    throw UsageError(
+        "--rows-per-person: silos under another engine count no persons; use --secure-aggregation with "
+        "--silos-per-person, "
+        "or leave it out");
+  }
   if (roster.dim != plan.dim || roster.classes != plan.options.data.classes) {
     throw BadInput(
         fmt::format("the plan is for {} features and {} classes, the roster for {} and {}; all parties need "

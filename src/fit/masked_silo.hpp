@@ -40,7 +40,7 @@ struct MaskedPlan {
   Roster roster;
   PublicKey digest{};  ///< of text, roster and version: parties with different ones find out
 
-  /// Throws BadInput where roster and plan differ in features or classes.
+  /// Throws BadInput where roster and plan differ in features or classes; UsageError where its unit is a person.
   MaskedPlan(TravelingPlan plan, const std::string& stated, Roster roster);
 };
 

@@ -6,13 +6,16 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/rank_pattern.hpp"
 #include "common/data/paths.hpp"
+#include "common/ranks/silo_job.hpp"
 #include "common/simulation/long_tail.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/person_rows.hpp"
 #include "fit/plan_fit.hpp"
 #include "fit/run_cost.hpp"
+#include "fit/silo_persons.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -27,6 +30,24 @@ void check_own_rows(const FitOptions& options, const Communicator& ranks) {
       fmt::format("--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
                   "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
                   method.name, ranks.size()));
+}
+
+// How many silos there are, whose persons nobody may compare; 0 where ranks may. Collective. Throws UsageError where a
+// person would have rows in more silos than there are.
+std::uint64_t silos_of(const FitOptions& options, Communicator& ranks) {
+  std::uint64_t silos = 0;
+  if (ranks.silos() != nullptr) {
+    silos = ranks.silos()->terms().silos;
+  } else if (method_entry(options.method).each_rank_is_a_silo) {
+    silos = static_cast<std::uint64_t>(ranks.size());
+  }
+  ranks.together([&] {
+    const std::uint32_t stated = options.silos.silos_per_person.value_or(1);
+    if (silos == 0 || stated <= silos) return;
+    throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
+                                 stated, silos, silos));
+  });
+  return silos;
 }
 
 }  // namespace
@@ -48,12 +69,23 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
     if (memory != nullptr) check_label_values(training, stated.data);
   });
   if (stated.data.has_persons()) {
-    std::optional<ShardedArray> persons = open_persons(stated.data.train, training, ranks);
+    std::optional<ShardedArray> persons =
+        open_persons(stated.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
     const PersonNeeds needs{.coins = stated.method.batch.has_value(),
                             .whole = stated.data.clips_persons(),
                             .classes = stated.data.classes,
                             .bad_rows = stated.data.train.bad_rows};
-    if (!stated.output.dry_run) weigh_by_person(training, *persons, stated.data.bounded_rows(), ranks, needs);
+    const std::uint64_t bound = stated.data.bounded_rows();
+    if (stated.output.dry_run) {
+      // No row is looked at.
+    } else if (stated.silos.counts_persons) {
+      weigh_over_silos(training, persons, bound,
+                       with_rank(stated.silos.person_key, static_cast<std::size_t>(ranks.rank())), ranks);
+    } else if (const std::uint64_t silos = silos_of(stated, ranks); silos > 0) {
+      weigh_in_silo(training, persons, bound, stated.silos.silos_per_person.value_or(silos), ranks);
+    } else {
+      weigh_by_person(training, *persons, bound, ranks, needs);
+    }
   }
   if (const auto tail = long_tail_of(stated.data); tail && !stated.output.dry_run) {
     ranks.together([&] {

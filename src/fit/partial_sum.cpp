@@ -60,11 +60,14 @@ void PartialSum::serialize(Archive& archive, unsigned) {
   archive_all(archive, session_, step_, task_, partitions_, words_);
 }
 
+void check_partition_name(const std::string& partition) {
+  if (!partition.empty() && partition.size() <= kLongestName) return;
+  throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
+                               partition.size(), kLongestName));
+}
+
 PartialSum PartialSum::sealed(const Statistic& of_partition, const SumTicket& ticket, const std::string& partition) {
-  if (partition.empty() || partition.size() > kLongestName) {
-    throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
-                                 partition.size(), kLongestName));
-  }
+  check_partition_name(partition);
   PartialSum sum;
   sum.session_ = ticket.session;
   sum.step_ = ticket.step;
@@ -148,24 +151,40 @@ PartialSum PartialSum::from_bytes(const std::string& bytes) {
   }
 }
 
-void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
-  std::vector<std::string> wanted = expected;
+namespace {
+
+// `there` is sorted; `where` they are or are not, in words.
+void require_names(const std::vector<std::string>& there, std::vector<std::string> wanted, const char* where) {
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  std::vector<std::string> there;
-  for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
   std::vector<std::string> missing;
   std::vector<std::string> unknown;
   std::set_difference(wanted.begin(), wanted.end(), there.begin(), there.end(), std::back_inserter(missing));
   std::set_difference(there.begin(), there.end(), wanted.begin(), wanted.end(), std::back_inserter(unknown));
   if (!missing.empty()) {
-    throw UsageError("partitions are missing from the sum: " + first_names(missing) +
-                     "; add theirs, or state the partitions that there are");
+    throw UsageError(
+        fmt::format("partitions are missing from the {}: {}; add theirs, or state the partitions that "
+                    "there are",
+                    where, first_names(missing)));
   }
   if (!unknown.empty()) {
-    throw UsageError("the sum holds partitions that are not expected: " + first_names(unknown) +
-                     "; state all partitions that there are");
+    throw UsageError(
+        fmt::format("the {} holds partitions that are not expected: {}; state all partitions that there "
+                    "are",
+                    where, first_names(unknown)));
   }
+}
+
+}  // namespace
+
+void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
+  std::vector<std::string> there;
+  for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
+  require_names(there, expected, "sum");
+}
+
+void require_same_partitions(const std::vector<std::string>& counted, const std::vector<std::string>& expected) {
+  require_names(counted, expected, "count of persons");
 }
 
 }  // namespace dpreduce

@@ -39,6 +39,9 @@ struct SummedPartition {
   std::array<std::uint8_t, 16> nonce{};
 };
 
+/// Throws UsageError unless the name has 1 to 255 bytes.
+void check_partition_name(const std::string& partition);
+
 class PartialSum {
  public:
   PartialSum() = default;
@@ -78,5 +81,8 @@ class PartialSum {
 
 /// Throws UsageError naming what is missing, or there without being expected, up to three of each.
 void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected);
+
+/// The same of the partitions whose persons were counted (sorted).
+void require_same_partitions(const std::vector<std::string>& counted, const std::vector<std::string>& expected);
 
 }  // namespace dpreduce

@@ -17,7 +17,6 @@
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/paths.hpp"
-#include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
@@ -33,26 +32,20 @@ constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max()
 // 32 MiB of rows that move from one rank at a time.
 constexpr std::uint64_t kWordsOnTheWay = std::uint64_t{1} << 22;
 
-struct PersonHash {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;  // its lower 16 bits are 0
-  auto operator<=>(const PersonHash&) const = default;
-};
-
 // In messages a number of rows stands below 2^48, above it a rank.
 constexpr unsigned kOwnerShift = 48;
 
-// Sorted, each once.
-struct CountedPersons {
-  std::vector<PersonHash> persons;
-  std::vector<std::uint64_t> rows;        // of all ranks, once they are summed
-  std::vector<std::uint64_t> first_rows;  // places among the rows of all ranks; where coins are needed
-  std::vector<std::uint32_t> owners;      // ranks that have most rows
+}  // namespace
 
-  std::size_t place_of(const PersonHash& person) const {
-    return static_cast<std::size_t>(std::lower_bound(persons.begin(), persons.end(), person) - persons.begin());
-  }
-};
+std::size_t CountedPersons::place_of(const PersonHash& person) const {
+  return static_cast<std::size_t>(std::lower_bound(persons.begin(), persons.end(), person) - persons.begin());
+}
+
+std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) const {
+  const std::size_t place = place_of(person);
+  if (place == persons.size() || persons[place] != person) return std::nullopt;
+  return rows[place];
+}
 
 CountedPersons counted(std::vector<PersonHash> of_rows) {
   std::sort(of_rows.begin(), of_rows.end());
@@ -66,6 +59,28 @@ CountedPersons counted(std::vector<PersonHash> of_rows) {
   }
   return result;
 }
+
+std::vector<PersonHash> hashes_of_rows(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
+  // The hashes of persons seen lately: most persons have rows close together, or are few.
+  struct Seen {
+    std::string person;  // empty: none
+    PersonHash hash;
+  };
+  std::vector<Seen> lately(kSeenLately);
+  std::vector<PersonHash> hashes;
+  hashes.reserve(range.count);
+  persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view person) {
+    Seen& seen = lately[std::hash<std::string_view>()(person) % kSeenLately];
+    if (seen.person != person) {
+      const RandomBlock of_person = hash.of(person);
+      seen = {std::string(person), {of_person.first, of_person.second & ~kCountMask}};
+    }
+    hashes.push_back(seen.hash);
+  });
+  return hashes;
+}
+
+namespace {
 
 // Place of this rank's first row among the rows of all ranks, in rank order.
 std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks) {
@@ -87,26 +102,6 @@ SecretVector<std::byte> shared_key(Communicator& ranks) {
   });
   ranks.broadcast(key);
   return key;
-}
-
-std::vector<PersonHash> hashes_of_rows(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
-  // The hashes of persons seen lately: most persons have rows close together, or are few.
-  struct Seen {
-    std::string person;  // empty: none
-    PersonHash hash;
-  };
-  std::vector<Seen> lately(kSeenLately);
-  std::vector<PersonHash> hashes;
-  hashes.reserve(range.count);
-  persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view person) {
-    Seen& seen = lately[std::hash<std::string_view>()(person) % kSeenLately];
-    if (seen.person != person) {
-      const RandomBlock of_person = hash.of(person);
-      seen = {std::string(person), {of_person.first, of_person.second & ~kCountMask}};
-    }
-    hashes.push_back(seen.hash);
-  });
-  return hashes;
 }
 
 // Sums the numbers of rows of each person over the ranks, in place, and finds the persons' owners; with first rows,
@@ -323,18 +318,23 @@ void gather_persons(WorkerRows& rows, std::vector<RowFacts>& facts, std::span<co
 
 }  // namespace
 
-ShardedArray open_persons(const RowsOptions& train, const WorkerRows& rows, Communicator& ranks) {
+std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerRows& rows, Communicator& ranks,
+                                         const std::optional<ArrayView>& in_memory) {
   std::optional<ShardedArray> persons;
   ranks.together([&] {
+    if (rows.is_none()) return;  // the coordinator of silos
     const std::string& pattern = train.person.front();
-    const bool per_worker = paths_are_per_worker(train.x);
-    if (paths_are_per_worker(train.person) != per_worker) {
+    if (!in_memory && paths_are_per_worker(train.person) != paths_are_per_worker(train.x)) {
       throw BadInput(
           fmt::format("--train-person {}: features and identifiers must both use {{rank}}, or neither; give "
                       "identifiers of the rows of every rank",
                       pattern));
     }
-    persons.emplace(expand_paths(train.person, static_cast<std::size_t>(ranks.rank())), ArrayRole::kPersons);
+    if (in_memory) {
+      persons.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), ArrayRole::kPersons);
+    } else {
+      persons.emplace(expand_paths(train.person, static_cast<std::size_t>(ranks.rank())), ArrayRole::kPersons);
+    }
     if (persons->rows() == rows.features().rows()) return;
     throw BadInput(fmt::format(
         "--train-person {}: {} identifiers for {} rows of features ({}): row {} has {}; give one identifier a row{}",
@@ -342,7 +342,7 @@ ShardedArray open_persons(const RowsOptions& train, const WorkerRows& rows, Comm
         std::min(persons->rows(), rows.features().rows()),
         persons->rows() < rows.features().rows() ? "no identifier" : "an identifier and no features", kForOwnerOnly));
   });
-  return std::move(*persons);
+  return persons;
 }
 
 void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
@@ -372,6 +372,26 @@ void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows
   if (needs.whole || needs.coins) {
     ranks.together([&] { rows.set_persons(persons_of(facts, needs.whole)); });
   }
+}
+
+void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
+                   std::uint64_t silos_per_person, Communicator& ranks) {
+  ranks.together([&] {
+    std::vector<RowWeight> weights;
+    if (persons) {
+      SecretVector<std::byte> key(32);
+      secure_bytes(key);
+      const std::vector<PersonHash> hashes =
+          hashes_of_rows(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key)));
+      const CountedPersons own = counted(hashes);
+      weights.reserve(hashes.size());
+      // w = floor(J min(1, (B / s) / m)) is the weight of a row of a person with s m rows.
+      for (const PersonHash& person : hashes) {
+        weights.push_back(weight_of_rows(*own.rows_of(person) * silos_per_person, rows_per_person));
+      }
+    }
+    rows.set_weights(std::move(weights));
+  });
 }
 
 }  // namespace dpreduce

@@ -13,19 +13,51 @@
 // are spread changes no bit.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "common/data/memory_array.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/randomness/keyed_hash.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 
-/// The identifiers of --train-person, of which this rank has rows.range(). Collective. Throws BadInput where a file
-/// cannot be read, holds no identifiers, or another number of them than there are rows, and where only one of features
-/// and identifiers is named with {rank}.
-ShardedArray open_persons(const RowsOptions& train, const WorkerRows& rows, Communicator& ranks);
+/// The upper 112 bits of the keyed hash of a person's identifier; the lower 16 of `low` are 0.
+struct PersonHash {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  auto operator<=>(const PersonHash&) const = default;
+};
+
+/// Persons, sorted, each once, with how many rows each has.
+struct CountedPersons {
+  std::vector<PersonHash> persons;
+  std::vector<std::uint64_t> rows;          ///< of all ranks, once they are summed
+  std::vector<std::uint64_t> first_rows{};  ///< places among the rows of all ranks; where coins are needed
+  std::vector<std::uint32_t> owners{};      ///< ranks that have most rows; once rows are summed over ranks
+
+  /// Where a person stands, or would.
+  std::size_t place_of(const PersonHash& person) const;
+  /// Of a person who is there; else nothing.
+  std::optional<std::uint64_t> rows_of(const PersonHash& person) const;
+};
+
+/// Of the persons of some rows, one a row.
+CountedPersons counted(std::vector<PersonHash> of_rows);
+
+/// One hash a row. Throws BadInput as ArrayFile::visit_persons.
+std::vector<PersonHash> hashes_of_rows(ShardedArray& persons, RowRange range, const KeyedHash& hash);
+
+/// The identifiers of --train-person, of which this rank has rows.range(); those `in_memory`, where there are some;
+/// none at a coordinator without rows. Collective. Throws BadInput where a file cannot be read, holds no identifiers,
+/// or another number of them than there are rows, and where only one of features and identifiers is named with {rank}.
+std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerRows& rows, Communicator& ranks,
+                                         const std::optional<ArrayView>& in_memory = {});
 
 /// What a fit needs to know of persons beside weights.
 struct PersonNeeds {
@@ -44,5 +76,11 @@ struct PersonNeeds {
 /// is to move cannot be read, has no class or (BadRows::kFail) is not finite.
 void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
                      const PersonNeeds& needs = {});
+
+/// The same where nobody may tell whose rows it has: this rank's rows alone are counted, and a person's count for at
+/// most rows_per_person / silos_per_person together, so that those in at most `silos_per_person` ranks count for
+/// rows_per_person in all. Of a coordinator without rows `persons` is empty. Collective. Throws as above.
+void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
+                   std::uint64_t silos_per_person, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -51,13 +51,25 @@ void require_sums_alone(const PlannedFit& fit) {
 void check_own_options(const FitOptions& options) {
   if (!options.data.public_x.empty()) cannot_travel("--public-x", "public rows are read by ranks");
   if (!options.data.validation.x.empty()) cannot_travel("--validation-x", "validation rows are read by ranks");
-  if (options.data.has_persons()) {
-    cannot_travel("--train-person", "a person's rows are counted among all rows, and a worker sees its own alone");
-  }
   if (options.data.imbalance_ratio != 1.0) cannot_travel("--imbalance-ratio", "the tail is drawn among all rows");
   if (!options.output.checkpoint.empty() || options.privacy.resume) {
     cannot_travel("--checkpoint, --resume", "a session ends with its driver");
   }
+}
+
+constexpr const char* kUnitIsARow =
+    "the plan's unit is a row: make it with rows_per_person for one whose unit is a person";
+
+void require_persons(const TravelingPlan& plan) {
+  if (!plan.options.data.has_persons()) throw UsageError(kUnitIsARow);
+}
+
+// A worker sees the rows of its own partition: how many there are in all is counted ahead.
+void require_counted(const TravelingPlan& plan) {
+  if (!plan.options.data.has_persons() || plan.persons) return;
+  throw UsageError(
+      "the plan's persons have not been counted: count those of every partition, and go on with the plan that has the "
+      "counts");
 }
 
 FitOptions options_with(FitOptions options, const std::optional<std::string>& ledger) {
@@ -83,9 +95,24 @@ void serialize(Archive& archive, SumTicket& ticket, unsigned) {
 }
 
 template <typename Archive>
+void serialize(Archive& archive, PersonHash& person, unsigned) {
+  archive_all(archive, person.high, person.low);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, CountedPartition& partition, unsigned) {
+  archive_all(archive, partition.name, partition.digest);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, PersonTable& table, unsigned) {
+  archive_all(archive, table.partitions, table.shared.persons, table.shared.rows);
+}
+
+template <typename Archive>
 void serialize(Archive& archive, TravelingPlan& plan, unsigned) {
-  auto& [options, dim, ticket] = plan;
-  archive_all(archive, options, dim, ticket);
+  auto& [options, dim, ticket, persons] = plan;
+  archive_all(archive, options, dim, ticket, persons);
 }
 
 template <typename Archive>
@@ -97,11 +124,22 @@ void serialize(Archive& archive, TravelingTask& traveling, unsigned) {
 TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
   check_own_options(options);
   options.privacy.ledger = PrivacyOptions{}.ledger;
-  options = checked_call(with_rows_in_memory(std::move(options), {}), Communicator::alone(), Accounts::kLedger);
+  RowsInMemory rows;
+  if (options.data.rows_per_person) rows.train_person.emplace();
+  options = checked_call(with_rows_in_memory(std::move(options), rows), Communicator::alone(), Accounts::kLedger);
   require_sums_alone(PlannedFit(options, dim));
   TravelingPlan plan{.options = std::move(options), .dim = dim, .ticket = {}};
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.secret)));
+  return plan;
+}
+
+TravelingPlan TravelingPlan::counted(const PersonCounts& counts) const {
+  require_persons(*this);
+  if (persons) throw UsageError("the plan has the counts of its persons already");
+  TravelingPlan plan = *this;
+  plan.persons = counts.opened(ticket);
+  secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
   return plan;
 }
 
@@ -138,6 +176,15 @@ TravelingTask TravelingTask::from_bytes(const std::string& bytes) {
   return from_archive<TravelingTask>(bytes, "task");
 }
 
+PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, const std::string& partition) {
+  require_persons(plan);
+  if (plan.persons) throw UsageError("the plan has the counts of its persons already");
+  ShardedArray identifiers(std::make_unique<MemoryArray>(persons, "identifiers of persons in memory"),
+                           ArrayRole::kPersons);
+  return PersonCounts::sealed(counted(traveling_hashes(identifiers, {0, identifiers.rows()}, plan.ticket)), plan.ticket,
+                              partition);
+}
+
 Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                               const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
   if (task.session != plan.ticket.session) {
@@ -151,6 +198,16 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
                                partition, own.dim(), plan.dim));
   }
   check_labels(own, plan.options.data);
+  if (rows.train_person.has_value() != plan.options.data.has_persons()) {
+    throw UsageError(rows.train_person ? kUnitIsARow
+                                       : "the plan's unit is a person: give whose each row of the partition is");
+  }
+  if (rows.train_person) {
+    require_counted(plan);
+    std::optional<ShardedArray> persons = open_persons(plan.options.data.train, own, alone, rows.train_person);
+    own.set_weights(weights_of(traveling_hashes(*persons, own.range(), plan.ticket), *plan.persons, plan.ticket,
+                               partition, plan.options.data.bounded_rows()));
+  }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
   return statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk);
 }
@@ -161,6 +218,17 @@ PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, con
                             partition);
 }
 
+// Those that each sum must hold; nothing where any will do.
+std::optional<std::vector<std::string>> partitions_of(const TravelingPlan& plan,
+                                                      std::optional<std::vector<std::string>> expected) {
+  require_counted(plan);
+  if (!plan.persons) return expected;
+  std::vector<std::string> counted;
+  for (const CountedPartition& partition : plan.persons->partitions) counted.push_back(partition.name);
+  if (expected) require_same_partitions(counted, *expected);
+  return counted;
+}
+
 // The thread that trains, and those that own the session, take turns: each waits while the other works.
 class FitSession::Exchange final : public StatisticSource {
  public:
@@ -168,8 +236,9 @@ class FitSession::Exchange final : public StatisticSource {
            std::optional<std::vector<std::string>> partitions)
       : plan_(plan),
         fit_(std::make_shared<const PlannedFit>(options_with(plan.options, ledger), plan.dim)),
-        partitions_(std::move(partitions)),
+        partitions_(partitions_of(plan, std::move(partitions))),
         rows_(WorkerRows::none(plan.dim)) {
+    if (plan.options.data.has_persons()) rows_.set_weights({});
     std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
       train_here(std::move(*account));

@@ -2,6 +2,9 @@
 // MPI: Dask, Spark, Ray. Such tasks may be retried, duplicated and merged in any order.
 //
 //     driver    TravelingPlan::made     ->  plan, to every worker
+//               where the unit is a person, workers count first (traveling_persons.hpp):
+//     worker    person_counts(plan, persons, partition)  ->  PersonCounts; they add up in any tree
+//     driver    plan.counted(counts)    ->  the plan that goes to every worker
 //     worker    partial_sum(plan, task, rows, partition)  ->  PartialSum; they add up in any tree
 //     driver    FitSession: task() -> ... -> give(sum) -> task() -> ... -> finish()
 //
@@ -18,20 +21,28 @@
 
 #include "fit/fit.hpp"
 #include "fit/partial_sum.hpp"
+#include "fit/traveling_persons.hpp"
 #include "run/statistic_task.hpp"
 
 namespace dpreduce {
 
 /// What workers must know. It has the secret that opens the session's partial sums.
 struct TravelingPlan {
-  FitOptions options;   ///< validated; no files, no outputs
-  std::size_t dim = 0;  ///< features of a row
-  SumTicket ticket;     ///< of its first step
+  FitOptions options;                    ///< validated; no files, no outputs
+  std::size_t dim = 0;                   ///< features of a row
+  SumTicket ticket;                      ///< of its first step
+  std::optional<PersonTable> persons{};  ///< once they are counted; none where the unit is a row
 
-  /// For rows of `dim` features. Throws UsageError where options contradict each other, where features and options do
-  /// not fit, or where a fit cannot travel: among silos, with samples (--batch), with choices among settings (--choose)
-  /// or public rows by training rows, with a checkpoint, a long tail, or of a method whose ranks are silos.
+  /// For rows of `dim` features. With --rows-per-person the unit is a person. Throws UsageError where options
+  /// contradict each other, where features and options do not fit, or where a fit cannot travel: among silos, with
+  /// samples (--batch), with choices among settings (--choose) or public rows by training rows, with a checkpoint, a
+  /// long tail, or of a method whose ranks are silos.
   static TravelingPlan made(FitOptions options, std::size_t dim);
+
+  /// The same plan for rows that have been counted, in exactly the partitions of `counts`: its sums add up with those
+  /// of no other plan. Throws UsageError where the unit is a row, or persons are counted already; as
+  /// PersonCounts::opened.
+  TravelingPlan counted(const PersonCounts& counts) const;
 
   /// How many tasks a session has, each with a sum of its own: public, as the plan is.
   std::uint64_t tasks() const;
@@ -60,8 +71,13 @@ struct TravelingTask {
 /// or the secret of a session, with it.
 TravelingTask first_task(const TravelingPlan& plan);
 
+/// The persons of one partition, of a plan whose unit is a person. Throws BadInput where the array holds no
+/// identifiers; UsageError where the unit is a row, and as PersonCounts::sealed.
+PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, const std::string& partition);
+
 /// The partial sum of one partition, whose rows are x (n x d) and y. A row must be in one partition. Throws BadInput as
-/// open_fit and for_each_lattice_chunk; UsageError where the task is of another plan, and as PartialSum::sealed.
+/// open_fit and for_each_lattice_chunk; UsageError where the task is of another plan, where rows have persons and the
+/// unit is a row or the other way round, where persons have not been counted, and as PartialSum::sealed and weights_of.
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 
@@ -74,7 +90,8 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
 class FitSession {
  public:
   /// Charges as `fit` does, to `ledger`; without one accounts are kept elsewhere. With `partitions` each sum must hold
-  /// exactly these. Returns when the first task is known. Throws as fit().
+  /// exactly these; where the unit is a person it must hold exactly those that were counted. Returns when the first
+  /// task is known. Throws as fit().
   FitSession(const TravelingPlan& plan, const std::optional<std::string>& ledger,
              std::optional<std::vector<std::string>> partitions);
   /// A session that has not ended stops; what was not charged is given back.

@@ -136,10 +136,70 @@ void check_with_persons(const FitOptions& options) {
   const auto refuse = [](bool is_given, const std::string& option, const char* reason) {
     if (is_given) throw UsageError(fmt::format("{} with --train-person: {}", option, reason));
   };
-  refuse(options.silos.secure_aggregation, "--secure-aggregation",
-         "silos may not compare whose rows they have, so that nobody could count them; leave one out");
-  refuse(method_entry(options.method).each_rank_is_a_silo, "--method " + std::string(method_entry(options.method).name),
-         "each rank trains on rows of its own, and a person may have rows on several; take another method");
+  if (options.silos.secure_aggregation && !options.data.rows_per_person) {
+    throw UsageError(
+        "--train-person with --secure-aggregation: all parties must say --rows-per-person B, e.g. 1, so that they "
+        "agree on persons as the unit");
+  }
+  const bool has_silos = options.silos.secure_aggregation || method_entry(options.method).each_rank_is_a_silo;
+  refuse(has_silos && options.data.clips_persons(), "--person-bound clip among silos",
+         "each silo has a share of a person's bound, and weighs rows by it; leave it out");
+}
+
+void check_counting_silos(const FitOptions& options) {
+  const SiloOptions& silos = options.silos;
+  if (!silos.counts_persons) {
+    if (!silos.person_key.empty())
+      throw UsageError("--person-key: goes with --count-persons, which all parties must say");
+    return;
+  }
+  if (!silos.secure_aggregation || !options.data.has_persons()) {
+    throw UsageError(
+        "--count-persons: goes with --secure-aggregation and --train-person; ranks that trust each other count persons "
+        "without it");
+  }
+  if (silos.silos_per_person) {
+    throw UsageError(
+        "--silos-per-person with --count-persons: a person's rows are counted over all silos, whatever was promised; "
+        "leave one out");
+  }
+  if (silos.colluding > 0) {
+    throw UsageError(fmt::format(
+        "--count-persons with --colluding {}: a silo that shows the coordinator the key lets it change counts; promise "
+        "--silos-per-person instead",
+        silos.colluding));
+  }
+  const bool is_coordinator = silos.rows_are_own && options.data.train.x.empty();
+  if (is_coordinator && !silos.person_key.empty()) {
+    throw UsageError("--person-key: the coordinator must not have it, or it could tell whose rows there are");
+  }
+  if (!is_coordinator && silos.person_key.empty()) {
+    throw UsageError("--count-persons: name the key that silos share with --person-key FILE");
+  }
+}
+
+// s silos share a person's bound.
+void check_silos_of_persons(const FitOptions& options) {
+  if (!options.silos.silos_per_person) return;
+  const std::uint32_t silos = *options.silos.silos_per_person;
+  if (!options.data.has_persons()) {
+    throw UsageError(
+        fmt::format("--silos-per-person {}: goes with --train-person, which says whose each row is", silos));
+  }
+  if (!options.silos.secure_aggregation && !method_entry(options.method).each_rank_is_a_silo) {
+    throw UsageError(fmt::format(
+        "--silos-per-person {}: goes with --secure-aggregation; ranks that trust each other count a person's rows over "
+        "all of them",
+        silos));
+  }
+  if (silos < 1) throw UsageError(fmt::format("--silos-per-person {}: must be at least 1", silos));
+}
+
+// The coordinator of silos has no rows, and so no identifiers; that persons are the unit all parties have said.
+void take_unit_of_silos(FitOptions& options) {
+  const bool is_coordinator =
+      options.silos.secure_aggregation && options.silos.rows_are_own && options.data.train.x.empty();
+  if (is_coordinator && options.data.rows_per_person) options.data.train.person = {"identifiers at the silos"};
 }
 
 void check_rows(const FitOptions& options) {
@@ -186,6 +246,7 @@ bool may_choose_public_rows(const FitOptions& options) {
 
 FitOptions validated(FitOptions options) {
   if (options.data.classes == 0) options.data.classes = options.data.train.class_names.size();
+  take_unit_of_silos(options);
   check(options.data);
   check(options.rows);
   check_method(options);
@@ -203,6 +264,8 @@ FitOptions validated(FitOptions options) {
   check_checkpoint(options);
   check_among_silos(options);
   check_with_persons(options);
+  check_silos_of_persons(options);
+  check_counting_silos(options);
   options.data.test.bad_rows = options.data.train.bad_rows;
   for (RowsOptions* rows : {&options.data.test, &options.data.validation}) {
     rows->class_names = options.data.train.class_names;

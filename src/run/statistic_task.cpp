@@ -116,7 +116,7 @@ std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan)
     if (task.part == StatisticPart::kGramOfClass) {
       if (is_parts) shape.push_back({block.name, triangle_elements(task.preprocessing.output_dim())});
     } else if (!is_parts || task.part == StatisticPart::kWhole) {
-      shape.push_back({block.name, block.elements});
+      shape.push_back({block.name, block.elements, block.fraction_bits});
     }
   }
   const std::size_t digests = task.part == StatisticPart::kWhole       ? 0

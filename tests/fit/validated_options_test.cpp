@@ -44,7 +44,7 @@ std::vector<Contradiction> contradictions() {
              among_silos(fit);
              fit.data.train.person = {"p{rank}.npy"};
            },
-       .message = "--secure-aggregation with --train-person: silos may not compare whose rows they have"},
+       .message = "--train-person with --secure-aggregation: all parties must say --rows-per-person B"},
       {.name = "CenterWithoutPublicRows",
        .method = "mean",
        .change = [](FitOptions& fit) { fit.rows.center = Centering::kPublic; },

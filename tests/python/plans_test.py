@@ -128,7 +128,7 @@ def test_bytes_of_partial_sums_differ_each_time_and_damaged_ones_are_refused(row
     once, again = (pickle.dumps(plan.partial(x, y, "p")) for _ in range(2))
     assert once != again
     from dpreduce import _core
-    state = bytearray(plan._own.partial(plan._own.first_task(), x, y, "p", 1).__getstate__())
+    state = bytearray(plan._own.partial(plan._own.first_task(), x, y, None, "p", 1).__getstate__())
     state[len(state) // 2] ^= 1
     damaged = _core.PartialSum.__new__(_core.PartialSum)
     with pytest.raises(dpreduce.BadInput, match="damaged"):

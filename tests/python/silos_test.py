@@ -117,6 +117,13 @@ def test_answers_look_random_and_differ_between_sessions(parties, federation):
     assert all((one != other).all() for place, one in enumerate(seen) for other in seen[:place])
 
 
+def test_persons_are_refused_before_a_silo_answers(parties):
+    hub, silos = parties
+    pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method="mean", rows_per_person=2, **TERMS).to_json())
+    with pytest.raises(dpreduce.UsageError, match="count no persons"):
+        silo_of(silos[0])
+
+
 def test_what_a_silo_raises_shows_no_row(parties, federation, caplog):
     hub, silos = parties
     federation("mean")

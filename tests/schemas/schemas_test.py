@@ -25,6 +25,7 @@ PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2", 1),
     ("clipped persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --person-bound clip", 1),
+    ("persons", "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", 0),
     ("one", "--mu 1 --method mean --seed 1", 0),
     ("one", "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp", 2),
     ("one", "--rho 0.5 --method coinpress", 0),

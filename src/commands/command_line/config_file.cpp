@@ -129,9 +129,10 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
 void check_own_item(const TomlItem& item, const std::string& file, std::size_t rank) {
-  constexpr std::array<std::string_view, 14> kOfAll{
-      "train-x",      "train-y", "identity", "roster",     "log",       "ledger",      "budget-epsilon",
-      "budget-delta", "threads", "memory",   "round-trip", "bandwidth", "packet-loss", "class-names"};
+  constexpr std::array<std::string_view, 16> kOfAll{"train-x",        "train-y",      "train-person", "person-key",
+                                                    "identity",       "roster",       "log",          "ledger",
+                                                    "budget-epsilon", "budget-delta", "threads",      "memory",
+                                                    "round-trip",     "bandwidth",    "packet-loss",  "class-names"};
   constexpr std::array<std::string_view, 8> kOfCoordinator{"test-x", "test-y",  "out",       "report",
                                                            "html",   "metrics", "overwrite", "quiet"};
   std::string key = item.key;

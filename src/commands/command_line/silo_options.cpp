@@ -41,6 +41,23 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .count("--colluding", silos.colluding,
              "silos that may show the coordinator what they know, without its learning more of the others")
       .in_group(kGroup);
+  table
+      .count(
+          "--silos-per-person", silos.silos_per_person,
+          "the most silos that have rows of one person, a promise that is public: each silo lets a person's rows count "
+          "for B over so many; default: all silos")
+      .typed("S")
+      .in_group(kGroup);
+  table
+      .flag("--count-persons", silos.counts_persons,
+            "silos count a person's rows over all of them, by pseudonyms under a key that the coordinator lacks; each "
+            "learns of whomever it can name how many rows the others have")
+      .in_group(kGroup);
+  table
+      .text("--person-key", silos.person_key,
+            "with --count-persons: file of 32 random bytes or more, the same at every silo; {rank} is replaced")
+      .typed("FILE")
+      .in_group(kGroup);
   table.number("--silo-timeout", silos.timeout_seconds, "a silo that is silent for so long is lost")
       .typed("SECONDS")
       .in_group(kGroup);
@@ -81,11 +98,11 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
 }
 
 std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names) {
-  constexpr std::array<std::string_view, 26> kOwn{
-      "train-x",        "train-y",      "identity",  "roster",      "log",        "threads",   "memory",
-      "test-x",         "test-y",       "out",       "report",      "html",       "metrics",   "ledger",
-      "format",         "config",       "fault",     "silo-config", "round-trip", "bandwidth", "packet-loss",
-      "budget-epsilon", "budget-delta", "overwrite", "quiet",       "class-names"};
+  constexpr std::array<std::string_view, 28> kOwn{
+      "train-x",   "train-y",     "train-person",   "person-key",   "identity",  "roster",      "log",
+      "threads",   "memory",      "test-x",         "test-y",       "out",       "report",      "html",
+      "metrics",   "ledger",      "format",         "config",       "fault",     "silo-config", "round-trip",
+      "bandwidth", "packet-loss", "budget-epsilon", "budget-delta", "overwrite", "quiet",       "class-names"};
   constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
   const auto is_in = [](const auto& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();

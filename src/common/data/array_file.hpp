@@ -46,8 +46,8 @@ class ArrayFile {
   /// The same for labels; `names` are those of the classes, null where there are none, and labels must be numbers.
   void check_holds_labels(const NamedClasses* names) const;
 
-  /// The same for the identifiers of rows' persons: integers or strings, one a row.
-  void check_holds_persons() const;
+  /// The same for the identifiers of rows' persons: integers or strings, one a row. Of floats the message names a row.
+  void check_holds_persons();
 
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
@@ -101,6 +101,7 @@ class ArrayFile {
   virtual std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
                                                  std::vector<std::byte>& scratch) = 0;
 
+  void refuse_float_persons();
   void read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
                          std::span<std::int32_t> out);
   void read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/data/array_file.hpp"
+#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 namespace {
@@ -34,14 +36,38 @@ std::string_view decimal_of(std::span<const std::byte> element, bool has_sign, s
 
 }  // namespace
 
-void ArrayFile::check_holds_persons() const {
+void ArrayFile::check_holds_persons() {
+  const bool is_one_a_row = shape_.size() <= 2 && columns_ == 1;
+  if (is_float(dtype_) && is_one_a_row) refuse_float_persons();
   if (is_float(dtype_) || dtype_ == DType::kBool) {
     throw BadInput(fmt::format("{}: identifiers of persons are {}; convert them to integers or strings, one a row",
                                name_, to_string(dtype_)));
   }
-  if (shape_.size() <= 2 && columns_ == 1) return;
+  if (is_one_a_row) return;
   throw BadInput(fmt::format("{}: identifiers of persons have shape {}; give one a row, shape (n,) or (n, 1){}", name_,
                              to_string(shape_), kForOwnerOnly));
+}
+
+// Floats are what tables make of integers where some are missing: the first row that is no integer is what to look at.
+void ArrayFile::refuse_float_persons() {
+  std::vector<float> values;
+  for (std::uint64_t done = 0; done < rows();) {
+    values.resize(std::min(kPersonsAtOnce, rows() - done));
+    convert_features(stored_rows(done, values.size(), scratch_), dtype_, byte_order_, values);
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      if (std::isfinite(values[row]) && values[row] == std::trunc(values[row])) continue;
+      throw BadInput(
+          fmt::format("{}: row {} has the identifier {}, a {}; give each row a person, as an integer or a "
+                      "string{}",
+                      name_, done + row, values[row], to_string(dtype_), kForOwnerOnly));
+    }
+    done += values.size();
+  }
+  if (values.empty()) return;
+  throw BadInput(
+      fmt::format("{}: row 0 and those after it have identifiers of persons that are {}; convert them to "
+                  "integers or strings",
+                  name_, to_string(dtype_)));
 }
 
 void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {

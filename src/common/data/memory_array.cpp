@@ -38,10 +38,19 @@ void gather(const ArrayView& view, std::uint64_t first_row, std::uint64_t count,
   }
 }
 
+void gather_strings(const ArrayView& view, std::uint64_t first_row, std::uint64_t count, std::byte* out) {
+  for (std::uint64_t row = first_row; row < first_row + count; ++row) {
+    const std::byte* const elements = view.first + static_cast<std::ptrdiff_t>(row) * view.row_stride;
+    for (std::size_t column = 0; column < view.columns; ++column, out += view.string_bytes) {
+      std::memcpy(out, elements + static_cast<std::ptrdiff_t>(column) * view.column_stride, view.string_bytes);
+    }
+  }
+}
+
 }  // namespace
 
 bool ArrayView::is_c_order() const {
-  const auto element = static_cast<std::ptrdiff_t>(size_of(dtype));
+  const auto element = static_cast<std::ptrdiff_t>(element_bytes());
   const bool are_columns_tight = columns == 1 || column_stride == element;
   return are_columns_tight && (rows <= 1 || row_stride == static_cast<std::ptrdiff_t>(columns) * element);
 }
@@ -63,7 +72,7 @@ ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std:
 }
 
 MemoryArray::MemoryArray(const ArrayView& view, std::string name)
-    : ArrayFile(std::move(name), view.dtype, view.byte_order, {view.rows, view.columns}, size_of(view.dtype)),
+    : ArrayFile(std::move(name), view.dtype, view.byte_order, {view.rows, view.columns}, view.element_bytes()),
       view_(view) {}
 
 std::span<const std::byte> MemoryArray::c_ordered_rows(std::uint64_t first_row, std::uint64_t count) const {
@@ -88,6 +97,10 @@ std::span<const std::byte> MemoryArray::stored_rows(std::uint64_t first_row, std
                                                     std::vector<std::byte>& scratch) {
   if (view_.is_c_order()) return c_ordered_rows(first_row, count);
   scratch.resize(count * row_bytes());
+  if (is_string(view_.dtype)) {
+    gather_strings(view_, first_row, count, scratch.data());
+    return scratch;
+  }
   switch (size_of(view_.dtype)) {
     case 1:
       gather<1>(view_, first_row, count, scratch.data());

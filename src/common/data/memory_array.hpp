@@ -23,7 +23,10 @@ struct ArrayView {
   std::ptrdiff_t row_stride = 0;     ///< bytes from a row to the next; negative where rows lie backwards
   std::ptrdiff_t column_stride = 0;  ///< the same of columns
   ByteOrder byte_order = kNativeByteOrder;
+  std::size_t string_bytes = 0;  ///< of a string
 
+  /// Bytes of an element.
+  std::size_t element_bytes() const { return is_string(dtype) ? string_bytes : size_of(dtype); }
   /// Whether the elements lie in C order without gaps.
   bool is_c_order() const;
 };

@@ -53,7 +53,7 @@ void ShardedArray::add_open(std::unique_ptr<ArrayFile> array) {
   shards_.push_back(std::move(shard));
 }
 
-void ShardedArray::check_role(const ArrayFile& file) const {
+void ShardedArray::check_role(ArrayFile& file) const {
   if (role_ == ArrayRole::kFeatures) return file.check_holds_features();
   role_ == ArrayRole::kPersons ? file.check_holds_persons() : file.check_holds_labels(names_.get());
 }

@@ -112,7 +112,7 @@ class ShardedArray {
   template <typename Visit>
   void for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit);
 
-  void check_role(const ArrayFile& file) const;
+  void check_role(ArrayFile& file) const;
   void add_open(std::unique_ptr<ArrayFile> array);
 
   ArrayRole role_;

@@ -25,7 +25,7 @@ std::string life_chart(const DocumentFields& ledger) {
   if (points.size() < 2) return values.html();
   return chart_html(
       {.title = "Epsilon spent over the ledger's life" + at_delta,
-       .caption = "Each step is a run with all that it released, if all runs were about the same records.",
+       .caption = "Each step is a run with all that it released, if all runs were about the same records or persons.",
        .spec = {{"chart", "lines"},
                 {"x", {{"label", "runs so far"}, {"scale", "count"}}},
                 {"y", {{"label", "epsilon of all together" + at_delta}, {"scale", "linear"}}},

@@ -29,6 +29,10 @@ struct SiloOptions {
   std::optional<double> bandwidth_mbit{};       ///< 10^6 bits a second, each direction; empty: without bound
   std::optional<double> packet_loss_percent{};  ///< of its packets; empty: 0
 
+  std::optional<std::uint32_t> silos_per_person{};  ///< s, the most silos that have rows of one person; empty: all
+  bool counts_persons = false;  ///< silos count a person's rows together, under a key that the coordinator lacks
+  std::string person_key{};     ///< file of that key; {rank} is replaced; empty: none
+
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }
   bool operator==(const SiloOptions&) const = default;

@@ -1,0 +1,94 @@
+// Whatever speaks of privacy says whom it protects: a row, or a person.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace person_unit_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class PersonUnitTest : public testing::Test {
+ protected:
+  PersonUnitTest() {
+    const TrainingRows rows = make_rows({40, 40, 40}, 8);
+    write_npy(rows, folder_ / "x.npy", folder_ / "y.npy");
+    std::vector<std::int64_t> persons;
+    for (std::size_t row = 0; row < rows.rows(); ++row) persons.push_back(static_cast<std::int64_t>(row % 12));
+    write_label_file(folder_ / "p.npy", persons);
+  }
+  std::string output_of(const std::string& command) const {
+    const ProgramRun run = run_program(split_arguments(command), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.out + run.err;
+  }
+  std::string fit(const std::string& options) const {
+    return output_of("fit --train-x x.npy --train-y y.npy --classes 3 --method mean --epsilon 1 --delta 1e-5 " +
+                     options);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
+  const std::string persons = "--train-person p.npy --rows-per-person 2 ";
+  const std::string unit = "one person with any number of rows";
+  EXPECT_THAT(fit(persons + "--dry-run"), HasSubstr(unit));
+  EXPECT_THAT(fit(persons + "--report r.json --html r.html --out m.safetensors"), HasSubstr(unit));
+  const nlohmann::json report = nlohmann::json::parse(read_bytes(folder_ / "r.json"));
+  EXPECT_EQ(report["privacy"]["unit"], "person");
+  EXPECT_EQ(report["privacy"]["rows_per_person"], 2);
+  EXPECT_THAT(read_bytes(folder_ / "ledger.jsonl"), HasSubstr("\"unit\":\"person\""));
+  EXPECT_THAT(
+      output_of("privacy explain r.json"),
+      AllOf(HasSubstr("the unit is " + unit + ", which count for at most 2 rows together"),
+            HasSubstr("with any one person, and all rows of theirs, more or less"), HasSubstr("10 persons: epsilon"),
+            HasSubstr("a person with several identifiers is such a group"), Not(HasSubstr("record more or less"))));
+  EXPECT_THAT(output_of("privacy explain r.json --format json"), HasSubstr("\"unit\": \"person\""));
+  EXPECT_THAT(output_of("ledger show ledger.jsonl"),
+              AllOf(HasSubstr("add-remove of one person with any number of rows"),
+                    HasSubstr("if all were about the same persons")));
+  EXPECT_THAT(output_of("ledger export ledger.jsonl --dp-events"), HasSubstr("\"person\""));
+  EXPECT_THAT(read_bytes(folder_ / "r.html"), HasSubstr("a person, with any number of rows"));
+  EXPECT_THAT(output_of("report r.json ledger.jsonl --out both.html --public"), Not(HasSubstr("record")));
+  EXPECT_THAT(read_bytes(folder_ / "both.html"), HasSubstr("a person, with any number of rows"));
+  output_of("export m.safetensors --report r.json --card card.md");
+  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr("| unit | one person, with any number of rows |"));
+  // What rows cost does not add up with what persons cost.
+  const ProgramRun rows = run_program(
+      split_arguments(
+          "fit --train-x x.npy --train-y y.npy --classes 3 --method mean --epsilon 1 --delta 1e-5 --out n.safetensors"),
+      {.folder = folder_.path()});
+  EXPECT_EQ(rows.exit_code, 4);
+  EXPECT_THAT(rows.err, HasSubstr("costs of the two do not add up"));
+}
+
+TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
+  fit("--report r.json --out m.safetensors");
+  EXPECT_THAT(
+      output_of("privacy explain r.json"),
+      AllOf(HasSubstr("10 records: epsilon"),
+            HasSubstr("the unit is one record: a person with ten, also over several files or sites, is a group of 10"),
+            HasSubstr("--train-person")));
+  output_of("export m.safetensors --report r.json --card card.md");
+  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr("| unit | one row |"));
+}
+
+TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
+  output_of(
+      "fit --train-x x.npy --train-y y.npy --classes 3 --method gd --rounds 2 --batch 0.5 --accountant pld --epsilon "
+      "30 --delta "
+      "1e-5 --train-person p.npy --report r.json");
+  EXPECT_THAT(output_of("privacy explain r.json"),
+              AllOf(HasSubstr("a person, with all rows of theirs, counts with probability 0.5"),
+                    HasSubstr("epsilon 30 promises little: with one person,")));
+}
+
+}  // namespace person_unit_test
+}  // namespace dpreduce

@@ -1,0 +1,190 @@
+// Persons over silos, which tell each other no names: each silo lets a person count for B over the silos that may have
+// rows of theirs.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace silo_persons_test {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kSilos = 3;
+constexpr std::size_t kRowsOfSilo = 40;
+const std::string kFit =
+    "fit --classes 3 --method mean --metric euclidean --train-x x{rank}.npy --train-y y{rank}.npy ";
+const std::string kPersons = "--train-person p{rank}.npy ";
+const std::string kBudget = "--epsilon 4 --delta 1e-5 --seed 7 ";
+
+// Silo s has 40 rows, four of each of ten persons: persons of its own in p{s}.npy, the same ten everywhere in
+// same{s}.npy. All rows, in the order of silos, are those of rank 0 of a fit without silos as well.
+class SiloPersonsTest : public testing::Test {
+ protected:
+  SiloPersonsTest() {
+    const TrainingRows all = make_rows({50, 40, 30}, 8);
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      std::vector<std::int64_t> own;
+      std::vector<std::int64_t> same;
+      for (std::size_t row = 0; row < kRowsOfSilo; ++row) {
+        same.push_back(static_cast<std::int64_t>(row % 10));
+        own.push_back(same.back() + 10 * static_cast<std::int64_t>(silo));
+      }
+      write_npy(all.part((silo - 1) * kRowsOfSilo, kRowsOfSilo), folder_ / fmt::format("x{}.npy", silo),
+                folder_ / fmt::format("y{}.npy", silo));
+      write_label_file(folder_ / fmt::format("p{}.npy", silo), own);
+      write_label_file(folder_ / fmt::format("same{}.npy", silo), same);
+    }
+  }
+
+  ProgramRun among_silos(const std::string& options) const {
+    return run_program(split_arguments(kFit + "--secure-aggregation " + options),
+                       {.folder = folder_.path(), .ranks = kSilos + 1});
+  }
+  std::string model_of(const std::string& options) const {
+    const ProgramRun run = among_silos(options);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return read_bytes(folder_ / "model.safetensors");
+  }
+  std::string model_without_silos(std::string options) const {
+    std::string files =
+        "fit --classes 3 --method mean --metric euclidean --train-x x1.npy x2.npy x3.npy "
+        "--train-y y1.npy y2.npy y3.npy ";
+    const ProgramRun run = run_program(split_arguments(files + options), {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return read_bytes(folder_ / "model.safetensors");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SiloPersonsTest, OfOneSiloEachMakeTheModelOfRanksThatMayCompareThem) {
+  EXPECT_TRUE(model_of(kBudget + kPersons + "--rows-per-person 2 --silos-per-person 1") ==
+              model_without_silos(kBudget + "--rows-per-person 2 --train-person p1.npy p2.npy p3.npy"));
+}
+
+TEST_F(SiloPersonsTest, ShareTheirBoundAmongTheSilosThatMayHaveRowsOfThem) {
+  // Without noise weights alone tell: B / s in a silo, whatever B and s are.
+  const std::string persons = "--non-private --train-person same{rank}.npy ";
+  const std::string one_each = model_of(persons + "--rows-per-person 1 --silos-per-person 1");
+  EXPECT_TRUE(model_of(persons + "--rows-per-person 2 --silos-per-person 2") == one_each);
+  EXPECT_TRUE(model_of(persons + "--rows-per-person 3") == one_each);  // all silos unless less is promised
+  // Four rows in each of three silos: 12 rows that count for 12 / 3 in each, so for whole rows.
+  EXPECT_TRUE(model_of(persons + "--rows-per-person 12") == model_without_silos("--non-private"));
+}
+
+TEST_F(SiloPersonsTest, CountedUnderASharedKeyMakeTheModelOfRanksThatMayCompareThem) {
+  write_bytes(folder_ / "person.key", std::string(32, 'k'));
+  // Identifiers as integers at one silo and as their digits at another are one person.
+  std::string digits;
+  for (std::size_t row = 0; row < kRowsOfSilo; ++row) digits += static_cast<char>('0' + row % 10);
+  write_bytes(folder_ / "same2.npy", npy_header_bytes(npy_text("|S1", fmt::format("({},)", kRowsOfSilo))) + digits);
+  for (const char* bound : {"2", "7"}) {
+    const std::string options = kBudget + "--rows-per-person " + bound;
+    EXPECT_TRUE(model_of(options + " --train-person same{rank}.npy --count-persons --person-key person.key") ==
+                model_without_silos(options + " --train-person same1.npy same2.npy same3.npy"));
+  }
+}
+
+TEST_F(SiloPersonsTest, AreNotCountedWithAnotherKeyNorWhereTheCoordinatorTellsSilosDifferentSums) {
+  for (const int silo : {1, 2, 3}) write_bytes(folder_ / fmt::format("key{}", silo), std::string(32, 'k'));
+  const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --count-persons ";
+  EXPECT_EQ(among_silos(counted + "--person-key key{rank}").exit_code, 0);
+  const ProgramRun misled = among_silos(counted + "--person-key key{rank} --fault 0:equivocate@broadcast");
+  EXPECT_NE(misled.exit_code, 0);
+  write_bytes(folder_ / "key2", std::string(32, 'l'));
+  const ProgramRun unlike = among_silos(counted + "--person-key key{rank}");
+  EXPECT_EQ(unlike.exit_code, 5) << unlike.err;
+  EXPECT_THAT(unlike.err, HasSubstr("they have different keys (--person-key)"));
+  write_bytes(folder_ / "key2", std::string(31, 'k'));
+  const ProgramRun shorter = among_silos(counted + "--person-key key{rank} --threshold 3");
+  EXPECT_THAT(shorter.err, HasSubstr("key2: has fewer than 32 bytes"));
+  EXPECT_NE(shorter.exit_code, 0);
+}
+
+TEST_F(SiloPersonsTest, AreTheUnitOfEverySilosLedgerAndOfTheReport) {
+  const ProgramRun run = among_silos(
+      "--epsilon 4 --delta 1e-5 --train-person same{rank}.npy --rows-per-person 2 "
+      "--silos-per-person 2 --noise distributed --report r.json --ledger l{rank}.jsonl");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json report = nlohmann::json::parse(read_bytes(folder_ / "r.json"));
+  EXPECT_EQ(report["privacy"]["unit"], "person");
+  EXPECT_EQ(report["privacy"]["rows_per_person"], 2);
+  EXPECT_EQ(report["privacy"]["silos_per_person"], 2);
+  for (const char* ledger : {"l0.jsonl", "l1.jsonl", "l3.jsonl"}) {
+    EXPECT_THAT(read_bytes(folder_ / ledger), HasSubstr("\"unit\":\"person\"")) << ledger;
+  }
+  const ProgramRun words = run_program({"privacy", "explain", "r.json"}, {.folder = folder_.path()});
+  EXPECT_THAT(words.out, HasSubstr("no person has rows in more than 2 silos"));
+}
+
+TEST_F(SiloPersonsTest, AreAgreedUponByAllParties) {
+  struct Case {
+    std::string of_first;   // silo 1 says
+    std::string of_others;  // and all others
+  };
+  // Each party has a file of its own, and the coordinator no rows.
+  for (const int silo : {0, 1, 2, 3}) {
+    write_bytes(folder_ / fmt::format("c{}.toml", silo),
+                silo == 0 ? "silo = 0\n"
+                          : fmt::format("silo = {0}\ntrain-x = \"x{0}.npy\"\ntrain-y = \"y{0}.npy\"\n"
+                                        "train-person = \"same{0}.npy\"\n",
+                                        silo));
+  }
+  const std::string common = "fit --classes 3 --method mean --secure-aggregation --threshold 3 " + kBudget;
+  for (const Case& said : {Case{"--rows-per-person 1 --silos-per-person 2", "--rows-per-person 1 --silos-per-person 2"},
+                           Case{"--rows-per-person 2", "--rows-per-person 1"},
+                           Case{"--rows-per-person 1 --silos-per-person 1", "--rows-per-person 1"}}) {
+    std::vector<std::string> launch;
+    for (const int silo : {0, 1, 2, 3}) {
+      const std::vector<std::string> own = split_arguments(
+          fmt::format("{} --silo-config c{}.toml {}", common, silo, silo == 1 ? said.of_first : said.of_others));
+      launch = silo == 0 ? own : joined(std::move(launch), joined({":", "-n", "1", program_path()}, own));
+    }
+    const ProgramRun run = run_program(launch, {.folder = folder_.path(), .ranks = 1});
+    if (said.of_first == said.of_others) {
+      EXPECT_EQ(run.exit_code, 0) << run.err;
+    } else {
+      EXPECT_EQ(run.exit_code, 5) << run.err;
+      EXPECT_THAT(run.err, HasSubstr("options"));
+    }
+  }
+}
+
+TEST_F(SiloPersonsTest, AreRefusedWhereTheirBoundIsNotAgreedOrCannotBe) {
+  EXPECT_EQ(among_silos(kBudget + kPersons).exit_code, 2);  // --rows-per-person is what all must say
+  const ProgramRun beyond = among_silos(kBudget + kPersons + "--rows-per-person 1 --silos-per-person 4");
+  EXPECT_EQ(beyond.exit_code, 2);
+  EXPECT_THAT(beyond.err, HasSubstr("--silos-per-person 4: there are 3 silos"));
+  write_label_file(folder_ / "p2.npy", std::vector<std::int64_t>(kRowsOfSilo - 1, 1));
+  const ProgramRun shorter = among_silos(kBudget + kPersons + "--rows-per-person 1 --threshold 3");
+  EXPECT_THAT(shorter.err, HasSubstr("39 identifiers for 40 rows of features"));
+  EXPECT_NE(shorter.exit_code, 0);
+}
+
+TEST_F(SiloPersonsTest, OfFederatedAveragingShareTheirBoundAsWell) {
+  const std::string fit =
+      "fit --classes 3 --method fedavg --rounds 2 --local-steps 1 --seed 7 --train-x x{rank}.npy --train-y "
+      "y{rank}.npy --train-person same{rank}.npy --non-private --overwrite ";
+  for (std::size_t silo = 1; silo <= kSilos; ++silo) {  // ranks count from 0
+    for (const char* name : {"x", "y", "same"}) {
+      std::filesystem::rename(folder_ / fmt::format("{}{}.npy", name, silo),
+                              folder_ / fmt::format("{}{}.npy", name, silo - 1));
+    }
+  }
+  std::vector<std::string> models;
+  for (const char* bound :
+       {"--rows-per-person 3", "--rows-per-person 1 --silos-per-person 1", "--rows-per-person 12"}) {
+    const ProgramRun run = run_program(split_arguments(fit + bound), {.folder = folder_.path(), .ranks = kSilos});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    models.push_back(read_bytes(folder_ / "model.safetensors"));
+  }
+  EXPECT_TRUE(models[0] == models[1]);
+  EXPECT_FALSE(models[0] == models[2]);
+}
+
+}  // namespace silo_persons_test
+}  // namespace dpreduce

@@ -1,0 +1,211 @@
+"""Persons as the unit: the bytes of the program, on ranks and in any cut into partitions."""
+import functools
+import operator
+import pickle
+import re
+
+import dpreduce
+import numpy as np
+import pytest
+from conftest import CLASSES, DIM, labeled_rows
+from plans_test import Engine
+
+TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
+ROWS = 700
+
+
+@pytest.fixture
+def persons():
+    """Whose each row is: a long tail, and rows of most persons in several partitions."""
+    return np.random.default_rng(3).geometric(0.02, ROWS) - 5
+
+
+@pytest.fixture
+def own():
+    return labeled_rows(ROWS)
+
+
+def model_of_program(program, tmp_path, x, y, persons, *words):
+    for name, array in (("x", x), ("y", y), ("p", persons)):
+        np.save(tmp_path / f"{name}.npy", array)
+    program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--train-person", "p.npy", "--classes", CLASSES, "--epsilon", 1, "--delta",
+            1e-6, "--seed", 7, "--out", "program.safetensors", "--overwrite", "--quiet", *words)
+    return (tmp_path / "program.safetensors").read_bytes()
+
+
+def test_identifiers_of_any_kind_make_the_model_of_the_program(own, persons, program, tmp_path):
+    x, y = own
+    expected = model_of_program(program, tmp_path, x, y, persons, "--method", "fc", "--rounds", 2, "--rows-per-person", 3)
+    words = persons.astype(str)
+    twice = np.repeat(words.astype("U40"), 2)
+    for given in (persons, persons.astype(np.int16)[:, None], persons.astype(">i8"), words, words.astype("S"), words.astype(">U9"), twice[::2],
+                  words.tolist(), persons.tolist(), words.astype(object)):
+        run = dpreduce.fit(x, y, person=given, rows_per_person=3, method="fc", rounds=2, **TERMS)
+        assert run.classifier.to_bytes() == expected
+        assert (run.privacy.unit, run.privacy.rows_per_person) == ("person", 3)
+    assert dpreduce.fit(x, y, method="fc", rounds=2, **TERMS).privacy.unit == "record"
+    assert dpreduce.fit(x, y, method="fc", rounds=2, **TERMS).classifier.to_bytes() != expected
+
+
+def test_three_ranks_make_the_model_of_the_program(own, persons, on_ranks, program, tmp_path):
+    x, y = own
+    expected = model_of_program(program, tmp_path, x, y, persons, "--method", "ls")
+    clipped = model_of_program(program, tmp_path, x, y, persons, "--method", "mean", "--person-bound", "clip")
+    on_ranks(3, f"""
+import os
+import dpreduce
+import numpy as np
+rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+x, y, p = (np.load(name + ".npy")[rank::3] for name in "xyp")
+p = p.astype(str) if rank == 1 else p
+run = dpreduce.fit(x, y, person=p, method="ls", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
+run.save("ranks.safetensors")
+run = dpreduce.fit(x, y, person=p, method="mean", person_bound="clip", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
+run.save("clipped.safetensors")
+try:
+    dpreduce.fit(x, y, person=None if rank == 2 else p, method="mean", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
+except dpreduce.UsageError as error:
+    open("said." + str(rank), "w").write("refused")
+""")
+    assert (tmp_path / "ranks.safetensors").read_bytes() == expected
+    assert (tmp_path / "clipped.safetensors").read_bytes() == clipped != expected
+    assert len(list(tmp_path.glob("said.*"))) == 3  # identifiers on some ranks alone
+
+
+def test_estimators_take_persons_where_they_fit(own, persons, program, tmp_path):
+    x, y = own
+    expected = model_of_program(program, tmp_path, x, y, persons, "--method", "mean", "--rows-per-person", 2)
+    estimator = dpreduce.DPMeanClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES), random_state=7, rows_per_person=2)
+    assert estimator.get_params()["rows_per_person"] == 2
+    assert estimator.fit(x, y, person=persons).classifier_.to_bytes() == expected
+    assert "one person with any number of rows" in estimator.set_params(random_state=None).fit(x, y, person=persons).explain()
+    with pytest.raises(dpreduce.UsageError, match="rows_per_person=2: goes with person"):
+        estimator.fit(x, y)
+    from sklearn.model_selection import cross_validate
+    with pytest.warns(dpreduce.RepeatedFitWarning):
+        folds = cross_validate(estimator, x, y, cv=2, fit_params={"person": persons}, return_estimator=True)
+    assert all(each.report_["privacy"]["unit"] == "person" for each in folds["estimator"])
+
+
+def cut(partitions, *arrays):
+    """Every third row apart, and uneven, so that persons lie in several."""
+    order = np.argsort(np.arange(len(arrays[0])) % 3, kind="stable")
+    edges = np.linspace(0, len(order), partitions + 1).astype(int) ** 2 // len(order)
+    return [(f"p{p}", *(array[order[a:b]] for array in arrays)) for p, (a, b) in enumerate(zip(edges, edges[1:]))]
+
+
+def counted(plan, parts):
+    return plan.counted(functools.reduce(operator.add, (plan.count(p, name) for name, *_, p in parts)))
+
+
+@pytest.mark.parametrize("method, options", [("mean", {"metric": "euclidean"}), ("ls", {}), ("fc", {"rounds": 2})])
+@pytest.mark.parametrize("partitions", [1, 3, 7])
+def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own, persons, program, tmp_path):
+    x, y = own
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    expected = model_of_program(program, tmp_path, x, y, persons, "--method", method, "--rows-per-person", 2, *words)
+    plan = dpreduce.Plan(DIM, method=method, rows_per_person=2, **options, **TERMS)
+    parts = cut(partitions, x, y, persons)
+    engine = Engine(partitions)
+    counts = [engine.run(lambda plan, p, name: plan.count(p, name), plan, p, name) for name, *_, p in reversed(parts)]
+    plan = plan.counted(functools.reduce(lambda a, b: engine.run(operator.add, a, b), counts))
+    session = plan.start(tmp_path / "ledger.jsonl")
+    while session.task is not None:
+        sums = [engine.run(lambda plan, task, x, y, p, name: plan.partial(x, y, name, task, person=p), plan, session.task, x, y,
+                           p.astype(str), name) for name, x, y, p in parts]
+        session.step(functools.reduce(operator.add, sums))
+    run = session.result()
+    assert run.classifier.to_bytes() == expected
+    assert run.report["privacy"]["unit"] == "person"
+    assert dpreduce.read_ledger(tmp_path / "ledger.jsonl") is not None
+
+
+def test_what_was_counted_is_what_is_summed(own, persons):
+    x, y = own
+    plan = dpreduce.Plan(DIM, method="mean", rows_per_person=2, **TERMS)
+    parts = cut(3, x, y, persons)
+    ready = counted(plan, parts)
+    name, a, b, p = parts[1]
+    others = p.copy()
+    others[0] = 10**6
+    for person in (others, p[:-1]):
+        with pytest.raises(dpreduce.BadInput, match=f"{name}|identifier") as caught:
+            ready.partial(a[:len(person)], b[:len(person)], name, person=person)
+        assert str(10**6) not in str(caught.value)
+    ready.partial(a, b, name, person=p[np.argsort(p, kind="stable")])  # the same persons as often: the bound holds
+    with pytest.raises(dpreduce.UsageError, match="partition p9: its persons were not counted"):
+        ready.partial(a, b, "p9", person=p)
+    with pytest.raises(dpreduce.UsageError, match="missing from the sum: p2"):
+        ready.release(sum_of(ready, parts[:2]))
+    with pytest.raises(dpreduce.UsageError, match="missing from the count of persons: p3"):
+        ready.start(expected_partitions=["p0", "p1", "p2", "p3"])
+    fewer = counted(plan, parts[:2])
+    with pytest.raises(dpreduce.UsageError, match="two sessions"):
+        sum_of(ready, parts[:1]) + sum_of(fewer, parts[1:2])  # weights of other counts
+
+
+def sum_of(plan, parts):
+    return functools.reduce(operator.add, (plan.partial(x, y, name, person=p) for name, x, y, p in parts))
+
+
+def test_counts_are_of_each_partition_once_and_of_one_plan(own, persons):
+    x, y = own
+    plan = dpreduce.Plan(DIM, method="mean", rows_per_person=1, **TERMS)
+    counts = plan.count(persons, "p0")
+    assert counts.partitions == ["p0"] and "1 partitions" in repr(counts)
+    with pytest.raises(dpreduce.UsageError, match="partition p0 is in both"):
+        counts + plan.count(persons, "p0")
+    other = dpreduce.Plan(DIM, method="mean", rows_per_person=1, **TERMS)
+    for wrong in (lambda: counts + other.count(persons, "p1"), lambda: other.counted(counts), lambda: plan.counted("counts"),
+                  lambda: plan.counted(counts).counted(counts), lambda: plan.count(persons, "")):
+        with pytest.raises(dpreduce.UsageError):
+            wrong()
+    with pytest.raises(dpreduce.UsageError, match="have not been counted"):
+        plan.partial(x, y, "p0", person=persons)
+    with pytest.raises(dpreduce.UsageError, match="have not been counted"):
+        plan.start()
+    with pytest.raises(dpreduce.UsageError, match="whose each row"):
+        plan.counted(counts).partial(x, y, "p0")
+    of_rows = dpreduce.Plan(DIM, method="mean", **TERMS)
+    for wrong in (lambda: of_rows.count(persons, "p0"), lambda: of_rows.partial(x, y, "p0", person=persons)):
+        with pytest.raises(dpreduce.UsageError, match="unit is a row"):
+            wrong()
+
+
+def test_counts_on_their_way_show_no_person_and_no_number():
+    plan = dpreduce.Plan(DIM, method="mean", rows_per_person=1, **TERMS)
+    names = np.array(["alice", "bob"] * 500)
+    first, second = (pickle.dumps(plan.count(names, "p")) for _ in range(2))
+    assert first != second and len(first) == len(second)
+    assert b"alice" not in first
+    assert pickle.loads(first).partitions == ["p"]
+    same = [i for i in range(len(first) - 8) if first[i:i + 8] == second[i:i + 8]]
+    assert (500).to_bytes(8, "little") not in first and len(same) < len(first)
+    at = len(first) - 60
+    with pytest.raises(dpreduce.Error):
+        plan.counted(pickle.loads(first[:at] + bytes([first[at] ^ 1]) + first[at + 1:]))
+
+
+@pytest.mark.parametrize("person, says", [
+    (np.arange(ROWS - 1), f"{ROWS - 1} identifiers for {ROWS} rows"),
+    (np.arange(float(ROWS)), "row 0"),
+    (np.where(np.arange(ROWS) == 17, np.nan, 1.0), "row 17 has the identifier nan"),
+    (np.array([""] + ["a"] * (ROWS - 1)), "row 0 has no identifier"),
+    (["a"] * 5 + [None] + ["a"] * (ROWS - 6), "row 5 has the identifier None"),
+    (["a"] * 5 + [float("nan")] + ["a"] * (ROWS - 6), "row 5 has the identifier nan"),
+    (np.array([1, 2.5] * (ROWS // 2), dtype=object), "row 1 has the identifier 2.5"),
+    (np.ones((ROWS, 2), dtype=int), "one a row"),
+    (np.ones(ROWS, dtype=bool), "integers or strings"),
+    (np.ones(ROWS, dtype="datetime64[s]"), "integers or strings"),
+    ("alice", "")])
+def test_what_is_no_identifier_is_refused_by_row(person, says, own, tmp_path):
+    x, y = own
+    with pytest.raises(dpreduce.BadInput, match=re.escape(says)):
+        dpreduce.fit(x, y, person=person, ledger=tmp_path / "ledger.jsonl", **TERMS)
+    assert not (tmp_path / "ledger.jsonl").exists()
+
+
+def test_a_bound_without_persons_is_refused(own):
+    x, y = own
+    with pytest.raises(dpreduce.UsageError, match="rows_per_person=2: goes with person"):
+        dpreduce.fit(x, y, rows_per_person=2, **TERMS)
