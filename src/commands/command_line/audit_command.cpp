@@ -68,6 +68,7 @@ CommandEntry audit_command() {
              "the claim is about a person, whose rows count for so many together: canaries are whole persons with more "
              "rows than that, on several ranks")
       .typed("B");
+  table.choice("--person-bound", options->fit.data.person_bound, "how a person is held to that; default: weight");
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "
