@@ -102,7 +102,6 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
       {"model", options.output.out},
       {"ranks", ranks},
       {"threads", threads}};
-  if (const std::string note = delta_note(options, plan); !note.empty()) report["privacy"]["note"] = note;
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   if (options.data.max_labels) report["max_labels"] = *options.data.max_labels;
   if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);

@@ -56,6 +56,7 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   json["selections"] = nlohmann::json::array();
   if (!plan.noise) return json;
   json.update(to_json(*plan.guarantee));
+  if (const std::string note = delta_note(options, plan); !note.empty()) json["note"] = note;
   if (const std::string weakness = weakness_of(plan, options.data.unit()); !weakness.empty())
     json["warning"] = weakness;
   for (const PlannedRelease& release : plan.noise->releases) {

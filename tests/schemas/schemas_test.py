@@ -19,12 +19,12 @@ import jsonschema
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
-           for name in ("dp-events", "fit-report", "ledger-line", "ledger-show", "metrics", "sweep")}
+           for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics", "sweep")}
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
     ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2", 1),
-    ("clipped persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --person-bound clip", 1),
+    ("persons", "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --person-bound clip", 1),
     ("persons", "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1", 0),
     ("one", "--mu 1 --method mean --seed 1", 0),
     ("one", "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp", 2),
@@ -48,6 +48,22 @@ FITS = [  # rows, options, ranks
     ("sets", "--mu 1 --method adam --max-labels 3 --rounds 3", 2),
     ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3 --noise distributed --fault 3:kill@masked", 5),
     ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3", 5),
+]
+DRY_RUNS = [  # options
+    "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2",
+    "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2 --person-bound clip",
+    "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp",
+    "--mu 1 --method ls --shared-gram --choose",
+    "--epsilon 2 --delta 1e-6 --method gd --batch 0.2 --rounds 4 --accountant pld",
+    "--mu 1 --method adam --max-labels 3 --rounds 3",
+    f"--epsilon 2 --delta 1e-5 --method public --top-k 2 {PUBLIC_ROWS}",
+    "--non-private --method ls",
+]
+EVALUATIONS = [  # options of the fit, of the evaluation
+    ("--mu 1 --method fc-one-step", ""),
+    ("--mu 1 --method ls --select 8", "--train-y one/train_y.npy"),
+    ("--mu 1 --method mean --max-labels 3", ""),
+    ("--mu 1 --method adam --max-labels 3 --rounds 3", "--top-k 2 --threshold 0.25"),
 ]
 # Ledger lines of the old form are no longer written; those at hand are of plain releases.
 WITHOUT_EXAMPLE = {("ledger-line", ("oneOf 4", member)) for member in ("silos", "selection", "sampling_rate")}
@@ -95,6 +111,17 @@ def make_documents(folder):
         if "--non-private" not in options:
             lines = (folder / f"r{number}.metrics").read_text().splitlines()
             documents += [("metrics", options, json.loads(line)) for line in lines]
+    for options in DRY_RUNS:
+        rows = "persons" if "--train-person" in options else "sets" if "--max-labels" in options else "one"
+        plan = program(folder, f"fit --train-x {rows}/train_x.npy --train-y {rows}/train_y.npy --classes 4 --dry-run --format json {options}",
+                       2 if "adam" in options else 0)
+        documents.append(("dry-run", options, json.loads(plan)))
+    for fit, options in EVALUATIONS:
+        model = [options_of_fit for _, options_of_fit, _ in FITS].index(fit)
+        test = "sets" if "--max-labels" in fit else "one"
+        printed = program(folder, f"evaluate --model m{model} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
+                                  f"--report evaluated.json --overwrite {options}")
+        documents += [("evaluation", options, json.loads(text)) for text in (printed, (folder / "evaluated.json").read_text())]
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
                     "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private --metrics sweep.metrics")
     documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))
