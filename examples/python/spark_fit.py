@@ -17,21 +17,28 @@ def fit_frame(frame, features, ledger=None, **options):
     A partition must hold the same rows whenever it is computed: a frame that was read from files does; checkpoint() one
     that was shuffled."""
     plan = dpreduce.Plan(features, **options)
+    frame = frame.select("features", "label")
     partitions = frame.rdd.getNumPartitions()
     session = plan.start(ledger, range(partitions))
     spark = frame.sparkSession.sparkContext
     while session.task is not None:
         work = spark.broadcast(pickle.dumps((plan, session.task)))
 
-        def partial(place, rows, work=work):
+        def partial(batches, work=work):  # called once for each partition, also for an empty one
             import numpy as np
+            import pyarrow
+            from pyspark import TaskContext
             plan, task = pickle.loads(work.value)
-            rows = list(rows)
-            x = np.array([row["features"] for row in rows], dtype=np.float32).reshape(len(rows), features)
-            y = np.array([row["label"] for row in rows], dtype=np.int64)
-            yield plan.partial(x, y, place, task)
+            xs, ys = [np.zeros((0, features), np.float32)], [np.zeros(0, np.int64)]
+            for batch in batches:
+                x = batch.column(0).flatten().to_numpy(zero_copy_only=False)
+                xs.append(x.astype(np.float32, copy=False).reshape(batch.num_rows, features))
+                ys.append(batch.column(1).to_numpy(zero_copy_only=False))
+            part = plan.partial(np.concatenate(xs), np.concatenate(ys), TaskContext.get().partitionId(), task)
+            yield pyarrow.RecordBatch.from_pydict({"part": [pickle.dumps(part)]})
 
-        session.step(frame.rdd.mapPartitionsWithIndex(partial).treeReduce(lambda a, b: a + b))
+        parts = frame.mapInArrow(partial, "part binary").rdd.map(lambda row: pickle.loads(row.part))
+        session.step(parts.treeReduce(lambda a, b: a + b))
         work.unpersist()
     return session.result()
 

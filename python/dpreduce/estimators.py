@@ -24,6 +24,7 @@ from .promise import Privacy
 
 if typing.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
 
     from . import _core
 
@@ -206,7 +207,7 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
     report_: dict[str, typing.Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, person: ArrayLike | None = None, public_x: ArrayLike | None = None,
-            validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None) -> typing.Any:
+            validation_x: ArrayLike | None = None, validation_y: ArrayLike | None = None) -> Self:
         """Trains on the rows of X (n x d) with labels y (n); returns self. With `person`, n integers or strings that say whose
         each row is, the guarantee is for a person, whose rows count for `rows_per_person` together.
 

@@ -202,9 +202,9 @@ def warn_of(words):
         print(f"PrivacyWarning: {words}", file=sys.stderr)
 
 
-def fitted_run(classifier, told, ledger, rank):
+def fitted_run(classifier, words, ledger, rank):
     """A FittedRun of what the core has told; warns of what is promised weakly."""
-    told = json.loads(told)
+    told = json.loads(words)
     report = told["report"]
     report.pop("model", None)
     if rank == 0 and "warning" in report["privacy"]:

@@ -97,7 +97,7 @@ class Plan:
             raise UsageError(f"features: {features!r} is no number of features; give how many a row has")
         features = features.__index__()
         names = names_of(class_names) or []
-        self._stated = {"features": features, "class_names": names, "options": dict(words_of(options))}
+        self._stated: dict[str, typing.Any] = {"features": features, "class_names": names, "options": dict(words_of(options))}
         self._own = _library.core().TravelingPlan(list(self._stated["options"].items()), features, 0, names)
 
     def to_json(self) -> str:
@@ -208,5 +208,6 @@ class Session:
         if self.task is not None:
             raise UsageError("result: the fit waits for the sum of its task; give it with step()")
         if self._result is None:
-            self._result = fitted_run(*self._own.fitted(), self._ledger, 0)
+            classifier, told = self._own.fitted()
+            self._result = fitted_run(classifier, told, self._ledger, 0)
         return self._result

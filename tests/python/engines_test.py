@@ -4,11 +4,13 @@ import os
 import pathlib
 import pickle
 import random
+import sys
 import types
 
+import dpreduce  # before NumPy: it chooses the kernels of OpenBLAS
+import numpy as np
 import pytest
 
-import dpreduce
 from conftest import CLASSES, DIM
 
 EXAMPLES = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples" / "python"
@@ -48,6 +50,34 @@ class Tasks:
         return parts[0]
 
 
+class Column:
+    """An array of Arrow, of numbers or of lists of them."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def flatten(self):
+        return Column([one for row in self.values for one in row])
+
+    def to_numpy(self, zero_copy_only):
+        assert not zero_copy_only
+        return np.array(self.values)
+
+
+class RecordBatch:
+    def __init__(self, columns):
+        self.columns, self.num_rows = columns, len(columns[0].values)
+
+    @classmethod
+    def from_pydict(cls, columns):
+        (values,) = columns.values()
+        assert all(isinstance(value, bytes) for value in values)
+        return cls([Column(values)])
+
+    def column(self, place):
+        return self.columns[place]
+
+
 class Rdd:
     def __init__(self, tasks, partitions):
         self.tasks, self.partitions = tasks, partitions
@@ -55,13 +85,36 @@ class Rdd:
     def getNumPartitions(self):
         return len(self.partitions)
 
-    def mapPartitionsWithIndex(self, work):
-        parts = [self.tasks.run(lambda place=place, rows=rows: list(work(place, iter(rows))))
-                 for place, rows in enumerate(self.partitions)]
-        return Rdd(self.tasks, parts)
+    def map(self, work):
+        return Rdd(self.tasks, [[work(one) for one in part] for part in self.partitions])
 
     def treeReduce(self, add):
         return self.tasks.tree(add, [one for part in self.partitions for one in part])
+
+
+class Frame:
+    """Of rows (features, label); a task sees those of its partition in batches of 200."""
+
+    place = 0  # of the partition whose task runs
+
+    def __init__(self, tasks, partitions):
+        self.rdd, self.tasks = Rdd(tasks, partitions), tasks
+        self.sparkSession = types.SimpleNamespace(sparkContext=types.SimpleNamespace(broadcast=Broadcast))
+
+    def select(self, *names):
+        assert names == ("features", "label")
+        return self
+
+    def mapInArrow(self, work, schema):
+        assert schema == "part binary"
+
+        def run(place, rows):
+            Frame.place = place
+            batches = (RecordBatch([Column([row[0] for row in rows[first:first + 200]]), Column([row[1] for row in rows[first:first + 200]])])
+                       for first in range(0, len(rows), 200))
+            return [types.SimpleNamespace(part=part) for batch in work(batches) for part in batch.column(0).values]
+        parts = [self.tasks.run(lambda place=place, rows=rows: run(place, rows)) for place, rows in enumerate(self.rdd.partitions)]
+        return types.SimpleNamespace(rdd=Rdd(self.tasks, parts))
 
 
 class Broadcast:
@@ -72,13 +125,15 @@ class Broadcast:
         self.value = None
 
 
-@pytest.mark.parametrize("method, options", [("mean", {}), ("fc", {"rounds": 3})])
-def test_spark(method, options, rows, tmp_path):
+@pytest.mark.parametrize("method, options", [("mean", {}), ("ls", {}), ("fc", {"rounds": 3})])
+def test_spark(method, options, rows, tmp_path, monkeypatch):
+    context = types.SimpleNamespace(get=lambda: types.SimpleNamespace(partitionId=lambda: Frame.place))
+    monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(TaskContext=context))
+    monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(RecordBatch=RecordBatch))
     x, y = rows
     tasks = Tasks()
-    records = [{"features": list(map(float, row)), "label": int(label)} for row, label in zip(x, y)]
-    frame = types.SimpleNamespace(rdd=Rdd(tasks, [records[place::5] for place in range(5)] + [[]]),
-                                  sparkSession=types.SimpleNamespace(sparkContext=types.SimpleNamespace(broadcast=Broadcast)))
+    records = [(list(map(float, row)), int(label)) for row, label in zip(x, y)]
+    frame = Frame(tasks, [records[place::5] for place in range(5)] + [[]])
     run = example("spark_fit").fit_frame(frame, DIM, tmp_path / "ledger.jsonl", method=method, **options, **TERMS)
     assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
     assert tasks.lost and tasks.duplicated and run.account["runs"] == 1
