@@ -19,7 +19,7 @@ from runs import RunFailed, Runner, Set, Spread, sha256
 DELTA = 1e-5
 METHOD = "--method auto"
 BOUNDS = (1, 2, 5, 10)
-DRAWN = "synth --kind gaussian-mixture --rows 30000 --test-rows 10000 --dim 64 --classes 10 --separation 1 --spread 0.18 --seed 1"
+DRAWN = "synth --kind gaussian-mixture --rows 30000 --test-rows 10000 --dim 64 --classes 10 --separation 0.5 --spread 0.18 --seed 1"
 ROWS_OF_DRAWN = 10
 MOST_CLASSES = 10  # of a set: so many runs are made in a modest time
 
@@ -48,7 +48,7 @@ def epsilon_of_rows(epsilon, delta, rows):
 
 def drawn():
     """The set that dpreduce draws: ten rows a person, of any classes."""
-    folder = f"{ROOT}/build/persons/drawn"
+    folder = f"{ROOT}/build/persons/drawn-{hashlib.sha256(DRAWN.encode()).hexdigest()[:8]}"
     if not os.path.exists(folder + "/train_person.npy"):
         subprocess.run([f"{ROOT}/build/release/dpreduce", *DRAWN.split(), "--out", folder, "--overwrite"], check=True,
                        stdout=subprocess.DEVNULL)

@@ -97,8 +97,10 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
   const MachineShare machine = machine_share(ranks);
   std::shared_ptr<const PlannedFit> fit =
       fit_planned_for_job(stated, dim, to_choose_from, machine.bytes_for_rank(), ranks);
-  ranks.together(
-      [&] { machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size())); });
+  ranks.together([&] {
+    machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()) +
+                    training.bytes_of_others());
+  });
   if (training.goes_by_person()) {
     ranks.together([&] {
       const StreamPlan stream = fit->stream_over(training, 1);

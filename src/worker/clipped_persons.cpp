@@ -28,6 +28,8 @@ constexpr double kBelowReal = 1.0 - 0x1p-14;
 
 // Of persons with more rows, products are not remembered.
 constexpr std::size_t kMostRemembered = 64;
+// Sums of so many rows have their norm by products, which take fewer steps.
+constexpr std::size_t kFewRows = 8;
 // A kernel's product takes so many times as long for a few rows as inner products of the same number of multiply-adds.
 constexpr std::size_t kKernelOverhead = 4;
 
@@ -101,25 +103,31 @@ WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> mem
   return sum;
 }
 
-// |sum_i q_i|^2 over these rows.
+// |sum_i q_i|^2 over these rows: of a few by their products, of more by their sum.
 WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> members) {
-  thread_local SecretVector<std::int32_t> total;
-  constexpr std::size_t kSums = 65536;  // of so many rows are within 32 bits
-  thread_local SecretVector<std::int64_t> whole;
-  whole.assign(rows.dim, 0);
-  for (std::size_t first = 0; first < members.size(); first += kSums) {
-    total.assign(rows.dim, 0);
+  std::int64_t products = 0;  // at most (g S)^2 for g rows
+  if (members.size() <= kFewRows) {
     run_at_full_width([&](auto) {
-      std::int32_t* const sums = total.data();
-      for (std::size_t member = first; member < std::min(members.size(), first + kSums); ++member) {
-        const std::int16_t* const row = rows.row(members[member]);
-        for (std::size_t entry = 0; entry < rows.dim; ++entry) sums[entry] += row[entry];
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        products += product_of(rows.row(members[i]), rows.row(members[i]), rows.dim);
+        for (std::size_t j = 0; j < i; ++j) {
+          products += 2 * std::int64_t{product_of(rows.row(members[i]), rows.row(members[j]), rows.dim)};
+        }
       }
     });
-    for (std::size_t entry = 0; entry < rows.dim; ++entry) whole[entry] += total[entry];
+    return static_cast<WideSquare>(products);
   }
+  thread_local SecretVector<std::int64_t> total;
+  total.assign(rows.dim, 0);
+  run_at_full_width([&](auto) {
+    std::int64_t* const sums = total.data();
+    for (const std::size_t member : members) {
+      const std::int16_t* const row = rows.row(member);
+      for (std::size_t entry = 0; entry < rows.dim; ++entry) sums[entry] += row[entry];
+    }
+  });
   WideSquare sum = 0;
-  for (const std::int64_t entry : whole) sum += square_of(entry);
+  for (const std::int64_t entry : total) sum += square_of(entry);
   return sum;
 }
 

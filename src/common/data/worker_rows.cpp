@@ -179,6 +179,11 @@ void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {
   features_.keep(std::move(own));
 }
 
+std::uint64_t WorkerRows::bytes_of_others() const {
+  return others_.features.size() * sizeof(float) + others_.labels.size() * sizeof(std::int32_t) +
+         others_.label_sets.size();
+}
+
 ShardedArray& WorkerRows::labels() {
   DPREDUCE_ASSERT(labels_.has_value());
   return *labels_;

@@ -97,6 +97,8 @@ class WorkerRows {
   /// Weights and persons are to be set anew. Preconditions (asserted): as keep; nothing was left out before;
   /// has_labels(); as many features as labels, of as many columns as these rows.
   void exchange(std::vector<std::uint64_t> own, OtherRows others);
+  /// Bytes that the rows of others take.
+  std::uint64_t bytes_of_others() const;
 
   ShardedArray& features() { return features_; }
   const ShardedArray& features() const { return features_; }
