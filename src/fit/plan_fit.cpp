@@ -245,7 +245,8 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     largest_release = std::max(largest_release, public_refit_bytes(options.data.classes, plan.dim, public_rows));
   }
   plan.memory_bytes =
-      (options.machine.memory_mib.value() << 20) + largest_release + plan.projection_elements * sizeof(double);
+      (options.machine.memory_mib.value() << 20) + largest_release +
+      plan.projection_elements * (sizeof(double) + 2 * sizeof(std::int16_t));  // and on the lattice, and packed
   return plan;
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr double kWhiteningFlops = 1.0;  // more for G^(-1/2)
 constexpr double kLanczosSteps = 48.0;   // a usual number; cleaned_ridge.hpp takes at most 128
 constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
-constexpr std::uint64_t kBytesOfPrior = sizeof(std::int64_t) + sizeof(double);        // likewise
+constexpr std::uint64_t kBytesOfPrior = sizeof(double);                               // likewise
 constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
                                         << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
 
@@ -231,7 +231,9 @@ std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std
   std::uint64_t residuals = 0;
   if (trains_in_rounds(plan)) {
     const std::uint64_t scores = std::min(rows_here, kMostRowsPerChunk) * options.data.classes;
-    residuals = scores * (kBytesOfScore + (options.method.warm_start ? kBytesOfPrior : 0));
+    const std::uint64_t packed = sizeof(std::int16_t) * options.data.classes * dim_in_rounds(plan);
+    residuals = packed * (options.method.warm_start ? 2 : 1);
+    residuals += scores * (kBytesOfScore + (options.method.warm_start ? kBytesOfPrior : 0));
     const unsigned threads = options.machine.threads > 0 ? options.machine.threads : default_threads();
     if (threads > 1 && options.data.classes <= kFewClasses) {
       residuals += sizeof(std::int64_t) * threads * options.data.classes * dim_in_rounds(plan);

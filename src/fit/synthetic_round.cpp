@@ -21,6 +21,7 @@ KeptChunks chunks_of(std::uint64_t rows, std::size_t dim, std::size_t classes, u
     for (std::uint64_t row = 0; row < count; ++row) labels[row] = static_cast<std::int32_t>((first + row) % classes);
     chunks.emplace_back(Lattice{1.0, dim}, count);
     chunks.back().assign(transform, synthetic_features(count, dim), labels, threads);
+    chunks.back().measure_energies(threads);
   }
   return chunks;
 }

@@ -11,8 +11,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kPriorRowsPerStep = 64;
-
 // |q|_2: the sum is exact, an integer below d 2^30.
 double length_of(std::span<const std::int16_t> q) {
   std::int64_t sum = 0;
@@ -25,6 +23,8 @@ double length_of(std::span<const std::int16_t> q) {
 ChunkPriors::ChunkPriors(const Prior& prior) : prior_(prior) {
   const LatticeWeights& directions = prior.directions;
   DPREDUCE_ASSERT(prior.features <= directions.dim());
+  factors_ =
+      select_kernel().row_factors({directions.values(), directions.classes(), directions.dim(), directions.dim()});
   for (std::size_t c = 0; c < directions.classes(); ++c) {
     direction_lengths_.push_back(length_of({directions.values() + c * directions.dim(), directions.dim()}));
   }
@@ -34,17 +34,11 @@ void ChunkPriors::assign(const LatticeRows& chunk, ThreadTeam& team) {
   const LatticeWeights& directions = prior_.directions;
   const std::size_t classes = directions.classes();
   DPREDUCE_ASSERT(chunk.dim() == directions.dim());
-  products_.assign(chunk.rows() * classes, 0);
   priors_.resize(chunk.rows() * classes);
-  select_kernel().accumulate_row_products(
-      view_of(chunk), {directions.values(), classes, directions.dim(), directions.dim()},
-      {products_.data(), chunk.rows(), classes, classes}, static_cast<unsigned>(team.size()));
-  team.for_each((chunk.rows() + kPriorRowsPerStep - 1) / kPriorRowsPerStep, [&](std::size_t block) {
-    const std::size_t last = std::min(chunk.rows(), (block + 1) * kPriorRowsPerStep);
-    for (std::size_t row = block * kPriorRowsPerStep; row < last; ++row) {
-      prior_probabilities(std::span<const std::int64_t>(products_).subspan(row * classes, classes),
-                          length_of(chunk.row(row).first(prior_.features)), direction_lengths_,
-                          {priors_.data() + row * classes, classes});
+  factors_->visit(view_of(chunk), team, [&](std::size_t first, const Int64View& products) {
+    for (std::size_t row = 0; row < products.rows; ++row) {
+      prior_probabilities({products.row(row), classes}, length_of(chunk.row(first + row).first(prior_.features)),
+                          direction_lengths_, {priors_.data() + (first + row) * classes, classes});
     }
   });
 }

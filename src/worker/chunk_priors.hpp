@@ -1,9 +1,11 @@
 // Probabilities of the second head for a chunk of rows.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "worker/statistic_inputs.hpp"
 
@@ -15,7 +17,7 @@ class ChunkPriors {
   explicit ChunkPriors(const Prior& prior);
 
   /// Takes u = softmax(h) of every row (residuals.hpp), on the team's threads. Precondition (asserted): the rows have
-  /// the directions' features. Cost: n K d multiply-adds, 16 K bytes a row.
+  /// the directions' features. Cost: n K d multiply-adds, 8 K bytes a row.
   void assign(const LatticeRows& chunk, ThreadTeam& team);
 
   /// u of one of those rows, K entries.
@@ -24,8 +26,8 @@ class ChunkPriors {
  private:
   const Prior& prior_;
   std::vector<double> direction_lengths_;  // K
-  std::vector<std::int64_t> products_;     // n x K
-  std::vector<double> priors_;             // n x K
+  std::unique_ptr<const RowFactors> factors_;
+  std::vector<double> priors_;  // n x K
 };
 
 }  // namespace dpreduce

@@ -19,10 +19,6 @@ constexpr std::size_t kResidualRowsPerStep = 64;
 // Rows that stay in a cache of 1 MiB between scores and R^T Q.
 constexpr std::size_t kRowsOfBlock = 256;
 
-Int16View rows_of(const LatticeRows& chunk, std::size_t first, std::size_t count) {
-  return {chunk.values() + first * chunk.dim(), count, chunk.dim(), chunk.dim()};
-}
-
 // Splits the time since the last call into packing and the rest.
 class PartClock {
  public:
@@ -60,6 +56,10 @@ std::optional<std::uint64_t> clip_of(const ReleaseRequest& request) {
 
 ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows)
     : point_(point), threads_(threads), clipped_rows_(clipped_rows), team_(threads), blocks_(threads) {
+  PartClock clock;
+  weights_ = select_kernel().row_factors(
+      {point.weights.values(), point.weights.classes(), point.weights.dim(), point.weights.dim()});
+  clock.charge(seconds_.scores, seconds_.packing);
   if (point.prior == nullptr) return;
   const LatticeWeights& directions = point.prior->directions;
   DPREDUCE_ASSERT(point.loss == Loss::kSoftmax && point.prior->features <= point.weights.dim());
@@ -70,25 +70,11 @@ ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std
 void ChunkResiduals::assign(const LatticeRows& chunk) {
   const std::size_t classes = point_.weights.classes();
   DPREDUCE_ASSERT(!clipped_rows_);
-  rows_ = chunk.rows();
-  if (priors_) priors_->assign(chunk, team_);
-  PartClock clock;
-  RoundSeconds by_all;
-  clear_products();
-  residuals_.resize(rows_ * classes);
-  norms_.resize(rows_);
-  select_kernel().accumulate_row_products(
-      view_of(chunk), {point_.weights.values(), classes, point_.weights.dim(), point_.weights.dim()},
-      {products_.data(), rows_, classes, classes}, threads_);
-  clock.charge(by_all.scores, by_all.packing);
-  team_.for_each((rows_ + kResidualRowsPerStep - 1) / kResidualRowsPerStep, [&](std::size_t block) {
-    const std::size_t first = block * kResidualRowsPerStep;
-    const std::size_t count = std::min(kResidualRowsPerStep, rows_ - first) * classes;
-    take_residuals(chunk, first, std::span<const std::int64_t>(products_).subspan(first * classes, count),
-                   std::span(residuals_).subspan(first * classes, count));
+  products_.resize(chunk.rows() * classes);
+  take_all_residuals(chunk, [&](std::size_t first, const Int64View& products) {
+    std::copy_n(products.data, products.rows * classes,
+                products_.begin() + static_cast<std::ptrdiff_t>(first * classes));
   });
-  clock.charge(by_all.residuals, by_all.packing);
-  for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
 }
 
 // Of the rows from `first` on, as many as there are products for: all ways to a residual pass here.
@@ -130,8 +116,8 @@ void ChunkResiduals::accumulate(const LatticeRows& chunk, std::span<std::int64_t
   for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
 }
 
-// As assign, but products last for some rows at a time.
-void ChunkResiduals::take_all_residuals(const LatticeRows& chunk) {
+// Products last for some rows at a time.
+void ChunkResiduals::take_all_residuals(const LatticeRows& chunk, const VisitProducts& keep) {
   const std::size_t classes = point_.weights.classes();
   rows_ = chunk.rows();
   if (priors_) priors_->assign(chunk, team_);
@@ -140,15 +126,13 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk) {
   std::atomic<double> in_residuals{0.0};
   PartClock clock;
   RoundSeconds by_all;
-  select_kernel().for_each_row_products(
-      view_of(chunk), {point_.weights.values(), classes, point_.weights.dim(), point_.weights.dim()},
-      [&](std::size_t first, const Int64View& products) {
-        const auto began = std::chrono::steady_clock::now();
-        const std::size_t count = products.rows * classes;
-        take_residuals(chunk, first, {products.data, count}, std::span(residuals_).subspan(first * classes, count));
-        in_residuals += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      },
-      threads_);
+  weights_->visit(view_of(chunk), team_, [&](std::size_t first, const Int64View& products) {
+    const auto began = std::chrono::steady_clock::now();
+    const std::size_t count = products.rows * classes;
+    take_residuals(chunk, first, {products.data, count}, std::span(residuals_).subspan(first * classes, count));
+    in_residuals += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    if (keep) keep(first, products);
+  });
   clock.charge(by_all.scores, by_all.packing);
   if (clipped_rows_) {
     const std::vector<std::size_t> ends = ends_of_blocks(chunk);
@@ -218,29 +202,18 @@ void ChunkResiduals::accumulate_block(const LatticeRows& chunk, std::size_t firs
   const std::size_t classes = point_.weights.classes();
   const std::size_t dim = point_.weights.dim();
   const std::size_t count = end - first;
-  const IntegerKernel& kernel = select_kernel();
-  const Int16View rows = rows_of(chunk, first, count);
+  const Int16View rows = view_of(chunk).part(first, count);
   PartClock clock;
   block.products.assign(count * classes, 0);
   block.residuals.resize(count * classes);
-  kernel.accumulate_row_products(rows, {point_.weights.values(), classes, dim, dim},
-                                 {block.products.data(), count, classes, classes});
+  weights_->accumulate(rows, {block.products.data(), count, classes, classes});
   clock.charge(block.seconds.scores, block.seconds.packing);
   take_residuals(chunk, first, block.products, block.residuals);
   if (clipped_rows_) clip_persons(chunk, first, block.residuals);
   clock.charge(block.seconds.residuals, block.seconds.packing);
-  kernel.accumulate_product({block.residuals.data(), count, classes, classes}, rows,
-                            {gradient.data(), classes, dim, dim});
+  select_kernel().accumulate_product({block.residuals.data(), count, classes, classes}, rows,
+                                     {gradient.data(), classes, dim, dim});
   clock.charge(block.seconds.outer_product, block.seconds.packing);
-}
-
-// Shared by the team: it takes as long as a tenth of the product.
-void ChunkResiduals::clear_products() {
-  const std::size_t classes = point_.weights.classes();
-  products_.resize(rows_ * classes);
-  for_each_row([&](std::size_t row, std::span<double>) {
-    std::fill_n(products_.begin() + static_cast<std::ptrdiff_t>(row * classes), classes, 0);
-  });
 }
 
 Int16View ChunkResiduals::residuals() const {

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "common/kernels/matrix_view.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/plan/noise_plan.hpp"
 #include "common/randomness/secure_bytes.hpp"
@@ -75,7 +76,6 @@ class ChunkResiduals {
     RoundSeconds seconds;
   };
 
-  void clear_products();
   void take_residuals(const LatticeRows& chunk, std::size_t first, std::span<const std::int64_t> products,
                       std::span<std::int16_t> rho);
   void accumulate_block(const LatticeRows& chunk, std::size_t first, std::size_t end, Block& block,
@@ -83,12 +83,13 @@ class ChunkResiduals {
   std::vector<std::size_t> ends_of_blocks(const LatticeRows& chunk) const;
   void clip_persons(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> rho) const;
   void accumulate_few(const LatticeRows& chunk, std::span<std::int64_t> gradient);
-  void take_all_residuals(const LatticeRows& chunk);
+  void take_all_residuals(const LatticeRows& chunk, const VisitProducts& keep = {});
 
   const GradientPoint& point_;
   unsigned threads_;
   std::optional<std::uint64_t> clipped_rows_;  // B
   ThreadTeam team_;
+  std::unique_ptr<const RowFactors> weights_;
   std::size_t rows_ = 0;
   std::vector<std::int64_t> products_;
   std::vector<std::int16_t> residuals_;

@@ -6,7 +6,7 @@
 namespace dpreduce {
 
 inline Int16View view_of(const LatticeRows& chunk) {
-  return {chunk.values(), chunk.rows(), chunk.dim(), chunk.dim()};
+  return chunk.energies().with({chunk.values(), chunk.rows(), chunk.dim(), chunk.dim()});
 }
 
 }  // namespace dpreduce

@@ -119,7 +119,9 @@ std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::si
 }
 
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row) {
-  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char);
+  const std::size_t energies =
+      sizeof(std::uint32_t) * (1 + (output_dim + kEnergyColumns - 1) / kEnergyColumns / kEnergyRows);
+  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char) + energies;
 }
 
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
@@ -221,6 +223,7 @@ std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransfo
       rows, transform, plan,
       [&](const LatticeRows& chunk) {
         kept->push_back(chunk);
+        kept->back().measure_energies(plan.threads);
         if (rows.goes_by_person()) remember_products(kept->back());
       },
       on_chunk);

@@ -34,7 +34,8 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels
 /// The same of rows with d_in = input_dim features that become d = output_dim.
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row);
 
-/// Bytes of a row that is kept as integers: 2 d, 4 k and 1; a weight takes 4 more.
+/// Bytes of a row that is kept as integers: 2 d, 4 k and 1, and 4 + d / 256 for its energies (known_energies.hpp); a
+/// weight takes 4 more.
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row);
 
 /// Rows of a chunk for which there are `memory_bytes`, at row_bytes each: as many as fit, at most 4096. Throws
@@ -72,8 +73,8 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
 using KeptChunks = std::vector<LatticeRows>;
 
 /// The chunks that for_each_lattice_chunk shows; nothing where they do not fit into plan.memory_bytes beside one more
-/// in the making. Where rows are gone through by person, products of a person's rows are remembered
-/// (clipped_persons.hpp). Cost: 2 d + 4 k + 1 bytes a row. Throws as for_each_lattice_chunk.
+/// in the making. Their energies are measured. Where rows are gone through by person, products of a person's rows are
+/// remembered (clipped_persons.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               const OnChunk& on_chunk);
 

@@ -81,20 +81,30 @@ std::vector<std::int64_t> result_of(const IntegerKernel& kernel, std::size_t row
   return c;
 }
 
-// C += A B^T, from what is visited.
+// C += A^T B, 256 rows at a time, of which the energies are known: a round with few classes.
+void add_blocks(const IntegerKernel& kernel, const Int16View& a, const Int16View& b, const Int64View& c,
+                unsigned threads) {
+  const KnownEnergies energies = kernel.measure(b, threads);
+  const Int16View known = energies.with(b);
+  for (std::size_t first = 0; first < b.rows; first += 256) {
+    const std::size_t count = std::min<std::size_t>(256, b.rows - first);
+    kernel.accumulate_product(a.part(first, count), known.part(first, count), c, threads);
+  }
+}
+
+// C += A B^T, from what is visited, of rows whose energies are known.
 void add_visited(const IntegerKernel& kernel, const Int16View& a, const Int16View& b, const Int64View& c,
                  unsigned threads) {
-  kernel.for_each_row_products(
-      a, b,
-      [&](std::size_t first, const Int64View& products) {
-        for (std::size_t row = 0; row < products.rows; ++row) {
-          for (std::size_t column = 0; column < c.cols; ++column) {
-            std::int64_t& sum = c.row(first + row)[column];
-            sum = ring_sum(sum, products.row(row)[column]);
-          }
-        }
-      },
-      threads);
+  const KnownEnergies energies = kernel.measure(a, threads);
+  ThreadTeam team(threads);
+  kernel.row_factors(b)->visit(energies.with(a), team, [&](std::size_t first, const Int64View& products) {
+    for (std::size_t row = 0; row < products.rows; ++row) {
+      for (std::size_t column = 0; column < c.cols; ++column) {
+        std::int64_t& sum = c.row(first + row)[column];
+        sum = ring_sum(sum, products.row(row)[column]);
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -103,7 +113,7 @@ void add_visited(const IntegerKernel& kernel, const Int16View& a, const Int16Vie
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dpreduce;
   Input input({data, size});
-  const std::size_t operation = input.below(4);
+  const std::size_t operation = input.below(5);
   const std::size_t rows = input.below(4400);  // blocks have 2048
   const std::size_t cols = input.below(rows > 300 ? 60 : 120);
   const std::size_t others = input.below(70);
@@ -112,14 +122,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Fill fill = kFills[input.below(kFills.size())];
 
   // Row products sum over columns: the long side.
-  const Matrix a = operation >= 2 ? matrix(input, cols, rows, spare, fill) : matrix(input, rows, cols, spare, fill);
-  const Matrix b = operation >= 2 ? matrix(input, others, rows, spare, fill) : matrix(input, rows, others, spare, fill);
+  const bool along_rows = operation == 2 || operation == 3;
+  const Matrix a = along_rows ? matrix(input, cols, rows, spare, fill) : matrix(input, rows, cols, spare, fill);
+  const Matrix b = along_rows ? matrix(input, others, rows, spare, fill) : matrix(input, rows, others, spare, fill);
   const std::size_t width = operation == 0 ? cols : others;
   const auto product = [&](const IntegerKernel& kernel, const Int64View& c) {
     if (operation == 0) kernel.accumulate_gram(a.view, c, threads);
     if (operation == 1) kernel.accumulate_product(a.view, b.view, c, threads);
     if (operation == 2) kernel.accumulate_row_products(a.view, b.view, c, threads);
     if (operation == 3) add_visited(kernel, a.view, b.view, c, threads);
+    if (operation == 4) add_blocks(kernel, a.view, b.view, c, threads);
   };
   const std::vector<std::int64_t> expected = result_of(reference_kernel(), cols, width, spare, product);
   for (const IntegerKernel* kernel : supported_kernels()) {

@@ -148,14 +148,14 @@ void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand
 
 }  // namespace
 
-// Others are packed once for all rows, so that many of them pay, too.
-void BlockedKernel::visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
-                                       unsigned threads) const {
-  if (!fits_dots(a.cols) || (a.cols < kLongRow && b.rows > kFewOthers)) {
-    return IntegerKernel::visit_row_products(a, b, visit, threads);
-  }
-  ThreadTeam team(threads);
-  visit_dots(rows_, team, {a, SummedOver::kColumns}, {b, SummedOver::kColumns}, visit);
+// Packed once for all rows, so that many of them pay, too.
+std::unique_ptr<const RowFactors> BlockedKernel::make_row_factors(const Int16View& b) const {
+  if (b.cols < kLongRow && b.rows > kFewOthers) return IntegerKernel::make_row_factors(b);
+  return std::make_unique<DotFactors>(rows_, b);
+}
+
+KnownEnergies BlockedKernel::measured(const Int16View& a, ThreadTeam& team) const {
+  return known_energies(rows_, team, a);
 }
 
 void BlockedKernel::accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
@@ -164,7 +164,7 @@ void BlockedKernel::accumulate(const Operand& a, const Operand& b, ProductPart p
   const bool triangle = part == ProductPart::kUpperTriangle;
   const bool along_rows = a.summed_over == SummedOver::kColumns;
   const std::size_t most_others = a.depth() >= kLongRow ? kMostOthers : kFewOthers;
-  if (along_rows && b.columns() <= most_others) return accumulate_dots(rows_, team, a, b, c);
+  if (along_rows && b.columns() <= most_others) return DotFactors(rows_, b.view).accumulate_on(team, a.view, c);
   if (!along_rows && !triangle && a.columns() <= kFewColumns) return accumulate_outer(rows_, micro_, team, a, b, c);
   for (std::size_t begin_a = 0; begin_a < a.columns(); begin_a += kMaxColumns) {
     const Range range_a{begin_a, std::min(begin_a + kMaxColumns, a.columns())};

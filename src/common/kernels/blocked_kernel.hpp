@@ -24,8 +24,8 @@ class BlockedKernel final : public IntegerKernel {
   std::string_view name() const override { return micro_.name; }
 
  protected:
-  void visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
-                          unsigned threads) const override;
+  std::unique_ptr<const RowFactors> make_row_factors(const Int16View& b) const override;
+  KnownEnergies measured(const Int16View& a, ThreadTeam& team) const override;
 
  private:
   void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
 namespace {
@@ -48,6 +48,21 @@ bool is_empty(const Operand& a, const Operand& b) {
   return a.depth() == 0 || a.columns() == 0 || b.columns() == 0;
 }
 
+// B as it lies, by the kernel's products of any two.
+class PlainRowFactors final : public RowFactors {
+ public:
+  PlainRowFactors(const IntegerKernel& kernel, const Int16View& b) : RowFactors(b, kBlockRows), kernel_(kernel) {}
+
+ private:
+  static constexpr std::size_t kBlockRows = 1024;
+
+  void add(const Int16View& a, const Range& rows, const Int64View& c) const override {
+    kernel_.accumulate_row_products({a.row(rows.begin), rows.size(), a.cols, a.stride}, factors(), c);
+  }
+
+  const IntegerKernel& kernel_;
+};
+
 }  // namespace
 
 void IntegerKernel::accumulate_product(const Int16View& a, const Int16View& b, const Int64View& c,
@@ -85,26 +100,46 @@ void IntegerKernel::accumulate_row_products(const Int16View& a, const Int16View&
   if (!is_empty(left, right)) accumulate(left, right, ProductPart::kFull, c, threads);
 }
 
-void IntegerKernel::for_each_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
-                                          unsigned threads) const {
-  check_depth("columns", a.cols, b.cols);
-  check_view("a", a);
+std::unique_ptr<const RowFactors> IntegerKernel::row_factors(const Int16View& b) const {
   check_view("b", b);
-  check_threads(threads);
-  if (a.rows > 0) visit_row_products(a, b, visit, threads);
+  return make_row_factors(b);
 }
 
-void IntegerKernel::visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
-                                       unsigned threads) const {
-  constexpr std::size_t kBlockRows = 1024;
+std::unique_ptr<const RowFactors> IntegerKernel::make_row_factors(const Int16View& b) const {
+  return std::make_unique<PlainRowFactors>(*this, b);
+}
+
+KnownEnergies IntegerKernel::measure(const Int16View& a, unsigned threads) const {
+  check_view("a", a);
+  check_threads(threads);
   ThreadTeam team(threads);
-  team.for_each((a.rows + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
-    const std::size_t first = block * kBlockRows;
-    const Int16View rows{a.row(first), std::min(kBlockRows, a.rows - first), a.cols, a.stride};
-    std::vector<std::int64_t> products(rows.rows * b.rows);
-    const Int64View c{products.data(), rows.rows, b.rows, b.rows};
-    accumulate_row_products(rows, b, c);
-    visit(first, c);
+  return measured(a, team);
+}
+
+KnownEnergies IntegerKernel::measured(const Int16View& /*a*/, ThreadTeam& /*team*/) const {
+  return {};
+}
+
+void RowFactors::accumulate(const Int16View& a, const Int64View& c) const {
+  check_depth("columns", a.cols, b_.cols);
+  check_result(c, a.rows, b_.rows);
+  check_view("a", a);
+  check_view("c", c);
+  if (a.rows > 0) add(a, {0, a.rows}, c);
+}
+
+void RowFactors::visit(const Int16View& a, ThreadTeam& team, const VisitProducts& visit) const {
+  check_depth("columns", a.cols, b_.cols);
+  check_view("a", a);
+  team.for_each((a.rows + block_rows_ - 1) / block_rows_, [&](std::size_t block) {
+    const Range rows{block * block_rows_, std::min((block + 1) * block_rows_, a.rows)};
+    thread_local std::vector<std::int64_t> kept;           // from block to block, as its pages are
+    std::vector<std::int64_t> products = std::move(kept);  // `visit` may ask for products itself
+    products.assign(rows.size() * b_.rows, 0);
+    const Int64View c{products.data(), rows.size(), b_.rows, b_.rows};
+    add(a, rows, c);
+    visit(rows.begin, c);
+    kept = std::move(products);
   });
 }
 

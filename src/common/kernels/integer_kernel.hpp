@@ -4,10 +4,14 @@
 // are exact, so they are the same bits for every kernel, every number of threads and every split of the rows.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <string_view>
 
+#include "common/kernels/known_energies.hpp"
 #include "common/kernels/operand.hpp"
+#include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
 
@@ -19,6 +23,35 @@ enum class ProductPart { kFull, kUpperTriangle };
 
 /// Takes the products of some rows, from `first_row` on, with all others: rows x m, which last for the call.
 using VisitProducts = std::function<void(std::size_t first_row, const Int64View& products)>;
+
+/// B of products A B^T, rearranged once for any number of A: the weights of a round, a projection. Made by
+/// IntegerKernel::row_factors. Holds no state beside: one object serves all threads.
+class RowFactors {
+ public:
+  virtual ~RowFactors() = default;
+
+  /// C += A B^T, on this thread.
+  /// Shapes: A n x d, B m x d, C n x m. Cost: n m d multiply-adds.
+  /// Preconditions and errors: as IntegerKernel::accumulate_row_products.
+  void accumulate(const Int16View& a, const Int64View& c) const;
+
+  /// Calls `visit` with A_block B^T for blocks of rows of A, each once, in any order and on any thread of the team: n x
+  /// m products of which a few rows are held at a time.
+  /// Preconditions and errors: as accumulate.
+  void visit(const Int16View& a, ThreadTeam& team, const VisitProducts& visit) const;
+
+ protected:
+  /// `block_rows` rows of A are a block.
+  RowFactors(const Int16View& b, std::size_t block_rows) : b_(b), block_rows_(block_rows) {}
+  const Int16View& factors() const { return b_; }
+
+ private:
+  // C += the rows' products. Shapes are checked.
+  virtual void add(const Int16View& a, const Range& rows, const Int64View& c) const = 0;
+
+  Int16View b_;
+  std::size_t block_rows_;
+};
 
 /// One way to compute the products. Kernels hold no state: one object serves all threads.
 class IntegerKernel {
@@ -45,16 +78,20 @@ class IntegerKernel {
   /// Preconditions and errors: as accumulate_product, with A.cols = B.cols.
   void accumulate_row_products(const Int16View& a, const Int16View& b, const Int64View& c, unsigned threads = 1) const;
 
-  /// Calls `visit` with A_block B^T for blocks of rows of A, each once, in any order and on any of the threads: n x m
-  /// products of which a few rows are held at a time.
+  /// B, packed as this kernel wants it. `b` and its values outlive the result.
+  /// Memory: 2 m d bytes and what padding needs. Cost: a copy of B.
   /// Preconditions and errors: as accumulate_row_products.
-  void for_each_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
-                             unsigned threads = 1) const;
+  std::unique_ptr<const RowFactors> row_factors(const Int16View& b) const;
+
+  /// Energies of rows that take part in many products. With them a product reads its rows once, and has the same bits.
+  /// Cost: two readings. Preconditions: as accumulate_product. Throws UsageError for each.
+  KnownEnergies measure(const Int16View& a, unsigned threads = 1) const;
 
  protected:
-  // The above; shapes are checked, and there is a row. Unless a kernel knows better, 1024 rows are a product.
-  virtual void visit_row_products(const Int16View& a, const Int16View& b, const VisitProducts& visit,
-                                  unsigned threads) const;
+  // The above; B's shape is checked. Unless a kernel knows better, B is used as it lies.
+  virtual std::unique_ptr<const RowFactors> make_row_factors(const Int16View& b) const;
+  // The above; A's shape is checked. Nothing, unless a kernel uses energies.
+  virtual KnownEnergies measured(const Int16View& a, ThreadTeam& team) const;
 
  private:
   // C(i, j) += sum_k A(k, i) B(k, j), for i <= j only where `part` says so (then A and B are one matrix). Shapes are

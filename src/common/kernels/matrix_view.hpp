@@ -6,14 +6,37 @@
 
 namespace dpreduce {
 
+/// Rows and columns of which one energy is kept (known_energies.hpp).
+inline constexpr std::size_t kEnergyRows = 64;
+inline constexpr std::size_t kEnergyColumns = 16;
+
+/// Energies of a view's values, from its first row on, as KnownEnergies has them. None: kernels measure for themselves.
+struct EnergyView {
+  const std::uint32_t* rows = nullptr;
+  const std::uint32_t* columns = nullptr;
+};
+
 /// rows x cols lattice values, row r at data + r * stride. Every value lies in [-32767, 32767].
 struct Int16View {
   const std::int16_t* data = nullptr;
   std::size_t rows = 0;
   std::size_t cols = 0;
   std::size_t stride = 0;
+  EnergyView energies{};
 
   const std::int16_t* row(std::size_t index) const { return data + index * stride; }
+
+  /// Rows [first, first + count), with what is known of them: of columns, where `first` begins an energy's rows.
+  Int16View part(std::size_t first, std::size_t count) const {
+    Int16View view{row(first), count, cols, stride};
+    if (energies.rows != nullptr) view.energies.rows = energies.rows + first;
+    if (energies.columns != nullptr && first % kEnergyRows == 0) {
+      view.energies.columns = energies.columns + first / kEnergyRows * energies_per_stripe();
+    }
+    return view;
+  }
+  /// How many energies columns have for each kEnergyRows rows.
+  std::size_t energies_per_stripe() const { return (cols + kEnergyColumns - 1) / kEnergyColumns; }
 };
 
 /// rows x cols exact sums in Z mod 2^64, row r at data + r * stride.

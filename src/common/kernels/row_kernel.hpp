@@ -41,6 +41,7 @@ struct RowKernel {
   std::size_t most_outer_sums = 0;                 ///< at most kMostOuterSums
   std::array<Dots, kMostDotOthers> dots_of_row{};  ///< [o - 1]: one row, o others
   std::array<Dots, kMostDotOthers> dots{};         ///< kDotRows rows
+  std::array<Dots, kMostDotOthers> dots_again{};   ///< the same of rows that are in the cache already
   std::array<Outer, kMostOuterSums> outer{};
   MeasureRow measure_row = nullptr;
   MeasureColumns measure_columns = nullptr;

@@ -26,6 +26,8 @@ constexpr std::size_t kLanes = 16;
 constexpr std::size_t kValues = 2 * kLanes;
 // Rows of a tall block lie pages apart, so that no processor foresees them.
 constexpr std::size_t kRowsAhead = 16;
+// How many times its own rows a dot product looks ahead, into the second-level cache.
+constexpr std::size_t kRowsFromMemory = 8;
 
 // As in micro_kernel_avx512_vnni.cpp.
 DPREDUCE_AVX512_VNNI inline void multiply_add(__m512i& sums, __m512i left, __m512i right) {
@@ -36,9 +38,14 @@ DPREDUCE_AVX512_VNNI inline __mmask32 mask_of(std::size_t count) {
   return count >= kValues ? ~__mmask32{0} : static_cast<__mmask32>((std::uint32_t{1} << count) - 1);
 }
 
-// Both halves of each 64 bits, added up in int64.
+// Dots begin here, and not at 0: as unsigned numbers their sums then need no signs, which would take three shifts to
+// widen instead of one.
+constexpr std::int64_t kDotBias = std::int64_t{1} << 31;
+
+// Both halves of each 64 bits, as unsigned numbers, added up in int64.
 DPREDUCE_AVX512_VNNI inline __m512i widened(__m512i sums) {
-  return _mm512_add_epi64(_mm512_srai_epi64(_mm512_slli_epi64(sums, 32), 32), _mm512_srai_epi64(sums, 32));
+  const __m512i low = _mm512_and_si512(sums, _mm512_set1_epi64(0xffffffff));
+  return _mm512_add_epi64(low, _mm512_srli_epi64(sums, 32));
 }
 
 // Lane o of the result: the sum of wide[o].
@@ -58,15 +65,17 @@ DPREDUCE_AVX512_VNNI inline __m512i sums_across(const __m512i* wide) {
   return _mm512_add_epi64(_mm512_shuffle_i64x2(four[0], four[1], 0x88), _mm512_shuffle_i64x2(four[0], four[1], 0xdd));
 }
 
-template <std::size_t rows, std::size_t others>
+template <bool first_time, std::size_t rows, std::size_t others>
 DPREDUCE_AVX512_VNNI inline void add_vector(__m512i (&sums)[rows][others], const std::int16_t* a, std::size_t a_stride,
                                             const std::int16_t* panel, __mmask32 mask) {
   __m512i left[rows];
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
     left[r] = _mm512_maskz_loadu_epi16(mask, a + r * a_stride);
-    // The rows that are next with the same others.
+    if (!first_time) continue;
+    // The rows that are next, and those that come from memory meanwhile.
     _mm_prefetch(reinterpret_cast<const char*>(a + (rows + r) * a_stride), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(a + (kRowsFromMemory * rows + r) * a_stride), _MM_HINT_T1);
   }
 #pragma GCC unroll 8
   for (std::size_t o = 0; o < others; ++o) {
@@ -76,20 +85,22 @@ DPREDUCE_AVX512_VNNI inline void add_vector(__m512i (&sums)[rows][others], const
   }
 }
 
-template <std::size_t rows, std::size_t others>
+template <bool first_time, std::size_t rows, std::size_t others>
 DPREDUCE_AVX512_VNNI void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel,
                                std::size_t count, std::int64_t* c, std::size_t c_stride) {
   __m512i sums[rows][others];
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
-    for (std::size_t o = 0; o < others; ++o) sums[r][o] = _mm512_setzero_si512();
+    for (std::size_t o = 0; o < others; ++o) {
+      sums[r][o] = _mm512_set1_epi32(std::numeric_limits<std::int32_t>::min());
+    }
   }
   std::size_t k = 0;
   for (; k + kValues <= count; k += kValues, panel += others * kValues) {
-    add_vector<rows, others>(sums, a + k, a_stride, panel, ~0U);
+    add_vector<first_time, rows, others>(sums, a + k, a_stride, panel, ~0U);
   }
-  if (k < count) add_vector<rows, others>(sums, a + k, a_stride, panel, mask_of(count - k));
+  if (k < count) add_vector<first_time, rows, others>(sums, a + k, a_stride, panel, mask_of(count - k));
   constexpr auto kMask = static_cast<__mmask8>((1U << others) - 1);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
@@ -99,8 +110,9 @@ DPREDUCE_AVX512_VNNI void dots(const std::int16_t* a, std::size_t a_stride, cons
       wide[o] = o < others ? widened(sums[r][o < others ? o : 0]) : _mm512_setzero_si512();
     }
     std::int64_t* const target = c + r * c_stride;
-    const __m512i total = _mm512_add_epi64(_mm512_maskz_loadu_epi64(kMask, target), sums_across(wide));
-    _mm512_mask_storeu_epi64(target, kMask, total);
+    const __m512i before =
+        _mm512_sub_epi64(_mm512_maskz_loadu_epi64(kMask, target), _mm512_set1_epi64(kLanes * kDotBias));
+    _mm512_mask_storeu_epi64(target, kMask, _mm512_add_epi64(before, sums_across(wide)));
   }
 }
 
@@ -197,9 +209,9 @@ DPREDUCE_AVX512_VNNI std::uint32_t measure_columns(const Int16View& q) {
   return largest_energy(_mm512_max_epu32(low, high), lowest, (q.rows + 1) / 2);
 }
 
-template <std::size_t rows, std::size_t... others>
+template <bool first_time, std::size_t rows, std::size_t... others>
 std::array<RowKernel::Dots, kMostDotOthers> all_dots(std::index_sequence<others...>) {
-  return {dots<rows, others + 1>...};
+  return {dots<first_time, rows, others + 1>...};
 }
 
 template <std::size_t... others>
@@ -214,8 +226,9 @@ RowKernel avx512_vnni_row_kernel() {
   return {.lanes = kLanes,
           .most_dot_others = kMostDotOthers,
           .most_outer_sums = kMostOuterSums,
-          .dots_of_row = all_dots<1>(kOthers),
-          .dots = all_dots<kDotRows>(kOthers),
+          .dots_of_row = all_dots<true, 1>(kOthers),
+          .dots = all_dots<true, kDotRows>(kOthers),
+          .dots_again = all_dots<false, kDotRows>(kOthers),
           .outer = all_outers(std::make_index_sequence<kMostOuterSums>()),
           .measure_row = measure_row,
           .measure_columns = measure_columns};

@@ -89,6 +89,7 @@ RowKernel portable_row_kernel() {
           .most_outer_sums = kSums,
           .dots_of_row = {dots<1, 1>, dots<1, 2>, dots<1, 3>, dots<1, 4>},
           .dots = {dots<kDotRows, 1>, dots<kDotRows, 2>, dots<kDotRows, 3>, dots<kDotRows, 4>},
+          .dots_again = {dots<kDotRows, 1>, dots<kDotRows, 2>, dots<kDotRows, 3>, dots<kDotRows, 4>},
           .outer = {outer<1>, outer<2>, outer<3>, outer<4>},
           .measure_row = measure_row,
           .measure_columns = measure_columns};

@@ -1,10 +1,9 @@
 #include "common/kernels/row_products.hpp"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
-#include "common/base/error.hpp"
+#include "common/base/huge_pages.hpp"
 #include "common/kernels/energy_segments.hpp"
 #include "common/kernels/packed_panels.hpp"
 
@@ -12,10 +11,13 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kRowsInCache = 16 * kDotRows;
+// Values of B that pass with each three rows of A.
+constexpr std::size_t kPanelsInCache = 32768;
 constexpr std::size_t kStripeVectors = 8;
 // Values of a row that are summed at a time: energies of a lane then fit in 32 bits.
 constexpr std::size_t kMostValues = 8192;
 constexpr std::size_t kOuterRows = 256;
+static_assert(kEnergyRows == 2 * kStripePairs && kOuterRows % kEnergyRows == 0);
 
 // [0, count) in the fewest ranges of at most `most`, as even as can be.
 std::vector<Range> even_groups(std::size_t count, std::size_t most) {
@@ -25,41 +27,29 @@ std::vector<Range> even_groups(std::size_t count, std::size_t most) {
   return ranges;
 }
 
-// One run of columns of both operands of a product along rows.
+}  // namespace
+
+// One run of columns of a product along rows, B packed.
 class RowDots {
  public:
-  // `memory` serves nobody else meanwhile.
-  RowDots(const RowKernel& kernel, const Operand& a, const Operand& b, const Range& columns, PackingMemory& memory)
+  RowDots(const RowKernel& kernel, const Int16View& b, const Range& columns)
       : kernel_(kernel),
-        a_(a),
         b_(b),
         columns_(columns),
         stripe_(kStripeVectors * 2 * kernel.lanes),
         stripes_((columns.size() + stripe_ - 1) / stripe_),
-        others_(even_groups(b.view.rows, kernel.most_dot_others)),
+        others_(even_groups(b.rows, kernel.most_dot_others)),
         values_((columns.size() + 2 * kernel.lanes - 1) / (2 * kernel.lanes) * 2 * kernel.lanes),
-        panels_(memory.room(b.view.rows * values_ * sizeof(std::int16_t))),
+        groups_at_once_(std::max<std::size_t>(1, kPanelsInCache / (values_ * kernel.most_dot_others))),
+        others_in_first_pass_(others_.empty() ? 0 : others_[std::min(groups_at_once_, others_.size()) - 1].end),
+        panels_(b.rows * values_),
         entries_(stripes_ + 1),
-        energies_b_(others_.size() * entries_) {}
-
-  std::size_t groups() const { return others_.size(); }
-  // Measures and packs them.
-  void prepare_others(std::size_t group) {
-    const Range& others = others_[group];
-    measure(b_, others, std::span(energies_b_).subspan(group * entries_, entries_));
-    const std::size_t width = 2 * kernel_.lanes;
-    std::int16_t* panel = panels_ + others.begin * values_;
-    for (std::size_t k = columns_.begin; k < columns_.end; k += width) {
-      for (std::size_t other = others.begin; other < others.end; ++other, panel += width) {
-        const std::size_t count = std::min(width, columns_.end - k);
-        std::copy_n(b_.view.row(other) + k, count, panel);
-        std::fill(panel + count, panel + width, std::int16_t{0});
-      }
-    }
+        energies_b_(others_.size() * entries_) {
+    for (std::size_t group = 0; group < others_.size(); ++group) pack_others(group);
   }
 
-  // c(row - rows.begin, j) += the products of some rows of A with all of B. Precondition: all groups are prepared.
-  void accumulate(const Range& rows, const Int64View& c) const {
+  // c(row - rows.begin, j) += the products of some rows of A with all of B.
+  void accumulate(const Int16View& a, const Range& rows, const Int64View& c) const {
     const std::size_t triples = (rows.size() + kDotRows - 1) / kDotRows;
     thread_local std::vector<std::uint32_t> energies_a;
     energies_a.resize(triples * entries_);
@@ -68,49 +58,77 @@ class RowDots {
       return Range{first, std::min(first + kDotRows, rows.end)};
     };
     for (std::size_t index = 0; index < triples; ++index) {
-      measure(a_, triple_of(index), std::span(energies_a).subspan(index * entries_, entries_));
+      take_energies(a, triple_of(index), std::span(energies_a).subspan(index * entries_, entries_));
     }
-    for (std::size_t group = 0; group < others_.size(); ++group) {
+    for (std::size_t first = 0; first < others_.size(); first += groups_at_once_) {
       for (std::size_t index = 0; index < triples; ++index) {
         const Range triple = triple_of(index);
-        const Int64View tile{c.row(triple.begin - rows.begin) + others_[group].begin, triple.size(),
-                             others_[group].size(), c.stride};
-        accumulate_tile(triple, others_[group], tile,
-                        std::span<const std::uint32_t>(energies_a).subspan(index * entries_, entries_),
-                        std::span<const std::uint32_t>(energies_b_).subspan(group * entries_, entries_));
+        for (std::size_t group = first; group < std::min(first + groups_at_once_, others_.size()); ++group) {
+          const Int64View tile{c.row(triple.begin - rows.begin) + others_[group].begin, triple.size(),
+                               others_[group].size(), c.stride};
+          accumulate_tile(a, triple, others_[group], tile, std::span(energies_a).subspan(index * entries_, entries_),
+                          std::span<const std::uint32_t>(energies_b_).subspan(group * entries_, entries_));
+        }
       }
     }
   }
 
  private:
+  // Measures them as well.
+  void pack_others(std::size_t group) {
+    const Range& others = others_[group];
+    measure(b_, others, std::span(energies_b_).subspan(group * entries_, entries_));
+    const std::size_t width = 2 * kernel_.lanes;
+    std::int16_t* panel = panels_.data() + others.begin * values_;
+    for (std::size_t k = columns_.begin; k < columns_.end; k += width) {
+      for (std::size_t other = others.begin; other < others.end; ++other, panel += width) {
+        const std::size_t count = std::min(width, columns_.end - k);
+        std::copy_n(b_.row(other) + k, count, panel);
+        std::fill(panel + count, panel + width, std::int16_t{0});
+      }
+    }
+  }
+
   Range columns_of(std::size_t stripe) const {
     const std::size_t first = columns_.begin + stripe * stripe_;
     return {first, std::min(first + stripe_, columns_.end)};
   }
 
   // The largest energy of a lane of some rows. At least that of each stripe becomes its entry of `energies`.
-  std::uint32_t energy(const Operand& operand, const Range& rows, const Range& columns,
+  std::uint32_t energy(const Int16View& view, const Range& rows, const Range& columns,
                        std::span<std::uint32_t> energies) const {
     std::uint32_t largest = 0;
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
-      largest = std::max(largest, kernel_.measure_row(operand.view.row(row) + columns.begin, columns.size(), stripe_,
-                                                      energies.data()));
+      largest = std::max(largest,
+                         kernel_.measure_row(view.row(row) + columns.begin, columns.size(), stripe_, energies.data()));
     }
     return largest;
   }
 
   // Energies of the stripes, and of the whole behind them, which is less than their sum.
-  void measure(const Operand& operand, const Range& rows, std::span<std::uint32_t> energies) const {
+  void measure(const Int16View& view, const Range& rows, std::span<std::uint32_t> energies) const {
     std::fill(energies.begin(), energies.end(), 0);
-    energies.back() = energy(operand, rows, columns_, energies);
-    if (energies.back() == kNoEnergy) reject_first(operand, columns_, rows);
+    energies.back() = energy(view, rows, columns_, energies);
+    if (energies.back() == kNoEnergy) reject_first({view, SummedOver::kColumns}, columns_, rows);
+  }
+
+  // What is known of the rows, which is of all columns; else they are measured.
+  void take_energies(const Int16View& a, const Range& rows, std::span<std::uint32_t> energies) const {
+    if (a.energies.rows == nullptr) return measure(a, rows, energies);
+    const std::uint32_t* const known = a.energies.rows + rows.begin;
+    const std::uint32_t largest = *std::max_element(known, known + rows.size());
+    energies.front() = kNoEnergy;
+    energies.back() = largest * static_cast<std::uint32_t>(kMaxLanes / kernel_.lanes);
   }
 
   // All columns at once where they are safe, else as plan_segments does it.
-  void accumulate_tile(const Range& rows, const Range& others, const Int64View& c,
-                       std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b) const {
-    if (std::uint64_t{energies_a.back()} * energies_b.back() <= kEnergyLimit) {
-      return multiply(rows, others, c, columns_);
+  void accumulate_tile(const Int16View& a, const Range& rows, const Range& others, const Int64View& c,
+                       std::span<std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b) const {
+    const auto whole_is_safe = [&] { return std::uint64_t{energies_a.back()} * energies_b.back() <= kEnergyLimit; };
+    if (whole_is_safe()) return multiply(a, rows, others, c, columns_);
+    if (energies_a.front() == kNoEnergy) {
+      measure(a, rows, energies_a);
+      if (whole_is_safe()) return multiply(a, rows, others, c, columns_);
     }
     std::size_t begin = 0;
     std::uint64_t energy_a = 0;
@@ -119,57 +137,63 @@ class RowDots {
       energy_a += energies_a[stripe];
       energy_b += energies_b[stripe];
       if (energy_a * energy_b <= kEnergyLimit) continue;
-      if (begin < stripe) multiply(rows, others, c, {columns_of(begin).begin, columns_of(stripe).begin});
+      if (begin < stripe) multiply(a, rows, others, c, {columns_of(begin).begin, columns_of(stripe).begin});
       begin = stripe;
       energy_a = energies_a[stripe];
       energy_b = energies_b[stripe];
       if (energy_a * energy_b <= kEnergyLimit) continue;
-      multiply_halves(rows, others, c, columns_of(stripe));
+      multiply_halves(a, rows, others, c, columns_of(stripe));
       begin = stripe + 1;
       energy_a = 0;
       energy_b = 0;
     }
-    if (begin < stripes_) multiply(rows, others, c, {columns_of(begin).begin, columns_.end});
+    if (begin < stripes_) multiply(a, rows, others, c, {columns_of(begin).begin, columns_.end});
   }
 
   // The columns are more than a stripe's energies allow. One vector is safe: each lane has two products.
-  void multiply_halves(const Range& rows, const Range& others, const Int64View& c, const Range& columns) const {
+  void multiply_halves(const Int16View& a, const Range& rows, const Range& others, const Int64View& c,
+                       const Range& columns) const {
     const std::size_t values = 2 * kernel_.lanes;
     const std::size_t vectors = (columns.size() + values - 1) / values;
     const auto is_safe = [&] {
       std::uint32_t of_a = 0;  // columns are part of one stripe
       std::uint32_t of_b = 0;
-      return std::uint64_t{energy(a_, rows, columns, {&of_a, 1})} * energy(b_, others, columns, {&of_b, 1}) <=
+      return std::uint64_t{energy(a, rows, columns, {&of_a, 1})} * energy(b_, others, columns, {&of_b, 1}) <=
              kEnergyLimit;
     };
-    if (vectors == 1 || is_safe()) return multiply(rows, others, c, columns);
+    if (vectors == 1 || is_safe()) return multiply(a, rows, others, c, columns);
     const std::size_t middle = columns.begin + vectors / 2 * values;
-    multiply_halves(rows, others, c, {columns.begin, middle});
-    multiply_halves(rows, others, c, {middle, columns.end});
+    multiply_halves(a, rows, others, c, {columns.begin, middle});
+    multiply_halves(a, rows, others, c, {middle, columns.end});
   }
 
-  void multiply(const Range& rows, const Range& others, const Int64View& c, const Range& columns) const {
+  void multiply(const Int16View& a, const Range& rows, const Range& others, const Int64View& c,
+                const Range& columns) const {
     const std::size_t at_once = rows.size() == kDotRows ? kDotRows : 1;
-    const auto dots = (at_once == kDotRows ? kernel_.dots : kernel_.dots_of_row)[others.size() - 1];
+    const auto& of_triple = others.begin < others_in_first_pass_ ? kernel_.dots : kernel_.dots_again;
+    const auto dots = (at_once == kDotRows ? of_triple : kernel_.dots_of_row)[others.size() - 1];
     const std::int16_t* const panel =
-        panels_ + others.begin * values_ + (columns.begin - columns_.begin) * others.size();
+        panels_.data() + others.begin * values_ + (columns.begin - columns_.begin) * others.size();
     for (std::size_t row = rows.begin; row < rows.end; row += at_once) {
-      dots(a_.view.row(row) + columns.begin, a_.view.stride, panel, columns.size(), c.row(row - rows.begin), c.stride);
+      dots(a.row(row) + columns.begin, a.stride, panel, columns.size(), c.row(row - rows.begin), c.stride);
     }
   }
 
   const RowKernel& kernel_;
-  const Operand& a_;
-  const Operand& b_;
+  Int16View b_;
   Range columns_;
   std::size_t stripe_;
   std::size_t stripes_;
   std::vector<Range> others_;
   std::size_t values_;                     // of a row, in whole vectors
-  std::int16_t* panels_;                   // one a group
+  std::size_t groups_at_once_;             // whose panels pass with each three rows of A
+  std::size_t others_in_first_pass_;       // meanwhile rows come from memory
+  LargeVector<std::int16_t> panels_;       // one a group
   std::size_t entries_;                    // energies of a group: of each stripe, and of the whole
   std::vector<std::uint32_t> energies_b_;  // groups x entries
 };
+
+namespace {
 
 // The columns of B with a packed block of A.
 class OuterBlock {
@@ -187,7 +211,7 @@ class OuterBlock {
     for (std::size_t stripe = 0; stripe < stripes; ++stripe) {
       const std::size_t first = rows.begin + stripe * 2 * kStripePairs;
       const Range of_stripe{first, std::min(first + 2 * kStripePairs, rows.end)};
-      energies[stripe] = kernel_.measure_columns(part_of(of_stripe, columns));
+      energies[stripe] = energy(of_stripe, columns);
       if (energies[stripe] == kNoEnergy) reject_first(b_, of_stripe, columns);
     }
     for (std::size_t index = 0; index < a_.panels().size(); ++index) {
@@ -206,6 +230,15 @@ class OuterBlock {
  private:
   Int16View part_of(const Range& rows, const Range& columns) const {
     return {b_.view.row(rows.begin) + columns.begin, rows.size(), columns.size(), b_.view.stride};
+  }
+
+  // The largest of a column over one stripe.
+  std::uint32_t energy(const Range& rows, const Range& columns) const {
+    const Int16View& q = b_.view;
+    if (q.energies.columns == nullptr) return kernel_.measure_columns(part_of(rows, columns));
+    const std::uint32_t* const known = q.energies.columns + rows.begin / kEnergyRows * q.energies_per_stripe();
+    return *std::max_element(known + columns.begin / kEnergyColumns,
+                             known + (columns.end + kEnergyColumns - 1) / kEnergyColumns);
   }
 
   static Int16View pairs_of(const Int16View& q, const Segment& pairs) {
@@ -235,52 +268,28 @@ class OuterBlock {
 
 }  // namespace
 
-namespace {
-
-void prepare_others(ThreadTeam& team, RowDots& dots) {
+DotFactors::DotFactors(const RowKernel& kernel, const Int16View& b) : RowFactors(b, kRowsInCache) {
   const PackingClock clock;
-  team.for_each(dots.groups(), [&](std::size_t group) { dots.prepare_others(group); });
-}
-
-// Calls step with each block of rows, on the team.
-void for_each_block(ThreadTeam& team, std::size_t rows, const std::function<void(const Range&)>& step) {
-  team.for_each((rows + kRowsInCache - 1) / kRowsInCache, [&](std::size_t block) {
-    step({block * kRowsInCache, std::min((block + 1) * kRowsInCache, rows)});
-  });
-}
-
-}  // namespace
-
-void accumulate_dots(const RowKernel& kernel, ThreadTeam& team, const Operand& a, const Operand& b,
-                     const Int64View& c) {
-  thread_local PackingMemory memory;
-  for (std::size_t first = 0; first < a.depth(); first += kMostValues) {
-    RowDots dots(kernel, a, b, {first, std::min(first + kMostValues, a.depth())}, memory);
-    prepare_others(team, dots);
-    for_each_block(team, a.view.rows, [&](const Range& rows) {
-      dots.accumulate(rows, {c.row(rows.begin), rows.size(), c.cols, c.stride});
-    });
+  for (std::size_t first = 0; first < b.cols; first += kMostValues) {
+    parts_.emplace_back(kernel, b, Range{first, std::min(first + kMostValues, b.cols)});
   }
 }
 
-bool fits_dots(std::size_t columns) {
-  return columns <= kMostValues;
+DotFactors::~DotFactors() = default;
+
+void DotFactors::add(const Int16View& a, const Range& rows, const Int64View& c) const {
+  for (std::size_t first = rows.begin; first < rows.end; first += kRowsInCache) {
+    const Range block{first, std::min(first + kRowsInCache, rows.end)};
+    for (const RowDots& part : parts_) {
+      part.accumulate(a, block, {c.row(first - rows.begin), block.size(), c.cols, c.stride});
+    }
+  }
 }
 
-void visit_dots(const RowKernel& kernel, ThreadTeam& team, const Operand& a, const Operand& b,
-                const VisitProducts& visit) {
-  DPREDUCE_ASSERT(fits_dots(a.depth()));
-  PackingMemory memory;  // of this call: `visit` may ask for products itself
-  RowDots dots(kernel, a, b, {0, a.depth()}, memory);
-  prepare_others(team, dots);
-  for_each_block(team, a.view.rows, [&](const Range& rows) {
-    thread_local std::vector<std::int64_t> kept;  // from block to block, as its pages are
-    std::vector<std::int64_t> products = std::move(kept);
-    products.assign(rows.size() * b.view.rows, 0);
-    const Int64View c{products.data(), rows.size(), b.view.rows, b.view.rows};
-    dots.accumulate(rows, c);
-    visit(rows.begin, c);
-    kept = std::move(products);
+void DotFactors::accumulate_on(ThreadTeam& team, const Int16View& a, const Int64View& c) const {
+  team.for_each((a.rows + kRowsInCache - 1) / kRowsInCache, [&](std::size_t block) {
+    const Range rows{block * kRowsInCache, std::min((block + 1) * kRowsInCache, a.rows)};
+    add(a, rows, {c.row(rows.begin), rows.size(), c.cols, c.stride});
   });
 }
 
@@ -301,6 +310,36 @@ void accumulate_outer(const RowKernel& kernel, const MicroKernel& micro, ThreadT
       block.accumulate(rows, {index * width, std::min((index + 1) * width, b.columns())});
     });
   }
+}
+
+KnownEnergies known_energies(const RowKernel& kernel, ThreadTeam& team, const Int16View& rows) {
+  const Operand operand{rows, SummedOver::kRows};
+  const std::size_t width = 2 * kernel.lanes;
+  const std::size_t stripes = (rows.rows + kEnergyRows - 1) / kEnergyRows;
+  const std::size_t groups = rows.energies_per_stripe();
+  KnownEnergies known{std::vector<std::uint32_t>(rows.rows), std::vector<std::uint32_t>(stripes * groups)};
+  team.for_each(stripes, [&](std::size_t stripe) {
+    const Range of_stripe{stripe * kEnergyRows, std::min((stripe + 1) * kEnergyRows, rows.rows)};
+    for (std::size_t row = of_stripe.begin; row < of_stripe.end; ++row) {
+      for (std::size_t first = 0; first < rows.cols; first += kMostValues) {
+        const std::size_t count = std::min(kMostValues, rows.cols - first);
+        std::uint32_t whole = 0;
+        kernel.measure_row(rows.row(row) + first, count, count, &whole);
+        known.of_rows[row] = std::max(known.of_rows[row], whole);
+      }
+    }
+    for (std::size_t first = 0; first < rows.cols; first += width) {
+      const Range columns{first, std::min(first + width, rows.cols)};
+      const std::uint32_t energy =
+          kernel.measure_columns({rows.row(of_stripe.begin) + first, of_stripe.size(), columns.size(), rows.stride});
+      if (energy == kNoEnergy) reject_first(operand, of_stripe, columns);
+      std::fill(known.of_columns.begin() + static_cast<std::ptrdiff_t>(stripe * groups + first / kEnergyColumns),
+                known.of_columns.begin() +
+                    static_cast<std::ptrdiff_t>(stripe * groups + (columns.end + kEnergyColumns - 1) / kEnergyColumns),
+                energy);
+    }
+  });
+  return known;
 }
 
 }  // namespace dpreduce

@@ -9,8 +9,11 @@
 //               for each 2 lanes columns of B, each tile of A's columns
 //                 C tile += each safe segment of the rows
 //
-// Energies are measured on the way, of lanes for dots: stripes of 8 vectors, whose sums bound what a lane holds.
+// Energies are measured on the way where they are not known, of lanes for dots: stripes of 8 vectors, whose sums bound
+// what a lane holds.
 #pragma once
+
+#include <vector>
 
 #include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/micro_kernel.hpp"
@@ -20,20 +23,29 @@
 
 namespace dpreduce {
 
-/// C(i, j) += sum_k A(i, k) B(j, k): both operands summed over their columns. Cost: n m d multiply-adds, and one more
-/// reading of each.
-void accumulate_dots(const RowKernel& kernel, ThreadTeam& team, const Operand& a, const Operand& b, const Int64View& c);
+class RowDots;
 
-/// Whether rows of so many columns are summed at once.
-bool fits_dots(std::size_t columns);
+/// B of products along rows: packed once.
+class DotFactors final : public RowFactors {
+ public:
+  /// `kernel` and the values of `b` outlive it. Throws UsageError for a value of -32768.
+  DotFactors(const RowKernel& kernel, const Int16View& b);
+  ~DotFactors() override;
 
-/// The same, 48 rows of A at a time, which `visit` takes (IntegerKernel::for_each_row_products). Precondition
-/// (asserted): fits_dots.
-void visit_dots(const RowKernel& kernel, ThreadTeam& team, const Operand& a, const Operand& b,
-                const VisitProducts& visit);
+  /// C += A B^T, blocks of rows on the threads of the team. Cost: n m d multiply-adds, and one more reading of A.
+  void accumulate_on(ThreadTeam& team, const Int16View& a, const Int64View& c) const;
+
+ private:
+  void add(const Int16View& a, const Range& rows, const Int64View& c) const override;
+
+  std::vector<RowDots> parts_;  // of the columns, in order
+};
 
 /// C += A^T B: both summed over their rows, A of few columns.
 void accumulate_outer(const RowKernel& kernel, const MicroKernel& micro, ThreadTeam& team, const Operand& a,
                       const Operand& b, const Int64View& c);
+
+/// Energies of all rows and columns. Throws UsageError for a value of -32768.
+KnownEnergies known_energies(const RowKernel& kernel, ThreadTeam& team, const Int16View& rows);
 
 }  // namespace dpreduce

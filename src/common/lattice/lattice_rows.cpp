@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/base/error.hpp"
+#include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/vector_width.hpp"
 
 namespace dpreduce {
@@ -91,6 +92,7 @@ void LatticeRows::clear() {
   weights_.clear();
   persons_.clear();
   first_products_.clear();
+  energies_ = {};
   first_bad_row_ = 0;
 }
 
@@ -121,6 +123,10 @@ void LatticeRows::set_products(std::vector<std::int32_t> products, std::vector<s
   first_products_ = std::move(firsts);
 }
 
+void LatticeRows::measure_energies(unsigned threads) {
+  energies_ = select_kernel().measure({values_.data(), rows(), dim(), dim()}, threads);
+}
+
 void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   DPREDUCE_ASSERT(from.dim() == dim() && from.labels_per_row() == labels_per_row_ && rows() < capacity_ &&
                   index < from.rows());
@@ -134,6 +140,7 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   if (from.has_persons()) persons_.push_back(from.person(index));
   counts_.push_back(from.counts(index) ? 1 : 0);
   first_products_.clear();
+  energies_ = {};
   first_bad_row_ = rows();
 }
 
@@ -148,6 +155,7 @@ void LatticeRows::assign(const RowTransform& transform, const StoredFloats& feat
   weights_.clear();
   persons_.clear();
   first_products_.clear();
+  energies_ = {};
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;

@@ -19,6 +19,7 @@
 #include "common/data/label_slots.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/stored_floats.hpp"
+#include "common/kernels/known_energies.hpp"
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
@@ -94,6 +95,11 @@ class LatticeRows {
   void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
               unsigned threads);
 
+  /// Measures the rows' energies, for many products of them, until they are replaced. Cost: two readings.
+  void measure_energies(unsigned threads);
+  /// Nothing, where they were not measured.
+  const KnownEnergies& energies() const { return energies_; }
+
   /// Drops all rows.
   void clear();
 
@@ -112,6 +118,7 @@ class LatticeRows {
   std::vector<std::uint32_t> persons_;
   std::vector<std::int32_t> products_;
   std::vector<std::size_t> first_products_;
+  KnownEnergies energies_;
   std::size_t first_bad_row_ = 0;
 };
 

@@ -164,6 +164,8 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   check_selected(p);
   if (!p.projection.empty()) {
     projection_ = std::make_shared<const LatticeWeights>(p.projection, Lattice{p.clip_norm, p.pooled_dim()});
+    packed_ =
+        select_kernel().row_factors({projection_->values(), projection_->classes(), p.pooled_dim(), p.pooled_dim()});
   }
 }
 
@@ -175,8 +177,7 @@ void RowTransform::project(std::span<const std::int16_t> q, std::size_t rows, st
   thread_local std::vector<std::int64_t> memory;
   const std::span<std::int64_t> products = room(memory, rows * kept);
   std::fill(products.begin(), products.end(), 0);
-  select_kernel().accumulate_row_products({q.data(), rows, dim, dim}, {projection_->values(), kept, dim, dim},
-                                          {products.data(), rows, kept, kept});
+  packed_->accumulate({q.data(), rows, dim, dim}, {products.data(), rows, kept, kept});
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span<double> w = projected.subspan(row * kept, kept);
     const std::span<const double> factors = projection_->factors();

@@ -53,6 +53,7 @@ struct Preprocessing {
 Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> matrix);
 
 class LatticeWeights;
+class RowFactors;
 
 class RowTransform {
  public:
@@ -80,6 +81,7 @@ class RowTransform {
 
   Preprocessing preprocessing_;
   std::shared_ptr<const LatticeWeights> projection_;  // P; none where rows are not projected
+  std::shared_ptr<const RowFactors> packed_;          // the same, for products
 };
 
 /// sum_a v_a^2 in a fixed order (eight running sums, then pairwise): the same bits for the same v everywhere.

@@ -137,17 +137,68 @@ TEST_P(RowProductsTest, EveryRowIsVisitedOnceWithItsProducts) {
         reference_kernel().accumulate_row_products(a.view(), b.view(), {expected.data(), n, m, m});
         for (const unsigned threads : {1U, 3U}) {
           std::vector<std::int64_t> visited(n * m);
-          GetParam()->for_each_row_products(
-              a.view(), b.view(),
-              [&](std::size_t first, const Int64View& products) {
-                EXPECT_EQ(products.cols, m);
-                for (std::size_t row = 0; row < products.rows; ++row) {
-                  for (std::size_t j = 0; j < m; ++j) visited[(first + row) * m + j] += products.row(row)[j];
-                }
-              },
-              threads);
+          ThreadTeam team(threads);
+          GetParam()->row_factors(b.view())->visit(a.view(), team, [&](std::size_t first, const Int64View& products) {
+            EXPECT_EQ(products.cols, m);
+            for (std::size_t row = 0; row < products.rows; ++row) {
+              for (std::size_t j = 0; j < m; ++j) visited[(first + row) * m + j] += products.row(row)[j];
+            }
+          });
           EXPECT_EQ(visited, expected) << n << " by " << m << " rows, " << d << " columns";
         }
+      }
+    }
+  }
+}
+
+// Of random rows, and of rows at the bound, whose energies are as large as they can be.
+TEST_P(RowProductsTest, KnownEnergiesChangeNoBit) {
+  for (const std::size_t n : {1, 63, 64, 65, 257, 400}) {
+    for (const std::size_t d : {1, 16, 33, 300, 1297, 8200}) {
+      if (d > 300 && n > 65) continue;
+      for (const bool is_at_bound : {false, true}) {
+        const TestMatrix rows = is_at_bound ? constant(n, d, 32767) : random_matrix(n, d, 1, n + d, 900);
+        const KnownEnergies energies = GetParam()->measure(rows.view(), 2);
+        const Int16View known = energies.with(rows.view());
+        const TestMatrix others = is_at_bound ? constant(9, d, -32767) : random_matrix(9, d, 0, d, 32767);
+        TestSums dots(n, 9, 1);
+        TestSums expected_dots = dots;
+        GetParam()->row_factors(others.view())->accumulate(known, dots.view());
+        reference_kernel().accumulate_row_products(rows.view(), others.view(), expected_dots.view());
+        EXPECT_TRUE(dots == expected_dots) << n << " rows, " << d << " columns";
+        const TestMatrix residuals = is_at_bound ? constant(n, 5, 32767) : random_matrix(n, 5, 0, n, 32767);
+        TestSums outer(5, d, 1);
+        TestSums expected_outer = outer;
+        reference_kernel().accumulate_product(residuals.view(), rows.view(), expected_outer.view());
+        for (std::size_t first = 0; first < n; first += 256) {  // as rounds take them
+          const std::size_t count = std::min<std::size_t>(256, n - first);
+          GetParam()->accumulate_product(residuals.view().part(first, count), known.part(first, count), outer.view());
+        }
+        EXPECT_TRUE(outer == expected_outer) << n << " rows, " << d << " columns";
+      }
+    }
+  }
+}
+
+TEST_P(RowProductsTest, MeasuredEnergiesAreBounds) {
+  for (const std::size_t n : {1, 64, 130}) {
+    for (const std::size_t d : {1, 31, 32, 33, 100, 8300}) {
+      const TestMatrix rows = random_matrix(n, d, 3, n + d);
+      const KnownEnergies energies = GetParam()->measure(rows.view());
+      if (energies.of_rows.empty()) continue;  // the reference uses none
+      std::vector<std::uint64_t> columns(energies.of_columns.size() * kEnergyColumns);
+      for (std::size_t row = 0; row < n; ++row) {
+        std::vector<std::uint64_t> lanes(d / 8192 * 16 + 16);
+        for (std::size_t k = 0; k < d; ++k) {
+          const int value = rows.view().row(row)[k];
+          const auto square = static_cast<std::uint64_t>(value * value);
+          lanes[k / 8192 * 16 + k % 32 / 2] += square;
+          columns[row / kEnergyRows * rows.view().energies_per_stripe() * kEnergyColumns + k] += square;
+        }
+        EXPECT_GE(energies.of_rows[row] * std::uint64_t{1024}, *std::max_element(lanes.begin(), lanes.end()));
+      }
+      for (std::size_t column = 0; column < columns.size(); ++column) {
+        EXPECT_GE(energies.of_columns[column / kEnergyColumns] * std::uint64_t{1024}, columns[column]);
       }
     }
   }
@@ -160,8 +211,11 @@ TEST_P(RowProductsTest, AVisitMayAskForProducts) {
   reference_kernel().accumulate_row_products(a.view(), b.view(), {expected.data(), 100, 9, 9});
   std::vector<std::int64_t> visited(100 * 9);
   const auto nothing = [](std::size_t, const Int64View&) {};
-  GetParam()->for_each_row_products(a.view(), b.view(), [&](std::size_t first, const Int64View& products) {
-    GetParam()->for_each_row_products(b.view(), a.view(), nothing);
+  ThreadTeam team(1);
+  const auto factors = GetParam()->row_factors(b.view());
+  factors->visit(a.view(), team, [&](std::size_t first, const Int64View& products) {
+    ThreadTeam other(1);
+    factors->visit(b.view(), other, nothing);
     for (std::size_t row = 0; row < products.rows; ++row) {
       for (std::size_t j = 0; j < 9; ++j) visited[(first + row) * 9 + j] += products.row(row)[j];
     }
@@ -183,6 +237,7 @@ TEST_P(RowProductsTest, TheLowestInt16IsRejectedWithItsPlace) {
     TestSums outer(3, 9000, 0);
     const TestMatrix residuals = random_matrix(52, 3, 0, 53);
     EXPECT_THAT([&] { GetParam()->accumulate_product(residuals.view(), bad.view(), outer.view()); }, rejects);
+    if (GetParam() != &reference_kernel()) EXPECT_THAT([&] { GetParam()->measure(bad.view()); }, rejects);
   }
 }
 
