@@ -40,7 +40,9 @@ void TrainingRun::visit_rows(std::string_view name, WorkerRows& rows, const Publ
     const StreamPlan stream = stream_of(rows);
     StatisticInputs inputs{rows, transform_, stream, on_chunk, point, std::move(sample)};
     if (kept_ && &rows == &rows_) inputs.kept = *kept_;
+    if (&rows == &rows_) inputs.are_checked = rows_are_checked_;
     visit(inputs);
+    if (&rows == &rows_) rows_are_checked_ = true;  // those of a sample as well, which touches all until they are
   });
 }
 

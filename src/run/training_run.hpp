@@ -197,6 +197,7 @@ class TrainingRun {
   RowTransform transform_;
   bool keeps_rows_ = false;         // from their next pass on
   std::optional<KeptChunks> kept_;  // rows_ as transform_ prepares them
+  bool rows_are_checked_ = false;   // by a pass over all of rows_
   PublicRows public_rows_;
   std::string chosen_setting_;
   std::optional<Selection> chosen_public_rows_;

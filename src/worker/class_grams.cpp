@@ -130,24 +130,24 @@ void ClassGrams::load_batch() {
 
   std::vector<std::uint64_t> found(counts_.size(), 0);
   std::vector<RowDigest> digests(counts_.size());
-  for_each_lattice_chunk_of([&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; },
-                            inputs_.rows, inputs_.transform, plan_of_chunks(),
-                            [&](const LatticeRows& chunk) {
-                              hasher_.accumulate(chunk, digests, inputs_.plan.threads);
-                              const Int16View weighted = weighted_.of(chunk, inputs_.plan.threads);
-                              for (std::size_t row = 0; row < chunk.rows(); ++row) {
-                                for (const std::int32_t of_row : chunk.classes_of(row)) {
-                                  const auto label = static_cast<std::size_t>(of_row);
-                                  if (!is_in_batch[label]) continue;
-                                  if (found[label]++ == counts_[label])
-                                    check_unchanged(label, found[label], digests[label]);
-                                  const auto place = (batch_row_[label] + found[label] - 1) * dim_;
-                                  std::copy_n(weighted.data + row * weighted.stride, dim_,
-                                              batch_.begin() + static_cast<std::ptrdiff_t>(place));
-                                }
-                              }
-                            },
-                            inputs_.on_chunk, clipped_);
+  for_each_lattice_chunk_of(
+      rows_of_classes([&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; }), inputs_.rows,
+      inputs_.transform, plan_of_chunks(),
+      [&](const LatticeRows& chunk) {
+        hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+        const Int16View weighted = weighted_.of(chunk, inputs_.plan.threads);
+        for (std::size_t row = 0; row < chunk.rows(); ++row) {
+          for (const std::int32_t of_row : chunk.classes_of(row)) {
+            const auto label = static_cast<std::size_t>(of_row);
+            if (!is_in_batch[label]) continue;
+            if (found[label]++ == counts_[label]) check_unchanged(label, found[label], digests[label]);
+            const auto place = (batch_row_[label] + found[label] - 1) * dim_;
+            std::copy_n(weighted.data + row * weighted.stride, dim_,
+                        batch_.begin() + static_cast<std::ptrdiff_t>(place));
+          }
+        }
+      },
+      inputs_.on_chunk, clipped_);
   for (std::size_t place = next_; place < batch_end_; ++place) {
     check_unchanged(order_[place], found[order_[place]], digests[order_[place]]);
   }
@@ -156,15 +156,16 @@ void ClassGrams::load_batch() {
 void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> square) {
   std::uint64_t found = 0;
   std::vector<RowDigest> digests(counts_.size());
-  for_each_lattice_chunk_of([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; },
-                            inputs_.rows, inputs_.transform, inputs_.plan,
-                            [&](const LatticeRows& chunk) {
-                              hasher_.accumulate(chunk, digests, inputs_.plan.threads);
-                              for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
-                              select_kernel().accumulate_gram(weighted_.of(chunk, inputs_.plan.threads),
-                                                              {square.data(), dim_, dim_, dim_}, inputs_.plan.threads);
-                            },
-                            inputs_.on_chunk, clipped_);
+  for_each_lattice_chunk_of(
+      rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs_.rows,
+      inputs_.transform, inputs_.plan,
+      [&](const LatticeRows& chunk) {
+        hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+        for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
+        select_kernel().accumulate_gram(weighted_.of(chunk, inputs_.plan.threads), {square.data(), dim_, dim_, dim_},
+                                        inputs_.plan.threads);
+      },
+      inputs_.on_chunk, clipped_);
   check_unchanged(label, found, digests[label]);
 }
 
@@ -187,14 +188,15 @@ RowDigest gram_of_class(std::size_t label, const StatisticInputs& inputs, const 
   SecretVector<std::int64_t> square(dim * dim);
   std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   WeightedRows weighted(WeightPower::kHalf);
-  for_each_lattice_chunk_of([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }, inputs.rows,
-                            inputs.transform, inputs.plan,
-                            [&](const LatticeRows& chunk) {
-                              hasher.accumulate(chunk, digests, inputs.plan.threads);
-                              select_kernel().accumulate_gram(weighted.of(chunk, inputs.plan.threads),
-                                                              {square.data(), dim, dim, dim}, inputs.plan.threads);
-                            },
-                            inputs.on_chunk);
+  for_each_lattice_chunk_of(
+      rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs.rows,
+      inputs.transform, inputs.plan,
+      [&](const LatticeRows& chunk) {
+        hasher.accumulate(chunk, digests, inputs.plan.threads);
+        select_kernel().accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
+                                        inputs.plan.threads);
+      },
+      inputs.on_chunk);
   copy_upper_triangle(square, dim, triangle);
   return digests[label];
 }

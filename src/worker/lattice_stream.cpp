@@ -168,7 +168,13 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
   }
 }
 
-void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
+RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants) {
+  return [wants = std::move(wants)](std::span<const std::int32_t> classes) {
+    return std::any_of(classes.begin(), classes.end(), wants);
+  };
+}
+
+void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights) {
   DPREDUCE_ASSERT(rows.has_labels() && (weights.empty() || weights.size() == rows.range().count));
@@ -199,8 +205,7 @@ void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const
 
   while (const auto read = stream.next()) {
     for (std::size_t row = 0; row < read->rows; ++row) {
-      const auto classes = read->classes_of(row);
-      if (!std::any_of(classes.begin(), classes.end(), wants)) continue;
+      if (!wants(read->classes_of(row))) continue;
       const auto from = read->features.decoded(row * dim, dim, decoded);
       std::copy(from.begin(), from.end(), features.begin() + static_cast<std::ptrdiff_t>(places.size() * dim));
       const auto row_slots = slots_of(read->labels, slots, row);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/base/choices.hpp"
@@ -58,14 +59,17 @@ void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
-/// Which classes a pass is about.
-using ClassFilter = std::function<bool(std::int32_t label)>;
+/// Which rows a pass is about, by their classes. Asked once for each row, in order.
+using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 
-/// The same for the rows that have a class which `wants` takes, and for these only: other rows are neither transformed
-/// nor, where a file holds native float32, read. Chunks are filled up with wanted rows. With `weights`, those of the
-/// rows of range(), rows have these instead of their own. Precondition (asserted): rows have labels. Memory of one row:
-/// 4 d_in more.
-void for_each_lattice_chunk_of(const ClassFilter& wants, WorkerRows& rows, const RowTransform& transform,
+/// Those that have a class which `wants` takes.
+RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
+
+/// The same for the rows that `wants` takes, and for these only: other rows are neither transformed nor, where a file
+/// holds native float32, read, and whether they are finite is not known. Chunks are filled up with wanted rows. With
+/// `weights`, those of the rows of range(), rows have these instead of their own. Precondition (asserted): rows have
+/// labels. Memory of one row: 4 d_in more.
+void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
 

@@ -76,7 +76,12 @@ const GradientPoint& gradient_point(const StatisticInputs& inputs) {
 
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
   if (!inputs.sample) return for_each_whole_chunk(inputs, visit);
-  const WorkerRows& rows = inputs.rows;
+  WorkerRows& rows = inputs.rows;
+  if (inputs.kept.empty() && inputs.are_checked && rows.has_labels() && !rows.has_persons()) {
+    RowCoins coins = inputs.sample->coins();
+    const auto is_drawn = [&](std::span<const std::int32_t>) { return coins.next(); };
+    return for_each_lattice_chunk_of(is_drawn, rows, inputs.transform, inputs.plan, visit, inputs.on_chunk);
+  }
   DrawnRows drawn(rows.goes_by_person() ? std::max(kDrawnRowsAtOnce, rows.largest_person()) : kDrawnRowsAtOnce, visit);
   rows.has_persons() ? for_each_drawn_person(inputs, drawn) : for_each_drawn_row(inputs, drawn);
   drawn.show();

@@ -19,6 +19,7 @@ struct StatisticInputs {
   PublicPoint point{};
   std::optional<RowSample> sample{};    ///< the rows to count; none: all of them
   std::span<const LatticeRows> kept{};  ///< all of these rows by this transform; none: they are read and transformed
+  bool are_checked = false;             ///< a pass over all of these rows has found none that BadRows::kFail refuses
 };
 
 /// The weights that a gradient of these rows is taken at. Preconditions (asserted): the point is one; its weights are
@@ -29,8 +30,9 @@ const GradientPoint& gradient_point(const StatisticInputs& inputs);
 inline constexpr std::size_t kDrawnRowsAtOnce = 1024;
 
 /// Calls `visit` with each chunk of the rows, kept or not. Of a sample with its rows alone, gathered: a row that is not
-/// drawn adds exactly nothing. Where the rows' persons are known, persons are drawn, and not rows. Memory of a sample:
-/// kDrawnRowsAtOnce rows of 2 d + 4 bytes, or as many as one person has, where chunks are of whole persons. Throws as
+/// drawn adds exactly nothing. Where the rows' persons are known, persons are drawn, and not rows; else, where all rows
+/// are kept or checked, drawn rows alone are touched. Memory of a sample: kDrawnRowsAtOnce rows of 2 d + 4 bytes, or as
+/// many as one person has, where chunks are of whole persons, or 4 d_in for each row of a chunk. Throws as
 /// for_each_lattice_chunk.
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit);
 

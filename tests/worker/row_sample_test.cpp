@@ -1,6 +1,7 @@
 // The gradient of a Poisson sample is that of the drawn rows alone, however rows are read, kept and shared out.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -52,7 +53,8 @@ class RowSampleTest : public testing::Test {
 
   std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample,
                                      std::size_t memory = kMemory, bool is_kept = false, std::size_t worker = 0,
-                                     std::size_t workers = 1, std::optional<RowPersons> persons = std::nullopt) const {
+                                     std::size_t workers = 1, std::optional<RowPersons> persons = std::nullopt,
+                                     bool are_checked = false) const {
     WorkerRows rows = WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, worker, workers);
     const bool are_clipped = persons && persons->are_whole;
     if (persons) rows.set_persons(std::move(*persons));
@@ -65,6 +67,7 @@ class RowSampleTest : public testing::Test {
     if (is_kept) kept = keep_lattice_chunks(rows, transform, plan, on_chunk);
     StatisticInputs inputs{rows, transform, plan, on_chunk, point, std::move(sample)};
     if (kept) inputs.kept = *kept;
+    inputs.are_checked = are_checked;
     ReleaseTerms terms;
     terms.classes = kClasses;
     terms.dim = kDim;
@@ -159,6 +162,26 @@ TEST_F(RowSampleTest, ChunksAndKeptRowsDoNotMatter) {
   constexpr std::size_t kFewRows = 7 * (6 * kDim + 8);
   EXPECT_EQ(gradient("all", drawn, kFewRows), expected);
   EXPECT_EQ(gradient("all", drawn, kMemory, true), expected);
+}
+
+TEST_F(RowSampleTest, OnceRowsAreCheckedDrawnRowsAloneAreTouched) {
+  constexpr std::size_t kFewRows = 7 * (10 * kDim + 8);
+  for (const double rate : {0.6, 0.01}) {
+    const RowSample drawn = sample(rate);
+    const std::vector<std::int64_t> expected = gradient("all", drawn);
+    EXPECT_EQ(gradient("all", drawn, kMemory, false, 0, 1, std::nullopt, true), expected) << rate;
+    EXPECT_EQ(gradient("all", drawn, kFewRows, false, 0, 1, std::nullopt, true), expected) << rate;
+  }
+  const RowSample drawn = sample(0.3);
+  const std::vector<std::int64_t> expected = gradient("all", drawn);
+  RowCoins coins = drawn.coins();
+  std::size_t left_out = 0;
+  while (coins.next()) ++left_out;
+  x_[left_out * kDim] = std::numeric_limits<float>::quiet_NaN();
+  write("bad", std::vector<bool>(kRows, true));
+  EXPECT_EQ(gradient("bad", drawn, kMemory, false, 0, 1, std::nullopt, true), expected);
+  EXPECT_THROW(gradient("bad", drawn), BadInput);
+  EXPECT_THROW(gradient("bad", std::nullopt), BadInput);
 }
 
 TEST_F(RowSampleTest, SharesOfTheRowsAddUpToTheWhole) {
