@@ -68,7 +68,9 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
   const double sums = in_rounds ? rounds / static_cast<double>(method.releases_per_sum()) : rounds;
   const bool is_whitened = whitens(cost, options);
   const bool passes_once = in_rounds && keeps_rows(options, plan, job.rows_here);
-  work.rows_prepared = rows * cost.passes * (passes_once ? 1.0 : rounds);
+  // Of a sample drawn rows alone, once all have been looked at.
+  const double times_prepared = passes_once ? 1.0 : 1.0 + (rounds - 1.0) * request.sampling_rate;
+  work.rows_prepared = rows * cost.passes * times_prepared;
   work.product_macs = rounds * rows_used * cost.product_macs;
   work.round_macs = rounds * rows_used * cost.round_macs;
   if (passes_once) work.kept_bytes = rounds * rows * static_cast<double>(sizeof(std::int16_t) * dim_in_rounds(plan));

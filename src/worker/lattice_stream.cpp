@@ -1,6 +1,11 @@
 #include "worker/lattice_stream.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <exception>
+#include <semaphore>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -108,6 +113,87 @@ double share_done(const RowChunk& read, const WorkerRows& rows) {
          static_cast<double>(std::max<std::uint64_t>(range.count, 1));
 }
 
+// Prepares the chunks of a pass, one after the other.
+class ChunkSource {
+ public:
+  ChunkSource(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan, std::size_t chunk_rows)
+      : rows_(rows),
+        transform_(transform),
+        plan_(plan),
+        stream_(rows, plan.classes, chunk_rows, slots_per_row(rows, plan)),
+        one_class_(rows.has_labels() ? 0 : chunk_rows, 0) {}
+
+  // Fills `chunk`, and tells the share of rows done; nothing after the last.
+  std::optional<double> next(LatticeRows& chunk) {
+    const auto read = stream_.next();
+    if (!read) return std::nullopt;
+    const auto labels = rows_.has_labels() ? read->labels : std::span<const std::int32_t>(one_class_).first(read->rows);
+    chunk.assign(transform_, read->features, labels, plan_.threads);
+    const auto place_of = [&](std::size_t row) { return read->first_row + row; };
+    check_rows(chunk, labels, plan_, rows_, place_of);
+    take_persons(chunk, rows_, place_of);
+    return share_done(*read, rows_);
+  }
+
+ private:
+  WorkerRows& rows_;
+  const RowTransform& transform_;
+  const StreamPlan& plan_;
+  RowStream stream_;
+  std::vector<std::int32_t> one_class_;
+};
+
+// The same on a thread of its own, which prepares the next chunk while one is looked at.
+class ChunksAhead {
+ public:
+  // `source` serves nobody else meanwhile.
+  ChunksAhead(ChunkSource& source, const std::function<LatticeRows()>& make_room)
+      : source_(source), chunks_{make_room(), make_room()}, thread_([this] { prepare(); }) {}
+  ~ChunksAhead() {
+    is_ended_ = true;
+    wanted_.release();
+  }
+  ChunksAhead(const ChunksAhead&) = delete;
+  ChunksAhead& operator=(const ChunksAhead&) = delete;
+
+  // The next chunk, until the next call, and the share of rows done; nothing after the last. Throws what its
+  // preparation threw.
+  std::optional<std::pair<const LatticeRows&, double>> next() {
+    ready_.acquire();
+    if (failure_) std::rethrow_exception(failure_);
+    if (!done_) return std::nullopt;
+    const std::size_t place = turn_++ % chunks_.size();
+    const double done = *done_;
+    wanted_.release();
+    return std::pair<const LatticeRows&, double>(chunks_[place], done);
+  }
+
+ private:
+  void prepare() {
+    for (std::size_t turn = 0;; ++turn) {
+      wanted_.acquire();
+      if (is_ended_) return;
+      try {
+        done_ = source_.next(chunks_[turn % chunks_.size()]);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+      ready_.release();
+      if (failure_ || !done_) return;
+    }
+  }
+
+  ChunkSource& source_;
+  std::array<LatticeRows, 2> chunks_;
+  std::size_t turn_ = 0;
+  std::optional<double> done_;  // of the chunk that is ready
+  std::exception_ptr failure_;
+  std::atomic<bool> is_ended_{false};
+  std::counting_semaphore<> wanted_{1};
+  std::counting_semaphore<> ready_{0};
+  std::jthread thread_;
+};
+
 }  // namespace
 
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row) {
@@ -115,7 +201,7 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels
 }
 
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row) {
-  return sizeof(float) * input_dim + sizeof(std::int16_t) * output_dim + 2 * sizeof(std::int32_t) * labels_per_row;
+  return sizeof(float) * input_dim + 2 * sizeof(std::int16_t) * output_dim + 3 * sizeof(std::int32_t) * labels_per_row;
 }
 
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row) {
@@ -153,18 +239,22 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
   if (rows.goes_by_person()) {
     return for_each_chunk_of_persons(rows, transform, plan, slots, chunk_rows, visit, on_chunk);
   }
-  RowStream stream(rows, plan.classes, chunk_rows, slots);
-  LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
-  const std::vector<std::int32_t> one_class(rows.has_labels() ? 0 : chunk_rows, 0);
-
-  while (const auto read = stream.next()) {
-    const auto labels = rows.has_labels() ? read->labels : std::span(one_class).first(read->rows);
-    chunk.assign(transform, read->features, labels, plan.threads);
-    const auto place_of = [&](std::size_t row) { return read->first_row + row; };
-    check_rows(chunk, labels, plan, rows, place_of);
-    take_persons(chunk, rows, place_of);
-    visit(chunk);
-    on_chunk(share_done(*read, rows));
+  ChunkSource source(rows, transform, plan, chunk_rows);
+  const auto make_room = [&] {
+    return LatticeRows(lattice_of(transform), std::min<std::uint64_t>(chunk_rows, rows.range().count), slots);
+  };
+  if (plan.threads == 1 || rows.range().count <= chunk_rows) {
+    LatticeRows chunk = make_room();
+    while (const auto done = source.next(chunk)) {
+      visit(chunk);
+      on_chunk(*done);
+    }
+    return;
+  }
+  ChunksAhead ahead(source, make_room);
+  while (const auto next = ahead.next()) {
+    visit(next->first);
+    on_chunk(next->second);
   }
 }
 

@@ -29,7 +29,7 @@ inline constexpr std::size_t kMostRowsPerChunk = 4096;
 /// Called after each chunk with the share of rows done, in [0, 1]. May throw to end the pass.
 using OnChunk = std::function<void(double)>;
 
-/// Memory of one row in both forms: 4 d_in + 2 d bytes and twice k labels.
+/// Memory of one row in both forms, and of one of the next chunk: 4 d_in + 4 d bytes and three times k labels.
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row = 1);
 
 /// The same of rows with d_in = input_dim features that become d = output_dim.
@@ -53,9 +53,11 @@ void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, 
 
 /// Calls `visit` with each chunk of the worker's rows, in order; where they are gone through by person, with chunks of
 /// whole persons, and with more rows than rows_of_chunk where one person has more. The chunk's rows are `transform`ed
-/// and rounded to the lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). Throws
-/// BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a row has a NaN, an infinity or more
-/// than k classes, naming file and row; UsageError where memory_bytes hold not one row, or not one person's.
+/// and rounded to the lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). With
+/// several threads, and but by person, the next chunk is prepared while one is visited, on the caller's thread still:
+/// `visit` leaves `rows` alone. Throws BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a
+/// row has a NaN, an infinity or more than k classes, naming file and row; UsageError where memory_bytes hold not one
+/// row, or not one person's.
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 

@@ -1,0 +1,127 @@
+// Chunks come in order, whole and once, whether one thread prepares them or another prepares the next meanwhile.
+#include "worker/lattice_stream.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace lattice_stream_test {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr std::size_t kRows = 500;
+constexpr std::size_t kDim = 6;
+constexpr std::size_t kClasses = 3;
+
+class LatticeStreamTest : public testing::Test {
+ protected:
+  LatticeStreamTest() : x_(kRows * kDim), y_(kRows) {
+    std::mt19937 engine(1);
+    std::normal_distribution<float> normal;
+    for (float& entry : x_) entry = normal(engine);
+    for (std::int32_t& label : y_) label = static_cast<std::int32_t>(engine() % kClasses);
+  }
+
+  WorkerRows rows() const {
+    const ArrayView labels = rows_in_c_order(std::as_bytes(std::span(y_)), DType::kInt32, 1);
+    return WorkerRows::in_memory(rows_in_c_order(std::as_bytes(std::span(x_)), DType::kFloat32, kDim), labels, "x",
+                                 "y");
+  }
+
+  // 60 rows a chunk.
+  static StreamPlan plan(unsigned threads) {
+    return {kClasses, BadRows::kFail, 60 * bytes_per_row(kDim, kDim, 1), threads};
+  }
+
+  static constexpr std::size_t kRowsOfChunk = 60;
+  const RowTransform transform_{Preprocessing{.input_dim = kDim, .center = {}}};
+  std::vector<float> x_;
+  std::vector<std::int32_t> y_;
+};
+
+TEST_F(LatticeStreamTest, ThreadsDoNotMatter) {
+  LatticeRows whole({1.0, kDim}, kRows);
+  whole.assign(transform_, std::span<const float>(x_), y_, 1);
+  for (const unsigned threads : {1U, 2U, 5U}) {
+    WorkerRows stored = rows();
+    std::size_t first = 0;
+    double done = 0.0;
+    for_each_lattice_chunk(
+        stored, transform_, plan(threads),
+        [&](const LatticeRows& chunk) {
+          EXPECT_EQ(chunk.rows(), std::min(kRowsOfChunk, kRows - first));
+          for (std::size_t row = 0; row < chunk.rows(); ++row) {
+            EXPECT_TRUE(std::ranges::equal(chunk.row(row), whole.row(first + row)));
+            EXPECT_EQ(chunk.labels()[row], y_[first + row]);
+          }
+          first += chunk.rows();
+        },
+        [&](double share) {
+          EXPECT_DOUBLE_EQ(share, static_cast<double>(first) / kRows);
+          EXPECT_GT(share, done);
+          done = share;
+        });
+    EXPECT_EQ(first, kRows);
+    EXPECT_EQ(done, 1.0);
+  }
+}
+
+TEST_F(LatticeStreamTest, ChunksAreVisitedOnTheThreadOfTheCaller) {
+  WorkerRows stored = rows();
+  const auto caller = std::this_thread::get_id();
+  const auto expect_caller = [&] { EXPECT_EQ(std::this_thread::get_id(), caller); };
+  for_each_lattice_chunk(
+      stored, transform_, plan(2), [&](const LatticeRows&) { expect_caller(); }, [&](double) { expect_caller(); });
+}
+
+// Though the third chunk is refused while the second is looked at.
+TEST_F(LatticeStreamTest, ChunksBeforeABadRowAreVisited) {
+  x_[2 * kRowsOfChunk * kDim + kDim + 1] = std::numeric_limits<float>::quiet_NaN();
+  for (const unsigned threads : {1U, 2U}) {
+    WorkerRows stored = rows();
+    std::size_t visited = 0;
+    EXPECT_THAT(
+        [&] {
+          for_each_lattice_chunk(
+              stored, transform_, plan(threads), [&](const LatticeRows& chunk) { visited += chunk.rows(); },
+              [](double) {});
+        },
+        ThrowsMessage<BadInput>(HasSubstr("row 121")));
+    EXPECT_EQ(visited, 2 * kRowsOfChunk);
+  }
+}
+
+TEST_F(LatticeStreamTest, WhoeverThrowsEndsThePass) {
+  for (const unsigned threads : {1U, 2U}) {
+    for (const bool visitor_throws : {false, true}) {
+      WorkerRows stored = rows();
+      std::size_t visits = 0;
+      const auto third = [&](bool throws) {
+        if (throws && visits == 3) throw std::runtime_error("enough");
+      };
+      EXPECT_THROW(for_each_lattice_chunk(
+                       stored, transform_, plan(threads),
+                       [&](const LatticeRows&) {
+                         ++visits;
+                         third(visitor_throws);
+                       },
+                       [&](double) { third(!visitor_throws); }),
+                   std::runtime_error);
+      EXPECT_EQ(visits, 3U);
+    }
+  }
+}
+
+}  // namespace lattice_stream_test
+}  // namespace dpreduce
