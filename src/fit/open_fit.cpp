@@ -78,8 +78,8 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
     const std::uint64_t bound = stated.data.bounded_rows();
     if (stated.output.dry_run) {
       // No row is looked at.
-    } else if (stated.silos.counts_persons) {
-      weigh_over_silos(training, persons, bound,
+    } else if (stated.silos.counted_persons) {
+      weigh_over_silos(training, persons, bound, *stated.silos.counted_persons,
                        with_rank(stated.silos.person_key, static_cast<std::size_t>(ranks.rank())), ranks);
     } else if (const std::uint64_t silos = silos_of(stated, ranks); silos > 0) {
       weigh_in_silo(training, persons, bound, stated.silos.silos_per_person.value_or(silos), ranks);

@@ -55,7 +55,7 @@ std::string config_of(const FitOptions& options, const Preprocessing& preprocess
   if (options.data.has_persons()) config["rows_per_person"] = options.data.bounded_rows();
   if (options.data.clips_persons()) config["person_bound"] = to_string(PersonBound::kClip);
   if (options.silos.silos_per_person) config["silos_per_person"] = *options.silos.silos_per_person;
-  if (options.silos.counts_persons) config["count_persons"] = true;
+  if (options.silos.counted_persons) config["count_persons"] = *options.silos.counted_persons;
   if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
   return json_text(config);
 }

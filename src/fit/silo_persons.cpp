@@ -1,7 +1,6 @@
 #include "fit/silo_persons.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -20,10 +19,9 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kTables = 4;
-constexpr unsigned kPlaceBits = 18;
-constexpr std::uint64_t kPlaces = std::uint64_t{1} << kPlaceBits;
-constexpr std::size_t kCounts = kTables * kPlaces;
+constexpr std::size_t kWordsOfEntry = 2;                            // a hash, and rows in its lower 16 bits
+constexpr std::uint64_t kMostRowsOfEntry = 0xffff;                  // who has more has several entries
+constexpr std::uint64_t kMostListedWords = std::uint64_t{1} << 27;  // 1 GiB
 constexpr std::size_t kMostKeyBytes = std::size_t{1} << 20;
 
 NoiseKey shared_key_of(const std::string& path) {
@@ -52,14 +50,59 @@ KeyedHash pseudonyms_of(const NoiseKey& key) {
   return KeyedHash(std::span<const std::byte, 32>(bytes));
 }
 
-// Places of a person's counts: 4 x 18 of the 112 bits of the hash, whose upper 64 are `high`.
-std::array<std::size_t, kTables> places_of(const PersonHash& person) {
-  const std::array<std::uint64_t, kTables> bits{person.high, person.high >> kPlaceBits, person.high >> (2 * kPlaceBits),
-                                                person.low >> (64 - kPlaceBits)};
-  std::array<std::size_t, kTables> places{};
-  for (std::size_t table = 0; table < kTables; ++table) places[table] = table * kPlaces + bits[table] % kPlaces;
-  return places;
-}
+// The lists of all silos, one behind the other.
+class PersonLists {
+ public:
+  PersonLists(std::uint64_t silos, std::uint64_t persons_of_silo) : silos_(silos), entries_(persons_of_silo) {
+    if (silos * entries_ * kWordsOfEntry > kMostListedWords) {
+      throw UsageError(
+          fmt::format("--count-persons {}: lists of {} silos would take {} MiB, and 1024 are the most; agree "
+                      "on fewer persons a silo, or promise --silos-per-person instead",
+                      entries_, silos, silos * entries_ * kWordsOfEntry * 8 >> 20));
+    }
+  }
+
+  std::size_t words() const { return silos_ * entries_ * kWordsOfEntry; }
+  Statistic empty() const { return Statistic({{"rows_of_persons", words()}}); }
+
+  // The list of that silo (from 1), and nothing in the place of the others.
+  Statistic of_silo(std::size_t silo, const CountedPersons& own) const {
+    Statistic lists = empty();
+    std::size_t word = (silo - 1) * entries_ * kWordsOfEntry;
+    const std::size_t end = word + entries_ * kWordsOfEntry;
+    for (std::size_t place = 0; place < own.persons.size(); ++place) {
+      for (std::uint64_t left = own.rows[place]; left > 0;) {
+        if (word == end) {
+          throw BadInput(
+              fmt::format("--count-persons {}: this silo has more persons (one with more than {} rows counts "
+                          "as several); all parties must say a larger number{}",
+                          entries_, kMostRowsOfEntry, kForOwnerOnly));
+        }
+        const std::uint64_t rows = std::min(left, kMostRowsOfEntry);
+        lists.words()[word++] = own.persons[place].high;
+        lists.words()[word++] = own.persons[place].low | rows;
+        left -= rows;
+      }
+    }
+    return lists;
+  }
+
+  // own.rows becomes what all silos have together of each person of `own`.
+  void add_up(const Statistic& lists, CountedPersons& own) const {
+    std::vector<std::uint64_t> total(own.persons.size(), 0);
+    for (std::size_t word = 0; word < words(); word += kWordsOfEntry) {
+      const std::uint64_t low = lists.words()[word + 1];
+      const PersonHash person{lists.words()[word], low & ~kMostRowsOfEntry};
+      if (own.rows_of(person)) total[own.place_of(person)] += low & kMostRowsOfEntry;
+    }
+    for (std::size_t place = 0; place < total.size(); ++place)
+      own.rows[place] = std::max(total[place], own.rows[place]);
+  }
+
+ private:
+  std::uint64_t silos_;
+  std::uint64_t entries_;
+};
 
 // PRF(K, run, silo), word by word.
 RandomStream pad_of(const NoiseKey& key, const RunId& run, std::uint32_t silo) {
@@ -69,28 +112,24 @@ RandomStream pad_of(const NoiseKey& key, const RunId& run, std::uint32_t silo) {
   return key.stream("counts of persons of a silo", context);
 }
 
-FingerprintPart fingerprint_of_counts(const Statistic& counts, const NoiseKey& key, const RunId& run) {
+FingerprintPart fingerprint_of_lists(const Statistic& lists, const NoiseKey& key, const RunId& run) {
   RandomStream coefficients = key.stream("fingerprint of counts of persons", run);
-  return fingerprint_part(counts, coefficients);
+  return fingerprint_part(lists, coefficients);
 }
 
-Statistic empty_counts() {
-  return Statistic({{"rows_of_persons", kCounts}});
-}
-
-// The sum of all silos' counts, from the padded one. Throws where it is not what the silos in `present` have sealed.
-Statistic opened(std::vector<std::uint64_t> words, const std::vector<std::uint64_t>& present, const NoiseKey& key,
-                 const RunId& run) {
+// The lists of all silos in `sum`, from the padded sum. Throws where it is not what the silos in `present` have sealed.
+Statistic opened(Statistic sum, std::vector<std::uint64_t> words, const std::vector<std::uint64_t>& present,
+                 const NoiseKey& key, const RunId& run) {
   for (std::uint32_t silo = 1; silo <= present.size(); ++silo) {
     if (present[silo - 1] == 0) continue;
     RandomStream pad = pad_of(key, run, silo);
     for (std::uint64_t& word : words) word -= pad.next_u64();
   }
-  Statistic sum = empty_counts();
-  std::copy_n(words.begin(), kCounts, sum.words().begin());
   FingerprintPart came{};
-  std::copy(words.begin() + kCounts, words.end(), came.begin());
-  if (fingerprint_of(came) == fingerprint_of(fingerprint_of_counts(sum, key, run))) return sum;
+  const auto fingerprint = words.end() - static_cast<std::ptrdiff_t>(came.size());
+  std::copy(words.begin(), fingerprint, sum.words().begin());
+  std::copy(fingerprint, words.end(), came.begin());
+  if (fingerprint_of(came) == fingerprint_of(fingerprint_of_lists(sum, key, run))) return sum;
   throw AggregationAborted(
       "the counts of persons are not what the silos have sealed: they have different keys (--person-key), or the "
       "counts were changed on the way");
@@ -99,23 +138,25 @@ Statistic opened(std::vector<std::uint64_t> words, const std::vector<std::uint64
 }  // namespace
 
 void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                      const std::string& key_file, Communicator& ranks) {
+                      std::uint64_t persons_of_silo, const std::string& key_file, Communicator& ranks) {
   const SiloJob& silos = *ranks.silos();
   const bool is_silo = !ranks.is_coordinator();
-  std::vector<std::uint64_t> words(kCounts + FingerprintPart{}.size(), 0);
+  std::optional<PersonLists> lists;
+  std::vector<std::uint64_t> words;
   std::optional<NoiseKey> key;
   std::vector<PersonHash> hashes;
+  CountedPersons own;
   ranks.together([&] {
+    lists.emplace(silos.terms().silos, persons_of_silo);
+    words.assign(lists->words() + FingerprintPart{}.size(), 0);
     if (!is_silo) return;
     key.emplace(shared_key_of(key_file));
     hashes = hashes_of_rows(*persons, rows.range(), pseudonyms_of(*key));
-    Statistic counts = empty_counts();
-    for (const PersonHash& person : hashes) {
-      for (const std::size_t place : places_of(person)) ++counts.words()[place];
-    }
-    const FingerprintPart fingerprint = fingerprint_of_counts(counts, *key, silos.run());
-    std::copy(counts.words().begin(), counts.words().end(), words.begin());
-    std::copy(fingerprint.begin(), fingerprint.end(), words.begin() + kCounts);
+    own = counted(hashes);
+    const Statistic list = lists->of_silo(static_cast<std::size_t>(ranks.rank()), own);
+    const FingerprintPart fingerprint = fingerprint_of_lists(list, *key, silos.run());
+    std::copy(list.words().begin(), list.words().end(), words.begin());
+    std::copy(fingerprint.begin(), fingerprint.end(), words.end() - static_cast<std::ptrdiff_t>(fingerprint.size()));
     RandomStream pad = pad_of(*key, silos.run(), static_cast<std::uint32_t>(ranks.rank()));
     for (std::uint64_t& word : words) word += pad.next_u64();
   });
@@ -132,14 +173,9 @@ void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, st
       if (present[static_cast<std::size_t>(ranks.rank()) - 1] == 0) {
         throw AggregationAborted("the persons of this silo were not counted; no row of it may be summed");
       }
-      const Statistic sum = opened(std::move(words), present, *key, silos.run());
-      const CountedPersons own = counted(hashes);
+      lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own);
       weights.reserve(hashes.size());
-      for (const PersonHash& person : hashes) {
-        std::uint64_t total = ~std::uint64_t{0};
-        for (const std::size_t place : places_of(person)) total = std::min(total, sum.words()[place]);
-        weights.push_back(weight_of_rows(std::max(total, *own.rows_of(person)), rows_per_person));
-      }
+      for (const PersonHash& person : hashes) weights.push_back(weight_of_rows(*own.rows_of(person), rows_per_person));
     }
     rows.set_weights(std::move(weights));
   });

@@ -146,9 +146,11 @@ void check_with_persons(const FitOptions& options) {
          "each silo has a share of a person's bound, and weighs rows by it; leave it out");
 }
 
+constexpr std::uint64_t kMostCountedPersons = std::uint64_t{1} << 26;  // in each of the silos
+
 void check_counting_silos(const FitOptions& options) {
   const SiloOptions& silos = options.silos;
-  if (!silos.counts_persons) {
+  if (!silos.counted_persons) {
     if (!silos.person_key.empty())
       throw UsageError("--person-key: goes with --count-persons, which all parties must say");
     return;
@@ -157,6 +159,10 @@ void check_counting_silos(const FitOptions& options) {
     throw UsageError(
         "--count-persons: goes with --secure-aggregation and --train-person; ranks that trust each other count persons "
         "without it");
+  }
+  if (*silos.counted_persons < 1 || *silos.counted_persons > kMostCountedPersons) {
+    throw UsageError(
+        fmt::format("--count-persons {}: must be from 1 to {}", *silos.counted_persons, kMostCountedPersons));
   }
   if (silos.silos_per_person) {
     throw UsageError(

@@ -95,7 +95,7 @@ std::vector<BadCase> bad_options() {
       {"ClippedUtilities", kClipped + "--method public --public-x x.npy --epsilon 1 --delta 1e-5", 2,
        "not defined for its utilities of public rows"},
       {"SilosOfNoPerson", kGoodFit + "--silos-per-person 2", 2, "--silos-per-person 2: goes with --train-person"},
-      {"CountedPersonsWithoutSilos", kGoodFit + "--train-person y.npy --count-persons --person-key k", 2,
+      {"CountedPersonsWithoutSilos", kGoodFit + "--train-person y.npy --count-persons 9 --person-key k", 2,
        "--count-persons: goes with --secure-aggregation and --train-person"},
       {"KeyOfPersonsThatAreNotCounted",
        kGoodFit + "--person-key k",

@@ -84,14 +84,14 @@ TEST_F(SiloPersonsTest, CountedUnderASharedKeyMakeTheModelOfRanksThatMayCompareT
   write_bytes(folder_ / "same2.npy", npy_header_bytes(npy_text("|S1", fmt::format("({},)", kRowsOfSilo))) + digits);
   for (const char* bound : {"2", "7"}) {
     const std::string options = kBudget + "--rows-per-person " + bound;
-    EXPECT_TRUE(model_of(options + " --train-person same{rank}.npy --count-persons --person-key person.key") ==
+    EXPECT_TRUE(model_of(options + " --train-person same{rank}.npy --count-persons 10 --person-key person.key") ==
                 model_without_silos(options + " --train-person same1.npy same2.npy same3.npy"));
   }
 }
 
 TEST_F(SiloPersonsTest, AreNotCountedWithAnotherKeyNorWhereTheCoordinatorTellsSilosDifferentSums) {
   for (const int silo : {1, 2, 3}) write_bytes(folder_ / fmt::format("key{}", silo), std::string(32, 'k'));
-  const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --count-persons ";
+  const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --count-persons 12 ";
   EXPECT_EQ(among_silos(counted + "--person-key key{rank}").exit_code, 0);
   const ProgramRun misled = among_silos(counted + "--person-key key{rank} --fault 0:equivocate@broadcast");
   EXPECT_NE(misled.exit_code, 0);
@@ -103,6 +103,18 @@ TEST_F(SiloPersonsTest, AreNotCountedWithAnotherKeyNorWhereTheCoordinatorTellsSi
   const ProgramRun shorter = among_silos(counted + "--person-key key{rank} --threshold 3");
   EXPECT_THAT(shorter.err, HasSubstr("key2: has fewer than 32 bytes"));
   EXPECT_NE(shorter.exit_code, 0);
+}
+
+TEST_F(SiloPersonsTest, AreNotCountedWhereOneSiloHasMoreThanAllHaveSaid) {
+  write_bytes(folder_ / "person.key", std::string(32, 'k'));
+  const std::string counted = kBudget + "--rows-per-person 1 --train-person same{rank}.npy --person-key person.key ";
+  const ProgramRun many = among_silos(counted + "--threshold 3 --count-persons 9");
+  EXPECT_NE(many.exit_code, 0);
+  EXPECT_THAT(many.err, HasSubstr("--count-persons 9: this silo has more persons"));
+  EXPECT_EQ(among_silos(counted + "--count-persons 0").exit_code, 2);
+  const ProgramRun long_lists = among_silos(counted + "--count-persons 60000000");
+  EXPECT_EQ(long_lists.exit_code, 2) << long_lists.err;
+  EXPECT_THAT(long_lists.err, HasSubstr("lists of 3 silos would take 2746 MiB"));
 }
 
 TEST_F(SiloPersonsTest, AreTheUnitOfEverySilosLedgerAndOfTheReport) {

@@ -49,9 +49,11 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .typed("S")
       .in_group(kGroup);
   table
-      .flag("--count-persons", silos.counts_persons,
-            "silos count a person's rows over all of them, by pseudonyms under a key that the coordinator lacks; each "
-            "learns of whomever it can name how many rows the others have")
+      .count(
+          "--count-persons", silos.counted_persons,
+          "silos count a person's rows over all of them, by pseudonyms under a key that the coordinator lacks, at most "
+          "P persons a silo; each learns of whomever it can name how many rows each of the others has")
+      .typed("P")
       .in_group(kGroup);
   table
       .text("--person-key", silos.person_key,

@@ -30,8 +30,10 @@ struct SiloOptions {
   std::optional<double> packet_loss_percent{};  ///< of its packets; empty: 0
 
   std::optional<std::uint32_t> silos_per_person{};  ///< s, the most silos that have rows of one person; empty: all
-  bool counts_persons = false;  ///< silos count a person's rows together, under a key that the coordinator lacks
-  std::string person_key{};     ///< file of that key; {rank} is replaced; empty: none
+  /// P, the most persons of a silo: silos count a person's rows together, under a key that the coordinator lacks.
+  /// Empty: they do not.
+  std::optional<std::uint64_t> counted_persons{};
+  std::string person_key{};  ///< file of that key; {rank} is replaced; empty: none
 
   bool is_distributed() const { return noise == NoiseSource::kDistributed; }
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }
