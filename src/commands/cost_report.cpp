@@ -15,6 +15,11 @@ double multiply_adds_of(const PhaseWork& phase) {
   return phase.product_macs + phase.round_macs;
 }
 
+// At the coordinator, while the others wait.
+double eigen_seconds(const PhaseWork& phase, const MachineSpeed& speed) {
+  return phase.serial_flops / speed.flops_per_second;
+}
+
 struct Totals {
   double multiply_adds = 0.0;
   double serial_flops = 0.0;
@@ -47,7 +52,8 @@ nlohmann::json cost_json(const RunEstimate& cost) {
   for (const PhaseWork& phase : cost.phases) {
     phases.push_back({{"name", phase.name},
                       {"multiply_adds", rounded_up(multiply_adds_of(phase))},
-                      {"seconds", rounded_up(seconds_of(phase, cost.speed, cost.job))}});
+                      {"seconds", rounded_up(seconds_of(phase, cost.speed, cost.job))},
+                      {"eigen_seconds", rounded_up(eigen_seconds(phase, cost.speed))}});
   }
   nlohmann::json json{{"for_release", false},
                       {"note", kNote},
@@ -91,8 +97,11 @@ void print_cost(const RunEstimate& cost) {
              rounded_up(totals.seconds), cost.job.ranks, cost.job.ranks == 1 ? "rank" : "ranks", cost.job.threads,
              cost.job.threads == 1 ? "thread" : "threads");
   for (const PhaseWork& phase : cost.phases) {
-    fmt::print("cost           {:<20} {:>8.2g} multiply-adds {:>8.2g} s\n", phase.name,
-               rounded_up(multiply_adds_of(phase)), rounded_up(seconds_of(phase, cost.speed, cost.job)));
+    fmt::print("cost           {:<20} {:>8.2g} multiply-adds {:>8.2g} s{}\n", phase.name,
+               rounded_up(multiply_adds_of(phase)), rounded_up(seconds_of(phase, cost.speed, cost.job)),
+               phase.serial_flops > 0.0
+                   ? fmt::format(", {:.2g} s of it an eigenproblem", rounded_up(eigen_seconds(phase, cost.speed)))
+                   : "");
   }
 }
 

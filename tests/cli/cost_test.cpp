@@ -58,6 +58,14 @@ TEST_F(CostTest, ADryRunTellsMemoryWireWorkAndSeconds) {
       EXPECT_EQ(cost["wire_bytes_per_rank"] > 0.0, ranks == 3);
       EXPECT_EQ(cost["wire_bytes"], (cost["ranks"].get<int>() - 1) * cost["wire_bytes_per_rank"].get<double>());
       EXPECT_FALSE(cost["phases"].empty());
+      double eigen_seconds = 0.0;
+      for (const json& phase : cost["phases"]) {
+        EXPECT_LE(phase["eigen_seconds"], phase["seconds"]) << phase;
+        eigen_seconds += phase["eigen_seconds"].get<double>();
+      }
+      const bool solves = method != "mean" && method != "ls" && method != "ls --checkpoint c" &&
+                          !method.starts_with("adam") && !method.starts_with("gd");
+      EXPECT_EQ(eigen_seconds > 0.0, solves);
       for (const auto& [name, rate] : cost["calibration"].items()) EXPECT_TRUE(rate.is_null() || rate > 0.0) << name;
     }
   }

@@ -72,7 +72,7 @@ DPREDUCE_AVX512_VNNI inline void add_vector(__m512i (&sums)[rows][others], const
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
     left[r] = _mm512_maskz_loadu_epi16(mask, a + r * a_stride);
-    if (!first_time) continue;
+    if constexpr (!first_time) continue;
     // The rows that are next, and those that come from memory meanwhile.
     _mm_prefetch(reinterpret_cast<const char*>(a + (rows + r) * a_stride), _MM_HINT_T0);
     _mm_prefetch(reinterpret_cast<const char*>(a + (kRowsFromMemory * rows + r) * a_stride), _MM_HINT_T1);

@@ -237,7 +237,8 @@ TEST_P(RowProductsTest, TheLowestInt16IsRejectedWithItsPlace) {
     TestSums outer(3, 9000, 0);
     const TestMatrix residuals = random_matrix(52, 3, 0, 53);
     EXPECT_THAT([&] { GetParam()->accumulate_product(residuals.view(), bad.view(), outer.view()); }, rejects);
-    if (GetParam() != &reference_kernel()) EXPECT_THAT([&] { GetParam()->measure(bad.view()); }, rejects);
+    if (GetParam() == &reference_kernel()) continue;  // it measures nothing
+    EXPECT_THAT([&] { GetParam()->measure(bad.view()); }, rejects);
   }
 }
 
