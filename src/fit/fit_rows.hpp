@@ -7,6 +7,7 @@
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
 #include "methods/options/fit_options.hpp"
+#include "run/fit_plan.hpp"
 
 namespace dpreduce {
 
@@ -39,8 +40,10 @@ void check_label_values(WorkerRows& rows, const DataOptions& data);
 
 /// Reads all features in memory, for a fit with a ledger: there a run that cannot end would show. Without --bad-rows
 /// zero it throws BadInput where a training, public or validation row is not finite, which other runs find while they
-/// sum rows up.
-void check_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads);
+/// sum rows up. So do runs on more than 64 MiB that do little more than to add them up: the look would take a fifth of
+/// the run.
+void check_features_in_memory(const RowsInMemory& memory, const DataOptions& data, const FitPlan& plan,
+                              unsigned threads);
 
 /// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
 /// rows have not `dim` features, and as open_ranked_rows.

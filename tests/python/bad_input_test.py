@@ -118,6 +118,15 @@ def test_bad_options_are_refused(kind, rows, charged):
     assert refused(dpreduce.UsageError, words, charged, *rows, **options).exit_code == 2
 
 
+def test_a_nan_in_many_rows_that_are_only_added_up_is_found_with_the_sums(tmp_path):
+    x, y = np.zeros((70_000, 256), np.float32), np.arange(70_000) % CLASSES
+    x[-1, -1] = np.inf
+    for method, options, lines in (("mean", {}, 3), ("adam", {"rounds": 12}, 0)):
+        ledger = tmp_path / f"{method}.jsonl"
+        refused(dpreduce.BadInput, "row 69999: not a finite number", ledger, x, y, method=method, **options)
+        assert (len(ledger.read_text().splitlines()) if ledger.exists() else 0) == lines  # the ledger itself, a reservation, and its end
+
+
 @pytest.mark.parametrize("name", ["public_x", "validation_x"])
 def test_other_rows_that_are_not_finite_are_refused(name, rows, charged):
     x, y = rows
