@@ -110,8 +110,10 @@ void require_outputs_apart(const FitOptions& options, const OpenFit& open, const
   const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
                            NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics}};
   require_not_read(outputs, open.training);
-  for (const std::string& path : expand_paths(options.data.train.person, static_cast<std::size_t>(rank))) {
-    require_not_read(outputs, split_array_path(path).file);
+  if (!open.training.is_none()) {  // the coordinator of silos has no identifiers
+    for (const std::string& path : expand_paths(options.data.train.person, static_cast<std::size_t>(rank))) {
+      require_not_read(outputs, split_array_path(path).file);
+    }
   }
   for (const std::optional<WorkerRows>* rows : {&open.public_sums, &open.validation, &open.candidates, &test}) {
     if (*rows) require_not_read(outputs, **rows);
