@@ -84,6 +84,10 @@ std::vector<std::string> lines_of_all_options() {
       "--packet-loss 0.5",
       "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --roster r.toml --identity "
       "i{rank}",
+      "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --train-person s{rank}/p "
+      "--rows-per-person 2 --silos-per-person 3",
+      "fit --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1 --train-person s{rank}/p "
+      "--rows-per-person 2 --count-persons 100 --person-key k",
       "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --public-x p.npy --classes 9 --bad-rows "
       "zero "
       "--methods mean,ls --epsilons 1,2 --delta 1e-8 --imbalance 1,10 --seeds 3 --adjacency replace-one --out o "
@@ -135,6 +139,7 @@ std::vector<std::string> lines_of_all_options() {
       "inspect --train-x a.npy --train-y b.npy --classes 4 --normalize l2 --clip 2 --format json",
       "audit --mu 1 --confidence 0.9 --trials 1000 --threads 2 --format json --adjacency replace-one --normalize l2 "
       "--clip 2 --pool 2",
+      "audit --mu 1 --method ls --shared-gram --rows-per-person 2 --person-bound clip",
       "audit --one-run --canaries 200 --train-x a.npy --train-y b.npy --classes 7 --epsilon 1 --delta 1e-6 "
       "--accountant "
       "zcdp --method mean --metric euclidean",
