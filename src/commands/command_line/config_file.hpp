@@ -17,8 +17,8 @@ struct ConfiguredArguments {
   bool rows_are_own = false;   ///< training rows are those that the party's own file names, or none at the coordinator
   bool ledger_is_own = false;  ///< its ledger is the one that the party's own file names
   std::map<std::string, std::string> places{};  ///< of the options that files have set: "--mu" to "--config F, line 3"
-  std::string common_file;     ///< --config; empty: none
-  std::string own_file;        ///< of the party; empty: none
+  std::string common_file;                      ///< --config; empty: none
+  std::string own_file;                         ///< of the party; empty: none
 };
 
 /// `arguments` with `--config FILE` replaced by what FILE says: `key = value` becomes `--key value`, unless `--key` is

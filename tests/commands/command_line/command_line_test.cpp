@@ -89,8 +89,11 @@ TEST(CommandLine, FitTakesEveryOption) {
 }
 
 TEST(CommandLine, NegativeNumbersAreValuesNotOptions) {
-  EXPECT_THAT([] { parse_fit({"--epsilon", "-1", "--delta", "1e-5"}); },
-              testing::ThrowsMessage<UsageError>(testing::StartsWith("--epsilon = -1: must be a finite number")));
+  EXPECT_THAT(
+      [] {
+        parse_fit({"--epsilon", "-1", "--delta", "1e-5"});
+      },
+      testing::ThrowsMessage<UsageError>(testing::StartsWith("--epsilon = -1: must be a finite number")));
 }
 
 CalibrateOptions parse_calibrate(const std::vector<std::string>& more) {

@@ -146,7 +146,8 @@ TEST_F(ConfigFile, FlagsAreTrueOrFalse) {
 
 TEST_F(ConfigFile, ValuesThatAreWrongAreNamedByTheirLine) {
   EXPECT_THAT(refusal("mu = 1\nrounds = \"x\"\n"), HasSubstr(".toml, line 2: --rounds x: must be"));
-  EXPECT_THAT(refusal("train-x = \"x\"\ntrain-y = \"y\"\nclasses = 3\nmu = -1\n"), HasSubstr(".toml, line 4: --mu = -1"));
+  EXPECT_THAT(refusal("train-x = \"x\"\ntrain-y = \"y\"\nclasses = 3\nmu = -1\n"),
+              HasSubstr(".toml, line 4: --mu = -1"));
   EXPECT_THAT(refusal("[fit]\nmethod = \"Mean\"\n"), HasSubstr(".toml, line 2: --method Mean: must be one of"));
 }
 
