@@ -1,14 +1,15 @@
 #include "fit/masked_silo.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "aggregator/release/statistic_fingerprint.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
+#include "common/randomness/noise_key.hpp"
 #include "common/randomness/private_file.hpp"
 #include "common/silos/mask_stream.hpp"
 #include "common/silos/masked_sum.hpp"
@@ -25,7 +26,8 @@ constexpr const char* kState = "the silo's state";
 constexpr std::size_t kDigestBytes = 32;
 constexpr std::size_t kSignatureBytes = 64;
 constexpr std::size_t kJoinBytes = 4 + kDigestBytes + kSignatureBytes;
-constexpr std::size_t kFingerprintWordsOfSum = FingerprintPart{}.size();
+using SumCheck = std::array<std::uint64_t, 2>;
+constexpr std::size_t kCheckWords = SumCheck{}.size();
 
 using Session = std::array<std::uint8_t, 16>;
 
@@ -134,10 +136,16 @@ RunId run_of_request(const Request& request, const MaskedPlan& plan) {
   return digest_of(writer.take());
 }
 
-FingerprintPart fingerprint_in(const RunId& run, const Statistic& statistic) {
-  // Against mistakes, not against silos: what is masked cannot be checked more, and the coefficients are no secret.
+// sum_e c_e x_e mod 2^64, twice. It is linear where the masks are, so that what is summed of it follows from the sum of
+// the statistics, and tells nothing more of one silo's. Against mistakes, not against silos: the coefficients are no
+// secret. Words that differ by no multiple of 2^32 pass with probability 2^-64 at most.
+SumCheck check_of(const RunId& run, const Statistic& statistic) {
   RandomStream coefficients = NoiseKey::from_bytes(run, false).stream("masked sum's fingerprint", {});
-  return fingerprint_part(statistic, coefficients);
+  SumCheck check{};
+  for (const auto word : statistic.words()) {
+    for (std::uint64_t& part : check) part += coefficients.next_u64() * static_cast<std::uint64_t>(word);
+  }
+  return check;
 }
 
 }  // namespace
@@ -211,12 +219,12 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
   const std::size_t words = statistic.words().size();
   const char* const kNoSum =
       "the answers do not add up: each silo of the roster gives one answer to a request, all to the same one";
-  if (sum.size() != words + kFingerprintWordsOfSum) throw AggregationAborted(kNoSum);
+  if (sum.size() != words + kCheckWords) throw AggregationAborted(kNoSum);
   std::copy_n(sum.begin(), words, statistic.words().begin());
-  FingerprintPart came{};
-  std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kFingerprintWordsOfSum, came.begin());
+  SumCheck came{};
+  std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kCheckWords, came.begin());
   const RunId run = run_of_request(read_request(request, plan_), plan_);
-  if (fingerprint_of(came) != fingerprint_of(fingerprint_in(run, statistic))) throw AggregationAborted(kNoSum);
+  if (came != check_of(run, statistic)) throw AggregationAborted(kNoSum);
   return PartialSum::sealed(statistic, task.ticket(plan_.plan), "all silos");
 }
 
@@ -297,8 +305,8 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   if (task.step != request.step) throw AggregationAborted("the request's task is of another step");
   const Statistic statistic = partition_statistic(plan, task, rows, "of this silo", threads, on_chunk);
   std::vector<std::uint64_t> words(statistic.words().begin(), statistic.words().end());
-  const FingerprintPart fingerprint = fingerprint_in(run, statistic);
-  words.insert(words.end(), fingerprint.begin(), fingerprint.end());
+  const SumCheck check = check_of(run, statistic);
+  words.insert(words.end(), check.begin(), check.end());
   MaskStreams masks;
   const SumAttempt sum{.run = run, .round = request.step};
   for (const Join& other : request.joins) {

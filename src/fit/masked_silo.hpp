@@ -1,7 +1,7 @@
 // Silos under an engine that is not MPI: Flower, NVFlare. Its server, the coordinator, trains a plan's session
 // (traveling_plan.hpp) on the sum over all silos, and sees of no silo more than a vector that looks random.
 //
-// Legend: silo u of the n of the roster, x_u the words of its statistic and of their fingerprint; PRG a mask stream
+// Legend: silo u of the n of the roster, x_u the words of its statistic and two that check them; PRG a mask stream
 // (mask_stream.hpp); all in Z mod 2^64.
 //
 //     invitation  coordinator -> u   the session, signed

@@ -23,8 +23,9 @@ void serialize(Archive& archive, SensitivityProfile& profile, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, ReleaseRequest& request, unsigned) {
-  auto& [name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person, person_bound] = request;
-  archive_all(archive, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person, person_bound);
+  auto& [name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person, person_bound, dim] = request;
+  archive_all(archive, name, share, rounds, blocks, profiles, in_parts, sampling_rate, rows_per_person, person_bound,
+              dim);
 }
 
 template <typename Archive>

@@ -37,7 +37,8 @@ std::size_t dim_in_rounds(const FitPlan& plan) {
 
 bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.data.most_labels());
+                                     dim_in_rounds(plan), options.data.most_labels(),
+                                     options.data.clips_persons() ? 1 : 0);
 }
 
 StatisticCost cost_of(const ReleaseRequest& request, const FitOptions& options) {
@@ -193,7 +194,7 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
     return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
   }
   if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
-  return chunk + rows_here * bytes_per_kept_row(dim, labels);
+  return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_persons());
 }
 
 }  // namespace

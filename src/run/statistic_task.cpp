@@ -49,6 +49,34 @@ class PointOfTask {
   PublicPoint point_;
 };
 
+bool is_of(const StatedWeights& weights, std::size_t classes, std::size_t dim) {
+  return weights.largest.size() == classes && weights.values.size() == classes * dim;
+}
+
+bool is_of(const StatedPoint& point, std::size_t classes, std::size_t dim) {
+  if (const auto* balls = std::get_if<ClassBalls>(&point)) {
+    return balls->centers.size() == classes * dim && balls->radii.size() == classes;
+  }
+  const auto* gradient = std::get_if<StatedGradientPoint>(&point);
+  return gradient == nullptr ||
+         (is_of(gradient->weights, classes, dim) &&
+          (!gradient->directions || (is_of(*gradient->directions, classes, dim) && gradient->features <= dim)));
+}
+
+// A task comes from elsewhere. What it says of sizes decides where is read and written.
+void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes) {
+  const Preprocessing& planned = plan.preprocessing;
+  const Preprocessing& asked = task.preprocessing;
+  const std::size_t dim = plan.request(task.release).dim;
+  if (asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.normalize == planned.normalize &&
+      asked.clip_norm == planned.clip_norm && asked.output_dim() == dim && task.label < classes &&
+      task.part <= StatisticPart::kGramOfClass && is_of(task.point, classes, dim)) {
+    return;
+  }
+  throw UsageError("the task for release " + task.release +
+                   " is of rows, classes or weights that the plan does not have; take it from a session of this plan");
+}
+
 void put_digests(std::span<const RowDigest> digests, std::span<std::int64_t> halves) {
   std::size_t next = 0;
   for (const RowDigest& digest : digests) {
@@ -141,6 +169,7 @@ std::vector<RowDigest> digests_of(const Statistic& sum) {
 
 Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
                             const OnChunk& on_chunk) {
+  require_of_plan(task, plan, stream.classes);
   std::vector<BlockShape> shape = shape_of(task, plan);
   const RowTransform transform(task.preprocessing);
   const PointOfTask point(task.point, {task.preprocessing.clip_norm, transform.output_dim()});

@@ -70,7 +70,8 @@ std::vector<RowDigest> digests_of(const Statistic& sum);
 
 /// The exact statistic of `rows` alone. Sums of it over rows that are cut in any way are the statistic of all.
 /// Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d + 1) / 2
-/// multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk.
+/// multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk, and UsageError where the
+/// task is of another preparation of rows, or another number of features or classes, than the plan's.
 Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
                             const OnChunk& on_chunk);
 

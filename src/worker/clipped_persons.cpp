@@ -1,14 +1,13 @@
 #include "worker/clipped_persons.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/thread_team.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/row_sensitivity.hpp"
@@ -26,8 +25,6 @@ constexpr unsigned kFirstLowering = 22;
 // Roundings make most sums a little longer than their real ones: so much less is within the bound at once.
 constexpr double kBelowReal = 1.0 - 0x1p-14;
 
-// Of persons with more rows, products are not remembered.
-constexpr std::size_t kMostRemembered = 64;
 // Sums of so many rows have their norm by products, which take fewer steps.
 constexpr std::size_t kFewRows = 8;
 // A kernel's product takes so many times as long for a few rows as inner products of the same number of multiply-adds.
@@ -206,20 +203,13 @@ std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, 
   std::vector<std::size_t> firsts;
   for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) firsts.push_back(first);
   std::vector<RowWeight> weights(chunk.rows(), kWholeRow);
-  std::atomic<std::size_t> next{0};
-  const auto clip = [&] {
-    for (std::size_t person = next++; person < firsts.size(); person = next++) {
-      const std::size_t end = person + 1 < firsts.size() ? firsts[person + 1] : chunk.rows();
-      const RowWeight weight = weight_of_person(chunk, firsts[person], end, sum, rows_per_person);
-      std::fill(weights.begin() + static_cast<std::ptrdiff_t>(firsts[person]),
-                weights.begin() + static_cast<std::ptrdiff_t>(end), weight);
-    }
-  };
-  std::vector<std::jthread> pool;
-  for (std::size_t worker = 1; worker < std::min<std::size_t>(threads, firsts.size()); ++worker)
-    pool.emplace_back(clip);
-  clip();
-  pool.clear();
+  ThreadTeam team(static_cast<unsigned>(std::clamp<std::size_t>(firsts.size(), 1, threads)));
+  team.for_each(firsts.size(), [&](std::size_t person) {
+    const std::size_t end = person + 1 < firsts.size() ? firsts[person + 1] : chunk.rows();
+    const RowWeight weight = weight_of_person(chunk, firsts[person], end, sum, rows_per_person);
+    std::fill(weights.begin() + static_cast<std::ptrdiff_t>(firsts[person]),
+              weights.begin() + static_cast<std::ptrdiff_t>(end), weight);
+  });
   return weights;
 }
 
@@ -263,7 +253,8 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
 
   const PersonRows rows{chunk.values() + first * dim, count, dim};
   std::span<const std::int32_t> products = chunk.products_of_person(first);  // <q_i, q_j>, j <= i
-  const bool is_direct = products.empty() && count > kKernelOverhead * classes;
+  const bool is_direct =
+      products.empty() && (count > kKernelOverhead * classes || count * count / 2 > 2 * classes * dim);
   thread_local SecretVector<std::int32_t> made;
   thread_local SecretVector<std::int64_t> gradient;
   if (!is_direct && products.empty()) {

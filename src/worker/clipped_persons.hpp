@@ -35,8 +35,13 @@ enum class PersonSum { kClassSums, kGram, kClassGrams };
 std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, std::uint64_t rows_per_person,
                                        unsigned threads);
 
-/// Remembers inner products of persons' rows in the chunk, of persons who have not very many: 4 bytes each, at most 130
-/// a row. For rows that are gone through many times. Preconditions: as of clipped_weights.
+/// Of persons with more rows, products are not remembered.
+inline constexpr std::size_t kMostRemembered = 64;
+/// What is remembered of a row at most, and where it is.
+inline constexpr std::size_t kBytesRememberedOfRow = 4 * (kMostRemembered + 1) / 2 + sizeof(std::size_t);
+
+/// Remembers inner products of persons' rows in the chunk, of persons who have not very many: 4 bytes each. For rows
+/// that are gone through many times. Preconditions: as of clipped_weights.
 void remember_products(LatticeRows& chunk);
 
 /// Scales the residuals of one person's rows [first, first + n) of the chunk, n x `classes` lattice residuals.

@@ -204,10 +204,12 @@ std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::si
   return sizeof(float) * input_dim + 2 * sizeof(std::int16_t) * output_dim + 3 * sizeof(std::int32_t) * labels_per_row;
 }
 
-std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row) {
+std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_person) {
   const std::size_t energies =
       sizeof(std::uint32_t) * (1 + (output_dim + kEnergyColumns - 1) / kEnergyColumns / kEnergyRows);
-  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char) + energies;
+  const std::size_t of_person = by_person ? sizeof(RowWeight) + sizeof(std::uint32_t) + kBytesRememberedOfRow : 0;
+  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char) + energies +
+         of_person;
 }
 
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
@@ -226,10 +228,11 @@ void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, 
 }
 
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
-                             std::size_t labels_per_row) {
+                             std::size_t labels_per_row, std::size_t largest_person) {
   const std::size_t row_bytes = bytes_per_row(input_dim, output_dim, labels_per_row);
-  const std::size_t in_the_making = rows_of_chunk(memory_bytes, row_bytes) * row_bytes;
-  return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row);
+  const std::size_t in_the_making = std::max(rows_of_chunk(memory_bytes, row_bytes), largest_person) * row_bytes;
+  if (in_the_making > memory_bytes) return 0;
+  return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row, largest_person > 0);
 }
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
@@ -311,7 +314,8 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
-  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), transform.output_dim(), slots);
+  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), transform.output_dim(), slots,
+                                            rows.goes_by_person() ? rows.largest_person() : 0);
   if (rows.range().count > most) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);
   for_each_lattice_chunk(

@@ -36,16 +36,17 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row);
 
 /// Bytes of a row that is kept as integers: 2 d, 4 k and 1, and 4 + d / 256 for its energies (known_energies.hpp); a
-/// weight takes 4 more.
-std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row);
+/// weight takes 4 more. By person: 8 more for weight and person, and what is remembered of it (clipped_persons.hpp).
+std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_person);
 
 /// Rows of a chunk for which there are `memory_bytes`, at row_bytes each: as many as fit, at most 4096. Throws
 /// UsageError where not one does.
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
 
-/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. Throws as rows_of_chunk.
+/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. `largest_person` is the
+/// most rows of one person where rows are gone through by person, else 0. Throws as rows_of_chunk.
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
-                             std::size_t labels_per_row);
+                             std::size_t labels_per_row, std::size_t largest_person);
 
 /// Throws UsageError where the rows of one person do not fit into memory_bytes, at row_bytes each. Precondition
 /// (asserted): rows are gone through by person.

@@ -59,7 +59,7 @@ struct StatisticEntry {
   TakenAt taken_at;
   /// The declaration: every block with its exact sensitivity. `share` of the run's mu^2, before it is scaled to all
   /// releases. Precondition (asserted): share > 0.
-  ReleaseRequest (&request)(const ReleaseTerms& terms, double share);
+  ReleaseRequest (&declare)(const ReleaseTerms& terms, double share);
   /// The blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted where
   /// that is a point. Throws as for_each_lattice_chunk.
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
@@ -67,6 +67,8 @@ struct StatisticEntry {
   StatisticCost (&cost)(const ReleaseRequest& request, const CostTerms& terms);
   PersonClip person_clip = PersonClip::kRefused;
 
+  /// What `declare` says, of rows of terms.dim features.
+  ReleaseRequest request(const ReleaseTerms& terms, double share) const;
   /// What becomes of that request of it.
   PersonClip person_clip_of(const ReleaseRequest& made) const;
   bool is_round() const { return taken_at != TakenAt::kRows; }

@@ -77,7 +77,11 @@ const GradientPoint& gradient_point(const StatisticInputs& inputs) {
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
   if (!inputs.sample) return for_each_whole_chunk(inputs, visit);
   WorkerRows& rows = inputs.rows;
-  if (inputs.kept.empty() && inputs.are_checked && rows.has_labels() && !rows.has_persons()) {
+  const StreamPlan& plan = inputs.plan;
+  const std::size_t bytes_of_drawn_row = bytes_per_row(inputs.transform.preprocessing(), plan.labels_per_row) +
+                                         sizeof(float) * inputs.transform.input_dim();
+  if (inputs.kept.empty() && inputs.are_checked && rows.has_labels() && !rows.has_persons() &&
+      plan.memory_bytes >= bytes_of_drawn_row) {
     RowCoins coins = inputs.sample->coins();
     const auto is_drawn = [&](std::span<const std::int32_t>) { return coins.next(); };
     return for_each_lattice_chunk_of(is_drawn, rows, inputs.transform, inputs.plan, visit, inputs.on_chunk);

@@ -135,7 +135,7 @@ TEST_F(MaskedSiloTest, AnswersLookRandomAndAddUpOnlyWithAllSilos) {
   const std::string request = coordinator.request(*session.task(), joins(coordinator.invitation()));
   std::vector<std::uint64_t> sum;
   std::vector<std::uint64_t> one = answer(1, request);
-  // 18 words and four: a statistic of 30 rows has small numbers and zeros; 2^-20 for each word to be as small as 2^44.
+  // 18 words and two: a statistic of 30 rows has small numbers and zeros; 2^-20 for each word to be as small as 2^44.
   for (const std::uint64_t word : one) EXPECT_GT(std::min(word, -word), std::uint64_t{1} << 43);
   add(sum, one);
   add(sum, answer(2, request));
@@ -172,6 +172,30 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
   task.step = driver.tasks();
   const std::string beyond = coordinator.request(task, joins);
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, beyond); }), HasSubstr("the plan has 3"));
+}
+
+// What a coordinator signs decides where a silo reads and writes.
+TEST_F(MaskedSiloTest, ATaskOfOtherSizesThanThePlansIsRefused) {
+  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
+  const MaskedCoordinator coordinator = this->coordinator(driver);
+  const std::vector<std::string> joins = this->joins(coordinator.invitation());
+  const std::vector<std::function<void(StatisticTask&)>> changes{
+      [](StatisticTask& task) { task.label = FittedRows::kClasses; },
+      [](StatisticTask& task) { task.preprocessing.intercept = task.preprocessing.intercept > 0.0 ? 0.0 : 0.1; },
+      [](StatisticTask& task) { task.preprocessing.pool = 2; },
+      [](StatisticTask& task) { task.preprocessing.clip_norm *= 2; },
+      [](StatisticTask& task) {
+        StatedWeights& weights = std::get<StatedGradientPoint>(task.point).weights;
+        weights.largest.push_back(1.0);
+        weights.values.resize(weights.values.size() / FittedRows::kClasses * weights.largest.size());
+      }};
+  for (std::size_t change = 0; change < changes.size(); ++change) {
+    SCOPED_TRACE(change);
+    TravelingTask task = first_of(driver);
+    changes[change](task.task);
+    const std::string request = coordinator.request(task, joins);
+    EXPECT_THAT(refusal<UsageError>([&] { answer(1, request); }), HasSubstr("that the plan does not have"));
+  }
 }
 
 TEST_F(MaskedSiloTest, ASessionHasKeysOfItsOwn) {

@@ -158,7 +158,7 @@ TEST(RunCost, ARoundSendsAGradientUpAndWeightsDown) {
 }
 
 TEST(RunCost, RowsAreReadOnceWhereTheyFitAndEveryRoundWhereTheyDoNot) {
-  const std::uint64_t most = most_kept_rows(std::size_t{1} << 20, kDim, kDim + 1, 1);
+  const std::uint64_t most = most_kept_rows(std::size_t{1} << 20, kDim, kDim + 1, 1, 0);
   const PlannedFit run = run_of("adam", kClasses, 1);
   EXPECT_EQ(total(run, job_of(most)).rows_prepared, static_cast<double>(most));
   EXPECT_EQ(total(run, job_of(most + 1)).rows_prepared, 5.0 * static_cast<double>(most + 1));
@@ -167,7 +167,7 @@ TEST(RunCost, RowsAreReadOnceWhereTheyFitAndEveryRoundWhereTheyDoNot) {
 TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
   const PlannedFit run = run_of("adam", kClasses, 4);
   const std::uint64_t few = memory_of_rank(run.options, run.plan, 5'000);
-  EXPECT_EQ(memory_of_rank(run.options, run.plan, 6'000) - few, 1'000 * bytes_per_kept_row(kDim + 1, 1));
+  EXPECT_EQ(memory_of_rank(run.options, run.plan, 6'000) - few, 1'000 * bytes_per_kept_row(kDim + 1, 1, false));
   std::uint64_t largest = 0;
   for (std::uint64_t rows = 1; rows < (std::uint64_t{1} << 40); rows *= 2) {
     largest = std::max(largest, memory_of_rank(run.options, run.plan, rows));

@@ -107,7 +107,8 @@ void LatticeRows::set_persons(std::vector<std::uint32_t> persons) {
 }
 
 std::size_t LatticeRows::end_of_person(std::size_t first) const {
-  std::size_t end = first;
+  DPREDUCE_ASSERT(first < persons_.size());
+  std::size_t end = first + 1;
   while (end < persons_.size() && persons_[end] == persons_[first]) ++end;
   return end;
 }

@@ -61,6 +61,7 @@ struct ReleaseRequest {
   /// as far.
   std::uint64_t rows_per_person = 1;
   PersonBound person_bound = PersonBound::kWeight;  ///< how a person is held to that
+  std::size_t dim = 0;                              ///< features of the rows that it is of
 };
 
 struct PlannedBlock {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/error.hpp"
+
 namespace dpreduce {
 
 std::optional<std::uint64_t> triangle_order(std::uint64_t elements) {
@@ -14,6 +16,7 @@ std::optional<std::uint64_t> triangle_order(std::uint64_t elements) {
 }
 
 void copy_upper_triangle(std::span<const std::int64_t> square, std::size_t dim, std::span<std::int64_t> triangle) {
+  DPREDUCE_ASSERT(square.size() == dim * dim && triangle.size() == triangle_elements(dim));
   for (std::size_t i = 0; i < dim; ++i) {
     const auto row = square.subspan(i * dim + i, dim - i);
     std::copy(row.begin(), row.end(), triangle.begin() + static_cast<std::ptrdiff_t>(triangle_row(i, dim)));

@@ -87,6 +87,7 @@ class ThreadJob final : public Job {
     std::vector<std::uint64_t> sum(rank_ == owner ? values.size() : 0, 0);
     const std::span<const std::uint64_t> own = values;
     meeting_->visit(rank_, own, [&](std::span<const std::uint64_t> of_rank, int) {
+      DPREDUCE_ASSERT(of_rank.size() == own.size());
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
     });
     if (rank_ != owner) return std::fill(values.begin(), values.end(), 0);
@@ -99,6 +100,7 @@ class ThreadJob final : public Job {
   void broadcast(std::span<std::byte> bytes) override {
     const std::span<const std::byte> own = bytes;
     meeting_->visit(rank_, own, [&](std::span<const std::byte> of_rank, int peer) {
+      DPREDUCE_ASSERT(of_rank.size() == bytes.size());
       if (peer == 0 && rank_ != 0) std::copy(of_rank.begin(), of_rank.end(), bytes.begin());
     });
   }
@@ -136,6 +138,7 @@ class ThreadJob final : public Job {
     std::vector<T> sum(values.size(), T{});
     const std::span<const T> own = values;
     meeting_->visit(rank_, own, [&](std::span<const T> of_rank, int) {
+      DPREDUCE_ASSERT(of_rank.size() == own.size());
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
     });
     std::copy(sum.begin(), sum.end(), values.begin());

@@ -39,6 +39,12 @@ constexpr std::array kStatistics{DPREDUCE_STATISTICS(DPREDUCE_ENTRY)};
 
 }  // namespace
 
+ReleaseRequest StatisticEntry::request(const ReleaseTerms& terms, double share) const {
+  ReleaseRequest made = declare(terms, share);
+  made.dim = terms.dim;
+  return made;
+}
+
 PersonClip StatisticEntry::person_clip_of(const ReleaseRequest& made) const {
   const bool counts =
       std::ranges::any_of(made.blocks, [](const BlockRequest& block) { return block.fraction_bits > 0; });
