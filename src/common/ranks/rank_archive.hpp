@@ -5,8 +5,8 @@
 //     Boost's binary archive of the value       in the machine's own byte order
 //
 // Only equal programs that trust each other exchange archives: ranks of one job, and the workers of a plan
-// (fit/traveling_plan.hpp). None goes to or comes from a silo. Boost's headers are slow to compile: include this in few
-// files.
+// (fit/traveling_plan.hpp). None goes to or comes from a silo, but for the tasks that the coordinator of silos under
+// another engine has signed (fit/masked_silo.hpp). Boost's headers are slow to compile: include this in few files.
 #pragma once
 
 #include <cstddef>
