@@ -5,14 +5,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <vector>
 
 namespace dpreduce {
 
-/// At least `bytes`, aligned to 64, in huge pages from 2 MiB on, where the system has them; give it back to std::free.
-/// Throws std::bad_alloc.
+/// At least `bytes`, aligned to 64, in huge pages from 2 MiB on, where the system has them: fresh ones, since small
+/// pages that a heap has used before stay small. Throws std::bad_alloc.
 void* allocate_in_huge_pages(std::size_t bytes);
+
+/// Gives back what was allocated for as many bytes.
+void free_huge_pages(void* memory, std::size_t bytes) noexcept;
 
 /// The same for a standard container.
 template <class T>
@@ -24,7 +26,7 @@ struct HugePageAllocator {
   HugePageAllocator(const HugePageAllocator<U>&) noexcept {}
 
   T* allocate(std::size_t count) { return static_cast<T*>(allocate_in_huge_pages(count * sizeof(T))); }
-  void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
+  void deallocate(T* memory, std::size_t count) noexcept { free_huge_pages(memory, count * sizeof(T)); }
   friend bool operator==(const HugePageAllocator&, const HugePageAllocator&) { return true; }
 };
 

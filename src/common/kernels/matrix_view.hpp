@@ -1,6 +1,7 @@
 // Row-major views of lattice values and of their exact sums. A view owns nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,6 +38,12 @@ struct Int16View {
   }
   /// How many energies columns have for each kEnergyRows rows.
   std::size_t energies_per_stripe() const { return (cols + kEnergyColumns - 1) / kEnergyColumns; }
+  /// At least that of each of the columns [begin, end) over the kEnergyRows rows from `first_row` on. Preconditions:
+  /// energies of columns are known; first_row begins an energy's rows; begin < end.
+  std::uint32_t known_energy(std::size_t first_row, std::size_t begin, std::size_t end) const {
+    const std::uint32_t* const of_rows = energies.columns + first_row / kEnergyRows * energies_per_stripe();
+    return *std::max_element(of_rows + begin / kEnergyColumns, of_rows + (end + kEnergyColumns - 1) / kEnergyColumns);
+  }
 };
 
 /// rows x cols exact sums in Z mod 2^64, row r at data + r * stride.

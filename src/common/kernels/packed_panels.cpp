@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "common/base/huge_pages.hpp"
 #include "common/kernels/integer_kernel.hpp"
 
 namespace dpreduce {
@@ -119,13 +118,12 @@ std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
   return panels;
 }
 
-std::int16_t* PackingMemory::room(std::size_t bytes) {
-  if (bytes <= bytes_) return values_.get();
-  values_.reset();  // before there is another, so that there are never two
-  bytes_ = 0;
-  values_.reset(static_cast<std::int16_t*>(allocate_in_huge_pages(bytes)));
-  bytes_ = bytes;
-  return values_.get();
+std::int16_t* PackingMemory::room(std::size_t count) {
+  if (count > values_.size()) {
+    values_ = {};  // before there is another, so that there are never two
+    values_.resize(count);
+  }
+  return values_.data();
 }
 
 PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth, PackingMemory& memory)
@@ -136,8 +134,7 @@ PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::s
       panels_(split_into_panels(columns, micro.lanes)),
       energies_(panels_.size() * max_stripes_) {
   const std::size_t padded_columns = (columns + micro.lanes - 1) / micro.lanes * micro.lanes;
-  const std::size_t bytes = 2 * max_pairs_ * padded_columns * sizeof(std::int16_t);
-  values_ = memory.room(bytes);
+  values_ = memory.room(2 * max_pairs_ * padded_columns);
 }
 
 void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column, std::size_t first_k, std::size_t depth,
@@ -154,11 +151,15 @@ void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column,
     const auto pack = operand.summed_over == SummedOver::kRows ? pack_rows : pack_columns;
     pack(micro_, operand.view, source_column, count, stripe_k, stripe_depth, panel.vectors, packed);
 
-    const std::uint32_t energy = micro_.measure(packed, stripe_pairs, panel.vectors);
+    std::uint32_t& energy = energies_[index * max_stripes_ + stripe];
+    if (operand.has_known_energies()) {
+      energy = operand.view.known_energy(stripe_k, source_column, source_column + count);
+      continue;
+    }
+    energy = micro_.measure(packed, stripe_pairs, panel.vectors);
     if (energy == kNoEnergy) {
       reject_first(operand, {stripe_k, stripe_k + stripe_depth}, {source_column, source_column + count});
     }
-    energies_[index * max_stripes_ + stripe] = energy;
   }
 }
 

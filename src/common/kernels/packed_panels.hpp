@@ -7,11 +7,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "common/base/huge_pages.hpp"
 #include "common/kernels/energy_segments.hpp"
 #include "common/kernels/micro_kernel.hpp"
 #include "common/kernels/operand.hpp"
@@ -31,16 +30,11 @@ std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes);
 /// product with 1024 columns one part in 15. Huge pages where the system lends some.
 class PackingMemory {
  public:
-  /// At least `bytes`, aligned to 64; what it held before is lost. Throws std::bad_alloc.
-  std::int16_t* room(std::size_t bytes);
+  /// At least `count` values, aligned to 64; what it held before is lost. Throws std::bad_alloc.
+  std::int16_t* room(std::size_t count);
 
  private:
-  struct Free {
-    void operator()(std::int16_t* values) const { std::free(values); }
-  };
-
-  std::unique_ptr<std::int16_t[], Free> values_;
-  std::size_t bytes_ = 0;
+  LargeVector<std::int16_t> values_;
 };
 
 /// Counts the time of its life as packing (packing_seconds).

@@ -235,10 +235,8 @@ class OuterBlock {
   // The largest of a column over one stripe.
   std::uint32_t energy(const Range& rows, const Range& columns) const {
     const Int16View& q = b_.view;
-    if (q.energies.columns == nullptr) return kernel_.measure_columns(part_of(rows, columns));
-    const std::uint32_t* const known = q.energies.columns + rows.begin / kEnergyRows * q.energies_per_stripe();
-    return *std::max_element(known + columns.begin / kEnergyColumns,
-                             known + (columns.end + kEnergyColumns - 1) / kEnergyColumns);
+    if (!b_.has_known_energies()) return kernel_.measure_columns(part_of(rows, columns));
+    return q.known_energy(rows.begin, columns.begin, columns.end);
   }
 
   static Int16View pairs_of(const Int16View& q, const Segment& pairs) {

@@ -25,7 +25,7 @@ TEST(HugePages, AreAlignedAndCanBeWrittenToTheirEnd) {
 TEST(HugePages, NothingIsAlsoAnAllocation) {
   void* memory = allocate_in_huge_pages(0);
   EXPECT_NE(memory, nullptr);
-  std::free(memory);
+  free_huge_pages(memory, 0);
 }
 
 TEST(HugePages, WhatNoMachineHasIsRefused) {
