@@ -15,21 +15,23 @@ namespace {
 
 constexpr std::size_t kLanes = 8;
 
-// Calls step(entries) with eight of v at a time, and writes back what it makes of them. Where v ends, `rest` fills up.
-template <typename Step>
-void for_each_eight(std::span<double> v, double rest, const Step& step) {
-  EightDoubles entries;
-  std::size_t c = 0;
-  for (; c + kLanes <= v.size(); c += kLanes) {
-    load(&v[c], entries);
-    step(entries);
-    std::memcpy(&v[c], &entries, sizeof(entries));
-  }
-  if (const std::size_t left = v.size() - c; left > 0) {
-    entries = EightDoubles{} + rest;
-    std::memcpy(&entries, &v[c], left * sizeof(double));
-    step(entries);
-    std::memcpy(&v[c], &entries, left * sizeof(double));
+// Calls step(entries) with `together` vectors of v at a time, and writes back what it makes of them. Where v ends,
+// `rest` fills up.
+template <std::size_t together, typename Step>
+void for_each_vectors(std::span<double> v, double rest, const Step& step) {
+  EightDoubles entries[together];
+  for (std::size_t c = 0; c < v.size(); c += together * kLanes) {
+    const std::size_t bytes = std::min(together * kLanes, v.size() - c) * sizeof(double);
+    if (bytes == sizeof(entries)) {
+      std::memcpy(entries, &v[c], sizeof(entries));
+      step(entries);
+      std::memcpy(&v[c], entries, sizeof(entries));
+    } else {
+      std::fill(std::begin(entries), std::end(entries), EightDoubles{} + rest);
+      std::memcpy(entries, &v[c], bytes);
+      step(entries);
+      std::memcpy(&v[c], entries, bytes);
+    }
   }
 }
 
@@ -40,50 +42,54 @@ double largest_of(const EightDoubles& entries) {
 }
 
 // v <- softmax(v)
+template <std::size_t width>
 inline void softmax(std::span<double> v) {
+  constexpr std::size_t kTogether = kVectorsTogether<width>;
   EightDoubles most = EightDoubles{} + v[0];
-  for_each_eight(v, v[0], [&](const EightDoubles& entries) { most = most < entries ? entries : most; });
+  for_each_vectors<1>(v, v[0], [&](const EightDoubles* entries) { most = most < *entries ? *entries : most; });
   const double largest = largest_of(most);
   EightDoubles sums{};
-  for_each_eight(v, -std::numeric_limits<double>::infinity(), [&](EightDoubles& entries) {
-    entries -= largest;
-    exponential(entries);
-    sums += entries;
+  for_each_vectors<kTogether>(v, -std::numeric_limits<double>::infinity(), [&](EightDoubles* entries) {
+    for (std::size_t i = 0; i < kTogether; ++i) entries[i] -= largest;
+    exponentials<kTogether>(entries);
+    for (std::size_t i = 0; i < kTogether; ++i) sums += entries[i];
   });
   const double inverse = 1.0 / sum_of_lanes(sums);
   for (double& entry : v) entry *= inverse;
 }
 
 // v <- 1 / (1 + exp(-v)), from the exponential of -|v|
+template <std::size_t width>
 inline void sigmoid(std::span<double> v) {
-  for_each_eight(v, 0.0, [](EightDoubles& entries) { logistic(entries); });
+  constexpr std::size_t kTogether = kVectorsTogether<width>;
+  for_each_vectors<kTogether>(v, 0.0, [](EightDoubles* entries) { logistics<kTogether>(entries); });
 }
 
 }  // namespace
 
 double exp_of_nonpositive(double x) {
   EightDoubles lanes = EightDoubles{} + x;
-  exponential(lanes);
+  exponentials<1>(&lanes);
   return lanes[0];
 }
 
 void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
                          std::span<double> p) {
-  run_at_full_width([&](auto) {
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
     for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * static_cast<double>(products[c]);
-    if (loss == Loss::kSoftmax) softmax(p);
-    if (loss == Loss::kSigmoid) sigmoid(p);
+    if (loss == Loss::kSoftmax) softmax<width>(p);
+    if (loss == Loss::kSigmoid) sigmoid<width>(p);
   });
 }
 
 void prior_probabilities(std::span<const std::int64_t> products, double row_length,
                          std::span<const double> direction_lengths, std::span<double> u) {
-  run_at_full_width([&](auto) {
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
     for (std::size_t c = 0; c < u.size(); ++c) {
       const double lengths = row_length * direction_lengths[c];
       u[c] = lengths > 0.0 ? static_cast<double>(products[c]) / lengths : 0.0;
     }
-    softmax(u);
+    softmax<width>(u);
   });
 }
 
