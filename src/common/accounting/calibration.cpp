@@ -9,6 +9,7 @@
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/rdp.hpp"
+#include "common/accounting/remembered.hpp"
 #include "common/accounting/zcdp.hpp"
 
 namespace dpreduce {
@@ -127,12 +128,17 @@ double rdp_noise(const CalibrationTarget& target) {
                 [&](double z) { return rdp_epsilon(run_with(z, target), target.delta).epsilon; });
 }
 
-double pld_noise(const CalibrationTarget& target) {
+double searched_pld_noise(const CalibrationTarget& target) {
   const auto epsilon_with = [&](std::size_t cells) {
     return [&target, cells](double z) { return pld_epsilon_upper(run_with(z, target), target.delta, cells); };
   };
   const double rough = search(1, 2, kPldTolerance, target, epsilon_with(kSearchCells));
   return search(rough, 1 + kPldTolerance, kPldTolerance, target, epsilon_with(kPldCells));
+}
+
+double pld_noise(const CalibrationTarget& target) {
+  static Remembered<CalibrationTarget, double> answers;
+  return answers.to(target, [&] { return searched_pld_noise(target); });
 }
 
 }  // namespace

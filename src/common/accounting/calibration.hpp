@@ -24,6 +24,7 @@ struct CalibrationTarget {
   std::uint64_t steps = 1;
   double sampling_rate = 1;
   std::vector<RepeatedMechanism> beside{};  ///< what else the run holds
+  bool operator==(const CalibrationTarget&) const = default;
 };
 
 /// z for (epsilon, delta) of T steps at rate q.
@@ -33,7 +34,7 @@ struct CalibrationTarget {
 /// for these two. Preconditions: 0 < epsilon <= kLargestEpsilon; 0 < delta < 1, for kPld at least kSmallestPldDelta; 1
 /// <= steps <= kLargestCount; kSmallestSamplingRate <= sampling_rate <= 1, and 1 for kGdp and kZcdp; the answer lies in
 /// mechanism.hpp's range; nothing beside the steps for kGdp and kZcdp, else check_run. Throws UsageError naming the
-/// argument.
+/// argument. A search takes seconds: the last answers are remembered.
 double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant accountant);
 
 }  // namespace dpreduce
