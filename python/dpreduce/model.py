@@ -79,7 +79,10 @@ class Model:
         d_in.
     privacy : dict
         What the file says was promised: "private", and of private models "epsilon", "delta", "mu", "rho" (None where
-        there is none) and "adjacency". A statement, not a proof.
+        there is none), "adjacency" and "unit": "record", a row, or "person", with any number of rows. Then
+        "rows_per_person" is what a person's rows count for together, "person_bound" how they are held to that
+        ("weight" or "clip"), and "silos_per_person" the most silos of a person, where that was promised (else None).
+        A statement, not a proof.
     link : str or None
         "softmax" or "sigmoid", where scores have probabilities.
     threshold : float or None
@@ -114,6 +117,8 @@ class Model:
             promise = f"epsilon {self.privacy['epsilon']:g}, delta {self.privacy['delta']:g}"
         else:
             promise = f"mu {self.privacy['mu']:g}" if self.privacy["mu"] is not None else f"rho {self.privacy['rho']:g}"
+        if self.privacy.get("unit") == "person":
+            promise += " of one person"
         return f"<dpreduce model: {self.method}, {len(self.classes)} classes, {self.n_features} features, {promise}>"
 
     def decision_function(self, x) -> numpy.ndarray:
@@ -438,7 +443,22 @@ class _Reader:
         result["adjacency"] = statement.get("adjacency")
         if result["adjacency"] not in ("add-remove", "replace-one"):
             self._fail("privacy: adjacency must be add-remove or replace-one")
-        return result
+        return result | self._unit(statement)
+
+    def _unit(self, statement):
+        unit = statement.get("unit", "record")  # of a row the file says nothing
+        if unit not in ("record", "person"):
+            self._fail("privacy: unit is neither record nor person")
+        if unit == "record":
+            return {"unit": unit}
+        bound = statement.get("person_bound", "weight")
+        if bound not in ("weight", "clip"):
+            self._fail("privacy: person_bound is neither weight nor clip")
+        rows, silos = statement.get("rows_per_person"), statement.get("silos_per_person")
+        for name, value in (("rows_per_person", rows), ("silos_per_person", silos)):
+            if (type(value) is not int or value < 1) and (value is not None or name == "rows_per_person"):
+                self._fail(f"privacy: {name} is no positive number")
+        return {"unit": unit, "rows_per_person": rows, "person_bound": bound, "silos_per_person": silos}
 
     def _class_names(self, text, classes):
         names = self._json(text)

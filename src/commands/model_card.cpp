@@ -130,31 +130,38 @@ std::string model_section(const ClassifierParts& parts) {
   return text + "\n";
 }
 
-// Of what the model file states; the unit stands in the report alone.
-std::string figures_table(const nlohmann::json& statement, const nlohmann::json& promise) {
+std::string unit_text(const PrivacyStatement& privacy) {
+  if (!privacy.person) return "one row";
+  const PersonStatement& person = *privacy.person;
+  return fmt::format(
+      "one person, with any number of rows, which {} at most {} row{} together{}",
+      person.bound == PersonBound::kClip ? "are clipped to" : "count for", person.rows, person.rows == 1 ? "" : "s",
+      person.silos
+          ? fmt::format("; in at most {} silo{}, as these promised", *person.silos, *person.silos == 1 ? "" : "s")
+          : "");
+}
+
+std::string figures_table(const nlohmann::json& statement, const PrivacyStatement& privacy) {
   std::string text = table_head({"", ""});
   for (const char* name : {"epsilon", "delta", "mu", "rho", "adjacency", "accountant"}) {
     const auto value = statement.find(name);
     if (value == statement.end() || value->is_null()) continue;
     text += table_row({name, value->is_string() ? value->get<std::string>() : value->dump()});
   }
-  if (!promise.is_null() && promise["unit"].is_string()) {
-    text += table_row({"unit", promise["unit"] == "person" ? "one person, with any number of rows" : "one row"});
-  }
-  return text + "\n";
+  return text + table_row({"unit", unit_text(privacy)}) + "\n";
 }
 
-std::string promise_section(const nlohmann::json& statement, const nlohmann::json& promise) {
+std::string promise_section(const nlohmann::json& statement, const ClassifierParts& parts,
+                            const nlohmann::json& promise) {
   std::string text = "## Privacy\n\n";
-  if (!statement["private"].get<bool>()) {
+  if (!parts.privacy) {
     text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
   } else {
-    text += figures_table(statement, promise);
+    text += figures_table(statement, *parts.privacy);
   }
   if (promise.is_null()) {
     return text +
-           "This is what the model file says. The report of its fit says whether this is of one row or of one person, "
-           "what it means, and what was released.\n\n";
+           "This is what the model file says. The report of its fit says what it means, and what was released.\n\n";
   }
   for (const auto& [key, heading] : kPromiseHeadings) {
     if (!promise["words"].contains(key)) continue;
@@ -242,6 +249,19 @@ void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& p
       refuse(fmt::format("its {} is {}, the model's {}", name, json_text(promise[name]), json_text(statement[name])));
     }
   }
+  if (!statement["private"].get<bool>()) return;
+  // A row is what is meant where nothing is said.
+  const auto told = [](const nlohmann::json& privacy, const char* name) {
+    const auto found = privacy.find(name);
+    if (found != privacy.end()) return *found;
+    return std::string_view(name) == "unit" ? nlohmann::json(to_string(PrivacyUnit::kRecord)) : nlohmann::json();
+  };
+  for (const char* name : {"unit", "rows_per_person", "person_bound", "silos_per_person"}) {
+    const nlohmann::json of_report = told(report["privacy"], name);
+    const nlohmann::json of_model = told(statement, name);
+    if (of_report == of_model) continue;
+    refuse(fmt::format("its {} is {}, the model's {}", name, json_text(of_report), json_text(of_model)));
+  }
 }
 
 }  // namespace
@@ -264,7 +284,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   text += fmt::format("# {}\n\nA {}classifier that dpreduce trained.\n\n", as_text(name),
                       parts.privacy ? "differentially private linear " : "linear ");
   text += model_section(parts);
-  text += promise_section(statement, promise);
+  text += promise_section(statement, parts, promise);
   text += releases_section(promise);
   text += test_section(content);
   return text + loading_section(name);

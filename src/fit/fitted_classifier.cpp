@@ -22,8 +22,16 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;
-    parts.privacy =
-        PrivacyStatement{g.epsilon, g.delta, g.mu, g.rho, std::string(to_string(options.privacy.adjacency))};
+    parts.privacy = PrivacyStatement{.epsilon = g.epsilon,
+                                     .delta = g.delta,
+                                     .mu = g.mu,
+                                     .rho = g.rho,
+                                     .adjacency = std::string(to_string(options.privacy.adjacency))};
+    if (options.data.has_persons()) {
+      parts.privacy->person = PersonStatement{.rows = options.data.bounded_rows(),
+                                              .bound = options.data.person_bound.value_or(PersonBound::kWeight),
+                                              .silos = options.silos.silos_per_person};
+    }
   }
   return Classifier(std::move(parts));
 }

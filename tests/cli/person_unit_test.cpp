@@ -59,7 +59,13 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   EXPECT_THAT(output_of("report r.json ledger.jsonl --out both.html --public"), Not(HasSubstr("record")));
   EXPECT_THAT(read_bytes(folder_ / "both.html"), HasSubstr("a person, with any number of rows"));
   output_of("export m.safetensors --report r.json --card card.md");
-  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr("| unit | one person, with any number of rows |"));
+  const std::string row = "| unit | one person, with any number of rows, which count for at most 2 rows together |";
+  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr(row));
+  output_of("export m.safetensors --card card.md --onnx m.onnx --overwrite");
+  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr(row));
+  for (const char* model : {"m.safetensors", "m.onnx"}) {
+    EXPECT_THAT(read_bytes(folder_ / model), AllOf(HasSubstr("rows_per_person"), HasSubstr("person"))) << model;
+  }
   // What rows cost does not add up with what persons cost.
   const ProgramRun rows = run_program(
       split_arguments(
@@ -67,6 +73,13 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
       {.folder = folder_.path()});
   EXPECT_EQ(rows.exit_code, 4);
   EXPECT_THAT(rows.err, HasSubstr("costs of the two do not add up"));
+  // A report is of a model only where both are of one unit.
+  fit("--report rows.json --out n.safetensors --ledger rows.jsonl");
+  EXPECT_THAT(read_bytes(folder_ / "n.safetensors"), Not(HasSubstr("person")));
+  const ProgramRun card = run_program(split_arguments("export m.safetensors --report rows.json --card other.md"),
+                                      {.folder = folder_.path()});
+  EXPECT_EQ(card.exit_code, 3);
+  EXPECT_THAT(card.err, HasSubstr("is of another model: its unit is \"record\", the model's \"person\""));
 }
 
 TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {

@@ -83,6 +83,10 @@ def test_load_tells_what_was_promised(folder, name):
     if report["private"]:
         for figure in ("epsilon", "delta", "mu", "adjacency"):
             assert model.privacy[figure] == report["privacy"][figure]
+        assert model.privacy["unit"] == report["privacy"]["unit"]
+        for figure in ("rows_per_person", "person_bound", "silos_per_person"):
+            assert model.privacy.get(figure) == report["privacy"].get(figure)
+        assert ("of one person" in repr(model)) == (name == "mean-persons")
         assert f"{model.privacy['epsilon']:g}" in repr(model)
     else:
         assert model.privacy == {"private": False} and "not private" in repr(model)
@@ -189,6 +193,8 @@ BAD_FILES = {
     "other link": (bad(lambda t, m: m.update(link="probit")), "link is 'probit'"),
     "no promise": (bad(lambda t, m: m.update(privacy="none")), "privacy is no JSON object"),
     "half a promise": (bad(lambda t, m: m.update(privacy='{"private":true,"epsilon":1,"adjacency":"add-remove"}')), "epsilon and delta go together"),
+    "other unit": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"house"}')), "unit is neither record nor person"),
+    "persons of no rows": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":0}')), "rows_per_person is no positive number"),
     "few names": (bad(lambda t, m: m.update(class_names='["a"]')), "class_names is no JSON list of 4 names"),
 }
 

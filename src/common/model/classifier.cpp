@@ -57,6 +57,11 @@ void check_privacy(const PrivacyStatement& privacy) {
   if (!choice_of<Adjacency>(privacy.adjacency)) {
     throw UsageError("privacy: adjacency must be add-remove or replace-one");
   }
+  if (privacy.person && privacy.person->rows == 0)
+    throw UsageError("privacy: rows_per_person is 0; it must be positive");
+  if (privacy.person && privacy.person->silos == 0) {
+    throw UsageError("privacy: silos_per_person is 0; it must be positive");
+  }
 }
 
 // Passes the parts on if they hold together.

@@ -19,20 +19,32 @@
 #include <string>
 #include <vector>
 
+#include "common/base/choices.hpp"
 #include "common/base/link.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/class_scores.hpp"
 
 namespace dpreduce {
 
+/// What a guarantee for persons says beside its figures.
+struct PersonStatement {
+  std::uint64_t rows = 1;                    ///< B: what a person's rows count for together; at least 1
+  PersonBound bound = PersonBound::kWeight;  ///< how a person is held to that
+  std::optional<std::uint64_t> silos =
+      std::nullopt;  ///< that have rows of one person, at most; where that was promised
+
+  bool operator==(const PersonStatement&) const = default;
+};
+
 /// The guarantee that a private model carries, in the forms that its accountant states. All finite and positive
 /// (delta: in [0, 1)); epsilon goes with delta, and at least one of epsilon, mu and rho is there.
 struct PrivacyStatement {
   std::optional<double> epsilon;
   std::optional<double> delta;
-  std::optional<double> mu;   ///< Gaussian DP
-  std::optional<double> rho;  ///< zero-concentrated DP
-  std::string adjacency;      ///< a spelling of Adjacency
+  std::optional<double> mu;                              ///< Gaussian DP
+  std::optional<double> rho;                             ///< zero-concentrated DP
+  std::string adjacency;                                 ///< a spelling of Adjacency
+  std::optional<PersonStatement> person = std::nullopt;  ///< where the unit is a person; empty: it is a row
 
   bool operator==(const PrivacyStatement&) const = default;
 };

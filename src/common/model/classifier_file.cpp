@@ -29,8 +29,16 @@ constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier
 json to_json(const std::optional<PrivacyStatement>& privacy) {
   if (!privacy) return {{"private", false}};
   const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
-  return {{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
-          {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
+  json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
+                 {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
+  // Of a row nothing is said: so models have the bytes that they had before there were persons.
+  if (!privacy->person) return statement;
+  const PersonStatement& person = *privacy->person;
+  statement["unit"] = to_string(PrivacyUnit::kPerson);
+  statement["rows_per_person"] = person.rows;
+  if (person.bound != PersonBound::kWeight) statement["person_bound"] = to_string(person.bound);
+  if (person.silos) statement["silos_per_person"] = *person.silos;
+  return statement;
 }
 
 // Takes a parsed file apart; every complaint names the file.
@@ -155,8 +163,32 @@ class ClassifierReader {
     };
     const auto adjacency = statement.find("adjacency");
     if (adjacency == statement.end() || !adjacency->is_string()) fail("privacy: adjacency is missing");
-    return PrivacyStatement{figure("epsilon"), figure("delta"), figure("mu"), figure("rho"),
-                            adjacency->get<std::string>()};
+    return PrivacyStatement{
+        figure("epsilon"), figure("delta"), figure("mu"), figure("rho"), adjacency->get<std::string>(),
+        person(statement)};
+  }
+
+  // Empty where the unit is a row.
+  std::optional<PersonStatement> person(const json& privacy) const {
+    const auto word = [&](const char* key, std::string_view without) -> std::string {
+      const auto found = privacy.find(key);
+      if (found == privacy.end()) return std::string(without);
+      if (!found->is_string()) fail(fmt::format("privacy: {} is no text", key));
+      return found->get<std::string>();
+    };
+    const auto count = [&](const char* key) {
+      const auto found = privacy.find(key);
+      if (found == privacy.end() || !found->is_number_unsigned()) fail(fmt::format("privacy: {} is no number", key));
+      return found->get<std::uint64_t>();
+    };
+    const auto unit = choice_of<PrivacyUnit>(word("unit", to_string(PrivacyUnit::kRecord)));
+    if (!unit) fail("privacy: unit is neither record nor person");
+    if (*unit == PrivacyUnit::kRecord) return std::nullopt;
+    const auto bound = choice_of<PersonBound>(word("person_bound", to_string(PersonBound::kWeight)));
+    if (!bound) fail("privacy: person_bound is neither weight nor clip");
+    PersonStatement statement{.rows = count("rows_per_person"), .bound = *bound};
+    if (privacy.contains("silos_per_person")) statement.silos = count("silos_per_person");
+    return statement;
   }
 
   Link link() const {

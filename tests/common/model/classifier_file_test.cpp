@@ -271,6 +271,27 @@ TEST(ClassifierFile, ItsTensorsAndMetadataAreTheDocumentedOnes) {
   EXPECT_EQ(parse_safetensors(to_bytes(Classifier(plain_parts())), "f").metadata.at("privacy"), R"({"private":false})");
 }
 
+TEST(ClassifierFile, ItSaysOfWhomItsPromiseIsWhereThatIsAPerson) {
+  const auto statement_of = [](const PersonStatement& person) {
+    ClassifierParts parts = full_parts();
+    parts.privacy = PrivacyStatement{{}, {}, 0.5, {}, "add-remove", person};
+    const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
+    EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().privacy, parts.privacy);
+    return parse_safetensors(bytes, "f").metadata.at("privacy");
+  };
+  EXPECT_EQ(statement_of({}), R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"private":true,)"
+                              R"("rho":null,"rows_per_person":1,"unit":"person"})");
+  EXPECT_EQ(statement_of({.rows = 3, .bound = PersonBound::kClip, .silos = 2}),
+            R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"person_bound":"clip","private":true,)"
+            R"("rho":null,"rows_per_person":3,"silos_per_person":2,"unit":"person"})");
+}
+
+TEST(ClassifierFile, AUnitThatIsSpelledOutIsARow) {
+  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+  file.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"record"})";
+  EXPECT_FALSE(classifier_from_bytes(serialize(file), "f").parts().privacy->person);
+}
+
 TEST(ClassifierFile, ALoadedModelPredictsTheSameBits) {
   ClassifierParts parts = full_parts();
   parts.weights[2] = 2.0;
@@ -359,6 +380,37 @@ const Damage kDamages[] = {
     {"PrivacyOfUnknownAdjacency",
      [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"x"})"; },
      "adjacency must"},
+    {"PrivacyOfUnknownUnit",
+     [](SafetensorsFile& f) {
+       f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"house"})";
+     },
+     "unit is neither record nor person"},
+    {"PrivacyOfUnitThatIsNoText",
+     [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":1})"; },
+     "unit is no text"},
+    {"PersonsWithoutRows",
+     [](SafetensorsFile& f) {
+       f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person"})";
+     },
+     "rows_per_person is no number"},
+    {"PersonsOfNoRows",
+     [](SafetensorsFile& f) {
+       f.metadata["privacy"] =
+           R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":0})";
+     },
+     "rows_per_person is 0"},
+    {"PersonsHeldByNoKnownBound",
+     [](SafetensorsFile& f) {
+       f.metadata["privacy"] =
+           R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":1,"person_bound":"cut"})";
+     },
+     "person_bound is neither weight nor clip"},
+    {"PersonsInNegativeSilos",
+     [](SafetensorsFile& f) {
+       f.metadata["privacy"] =
+           R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":1,"silos_per_person":-1})";
+     },
+     "silos_per_person is no number"},
     {"NoWeights", [](SafetensorsFile& f) { f.tensors.erase("weights"); }, "no tensor weights"},
     {"NoBias", [](SafetensorsFile& f) { f.tensors.erase("bias"); }, "no tensor bias"},
     {"WeightsOfOneDimension",

@@ -267,6 +267,10 @@ const Mistake kMistakes[] = {
      },
      "is needed"},
     {"UnknownAdjacency", [](ClassifierParts& p) { (p.privacy = kStatement)->adjacency = "swap"; }, "adjacency"},
+    {"PersonsOfNoRows", [](ClassifierParts& p) { (p.privacy = kStatement)->person = PersonStatement{.rows = 0}; },
+     "rows_per_person is 0"},
+    {"PersonsInNoSilos", [](ClassifierParts& p) { (p.privacy = kStatement)->person = PersonStatement{.silos = 0}; },
+     "silos_per_person is 0"},
 };
 
 class ClassifierMistakes : public ::testing::TestWithParam<Mistake> {};
