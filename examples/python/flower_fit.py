@@ -2,7 +2,8 @@
 
 Apps are `server = "flower_fit:server"` and `client = "flower_fit:client"` in pyproject.toml. The server's run configuration
 names the files plan, roster, identity, ledger and model. Each node's own configuration (flower-supernode --node-config),
-which the server does not make, names plan, roster, identity, state, x and y. Plan and roster are the same text everywhere;
+which the server does not make, names plan, roster, identity, state, x and y, and person where the plan's unit is a person.
+Plan and roster are the same text everywhere;
 docs/how-to/use-flower-nvflare.md says how they are agreed on.
 """
 import numpy as np
@@ -53,7 +54,8 @@ def answer(message, context):
         case "join":
             words = np.frombuffer(silo.join(received), np.uint8)
         case "answer":
-            words = silo.answer(received, np.load(files["x"], mmap_mode="r"), np.load(files["y"]))
+            person = np.load(files["person"]) if "person" in files else None
+            words = silo.answer(received, np.load(files["x"], mmap_mode="r"), np.load(files["y"]), person=person)
         case "end":
             silo.end(received)
     return Message(RecordDict({"answer": ArrayRecord([words])}), reply_to=message)

@@ -5,7 +5,7 @@ runs, by the Client API,
 
     python3 nvflare_fit.py plan.json roster.toml north.key state x.npy y.npy
 
-with files of its own. Plan and roster are the same text everywhere; docs/how-to/use-flower-nvflare.md says how they are
+with files of its own, and person.npy behind them where the plan's unit is a person. Plan and roster are the same text everywhere; docs/how-to/use-flower-nvflare.md says how they are
 agreed on.
 """
 import sys
@@ -47,7 +47,7 @@ class Fit(ModelController):
         self.info(str(run))
 
 
-def answer_all(plan, roster, identity, state, x, y):
+def answer_all(plan, roster, identity, state, x, y, person=None):
     import nvflare.client as flare
     silo = dpreduce.silos.Silo(read(plan), roster, identity, state)
     flare.init()
@@ -60,7 +60,7 @@ def answer_all(plan, roster, identity, state, x, y):
             case "join":
                 words = np.frombuffer(silo.join(message), np.uint8)
             case "answer":
-                words = silo.answer(message, np.load(x, mmap_mode="r"), np.load(y))
+                words = silo.answer(message, np.load(x, mmap_mode="r"), np.load(y), person=person and np.load(person))
             case "end":
                 silo.end(message)
         flare.send(FLModel(params={"answer": words}))

@@ -102,11 +102,11 @@ MaskedSilo masked_silo(const TravelingPlan& plan, const std::string& stated, con
 using Words = py::array_t<std::uint64_t, py::array::c_style>;
 
 Words answer(const MaskedSilo& silo, const py::bytes& request, const py::object& x, const py::object& y,
-             const py::object& threads_given) {
+             const py::object& person, const py::object& threads_given) {
   const std::string message = request;
   const unsigned threads = threads_given_as(threads_given);
   const std::vector<std::uint64_t> words = with_rows(
-      x, y, py::none(),
+      x, y, person,
       [&](const RowsInMemory& rows, const OnChunk& on_chunk) { return silo.answer(message, rows, threads, on_chunk); });
   return Words(static_cast<py::ssize_t>(words.size()), words.data());
 }
@@ -232,7 +232,7 @@ void declare_travel(py::module_& module) {
       .def(
           "join", [](const MaskedSilo& own, const py::bytes& invitation) { return py::bytes(own.join(invitation)); },
           py::arg("invitation"))
-      .def("answer", &answer, py::arg("request"), py::arg("x"), py::arg("y"), py::arg("threads"))
+      .def("answer", &answer, py::arg("request"), py::arg("x"), py::arg("y"), py::arg("person"), py::arg("threads"))
       .def(
           "end", [](const MaskedSilo& own, const py::bytes& message) { own.end(message); }, py::arg("message"));
   py::class_<PersonCounts>(module, "PersonCounts")

@@ -87,7 +87,8 @@ class Plan:
 
     def __init__(self, features: int, *, class_names: typing.Sequence[str] | None = None, **options: typing.Any) -> None:
         """For rows of so many features. `options` are those of fit() but its arrays and its ledger. With rows_per_person the
-        guarantee is for a person, and count() and counted() come before the first partial sum.
+        guarantee is for a person, and count() and counted() come before the first partial sum. With silos_per_person beside
+        it the plan is for dpreduce.silos, where each silo counts its own persons.
 
         Throws UsageError where options do not parse or contradict each other, or where a fit needs more than sums over
         all rows: batch, choose, checkpoint, resume, public rows, and methods that choose among public rows."""

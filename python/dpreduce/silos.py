@@ -10,6 +10,9 @@ An answer is the exact statistic of a silo's rows, masked: words mod 2^64 that l
 silos, under keys that they sign with the identities of the roster, and cancel in the sum over all silos. So a server that
 deviates, with c silos, learns of each task the exact sum over the other silos, or nothing; readers of model and ledger
 learn what the noise lets through, which the server adds. The model is, byte for byte, the one that fit() makes of all rows.
+
+With rows_per_person and silos_per_person in the plan the unit is a person: each silo gives whose its rows are
+(answer(..., person=person)), and counts these persons alone. No identifier leaves it.
 """
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ import os
 import typing
 
 from . import _library
-from .arrays import as_array
+from .arrays import as_array, as_persons
 from .errors import AggregationAborted, Error, UsageError
 from .fitting import FittedRun, labels_of
 from .plans import Plan
@@ -112,12 +115,19 @@ class Silo:
         roster's coordinator has invited to the same plan."""
         return self._quietly(lambda: self._own.join(invitation))
 
-    def answer(self, request: bytes, X: ArrayLike, y: ArrayLike, threads: int = 1) -> NDArray[np.uint64]:
-        """The masked statistic of all rows of this silo (n x d, and n labels). A step is answered once, or with the same
-        words again. Throws AggregationAborted where the request is not what the coordinator of the roster signs, a join is not
-        its silo's, or the step was answered otherwise; BadInput where rows or labels do not fit."""
+    def answer(self, request: bytes, X: ArrayLike, y: ArrayLike, threads: int = 1, *,
+               person: ArrayLike | None = None) -> NDArray[np.uint64]:
+        """The masked statistic of all rows of this silo (n x d, and n labels). `person` says whose each row is, where the
+        plan has rows_per_person. A step is answered once, or with the same words again. Throws AggregationAborted where the
+        request is not what the coordinator of the roster signs, a join is not its silo's, or the step was answered otherwise;
+        BadInput where rows, labels or identifiers do not fit; UsageError where the unit is a person and identifiers are
+        missing, or the other way round."""
         names = self._plan._stated["class_names"] or None
-        return self._quietly(lambda: self._own.answer(request, as_array(X, "X"), labels_of(y, "y", names), threads))
+
+        def masked():
+            persons = None if person is None else as_persons(person, "person")
+            return self._own.answer(request, as_array(X, "X"), labels_of(y, "y", names), persons, threads)
+        return self._quietly(masked)
 
     def end(self, message: bytes) -> None:
         """Destroys what is kept of the session that an invitation or a request is of: nobody can take a mask off its answers

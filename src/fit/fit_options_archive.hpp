@@ -77,10 +77,10 @@ template <typename Archive>
 void serialize(Archive& archive, SiloOptions& options, unsigned) {
   auto& [secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own, ledger_is_own,
          log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent, silos_per_person,
-         counted_persons, person_key] = options;
+         counted_persons, person_key, under_engine] = options;
   archive_all(archive, secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own,
               ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent,
-              silos_per_person, counted_persons, person_key);
+              silos_per_person, counted_persons, person_key, under_engine);
 }
 
 template <typename Archive>

@@ -16,6 +16,9 @@
 // shares of secrets, and nothing that a coordinator could ask for twice: a silo answers a step of a session once, or
 // with the same bytes again. Its private folder keeps what it needs to know for that.
 //
+// Where the unit is a person, silos tell each other no names. The plan says the most silos that have rows of one
+// person, and each lets a person count for their share of the bound (weigh_in_silo).
+//
 // So a coordinator that deviates, with c silos, learns of each task the sum over the other n - c silos, or nothing. The
 // sum is exact: the coordinator adds the noise (the mode of central noise, docs/explanation/silo-protocol.md).
 #pragma once
@@ -40,7 +43,8 @@ struct MaskedPlan {
   Roster roster;
   PublicKey digest{};  ///< of text, roster and version: parties with different ones find out
 
-  /// Throws BadInput where roster and plan differ in features or classes; UsageError where its unit is a person.
+  /// Throws BadInput where roster and plan differ in features or classes; UsageError where its unit is a person, and it
+  /// does not say in how many silos one may be, or says more than there are.
   MaskedPlan(TravelingPlan plan, const std::string& stated, Roster roster);
 };
 

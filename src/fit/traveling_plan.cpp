@@ -55,18 +55,29 @@ void check_own_options(const FitOptions& options) {
   if (!options.output.checkpoint.empty() || options.privacy.resume) {
     cannot_travel("--checkpoint, --resume", "a session ends with its driver");
   }
+  if (options.silos.silos_per_person && !options.data.rows_per_person) {
+    throw UsageError("--silos-per-person: goes with --rows-per-person, by which a plan's unit is a person");
+  }
 }
 
 constexpr const char* kUnitIsARow =
     "the plan's unit is a row: make it with rows_per_person for one whose unit is a person";
 
+void require_no_silos(const TravelingPlan& plan) {
+  if (!plan.options.silos.under_engine) return;
+  throw UsageError(
+      "--silos-per-person: the plan is for silos, each of which counts its own persons (dpreduce.silos); leave it out "
+      "where persons are counted over all partitions");
+}
+
 void require_persons(const TravelingPlan& plan) {
   if (!plan.options.data.has_persons()) throw UsageError(kUnitIsARow);
+  require_no_silos(plan);
 }
 
 // A worker sees the rows of its own partition: how many there are in all is counted ahead.
 void require_counted(const TravelingPlan& plan) {
-  if (!plan.options.data.has_persons() || plan.persons) return;
+  if (!plan.options.data.has_persons() || plan.persons || plan.options.silos.under_engine) return;
   throw UsageError(
       "the plan's persons have not been counted: count those of every partition, and go on with the plan that has the "
       "counts");
@@ -126,6 +137,7 @@ TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim) {
   options.privacy.ledger = PrivacyOptions{}.ledger;
   RowsInMemory rows;
   if (options.data.rows_per_person) rows.train_person.emplace();
+  options.silos.under_engine = options.silos.silos_per_person.has_value();
   options = checked_call(with_rows_in_memory(std::move(options), rows), Communicator::alone(), Accounts::kLedger);
   require_sums_alone(PlannedFit(options, dim));
   TravelingPlan plan{.options = std::move(options), .dim = dim, .ticket = {}};
@@ -205,8 +217,13 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   if (rows.train_person) {
     require_counted(plan);
     std::optional<ShardedArray> persons = open_persons(plan.options.data.train, own, alone, rows.train_person);
-    own.set_weights(weights_of(traveling_hashes(*persons, own.range(), plan.ticket), *plan.persons, plan.ticket,
-                               partition, plan.options.data.bounded_rows()));
+    const std::uint64_t bound = plan.options.data.bounded_rows();
+    if (plan.options.silos.under_engine) {
+      weigh_in_silo(own, persons, bound, *plan.options.silos.silos_per_person, alone);
+    } else {
+      own.set_weights(weights_of(traveling_hashes(*persons, own.range(), plan.ticket), *plan.persons, plan.ticket,
+                                 partition, bound));
+    }
   }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
   return statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk);
@@ -214,6 +231,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
 
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
+  require_no_silos(plan);
   return PartialSum::sealed(partition_statistic(plan, task, rows, partition, threads, on_chunk), task.ticket(plan),
                             partition);
 }

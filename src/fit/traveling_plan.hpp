@@ -33,15 +33,16 @@ struct TravelingPlan {
   SumTicket ticket;                      ///< of its first step
   std::optional<PersonTable> persons{};  ///< once they are counted; none where the unit is a row
 
-  /// For rows of `dim` features. With --rows-per-person the unit is a person. Throws UsageError where options
-  /// contradict each other, where features and options do not fit, or where a fit cannot travel: among silos, with
-  /// samples (--batch), with choices among settings (--choose) or public rows by training rows, with a checkpoint, a
-  /// long tail, or of a method whose ranks are silos.
+  /// For rows of `dim` features. With --rows-per-person the unit is a person. With --silos-per-person beside it each
+  /// partition is a silo of an engine (masked_silo.hpp), which weighs its own rows, and nothing is counted. Throws
+  /// UsageError where options contradict each other, where features and options do not fit, or where a fit cannot
+  /// travel: with --secure-aggregation, with samples (--batch), with choices among settings (--choose) or public rows
+  /// by training rows, with a checkpoint, a long tail, or of a method whose ranks are silos.
   static TravelingPlan made(FitOptions options, std::size_t dim);
 
   /// The same plan for rows that have been counted, in exactly the partitions of `counts`: its sums add up with those
-  /// of no other plan. Throws UsageError where the unit is a row, or persons are counted already; as
-  /// PersonCounts::opened.
+  /// of no other plan. Throws UsageError where the unit is a row, persons are counted already, or partitions are silos;
+  /// as PersonCounts::opened.
   TravelingPlan counted(const PersonCounts& counts) const;
 
   /// How many tasks a session has, each with a sum of its own: public, as the plan is.
@@ -72,16 +73,17 @@ struct TravelingTask {
 TravelingTask first_task(const TravelingPlan& plan);
 
 /// The persons of one partition, of a plan whose unit is a person. Throws BadInput where the array holds no
-/// identifiers; UsageError where the unit is a row, and as PersonCounts::sealed.
+/// identifiers; UsageError where the unit is a row or partitions are silos, and as PersonCounts::sealed.
 PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, const std::string& partition);
 
 /// The partial sum of one partition, whose rows are x (n x d) and y. A row must be in one partition. Throws BadInput as
 /// open_fit and for_each_lattice_chunk; UsageError where the task is of another plan, where rows have persons and the
-/// unit is a row or the other way round, where persons have not been counted, and as PartialSum::sealed and weights_of.
+/// unit is a row or the other way round, where persons have not been counted or partitions are silos, and as
+/// PartialSum::sealed and weights_of.
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 
-/// What is sealed in it: the exact statistic. Throws as partial_sum, but for its name.
+/// What is sealed in it: the exact statistic. Of a silo as well. Throws as partial_sum, but for its name.
 Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                               const std::string& partition, unsigned threads, const OnChunk& on_chunk);
 

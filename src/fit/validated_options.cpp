@@ -192,7 +192,9 @@ void check_silos_of_persons(const FitOptions& options) {
     throw UsageError(
         fmt::format("--silos-per-person {}: goes with --train-person, which says whose each row is", silos));
   }
-  if (!options.silos.secure_aggregation && !method_entry(options.method).each_rank_is_a_silo) {
+  const bool has_silos = options.silos.secure_aggregation || options.silos.under_engine ||
+                         method_entry(options.method).each_rank_is_a_silo;
+  if (!has_silos) {
     throw UsageError(fmt::format(
         "--silos-per-person {}: goes with --secure-aggregation; ranks that trust each other count a person's rows over "
         "all of them",

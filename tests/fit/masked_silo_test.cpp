@@ -52,9 +52,13 @@ class MaskedSiloTest : public testing::Test {
   MaskedCoordinator coordinator(const TravelingPlan& of) { return {{of, kText, roster_}, identity(0)}; }
 
   RowsInMemory rows_of(std::size_t number) const {
-    const std::size_t silos = roster_.silos();
-    return rows_.part(kRowsOfAll * (number - 1) / silos, kRowsOfAll * number / silos);
+    const std::size_t first = first_row_of(number);
+    const std::size_t end = first_row_of(number + 1);
+    RowsInMemory rows = rows_.part(first, end);
+    if (!persons_.empty()) rows.train_person = array_view(std::span(persons_).subspan(first, end - first));
+    return rows;
   }
+  std::size_t first_row_of(std::size_t number) const { return kRowsOfAll * (number - 1) / roster_.silos(); }
   std::vector<std::string> joins(const std::string& invitation) {
     std::vector<std::string> all;
     for (std::size_t number = roster_.silos(); number >= 1; --number) all.push_back(silo(number).join(invitation));
@@ -79,6 +83,7 @@ class MaskedSiloTest : public testing::Test {
 
   TemporaryFolder folder_;
   FittedRows rows_{kRowsOfAll, 1};
+  std::vector<std::int64_t> persons_;  // whose each row is; empty: rows have none
   FitOptions options_ = seeded_fit("gd", folder_);
 
   // Of the session's first step.
@@ -124,6 +129,37 @@ TEST_P(MaskedFit, IsTheFitOfAllRows) {
     }
     std::filesystem::remove_all(folder_ / "ledger.jsonl");
   }
+}
+
+// Four rows of each person, or what is left of a silo's.
+TEST_P(MaskedFit, OfPersonsInOneSiloEachIsTheFitThatCountsThemOverAllRows) {
+  persons_.resize(kRowsOfAll);
+  for (std::size_t number = 1; number <= roster_.silos(); ++number) {
+    const std::size_t first = first_row_of(number);
+    for (std::size_t row = first; row < first_row_of(number + 1); ++row) {
+      persons_[row] = static_cast<std::int64_t>(1000 * number + (row - first) / 4);
+    }
+  }
+  options_.data.rows_per_person = 2;
+  RowsInMemory all = rows_.all();
+  all.train_person = array_view(persons_);
+  Communicator alone = Communicator::alone();
+  FittedRun whole = fit(options_, all, alone);
+  whole.finish();
+
+  options_.silos.silos_per_person = 1;
+  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
+  const MaskedCoordinator coordinator = this->coordinator(driver);
+  FitSession session(driver, std::nullopt, std::nullopt);
+  const std::vector<std::string> joins = this->joins(coordinator.invitation());
+  while (const auto task = session.task()) {
+    const std::string request = coordinator.request(*task, joins);
+    std::vector<std::uint64_t> sum;
+    for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, request));
+    session.give(coordinator.opened(request, *task, sum));
+  }
+  session.fitted().finish();
+  EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier));
 }
 
 INSTANTIATE_TEST_SUITE_P(Silos, MaskedFit, testing::Values(2, 3, 7));

@@ -7,6 +7,7 @@ import os
 import pathlib
 import queue
 import random
+import subprocess
 import sys
 import threading
 import types
@@ -117,11 +118,67 @@ def test_answers_look_random_and_differ_between_sessions(parties, federation):
     assert all((one != other).all() for place, one in enumerate(seen) for other in seen[:place])
 
 
-def test_persons_are_refused_before_a_silo_answers(parties):
+@pytest.mark.parametrize("method, options", [("mean", {"metric": "euclidean"}), ("fc", {"rounds": 2})])
+def test_persons_count_as_among_the_silos_of_the_program(method, options, parties, federation, rows, tmp_path):
     hub, silos = parties
-    pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method="mean", rows_per_person=2, **TERMS).to_json())
-    with pytest.raises(dpreduce.UsageError, match="count no persons"):
+    terms = dict(rows_per_person=2, silos_per_person=2, **options)
+    x, y = rows
+    federation(method, **options)
+    pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method=method, **TERMS, **terms).to_json())
+    for place, own in enumerate(silos):  # five rows of each person in each of two silos
+        of_silo = [f"person {row % (len(y[place::3]) // 5) + 100 * (place == 2)}" for row in range(len(y[place::3]))]
+        np.save(own["x"] + ".person.npy", np.array(of_silo))
+        for name, values in (("x", x[place::3]), ("y", y[place::3]), ("p", np.array(of_silo))):
+            np.save(tmp_path / f"{name}{place + 1}.npy", values)
+    words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in {**TERMS, **terms}.items())
+    done = subprocess.run(["mpirun", "-n", "4", os.environ["DPREDUCE"], *f"fit --secure-aggregation --method {method} {words} "
+                           "--train-x x{rank}.npy --train-y y{rank}.npy --train-person p{rank}.npy --out silos.safetensors".split()],
+                          cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+    coordinator = coordinator_of(hub)
+    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+    while (request := coordinator.request(joins)) is not None:
+        coordinator.step([silo_of(own).answer(request, np.load(own["x"]), np.load(own["y"]), person=np.load(own["x"] + ".person.npy"))
+                          for own in silos])
+    run = coordinator.result()
+    assert run.classifier.to_bytes() == (tmp_path / "silos.safetensors").read_bytes()
+    assert (run.privacy.unit, run.privacy.rows_per_person, run.report["privacy"]["silos_per_person"]) == ("person", 2, 2)
+
+
+def test_a_silo_says_what_it_lacks_of_persons(parties, federation, caplog):
+    hub, silos = parties
+    federation("mean")
+
+    def plan(**options):
+        pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method="mean", **TERMS, **options).to_json())
+    plan(rows_per_person=2)
+    with pytest.raises(dpreduce.UsageError, match=r"silos_per_person as well, .* \(3 where that is not known\)"):
         silo_of(silos[0])
+    plan(rows_per_person=2, silos_per_person=4)
+    with pytest.raises(dpreduce.UsageError, match="there are 3 silos"):
+        silo_of(silos[0])
+    with pytest.raises(dpreduce.UsageError, match="silos_per_person: goes with rows_per_person"):
+        plan(silos_per_person=2)
+    plan(rows_per_person=2, silos_per_person=2)
+    for_silos = dpreduce.Plan.from_json(pathlib.Path(hub["plan"]).read_text())
+    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    for work in (lambda: for_silos.count(np.arange(len(y)), "a"), lambda: for_silos.partial(x, y, "a", person=np.arange(len(y)))):
+        with pytest.raises(dpreduce.UsageError, match="the plan is for silos"):
+            work()
+
+    coordinator = coordinator_of(hub)
+    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+    for person, kind, words in ((None, dpreduce.UsageError, "whose each row"), (np.arange(3), dpreduce.BadInput, "3 identifiers"),
+                                (np.linspace(0, 1, len(y)), dpreduce.BadInput, "identifiers")):
+        caplog.clear()
+        with caplog.at_level(logging.ERROR), pytest.raises(kind, match="its own log"):
+            silo_of(silos[0]).answer(request, x, y, person=person)
+        assert words in caplog.text
+    once = silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)))
+    assert (silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y))) == once).all()
+    with pytest.raises(dpreduce.AggregationAborted):  # the same rows of other persons are other rows
+        silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)) // 4)
 
 
 def test_what_a_silo_raises_shows_no_row(parties, federation, caplog):
@@ -191,6 +248,16 @@ def example(name, monkeypatch, **modules):
     return module
 
 
+def make_persons(parties, method, **options):
+    """Every row is a person: the plan says so, and each silo has a file of them. The model stays what it was."""
+    hub, silos = parties
+    plan = dpreduce.Plan(DIM, method=method, rows_per_person=1, silos_per_person=1, **TERMS, **options)
+    pathlib.Path(hub["plan"]).write_text(plan.to_json())
+    for own in silos:
+        own["person"] = own["y"] + ".person.npy"
+        np.save(own["person"], np.arange(len(np.load(own["y"]))))
+
+
 class App:
     """ServerApp and ClientApp: each has one function."""
 
@@ -241,10 +308,13 @@ class Grid:
         return replies
 
 
+@pytest.mark.parametrize("has_persons", [False, True])
 @pytest.mark.parametrize("method, options", [("mean", {}), ("fc", {"rounds": 3})])
-def test_flower(method, options, parties, federation, monkeypatch):
+def test_flower(method, options, has_persons, parties, federation, monkeypatch):
     hub, silos = parties
     expected = federation(method, **options)
+    if has_persons:
+        make_persons(parties, method, **options)
     flower = example("flower_fit", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
                      flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
     grid = Grid({70 + place: own for place, own in enumerate(silos)}, flower.client.function)
@@ -289,9 +359,12 @@ class ModelController:
         self.said = words
 
 
-def test_nvflare(parties, federation, monkeypatch):
+@pytest.mark.parametrize("has_persons", [False, True])
+def test_nvflare(has_persons, parties, federation, monkeypatch):
     hub, silos = parties
     expected = federation("adam", rounds=3)
+    if has_persons:
+        make_persons(parties, "adam", rounds=3)
     own_queues = threading.local()
     client = types.SimpleNamespace(init=lambda: None, is_running=lambda: True, receive=lambda: own_queues.asked.get(timeout=60),
                                    send=lambda model: own_queues.answers.put(model))
@@ -302,7 +375,7 @@ def test_nvflare(parties, federation, monkeypatch):
 
     def run_client(own, queues):
         own_queues.asked, own_queues.answers = queues
-        nvflare.answer_all(own["plan"], own["roster"], own["identity"], own["state"], own["x"], own["y"])
+        nvflare.answer_all(*(own[name] for name in ("plan", "roster", "identity", "state", "x", "y", "person") if name in own))
     ModelController.clients = [(queue.Queue(), queue.Queue()) for _ in silos]
     threads = [threading.Thread(target=run_client, args=pair) for pair in zip(silos, ModelController.clients)]
     for thread in threads:

@@ -42,6 +42,10 @@ TEST(KeywordOptions, AreThoseOfTheCommandLine) {
   EXPECT_EQ(fit_options_of(keywords), by_words);
 }
 
+TEST(KeywordOptions, SayHowManySilosHaveRowsOfOnePerson) {
+  EXPECT_EQ(fit_options_of(std::vector{keyword("silos_per_person", {"2"})}).silos.silos_per_person, 2U);
+}
+
 TEST(KeywordOptions, ChooseTheAccountantOfSamples) {
   EXPECT_EQ(fit_options_of(std::vector{keyword("batch", {"0.1"})}).privacy.budget.accountant, Accountant::kPld);
   EXPECT_EQ(fit_options_of(std::vector<TomlItem>{}).privacy.budget.accountant, Accountant::kGdp);
