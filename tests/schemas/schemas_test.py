@@ -50,6 +50,7 @@ FITS = [  # rows, options, ranks
     ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3", 5),
 ]
 DRY_RUNS = [  # options
+    "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1",
     "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2",
     "--epsilon 1 --delta 1e-5 --method mean --train-person persons/train_person.npy --rows-per-person 2 --person-bound clip",
     "--epsilon 60 --delta 1e-5 --method mean --metric euclidean --center dp",
