@@ -1,6 +1,7 @@
 #include "fit/person_rows.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,8 @@ namespace {
 // Of a hash its upper 112 bits are compared. The lower 16 hold a number of rows in messages.
 constexpr std::uint64_t kCountMask = 0xffff;
 
-constexpr std::size_t kSeenLately = std::size_t{1} << 14;
+constexpr std::uint64_t kFewestSeen = std::uint64_t{1} << 10;
+constexpr std::uint64_t kMostSeen = std::uint64_t{1} << 17;
 
 constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
 
@@ -34,6 +37,11 @@ constexpr std::uint64_t kWordsOnTheWay = std::uint64_t{1} << 22;
 
 // In messages a number of rows stands below 2^48, above it a rank.
 constexpr unsigned kOwnerShift = 48;
+
+// Of a hash, whose words are as good as random.
+struct UpperWord {
+  std::size_t operator()(const PersonHash& person) const { return person.high; }
+};
 
 }  // namespace
 
@@ -47,37 +55,52 @@ std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) c
   return rows[place];
 }
 
-CountedPersons counted(std::vector<PersonHash> of_rows) {
-  std::sort(of_rows.begin(), of_rows.end());
-  CountedPersons result;
-  for (std::size_t row = 0; row < of_rows.size(); ++row) {
-    if (row == 0 || of_rows[row] != of_rows[row - 1]) {
-      result.persons.push_back(of_rows[row]);
-      result.rows.push_back(0);
-    }
-    ++result.rows.back();
-  }
-  return result;
-}
-
-std::vector<PersonHash> hashes_of_rows(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
-  // The hashes of persons seen lately: most persons have rows close together, or are few.
+IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
+  // Persons seen lately: most have rows close together, or are few.
   struct Seen {
     std::string person;  // empty: none
-    PersonHash hash;
+    std::uint32_t number = 0;
   };
-  std::vector<Seen> lately(kSeenLately);
-  std::vector<PersonHash> hashes;
-  hashes.reserve(range.count);
+  std::vector<Seen> lately(std::bit_ceil(std::clamp(range.count, kFewestSeen, kMostSeen)));
+  std::unordered_map<PersonHash, std::uint32_t, UpperWord> number_of;  // in the order of first rows
+  IdentifiedRows identified;
+  identified.of_rows.reserve(range.count);
+  std::vector<std::uint64_t> rows;
   persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view person) {
-    Seen& seen = lately[std::hash<std::string_view>()(person) % kSeenLately];
+    Seen& seen = lately[std::hash<std::string_view>()(person) % lately.size()];
     if (seen.person != person) {
       const RandomBlock of_person = hash.of(person);
-      seen = {std::string(person), {of_person.first, of_person.second & ~kCountMask}};
+      const auto next = static_cast<std::uint32_t>(rows.size());
+      const auto [found, is_new] = number_of.try_emplace({of_person.first, of_person.second & ~kCountMask}, next);
+      if (is_new) rows.push_back(0);
+      if (rows.size() >= kNotNumbered) {
+        throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
+      }
+      seen = {std::string(person), found->second};
     }
-    hashes.push_back(seen.hash);
+    ++rows[seen.number];
+    identified.of_rows.push_back(seen.number);
   });
-  return hashes;
+  std::vector<std::pair<PersonHash, std::uint32_t>> sorted(number_of.begin(), number_of.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::uint32_t> place_of(sorted.size());
+  for (const auto& [person, number] : sorted) {
+    place_of[number] = static_cast<std::uint32_t>(identified.persons.persons.size());
+    identified.persons.persons.push_back(person);
+    identified.persons.rows.push_back(rows[number]);
+  }
+  for (std::uint32_t& person : identified.of_rows) person = place_of[person];
+  return identified;
+}
+
+std::vector<RowWeight> IdentifiedRows::weights(std::uint64_t rows_per_person) const {
+  std::vector<RowWeight> of_persons;
+  of_persons.reserve(persons.rows.size());
+  for (const std::uint64_t rows : persons.rows) of_persons.push_back(weight_of_rows(rows, rows_per_person));
+  std::vector<RowWeight> weights;
+  weights.reserve(of_rows.size());
+  for (const std::uint32_t person : of_rows) weights.push_back(of_persons[person]);
+  return weights;
 }
 
 namespace {
@@ -90,9 +113,10 @@ std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks) {
   return std::accumulate(counts.begin(), counts.begin() + ranks.rank(), std::uint64_t{0});
 }
 
-void take_first_rows(CountedPersons& own, std::span<const PersonHash> hashes, std::uint64_t first_row) {
-  own.first_rows.assign(own.persons.size(), std::numeric_limits<std::uint64_t>::max());
-  for (std::size_t row = hashes.size(); row-- > 0;) own.first_rows[own.place_of(hashes[row])] = first_row + row;
+void take_first_rows(IdentifiedRows& own, std::uint64_t first_row) {
+  std::vector<std::uint64_t>& first_rows = own.persons.first_rows;
+  first_rows.assign(own.persons.persons.size(), 0);
+  for (std::size_t row = own.of_rows.size(); row-- > 0;) first_rows[own.of_rows[row]] = first_row + row;
 }
 
 SecretVector<std::byte> shared_key(Communicator& ranks) {
@@ -188,38 +212,22 @@ void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& rank
   }
 }
 
-// What a row needs beside its features and labels, whichever rank has it.
-struct RowFacts {
-  PersonHash person;
-  RowWeight weight;
-  std::uint64_t first_row;  // of the person; 0 where coins are not needed
-};
-
 // Numbers persons in the order of their first rows here.
-RowPersons persons_of(std::span<const RowFacts> rows, bool are_whole) {
-  RowPersons persons;
-  persons.are_whole = are_whole;
-  persons.of_rows.reserve(rows.size());
-  std::vector<PersonHash> hashes;
-  for (const RowFacts& row : rows) hashes.push_back(row.person);
-  std::sort(hashes.begin(), hashes.end());
-  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-  if (hashes.size() >= kNotNumbered)
-    throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
-  std::vector<std::uint32_t> numbers(hashes.size(), kNotNumbered);
-  for (const RowFacts& row : rows) {
-    const auto place =
-        static_cast<std::size_t>(std::lower_bound(hashes.begin(), hashes.end(), row.person) - hashes.begin());
+RowPersons numbered(const IdentifiedRows& own, bool are_whole) {
+  RowPersons numbered{.of_rows = {}, .first_rows = {}, .are_whole = are_whole};
+  numbered.of_rows.reserve(own.of_rows.size());
+  std::vector<std::uint32_t> numbers(own.persons.persons.size(), kNotNumbered);
+  for (const std::uint32_t place : own.of_rows) {
     if (numbers[place] == kNotNumbered) {
-      numbers[place] = static_cast<std::uint32_t>(persons.first_rows.size());
-      persons.first_rows.push_back(row.first_row);
+      numbers[place] = static_cast<std::uint32_t>(numbered.first_rows.size());
+      numbered.first_rows.push_back(own.persons.first_rows.empty() ? 0 : own.persons.first_rows[place]);
     }
-    persons.of_rows.push_back(numbers[place]);
+    numbered.of_rows.push_back(numbers[place]);
   }
-  return persons;
+  return numbered;
 }
 
-// One row as it travels: facts, then classes and features, four bytes each.
+// One row as it travels: whose it is, then classes and features, four bytes each.
 class TravelingRows {
  public:
   TravelingRows(WorkerRows& rows, const PersonNeeds& needs)
@@ -227,14 +235,14 @@ class TravelingRows {
         needs_(needs),
         dim_(rows.dim()),
         slots_(rows.labels().columns()),
-        words_(kFactWords + (slots_ + dim_ + 1) / 2),
+        words_(kHashWords + (slots_ + dim_ + 1) / 2),
         features_(dim_),
         labels_(slots_) {}
 
   std::size_t words() const { return words_; }
 
   // Reads the row at `place`. Throws BadInput where it could not be trained on: nobody else knows its file.
-  void pack(std::uint64_t place, const RowFacts& facts, std::vector<std::uint64_t>& message) {
+  void pack(std::uint64_t place, const PersonHash& person, std::vector<std::uint64_t>& message) {
     rows_.features().read_features(place, 1, features_);
     rows_.labels().read_labels(place, 1, needs_.classes, labels_);
     const bool is_finite = std::ranges::all_of(features_, [](float entry) { return std::isfinite(entry); });
@@ -242,31 +250,33 @@ class TravelingRows {
       throw BadInput(fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}",
                                  rows_.where(place), kForOwnerOnly));
     }
-    message.insert(message.end(), {facts.person.high, facts.person.low, facts.weight, facts.first_row});
+    message.insert(message.end(), {person.high, person.low});
     const std::size_t first = message.size();
-    message.resize(first + words_ - kFactWords);
+    message.resize(first + words_ - kHashWords);
     auto* const bytes = reinterpret_cast<std::byte*>(&message[first]);
     std::memcpy(bytes, labels_.data(), slots_ * sizeof(std::int32_t));
     std::memcpy(bytes + slots_ * sizeof(std::int32_t), features_.data(), dim_ * sizeof(float));
   }
 
-  void unpack(std::span<const std::uint64_t> row, std::vector<RowFacts>& facts, OtherRows& others) {
-    facts.push_back({{row[0], row[1]}, static_cast<RowWeight>(row[2]), row[3]});
-    const auto* const bytes = reinterpret_cast<const std::byte*>(&row[kFactWords]);
+  // Returns whose it is.
+  PersonHash unpack(std::span<const std::uint64_t> row, OtherRows& others) {
+    const PersonHash person{row[0], row[1]};
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&row[kHashWords]);
     std::memcpy(labels_.data(), bytes, slots_ * sizeof(std::int32_t));
     std::memcpy(features_.data(), bytes + slots_ * sizeof(std::int32_t), dim_ * sizeof(float));
     others.features.insert(others.features.end(), features_.begin(), features_.end());
     if (!rows_.has_label_sets()) {
       others.labels.push_back(labels_.front());
-      return;
+      return person;
     }
     std::vector<std::uint8_t> set(slots_, 0);
     for (const std::int32_t label : classes_in(labels_)) set[static_cast<std::size_t>(label)] = 1;
     others.label_sets.insert(others.label_sets.end(), set.begin(), set.end());
+    return person;
   }
 
  private:
-  static constexpr std::size_t kFactWords = 4;
+  static constexpr std::size_t kHashWords = 2;
 
   WorkerRows& rows_;
   PersonNeeds needs_;
@@ -277,42 +287,49 @@ class TravelingRows {
   std::vector<std::int32_t> labels_;
 };
 
-// Sends the rows that are others' persons' to these, in messages of bounded size, and takes this rank's. `facts` are of
-// the rows of rows.range(), and become those of the rows that this rank then has. Collective.
-void gather_persons(WorkerRows& rows, std::vector<RowFacts>& facts, std::span<const std::uint32_t> owners,
-                    const PersonNeeds& needs, Communicator& ranks) {
+// Sends the rows that are others' persons' to these, in messages of bounded size, and takes this rank's: they are of
+// persons who have rows here. own.of_rows is of the rows of rows.range(), and becomes that of the rows that this rank
+// then has. Collective.
+void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& needs, Communicator& ranks) {
+  const CountedPersons& persons = own.persons;
   const auto own_rank = static_cast<std::uint32_t>(ranks.rank());
   std::vector<std::uint64_t> stay;
   std::vector<std::uint64_t> go;
-  for (std::uint64_t row = 0; row < owners.size(); ++row) (owners[row] == own_rank ? stay : go).push_back(row);
+  for (std::uint64_t row = 0; row < own.of_rows.size(); ++row) {
+    (persons.owners[own.of_rows[row]] == own_rank ? stay : go).push_back(row);
+  }
   const std::uint64_t most_moved = static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(go.size())));
   if (most_moved == 0) return;
 
   const std::uint64_t first = rows.range().first;
   TravelingRows traveling(rows, needs);
   const std::uint64_t at_once = std::max<std::uint64_t>(1, kWordsOnTheWay / traveling.words());
-  std::vector<RowFacts> taken;
+  std::vector<std::uint32_t> taken;  // whose, by place among persons
   OtherRows others;
   for (std::uint64_t sent = 0; sent < most_moved; sent += at_once) {
     std::vector<std::vector<std::uint64_t>> messages(static_cast<std::size_t>(ranks.size()));
     ranks.together([&] {
       for (std::uint64_t next = sent; next < std::min<std::uint64_t>(go.size(), sent + at_once); ++next) {
-        traveling.pack(first + go[next], facts[go[next]], messages[owners[go[next]]]);
+        const std::uint32_t person = own.of_rows[go[next]];
+        traveling.pack(first + go[next], persons.persons[person], messages[persons.owners[person]]);
       }
     });
     for (const std::vector<std::uint64_t>& message : ranks.exchange(std::move(messages))) {
       for (std::size_t word = 0; word < message.size(); word += traveling.words()) {
-        traveling.unpack(std::span(message).subspan(word, traveling.words()), taken, others);
+        const PersonHash person = traveling.unpack(std::span(message).subspan(word, traveling.words()), others);
+        DPREDUCE_ASSERT(persons.rows_of(person).has_value());
+        taken.push_back(static_cast<std::uint32_t>(persons.place_of(person)));
       }
     }
   }
-  std::vector<RowFacts> kept;
+  std::vector<std::uint32_t> of_rows;
+  of_rows.reserve(stay.size() + taken.size());
   for (std::uint64_t& row : stay) {
-    kept.push_back(facts[row]);
+    of_rows.push_back(own.of_rows[row]);
     row += first;
   }
-  kept.insert(kept.end(), taken.begin(), taken.end());
-  facts = std::move(kept);
+  of_rows.insert(of_rows.end(), taken.begin(), taken.end());
+  own.of_rows = std::move(of_rows);
   rows.exchange(std::move(stay), std::move(others));
 }
 
@@ -348,30 +365,13 @@ std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerR
 void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
                      const PersonNeeds& needs) {
   const SecretVector<std::byte> key = shared_key(ranks);
-  std::vector<PersonHash> hashes;
-  ranks.together(
-      [&] { hashes = hashes_of_rows(persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key))); });
-  CountedPersons own = counted(hashes);
-  if (needs.coins) take_first_rows(own, hashes, first_row_of(rows, ranks));
-  sum_over_ranks(own, needs.coins, ranks);
-
-  std::vector<RowFacts> facts;
-  std::vector<std::uint32_t> owners;
-  facts.reserve(hashes.size());
-  for (const PersonHash& person : hashes) {
-    const std::size_t place = own.place_of(person);
-    facts.push_back(
-        {person, weight_of_rows(own.rows[place], rows_per_person), needs.coins ? own.first_rows[place] : 0});
-    if (needs.whole) owners.push_back(own.owners[place]);
-  }
-  if (needs.whole) gather_persons(rows, facts, owners, needs, ranks);
-  std::vector<RowWeight> weights;
-  weights.reserve(facts.size());
-  for (const RowFacts& row : facts) weights.push_back(row.weight);
-  rows.set_weights(std::move(weights));
-  if (needs.whole || needs.coins) {
-    ranks.together([&] { rows.set_persons(persons_of(facts, needs.whole)); });
-  }
+  IdentifiedRows own;
+  ranks.together([&] { own = identified(persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key))); });
+  if (needs.coins) take_first_rows(own, first_row_of(rows, ranks));
+  sum_over_ranks(own.persons, needs.coins, ranks);
+  if (needs.whole) gather_persons(rows, own, needs, ranks);
+  rows.set_weights(own.weights(rows_per_person));
+  if (needs.whole || needs.coins) rows.set_persons(numbered(own, needs.whole));
 }
 
 void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
@@ -381,14 +381,10 @@ void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::
     if (persons) {
       SecretVector<std::byte> key(32);
       secure_bytes(key);
-      const std::vector<PersonHash> hashes =
-          hashes_of_rows(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key)));
-      const CountedPersons own = counted(hashes);
-      weights.reserve(hashes.size());
+      IdentifiedRows own = identified(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key)));
       // w = floor(J min(1, (B / s) / m)) is the weight of a row of a person with s m rows.
-      for (const PersonHash& person : hashes) {
-        weights.push_back(weight_of_rows(*own.rows_of(person) * silos_per_person, rows_per_person));
-      }
+      for (std::uint64_t& of_person : own.persons.rows) of_person *= silos_per_person;
+      weights = own.weights(rows_per_person);
     }
     rows.set_weights(std::move(weights));
   });

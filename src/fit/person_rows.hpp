@@ -47,11 +47,19 @@ struct CountedPersons {
   std::optional<std::uint64_t> rows_of(const PersonHash& person) const;
 };
 
-/// Of the persons of some rows, one a row.
-CountedPersons counted(std::vector<PersonHash> of_rows);
+/// Some rows, by person.
+struct IdentifiedRows {
+  CountedPersons persons;
+  std::vector<std::uint32_t> of_rows;  ///< where the person of each row stands among them
 
-/// One hash a row. Throws BadInput as ArrayFile::visit_persons.
-std::vector<PersonHash> hashes_of_rows(ShardedArray& persons, RowRange range, const KeyedHash& hash);
+  /// weight_of_rows(m, rows_per_person) of each row, m = persons.rows of its person.
+  std::vector<RowWeight> weights(std::uint64_t rows_per_person) const;
+};
+
+/// Of the rows in `range`. Cost: one pass, a hash a person (more where they are many and far apart), and a sort of the
+/// persons. Memory: 4 bytes a row. Throws BadInput as ArrayFile::visit_persons, and where there are more than 2^32 - 2
+/// persons.
+IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash);
 
 /// The identifiers of --train-person, of which this rank has rows.range(); those `in_memory`, where there are some;
 /// none at a coordinator without rows. Collective. Throws BadInput where a file cannot be read, holds no identifiers,
@@ -70,10 +78,10 @@ struct PersonNeeds {
 /// Gives every row the weight weight_of_rows(m, rows_per_person), m the number of rows that its person has on all
 /// ranks. The same weights however rows are spread over ranks. All rows count, whatever becomes of them later.
 /// As they are needed, rows get persons as well (with places of first rows as the ranks' rows stand now), and persons
-/// are gathered on one rank each. Collective. Cost: one pass over the identifiers, a hash and 16 bytes of memory and
-/// message a row, and a sort; for coins 8 bytes more a person. Where persons are gathered, 4 d + 4 bytes for each row
-/// that has changed its rank, and 12 for every other. Throws BadInput as ArrayFile::visit_persons, and where a row that
-/// is to move cannot be read, has no class or (BadRows::kFail) is not finite.
+/// are gathered on one rank each. Collective. Cost: that of identified(), and 16 bytes of message a person; for coins 8
+/// more. Memory: 20 bytes a row, and 4 d + 4 more for each that has changed its rank. Throws BadInput as
+/// ArrayFile::visit_persons, and where a row that is to move cannot be read, has no class or (BadRows::kFail) is not
+/// finite.
 void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
                      const PersonNeeds& needs = {});
 

@@ -144,16 +144,14 @@ void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, st
   std::optional<PersonLists> lists;
   std::vector<std::uint64_t> words;
   std::optional<NoiseKey> key;
-  std::vector<PersonHash> hashes;
-  CountedPersons own;
+  IdentifiedRows own;
   ranks.together([&] {
     lists.emplace(silos.terms().silos, persons_of_silo);
     words.assign(lists->words() + FingerprintPart{}.size(), 0);
     if (!is_silo) return;
     key.emplace(shared_key_of(key_file));
-    hashes = hashes_of_rows(*persons, rows.range(), pseudonyms_of(*key));
-    own = counted(hashes);
-    const Statistic list = lists->of_silo(static_cast<std::size_t>(ranks.rank()), own);
+    own = identified(*persons, rows.range(), pseudonyms_of(*key));
+    const Statistic list = lists->of_silo(static_cast<std::size_t>(ranks.rank()), own.persons);
     const FingerprintPart fingerprint = fingerprint_of_lists(list, *key, silos.run());
     std::copy(list.words().begin(), list.words().end(), words.begin());
     std::copy(fingerprint.begin(), fingerprint.end(), words.end() - static_cast<std::ptrdiff_t>(fingerprint.size()));
@@ -173,9 +171,8 @@ void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, st
       if (present[static_cast<std::size_t>(ranks.rank()) - 1] == 0) {
         throw AggregationAborted("the persons of this silo were not counted; no row of it may be summed");
       }
-      lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own);
-      weights.reserve(hashes.size());
-      for (const PersonHash& person : hashes) weights.push_back(weight_of_rows(*own.rows_of(person), rows_per_person));
+      lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own.persons);
+      weights = own.weights(rows_per_person);
     }
     rows.set_weights(std::move(weights));
   });

@@ -167,14 +167,12 @@ PersonCounts PersonCounts::from_bytes(const std::string& bytes) {
   }
 }
 
-std::vector<PersonHash> traveling_hashes(ShardedArray& persons, RowRange range, const SumTicket& ticket) {
-  return hashes_of_rows(persons, range, hash_for("hashes of persons", ticket));
+IdentifiedRows traveling_persons(ShardedArray& persons, RowRange range, const SumTicket& ticket) {
+  return identified(persons, range, hash_for("hashes of persons", ticket));
 }
 
-std::vector<RowWeight> weights_of(const std::vector<PersonHash>& of_rows, const PersonTable& table,
-                                  const SumTicket& ticket, const std::string& partition,
-                                  std::uint64_t rows_per_person) {
-  const CountedPersons own = counted(of_rows);
+std::vector<RowWeight> weights_of(IdentifiedRows own, const PersonTable& table, const SumTicket& ticket,
+                                  const std::string& partition, std::uint64_t rows_per_person) {
   const auto listed = std::find_if(table.partitions.begin(), table.partitions.end(),
                                    [&](const CountedPartition& known) { return known.name == partition; });
   if (listed == table.partitions.end()) {
@@ -182,19 +180,17 @@ std::vector<RowWeight> weights_of(const std::vector<PersonHash>& of_rows, const 
         "partition {}: its persons were not counted; count all partitions that there are, under the same names",
         partition));
   }
-  if (listed->digest != digest_of(own, ticket)) {
+  if (listed->digest != digest_of(own.persons, ticket)) {
     throw BadInput(
         fmt::format("partition {}: its persons are not those that were counted; a partition holds the same rows "
                     "whenever it is read",
                     partition));
   }
-  std::vector<RowWeight> weights;
-  weights.reserve(of_rows.size());
-  for (const PersonHash& person : of_rows) {
-    const std::optional<std::uint64_t> elsewhere = table.shared.rows_of(person);
-    weights.push_back(weight_of_rows(elsewhere ? *elsewhere : *own.rows_of(person), rows_per_person));
+  for (std::size_t place = 0; place < own.persons.persons.size(); ++place) {
+    const std::optional<std::uint64_t> elsewhere = table.shared.rows_of(own.persons.persons[place]);
+    if (elsewhere) own.persons.rows[place] = *elsewhere;
   }
-  return weights;
+  return own.weights(rows_per_person);
 }
 
 }  // namespace dpreduce

@@ -78,12 +78,12 @@ class PersonCounts {
   std::vector<Sealed> partitions_;  // sorted by name
 };
 
-/// What the key of `ticket` makes of identifiers, one a row.
-std::vector<PersonHash> traveling_hashes(ShardedArray& persons, RowRange range, const SumTicket& ticket);
+/// Rows by the hashes that the key of `ticket` makes of their persons' identifiers.
+IdentifiedRows traveling_persons(ShardedArray& persons, RowRange range, const SumTicket& ticket);
 
-/// One weight a row of the partition, whose persons are `of_rows`. Throws UsageError where the table does not list the
+/// One weight a row of the partition, whose rows are `own`. Throws UsageError where the table does not list the
 /// partition; BadInput where it was counted with other persons.
-std::vector<RowWeight> weights_of(const std::vector<PersonHash>& of_rows, const PersonTable& table,
-                                  const SumTicket& ticket, const std::string& partition, std::uint64_t rows_per_person);
+std::vector<RowWeight> weights_of(IdentifiedRows own, const PersonTable& table, const SumTicket& ticket,
+                                  const std::string& partition, std::uint64_t rows_per_person);
 
 }  // namespace dpreduce

@@ -193,7 +193,7 @@ PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, 
   if (plan.persons) throw UsageError("the plan has the counts of its persons already");
   ShardedArray identifiers(std::make_unique<MemoryArray>(persons, "identifiers of persons in memory"),
                            ArrayRole::kPersons);
-  return PersonCounts::sealed(counted(traveling_hashes(identifiers, {0, identifiers.rows()}, plan.ticket)), plan.ticket,
+  return PersonCounts::sealed(traveling_persons(identifiers, {0, identifiers.rows()}, plan.ticket).persons, plan.ticket,
                               partition);
 }
 
@@ -221,7 +221,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
     if (plan.options.silos.under_engine) {
       weigh_in_silo(own, persons, bound, *plan.options.silos.silos_per_person, alone);
     } else {
-      own.set_weights(weights_of(traveling_hashes(*persons, own.range(), plan.ticket), *plan.persons, plan.ticket,
+      own.set_weights(weights_of(traveling_persons(*persons, own.range(), plan.ticket), *plan.persons, plan.ticket,
                                  partition, bound));
     }
   }
