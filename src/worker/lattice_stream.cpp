@@ -56,17 +56,75 @@ void take_persons(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& pla
   }
 }
 
+// Rows from anywhere: features where they lie, or else read. All labels are read once: 4 bytes a slot.
+class GatheredRows {
+ public:
+  // `slots` label slots a row. `rows` outlives the object.
+  GatheredRows(WorkerRows& rows, std::size_t classes, std::size_t slots)
+      : rows_(rows), dim_(rows.dim()), slots_(slots) {
+    if (!rows.has_labels()) return;
+    all_labels_.resize(rows.range().count * slots);
+    rows.labels().read_labels(rows.range().first, rows.range().count, classes, all_labels_);
+  }
+
+  void assign(std::span<const std::uint64_t> places) {
+    places_ = places;
+    labels_.assign(places.size() * slots_, 0);
+    features_.clear();
+    for (std::size_t row = 0; row < places.size(); ++row) {
+      if (rows_.has_labels()) {
+        const std::size_t slot = (places[row] - rows_.range().first) * slots_;
+        std::copy_n(&all_labels_[slot], slots_, &labels_[row * slots_]);
+      }
+      features_.push_back(rows_.features().features_in_place(places[row], 1));
+    }
+    if (std::ranges::any_of(features_, &StoredFloats::empty)) read_features();
+  }
+
+  std::span<const StoredFloats> features() const { return features_; }
+  std::span<const std::int32_t> labels() const { return labels_; }
+
+  // These rows are done with. Pages of rows that lie apart hold others' rows as well.
+  void release() {
+    const std::size_t count = places_.size();
+    if (places_.back() - places_.front() == count - 1 && std::is_sorted(places_.begin(), places_.end())) {
+      rows_.features().release_rows(places_.front(), count);
+    }
+  }
+
+ private:
+  // As many rows at once as follow one another.
+  void read_features() {
+    read_.resize(places_.size() * dim_);
+    for (std::size_t first = 0, end = 1; first < places_.size(); first = end, ++end) {
+      while (end < places_.size() && places_[end] == places_[end - 1] + 1) ++end;
+      const std::span<float> read = std::span(read_).subspan(first * dim_, (end - first) * dim_);
+      rows_.features().read_features(places_[first], end - first, read);
+    }
+    for (std::size_t row = 0; row < places_.size(); ++row) {
+      features_[row] = std::span<const float>(read_).subspan(row * dim_, dim_);
+    }
+  }
+
+  WorkerRows& rows_;
+  std::size_t dim_;
+  std::size_t slots_;
+  std::vector<std::int32_t> all_labels_;
+  std::span<const std::uint64_t> places_;
+  std::vector<StoredFloats> features_;  // one a row
+  std::vector<float> read_;             // where they do not lie in memory
+  std::vector<std::int32_t> labels_;
+};
+
 // Chunks of whole persons, one person after the other.
 void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                std::size_t slots, std::size_t chunk_rows,
                                const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
   require_room_for_persons(rows, plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
   const std::vector<std::uint64_t>& places = rows.by_person();
-  const std::size_t dim = transform.input_dim();
   const std::size_t capacity = std::max(chunk_rows, rows.largest_person());
   LatticeRows chunk(lattice_of(transform), capacity, slots);
-  std::vector<float> features;
-  std::vector<std::int32_t> labels;
+  GatheredRows gathered(rows, plan.classes, slots);
   for (std::size_t first = 0; first < places.size();) {
     std::size_t end = first;
     for (std::size_t next = first; next < places.size() && next - first <= capacity;) {
@@ -74,34 +132,13 @@ void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, 
       while (next < places.size() && rows.person(places[next]) == person) ++next;
       if (next - first <= capacity) end = next;
     }
-    const std::size_t count = end - first;
-    labels.assign(count * slots, 0);
-    StoredFloats in_place;
-    if (places[end - 1] - places[first] == count - 1 &&
-        std::is_sorted(places.begin() + static_cast<std::ptrdiff_t>(first),
-                       places.begin() + static_cast<std::ptrdiff_t>(end))) {
-      in_place = rows.features().features_in_place(places[first], count);
-    }
-    if (in_place.empty()) features.resize(count * dim);
-    for (std::size_t done = 0; done < count;) {  // as many rows at once as follow one another
-      const std::uint64_t place = places[first + done];
-      std::size_t run = 1;
-      while (done + run < count && places[first + done + run] == place + run) ++run;
-      if (in_place.empty()) {
-        rows.features().read_features(place, run, std::span(features).subspan(done * dim, run * dim));
-      }
-      if (rows.has_labels()) {
-        rows.labels().read_labels(place, run, plan.classes, std::span(labels).subspan(done * slots, run * slots));
-      }
-      done += run;
-    }
-    chunk.assign(transform, in_place.empty() ? StoredFloats(std::span<const float>(features)) : in_place, labels,
-                 plan.threads);
+    gathered.assign(std::span(places).subspan(first, end - first));
+    chunk.assign(transform, gathered.features(), gathered.labels(), plan.threads);
     const auto place_of = [&](std::size_t row) { return places[first + row]; };
-    check_rows(chunk, labels, plan, rows, place_of);
+    check_rows(chunk, gathered.labels(), plan, rows, place_of);
     take_persons(chunk, rows, place_of);
     visit(chunk);
-    if (!in_place.empty()) rows.features().release_rows(places[first], count);
+    gathered.release();
     first = end;
     on_chunk(static_cast<double>(first) / static_cast<double>(places.size()));
   }

@@ -54,7 +54,9 @@ void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, 
 
 /// Calls `visit` with each chunk of the worker's rows, in order; where they are gone through by person, with chunks of
 /// whole persons, and with more rows than rows_of_chunk where one person has more. The chunk's rows are `transform`ed
-/// and rounded to the lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). With
+/// and rounded to the lattice of (C, d); labels are k slots a row (one, of class 0, where the rows have none). By
+/// person features are taken from where they lie, and labels of all rows are read ahead: 4 k bytes a row beside
+/// plan.memory_bytes. With
 /// several threads, and but by person, the next chunk is prepared while one is visited, on the caller's thread still:
 /// `visit` leaves `rows` alone. Throws BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a
 /// row has a NaN, an infinity or more than k classes, naming file and row; UsageError where memory_bytes hold not one

@@ -27,6 +27,9 @@ class StoredFloats {
   /// floats; else in `scratch`, which grows as needed. Precondition (asserted): they exist.
   std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const;
 
+  /// Advice: these are read next.
+  void prefetch() const;
+
  private:
   std::span<const std::byte> stored_;
   DType dtype_ = DType::kFloat32;

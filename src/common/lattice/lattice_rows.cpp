@@ -147,10 +147,49 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
 
 void LatticeRows::assign(const RowTransform& transform, const StoredFloats& features,
                          std::span<const std::int32_t> labels, unsigned threads) {
+  const std::size_t dim = transform.input_dim();
+  DPREDUCE_ASSERT(features.size() * labels_per_row_ == labels.size() * dim);
+  const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;
+  assign_decoded(transform, labels, threads, block_rows,
+                 [&](std::size_t first, std::size_t count, std::vector<float>& scratch) {
+                   return features.decoded(first * dim, count * dim, scratch);
+                 });
+}
+
+void LatticeRows::assign(const RowTransform& transform, std::span<const StoredFloats> rows,
+                         std::span<const std::int32_t> labels, unsigned threads) {
+  const std::size_t dim = transform.input_dim();
+  DPREDUCE_ASSERT(rows.size() * labels_per_row_ == labels.size());
+  for (const StoredFloats& row : rows) DPREDUCE_ASSERT(row.size() == dim);
+  const auto decoded_row = [&](std::size_t row, std::vector<float>& scratch) {
+    if (row + 1 < rows.size()) rows[row + 1].prefetch();
+    return rows[row].decoded(0, dim, scratch);
+  };
+  if (transform.preprocessing().projection.empty()) {  // one by one, where they lie
+    return assign_decoded(
+        transform, labels, threads, 1,
+        [&](std::size_t row, std::size_t, std::vector<float>& scratch) { return decoded_row(row, scratch); });
+  }
+  assign_decoded(transform, labels, threads, kRowsToProject,
+                 [&](std::size_t first, std::size_t count, std::vector<float>& scratch) {
+                   thread_local std::vector<float> one;
+                   scratch.resize(count * dim);
+                   for (std::size_t row = 0; row < count; ++row) {
+                     const std::span<const float> decoded = decoded_row(first + row, one);
+                     std::copy(decoded.begin(), decoded.end(),
+                               scratch.begin() + static_cast<std::ptrdiff_t>(row * dim));
+                   }
+                   return std::span<const float>(scratch);
+                 });
+}
+
+// decode(first, count, scratch) has the features of so many rows, from the first on.
+template <typename Decode>
+void LatticeRows::assign_decoded(const RowTransform& transform, std::span<const std::int32_t> labels, unsigned threads,
+                                 std::size_t block_rows, const Decode& decode) {
   const std::size_t rows = labels.size() / labels_per_row_;
   DPREDUCE_ASSERT(labels.size() == rows * labels_per_row_);
   DPREDUCE_ASSERT(rows <= capacity_ && transform.output_dim() == dim());
-  DPREDUCE_ASSERT(features.size() == rows * transform.input_dim());
   labels_.assign(labels.begin(), labels.end());
   counts_.assign(rows, 1);
   weights_.clear();
@@ -159,7 +198,6 @@ void LatticeRows::assign(const RowTransform& transform, const StoredFloats& feat
   energies_ = {};
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
-  const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;
   std::vector<std::size_t> first_bad(workers, rows);
   const auto convert = [&](std::size_t worker) {
     thread_local std::vector<float> decoded;
@@ -169,8 +207,8 @@ void LatticeRows::assign(const RowTransform& transform, const StoredFloats& feat
     const std::size_t last = rows * (worker + 1) / workers;
     for (std::size_t first = rows * worker / workers; first < last; first += block_rows) {
       const std::size_t count = std::min(block_rows, last - first);
-      transform(features.decoded(first * transform.input_dim(), count * transform.input_dim(), decoded),
-                std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
+      transform(decode(first, count, decoded), std::span(transformed).first(count * dim()),
+                std::span(is_finite).first(count));
       for (std::size_t row = first; row < first + count; ++row) {
         const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};
         quantize_row(std::span(transformed).subspan((row - first) * dim(), dim()), lattice_, q);

@@ -94,6 +94,9 @@ class LatticeRows {
   /// independent of each other: the result does not depend on `threads`. At most `capacity` rows.
   void assign(const RowTransform& transform, const StoredFloats& features, std::span<const std::int32_t> labels,
               unsigned threads);
+  /// The same of rows that lie apart, one after the other.
+  void assign(const RowTransform& transform, std::span<const StoredFloats> rows, std::span<const std::int32_t> labels,
+              unsigned threads);
 
   /// Measures the rows' energies, for many products of them, until they are replaced. Cost: two readings.
   void measure_energies(unsigned threads);
@@ -108,6 +111,10 @@ class LatticeRows {
   void append(const LatticeRows& from, std::size_t index);
 
  private:
+  template <typename Decode>
+  void assign_decoded(const RowTransform& transform, std::span<const std::int32_t> labels, unsigned threads,
+                      std::size_t block_rows, const Decode& decode);
+
   Lattice lattice_;
   std::size_t capacity_;
   LargeVector<std::int16_t> values_;

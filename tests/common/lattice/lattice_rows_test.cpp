@@ -1,8 +1,10 @@
 #include "common/lattice/lattice_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -93,6 +95,34 @@ TEST(LatticeRows, ARowsIntegersDoNotDependOnItsPlaceOrOnThreads) {
       LatticeRows alone({1.0, dim}, 1);
       alone.assign(transform, std::span(features).subspan(row * dim, dim), std::vector<std::int32_t>{0}, 1);
       ASSERT_TRUE(std::equal(all.row(row).begin(), all.row(row).end(), alone.row(0).begin()));
+    }
+  }
+}
+
+TEST(LatticeRows, RowsThatLieApartAreTheSameRows) {
+  constexpr std::size_t kRows = 300;
+  constexpr std::size_t kDim = 20;
+  std::vector<float> features = random_rows(kRows, kDim, 3);
+  features[7 * kDim + 1] = std::numeric_limits<float>::infinity();
+  Preprocessing projected = unit_rows(kDim);
+  const std::vector<float> directions = random_rows(4, kDim, 4);
+  projected.projection.assign(directions.begin(), directions.end());
+  for (const Preprocessing& preprocessing : {unit_rows(kDim), projected}) {
+    const RowTransform transform(preprocessing);
+    const std::vector<std::int32_t> labels(kRows, 1);
+    LatticeRows together({1.0, transform.output_dim()}, kRows);
+    together.assign(transform, StoredFloats(features), labels, 1);
+    std::vector<StoredFloats> rows;
+    for (std::size_t row = kRows; row-- > 0;)
+      rows.push_back(std::span<const float>(features).subspan(row * kDim, kDim));
+    LatticeRows apart({1.0, transform.output_dim()}, kRows);
+    for (const unsigned threads : {1u, 3u}) {
+      apart.assign(transform, rows, labels, threads);
+      EXPECT_EQ(apart.first_bad_row(), kRows - 8);
+      for (std::size_t row = 0; row < kRows; ++row) {
+        EXPECT_TRUE(std::ranges::equal(apart.row(row), together.row(kRows - 1 - row))) << row;
+        EXPECT_EQ(apart.counts(row), together.counts(kRows - 1 - row));
+      }
     }
   }
 }
