@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -25,10 +26,16 @@ constexpr unsigned kFirstLowering = 22;
 // Roundings make most sums a little longer than their real ones: so much less is within the bound at once.
 constexpr double kBelowReal = 1.0 - 0x1p-14;
 
-// Sums of so many rows have their norm by products, which take fewer steps.
-constexpr std::size_t kFewRows = 8;
+// Sums of so few rows have their norm by products, which take fewer steps.
+constexpr std::size_t kFewRows = 3;
+// Entries of sums of so many rows are of 32 bits, and |sum|^2 of 64.
+constexpr std::size_t kMostNarrowRows = 65535;
 // A kernel's product takes so many times as long for a few rows as inner products of the same number of multiply-adds.
 constexpr std::size_t kKernelOverhead = 4;
+
+// Residuals of up to so many classes are multiplied for so many rows at a time; of more, entry by entry.
+constexpr std::size_t kFewClasses = 64;
+constexpr std::size_t kRowLanes = 16;
 
 WideSquare square_of(std::int64_t value) {
   const auto magnitude = static_cast<std::uint64_t>(value < 0 ? -value : value);
@@ -70,17 +77,44 @@ inline std::int32_t product_of(const std::int16_t* a, const std::int16_t* b, std
   return sum;
 }
 
+// take(i, j, <q_i, q_j>) once for every j <= i, places in `members`. Four products share what they load.
+template <typename Take>
+void for_each_product(const PersonRows& rows, std::span<const std::size_t> members, const Take& take) {
+  run_at_full_width([&](auto) {
+    const std::size_t dim = rows.dim;
+    for (std::size_t i = 0; i + 1 < members.size(); i += 2) {
+      const std::int16_t* const a0 = rows.row(members[i]);
+      const std::int16_t* const a1 = rows.row(members[i + 1]);
+      for (std::size_t j = 0; j <= i; j += 2) {
+        const std::int16_t* const b0 = rows.row(members[j]);
+        const std::int16_t* const b1 = rows.row(members[j + 1]);
+        std::int32_t p00 = 0, p01 = 0, p10 = 0, p11 = 0;
+        for (std::size_t entry = 0; entry < dim; ++entry) {
+          p00 += std::int32_t{a0[entry]} * std::int32_t{b0[entry]};
+          p01 += std::int32_t{a0[entry]} * std::int32_t{b1[entry]};
+          p10 += std::int32_t{a1[entry]} * std::int32_t{b0[entry]};
+          p11 += std::int32_t{a1[entry]} * std::int32_t{b1[entry]};
+        }
+        take(i, j, p00);
+        if (j < i) take(i, j + 1, p01);
+        take(i + 1, j, p10);
+        take(i + 1, j + 1, p11);
+      }
+    }
+    if (members.size() % 2 == 0) return;
+    const std::size_t last = members.size() - 1;
+    for (std::size_t j = 0; j <= last; ++j) {
+      take(last, j, product_of(rows.row(members[last]), rows.row(members[j]), dim));
+    }
+  });
+}
+
 // sum_ij <q_i, q_j>^2 = |sum_i q_i q_i^T|_F^2 over the rows that `members` lists.
 WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> members) {
   WideSquare sum = 0;
   if (members.size() <= rows.dim) {
-    run_at_full_width([&](auto) {
-      for (std::size_t i = 0; i < members.size(); ++i) {
-        sum += square_of(product_of(rows.row(members[i]), rows.row(members[i]), rows.dim));
-        for (std::size_t j = 0; j < i; ++j) {
-          sum += 2 * square_of(product_of(rows.row(members[i]), rows.row(members[j]), rows.dim));
-        }
-      }
+    for_each_product(rows, members, [&](std::size_t i, std::size_t j, std::int32_t product) {
+      sum += square_of(product) * (i == j ? 1 : 2);
     });
     return sum;
   }
@@ -100,79 +134,99 @@ WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> mem
   return sum;
 }
 
-// |sum_i q_i|^2 over these rows: of a few by their products, of more by their sum.
-WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> members) {
-  std::int64_t products = 0;  // at most (g S)^2 for g rows
-  if (members.size() <= kFewRows) {
-    run_at_full_width([&](auto) {
-      for (std::size_t i = 0; i < members.size(); ++i) {
-        products += product_of(rows.row(members[i]), rows.row(members[i]), rows.dim);
-        for (std::size_t j = 0; j < i; ++j) {
-          products += 2 * std::int64_t{product_of(rows.row(members[i]), rows.row(members[j]), rows.dim)};
-        }
-      }
-    });
-    return static_cast<WideSquare>(products);
-  }
-  thread_local SecretVector<std::int64_t> total;
+// |sum_i q_i|^2 by that sum, whose entries Entry holds, as Square holds the result.
+template <typename Entry, typename Square>
+WideSquare squared_total(const PersonRows& rows, std::span<const std::size_t> members) {
+  thread_local SecretVector<Entry> total;
   total.assign(rows.dim, 0);
+  Square sum = 0;
   run_at_full_width([&](auto) {
-    std::int64_t* const sums = total.data();
+    Entry* const entries = total.data();
     for (const std::size_t member : members) {
       const std::int16_t* const row = rows.row(member);
-      for (std::size_t entry = 0; entry < rows.dim; ++entry) sums[entry] += row[entry];
+      for (std::size_t entry = 0; entry < rows.dim; ++entry) entries[entry] += row[entry];
     }
+    Square squares = 0;
+    for (std::size_t entry = 0; entry < rows.dim; ++entry) {
+      squares += static_cast<Square>(entries[entry]) * static_cast<Square>(entries[entry]);
+    }
+    sum = squares;
   });
-  WideSquare sum = 0;
-  for (const std::int64_t entry : total) sum += square_of(entry);
-  return sum;
+  return static_cast<WideSquare>(sum);
 }
 
-// Of a person's rows, those of each class.
-std::vector<std::vector<std::size_t>> rows_by_class(const LatticeRows& chunk, std::size_t first, std::size_t end) {
-  std::vector<std::pair<std::int32_t, std::size_t>> places;
-  for (std::size_t row = first; row < end; ++row) {
-    for (const std::int32_t label : chunk.classes_of(row)) places.emplace_back(label, row - first);
-  }
-  std::sort(places.begin(), places.end());
-  std::vector<std::vector<std::size_t>> by_class;
-  for (std::size_t place = 0; place < places.size(); ++place) {
-    if (place == 0 || places[place].first != places[place - 1].first) by_class.emplace_back();
-    by_class.back().push_back(places[place].second);
-  }
-  return by_class;
+// |sum_i q_i|^2 over these rows: of a few by their products, of more by their sum.
+WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> members) {
+  if (members.size() > kMostNarrowRows) return squared_total<std::int64_t, WideSum>(rows, members);
+  if (members.size() > kFewRows) return squared_total<std::int32_t, std::int64_t>(rows, members);
+  std::int64_t sum = 0;  // at most (g S)^2 for g rows
+  for_each_product(rows, members, [&](std::size_t i, std::size_t j, std::int32_t product) {
+    sum += std::int64_t{product} * (i == j ? 1 : 2);
+  });
+  return static_cast<WideSquare>(sum);
 }
 
-// Of the person whose rows are [first, end) of the chunk.
+// A person's rows, counted from their first one, in groups that are summed together.
+class RowGroups {
+ public:
+  void all_together(std::size_t count) {
+    members_.resize(count);
+    std::iota(members_.begin(), members_.end(), std::size_t{0});
+    ends_.assign(1, count);
+  }
+
+  void by_class(const LatticeRows& chunk, std::size_t first, std::size_t end) {
+    places_.clear();
+    for (std::size_t row = first; row < end; ++row) {
+      for (const std::int32_t label : chunk.classes_of(row)) places_.emplace_back(label, row - first);
+    }
+    std::sort(places_.begin(), places_.end());
+    members_.clear();
+    ends_.clear();
+    for (std::size_t place = 0; place < places_.size(); ++place) {
+      members_.push_back(places_[place].second);
+      const bool is_last = place + 1 == places_.size() || places_[place + 1].first != places_[place].first;
+      if (is_last) ends_.push_back(place + 1);
+    }
+  }
+
+  std::size_t size() const { return ends_.size(); }
+  std::span<const std::size_t> operator[](std::size_t group) const {
+    const std::size_t first = group == 0 ? 0 : ends_[group - 1];
+    return std::span(members_).subspan(first, ends_[group] - first);
+  }
+
+ private:
+  std::vector<std::pair<std::int32_t, std::size_t>> places_;  // class and row
+  std::vector<std::size_t> members_;
+  std::vector<std::size_t> ends_;  // of groups, in members_
+};
+
+// Of the person whose rows are [first, end) of the chunk, which `scaled` gets as far as they are not whole.
 RowWeight weight_of_person(const LatticeRows& chunk, std::size_t first, std::size_t end, PersonSum sum,
-                           std::uint64_t rows_per_person) {
+                           std::uint64_t rows_per_person, std::span<std::int16_t> scaled) {
   const std::size_t count = end - first;
   if (count <= rows_per_person) return kWholeRow;
   const std::size_t dim = chunk.dim();
-  std::vector<std::vector<std::size_t>> groups;
-  if (sum == PersonSum::kGram) {
-    std::vector<std::size_t>& all = groups.emplace_back(count);
-    std::iota(all.begin(), all.end(), std::size_t{0});
-  } else {
-    groups = rows_by_class(chunk, first, end);
-  }
+  thread_local RowGroups groups;
+  sum == PersonSum::kGram ? groups.all_together(count) : groups.by_class(chunk, first, end);
   const std::uint64_t one_class = sum == PersonSum::kClassSums ? kSquaredNorm : kFourthNorm;
   const WideSquare most = most_squared(rows_per_person, one_class) *
                           (sum == PersonSum::kGram ? 1 : static_cast<std::uint64_t>(chunk.labels_per_row()));
+  WideSquare of_equal_rows = 0;  // N^2, were all rows of a group alike and as long as may be
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    of_equal_rows += most_squared(groups[group].size(), one_class);
+  }
+  if (of_equal_rows <= most) return kWholeRow;
+
   const WeightPower power = sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf;
-  thread_local SecretVector<std::int16_t> scaled;
+  const std::span whole(chunk.values() + first * dim, count * dim);
   return clipped_weight(most, [&](RowWeight weight) {
-    PersonRows rows{chunk.values() + first * dim, count, dim};
-    if (weight != kWholeRow) {
-      scaled.resize(count * dim);
-      for (std::size_t row = 0; row < count; ++row) {
-        weigh_row(chunk.row(first + row), weight, power, std::span(scaled).subspan(row * dim, dim));
-      }
-      rows.values = scaled.data();
-    }
+    if (weight != kWholeRow) weigh_rows(whole, dim, weight, power, scaled);
+    const PersonRows rows{weight == kWholeRow ? whole.data() : scaled.data(), count, dim};
     WideSquare squared = 0;
-    for (const std::vector<std::size_t>& members : groups) {
-      squared += sum == PersonSum::kClassSums ? squared_sum(rows, members) : squared_gram(rows, members);
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      squared += sum == PersonSum::kClassSums ? squared_sum(rows, groups[group]) : squared_gram(rows, groups[group]);
     }
     return squared;
   });
@@ -181,14 +235,87 @@ RowWeight weight_of_person(const LatticeRows& chunk, std::size_t first, std::siz
 // Adds <q_i, q_j> for j <= i.
 template <typename Integers>
 void append_products(const PersonRows& rows, Integers& products) {
-  std::size_t entry = products.size();
-  products.resize(entry + rows.count * (rows.count + 1) / 2);
-  run_at_full_width([&](auto) {
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) products[entry++] = product_of(rows.row(i), rows.row(j), rows.dim);
-    }
+  const std::size_t first = products.size();
+  products.resize(first + rows.count * (rows.count + 1) / 2);
+  thread_local RowGroups groups;
+  groups.all_together(rows.count);
+  for_each_product(rows, groups[0], [&](std::size_t i, std::size_t j, std::int32_t product) {
+    products[first + i * (i + 1) / 2 + j] = product;
   });
 }
+
+// sum_ij <r_i, r_j> <q_i, q_j>, the squared norm of sum_i r_i q_i^T, from <q_i, q_j> for j <= i.
+class SquaredGradient {
+ public:
+  SquaredGradient(std::span<const std::int32_t> products, std::size_t rows, std::size_t classes)
+      : products_(products), rows_(rows), classes_(classes), stride_((rows + kRowLanes - 1) / kRowLanes * kRowLanes) {
+    if (classes_ > kFewClasses) return;
+    // What <r_i, r_j> is multiplied by: less than 2^31.
+    factors_.assign(rows_ * stride_, 0);
+    for (std::size_t i = 0, entry = 0; i < rows_; ++i) {
+      for (std::size_t j = 0; j <= i; ++j, ++entry) factors_[i * stride_ + j] = products_[entry] * (i == j ? 1 : 2);
+    }
+    columns_.assign(classes_ * stride_, 0);
+  }
+
+  WideSquare of(std::span<const std::int16_t> residuals) {
+    return static_cast<WideSquare>(classes_ > kFewClasses ? by_entries(residuals) : by_rows(residuals));
+  }
+
+ private:
+  WideSum by_entries(std::span<const std::int16_t> residuals) const {
+    thread_local RowGroups groups;
+    groups.all_together(rows_);
+    WideSum sum = 0;
+    for_each_product({residuals.data(), rows_, classes_}, groups[0],
+                     [&](std::size_t i, std::size_t j, std::int32_t product) {
+                       const std::int64_t of_rows = products_[i * (i + 1) / 2 + j];
+                       sum += WideSum{product * of_rows} * (i == j ? 1 : 2);
+                     });
+    return sum;
+  }
+
+  // Sixteen j at a time. A product has magnitude below 2^61: its upper part and its lower 32 bits are summed apart.
+  WideSum by_rows(std::span<const std::int16_t> residuals) {
+    for (std::size_t row = 0; row < rows_; ++row) {
+      for (std::size_t c = 0; c < classes_; ++c) columns_[c * stride_ + row] = residuals[row * classes_ + c];
+    }
+    std::int64_t upper = 0;
+    std::int64_t lower = 0;
+    run_at_full_width([&](auto) {
+      std::int64_t upper_sums[kRowLanes] = {};
+      std::int64_t lower_sums[kRowLanes] = {};
+      for (std::size_t i = 0; i < rows_; ++i) {
+        for (std::size_t first = 0; first <= i; first += kRowLanes) {
+          std::int32_t sums[kRowLanes] = {};
+          for (std::size_t c = 0; c < classes_; ++c) {
+            const std::int32_t entry = columns_[c * stride_ + i];
+            const std::int32_t* const of_others = &columns_[c * stride_ + first];
+            for (std::size_t lane = 0; lane < kRowLanes; ++lane) sums[lane] += entry * of_others[lane];
+          }
+          const std::int32_t* const factors = &factors_[i * stride_ + first];
+          for (std::size_t lane = 0; lane < kRowLanes; ++lane) {
+            const std::int64_t product = std::int64_t{sums[lane]} * factors[lane];
+            upper_sums[lane] += product >> 32;
+            lower_sums[lane] += product & 0xffffffff;
+          }
+        }
+      }
+      for (std::size_t lane = 0; lane < kRowLanes; ++lane) {
+        upper += upper_sums[lane];
+        lower += lower_sums[lane];
+      }
+    });
+    return WideSum{upper} * (WideSum{1} << 32) + lower;
+  }
+
+  std::span<const std::int32_t> products_;
+  std::size_t rows_;
+  std::size_t classes_;
+  std::size_t stride_;
+  SecretVector<std::int32_t> factors_;  // rows x stride_
+  SecretVector<std::int32_t> columns_;  // of residuals, classes x stride_
+};
 
 // An upper bound of |value|, for value >= 0.
 std::uint64_t root_above(std::uint64_t value) {
@@ -198,17 +325,24 @@ std::uint64_t root_above(std::uint64_t value) {
 }  // namespace
 
 std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, std::uint64_t rows_per_person,
-                                       unsigned threads) {
+                                       unsigned threads, std::span<std::int16_t> scaled) {
   DPREDUCE_ASSERT(rows_per_person >= 1 && (chunk.rows() == 0 || chunk.has_persons()));
+  DPREDUCE_ASSERT(scaled.empty() || scaled.size() == chunk.rows() * chunk.dim());
   std::vector<std::size_t> firsts;
   for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) firsts.push_back(first);
   std::vector<RowWeight> weights(chunk.rows(), kWholeRow);
   ThreadTeam team(static_cast<unsigned>(std::clamp<std::size_t>(firsts.size(), 1, threads)));
   team.for_each(firsts.size(), [&](std::size_t person) {
+    const std::size_t first = firsts[person];
     const std::size_t end = person + 1 < firsts.size() ? firsts[person + 1] : chunk.rows();
-    const RowWeight weight = weight_of_person(chunk, firsts[person], end, sum, rows_per_person);
-    std::fill(weights.begin() + static_cast<std::ptrdiff_t>(firsts[person]),
-              weights.begin() + static_cast<std::ptrdiff_t>(end), weight);
+    const std::size_t entries = (end - first) * chunk.dim();
+    thread_local SecretVector<std::int16_t> own;
+    if (scaled.empty()) own.resize(entries);
+    const RowWeight weight =
+        weight_of_person(chunk, first, end, sum, rows_per_person,
+                         scaled.empty() ? std::span(own) : scaled.subspan(first * chunk.dim(), entries));
+    std::fill(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(end),
+              weight);
   });
   return weights;
 }
@@ -256,41 +390,27 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
   const bool is_direct =
       products.empty() && (count > kKernelOverhead * classes || count * count / 2 > 2 * classes * dim);
   thread_local SecretVector<std::int32_t> made;
-  thread_local SecretVector<std::int64_t> gradient;
   if (!is_direct && products.empty()) {
     made.clear();
     append_products(rows, made);
     products = made;
   }
+  std::optional<SquaredGradient> by_products;
+  if (!is_direct) by_products.emplace(products, count, classes);
+  thread_local SecretVector<std::int64_t> gradient;
   const auto squared_of = [&](std::span<const std::int16_t> scaled) {
-    if (is_direct) {
-      gradient.assign(classes * dim, 0);
-      select_kernel().accumulate_product({scaled.data(), count, classes, classes}, {rows.values, count, dim, dim},
-                                         {gradient.data(), classes, dim, dim});
-      WideSquare squared = 0;
-      for (const std::int64_t entry : gradient) squared += square_of(entry);
-      return squared;
-    }
-    const PersonRows factors{scaled.data(), count, classes};
-    WideSum sum = 0;
-    run_at_full_width([&](auto) {
-      std::size_t entry = 0;
-      for (std::size_t i = 0; i < count; ++i) {
-        for (std::size_t j = 0; j <= i; ++j) {
-          const std::int64_t of_residuals = product_of(factors.row(i), factors.row(j), classes);
-          sum += WideSum{of_residuals * products[entry++]} * (i == j ? 1 : 2);
-        }
-      }
-    });
-    return static_cast<WideSquare>(sum);
+    if (by_products) return by_products->of(scaled);
+    gradient.assign(classes * dim, 0);
+    select_kernel().accumulate_product({scaled.data(), count, classes, classes}, {rows.values, count, dim, dim},
+                                       {gradient.data(), classes, dim, dim});
+    WideSquare squared = 0;
+    for (const std::int64_t entry : gradient) squared += square_of(entry);
+    return squared;
   };
   thread_local SecretVector<std::int16_t> scaled;
   scaled.assign(residuals.begin(), residuals.end());
   clipped_weight(most_squared(rows_per_person, kFourthNorm), [&](RowWeight weight) {
-    for (std::size_t row = 0; row < count; ++row) {
-      weigh_row(residuals.subspan(row * classes, classes), weight, WeightPower::kWhole,
-                std::span(scaled).subspan(row * classes, classes));
-    }
+    weigh_rows(residuals, classes, weight, WeightPower::kWhole, scaled);
     return squared_of(scaled);
   });
   std::copy(scaled.begin(), scaled.end(), residuals.begin());  // those of the weight that was tried last

@@ -28,12 +28,13 @@ namespace dpreduce {
 /// What a person's rows are summed to.
 enum class PersonSum { kClassSums, kGram, kClassGrams };
 
-/// The weight of every row of the chunk, that of its person for this sum. The same for any number of threads.
-/// Preconditions (asserted): has_persons(); the rows of a person follow one another, and are all in the chunk (not
-/// checked); rows_per_person >= 1. Memory: a person's rows once more, a thread; d^2 words where a person has more than
-/// d rows.
+/// The weight of every row of the chunk, that of its person for this sum. `scaled`, n x d where it is wanted, gets the
+/// rows that are not whole, scaled. The same for any number of threads. Preconditions (asserted): has_persons(); the
+/// rows of a person follow one another, and are all in the chunk (not checked); rows_per_person >= 1; `scaled` is empty
+/// or of that size. Memory: a person's rows once more, a thread, without `scaled`; d^2 words where a person has more
+/// than d rows.
 std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, std::uint64_t rows_per_person,
-                                       unsigned threads);
+                                       unsigned threads, std::span<std::int16_t> scaled = {});
 
 /// Of persons with more rows, products are not remembered.
 inline constexpr std::size_t kMostRemembered = 64;

@@ -60,25 +60,36 @@ std::uint64_t truncate_row(std::span<const std::int16_t> q, float factor, std::s
                   [=](std::int16_t entry) { return static_cast<std::int32_t>(static_cast<float>(entry) * factor); });
 }
 
+bool all_whole(std::span<const RowWeight> weights) {
+  return std::ranges::all_of(weights, [](RowWeight weight) { return weight == kWholeRow; });
+}
+
 }  // namespace
 
 void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower power, std::span<std::int16_t> out) {
-  DPREDUCE_ASSERT(q.size() == out.size() && weight <= kWholeRow);
+  DPREDUCE_ASSERT(q.size() == out.size());
+  if (q.data() != out.data()) return weigh_rows(q, q.size(), weight, power, out);
+  if (weight == kWholeRow) return;
+  thread_local std::vector<std::int16_t> copy;  // what is written over may be needed once more
+  copy.assign(q.begin(), q.end());
+  weigh_rows(copy, copy.size(), weight, power, out);
+}
+
+void weigh_rows(std::span<const std::int16_t> rows, std::size_t dim, RowWeight weight, WeightPower power,
+                std::span<std::int16_t> out) {
+  DPREDUCE_ASSERT(rows.size() == out.size() && weight <= kWholeRow);
   if (weight == kWholeRow) {
-    if (q.data() != out.data()) std::copy(q.begin(), q.end(), out.begin());
+    std::copy(rows.begin(), rows.end(), out.begin());
     return;
-  }
-  // What is written over may be needed once more: `out` may be `q`.
-  thread_local std::vector<std::int16_t> copy;
-  std::span<const std::int16_t> from = q;
-  if (q.data() == out.data()) {
-    copy.assign(q.begin(), q.end());
-    from = copy;
   }
   const float factor = factor_of(weight, power);
   const std::uint64_t most = most_squared(weight, power);
-  if (round_row(from, factor, out) <= most || truncate_row(from, factor * kBelowFactor, out) <= most) return;
-  std::fill(out.begin(), out.end(), std::int16_t{0});
+  for (std::size_t first = 0; first < rows.size(); first += dim) {
+    const std::span<const std::int16_t> q = rows.subspan(first, dim);
+    const std::span<std::int16_t> weighed = out.subspan(first, dim);
+    if (round_row(q, factor, weighed) <= most || truncate_row(q, factor * kBelowFactor, weighed) <= most) continue;
+    std::fill(weighed.begin(), weighed.end(), std::int16_t{0});
+  }
 }
 
 void shrink_row(std::span<const std::int16_t> q, RowWeight weight, std::span<std::int16_t> out) {
@@ -110,27 +121,41 @@ WeightedRows::WeightedRows(PersonSum sum, const ReleaseRequest& request)
 }
 
 Int16View WeightedRows::of(const LatticeRows& chunk, unsigned threads) {
-  if (clipped_) return of(chunk, clipped_weights(chunk, *clipped_, rows_per_person_, threads), threads);
-  return of(chunk, chunk.weights(), threads);
+  if (!clipped_) return of(chunk, chunk.weights(), threads);
+  const std::span<std::int16_t> scaled = room_for(chunk);
+  const std::vector<RowWeight> weights = clipped_weights(chunk, *clipped_, rows_per_person_, threads, scaled);
+  if (all_whole(weights)) return view_of(chunk);
+  const std::size_t dim = chunk.dim();
+  for (std::size_t row = 0; row < chunk.rows(); ++row) {
+    if (weights[row] == kWholeRow) std::ranges::copy(chunk.row(row), scaled.subspan(row * dim, dim).begin());
+  }
+  return {scaled.data(), chunk.rows(), dim, dim};
 }
 
 Int16View WeightedRows::of(const LatticeRows& chunk, std::span<const RowWeight> weights, unsigned threads) {
   const std::size_t rows = chunk.rows();
   const std::size_t dim = chunk.dim();
   DPREDUCE_ASSERT(weights.empty() || weights.size() == rows);
-  if (std::ranges::all_of(weights, [](RowWeight weight) { return weight == kWholeRow; })) return view_of(chunk);
-  if (rows_.size() < rows * dim) rows_.resize(rows * dim);
+  if (all_whole(weights)) return view_of(chunk);
+  const std::span<std::int16_t> weighed = room_for(chunk);
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   const auto weigh = [&](std::size_t worker) {
     for (std::size_t row = rows * worker / workers; row < rows * (worker + 1) / workers; ++row) {
-      weigh_row(chunk.row(row), weights[row], power_, {rows_.data() + row * dim, dim});
+      weigh_row(chunk.row(row), weights[row], power_, weighed.subspan(row * dim, dim));
     }
   };
   std::vector<std::jthread> pool;
   for (std::size_t worker = 1; worker < workers; ++worker) pool.emplace_back(weigh, worker);
   weigh(0);
   pool.clear();
-  return {rows_.data(), rows, dim, dim};
+  return {weighed.data(), rows, dim, dim};
+}
+
+// n x d entries.
+std::span<std::int16_t> WeightedRows::room_for(const LatticeRows& chunk) {
+  const std::size_t entries = chunk.rows() * chunk.dim();
+  if (rows_.size() < entries) rows_.resize(entries);
+  return std::span(rows_).first(entries);
 }
 
 }  // namespace dpreduce
