@@ -1,16 +1,13 @@
 #include "fit/person_rows.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,6 +17,7 @@
 #include "common/data/label_slots.hpp"
 #include "common/data/paths.hpp"
 #include "common/randomness/secure_bytes.hpp"
+#include "fit/numbered_names.hpp"
 
 namespace dpreduce {
 namespace {
@@ -27,21 +25,14 @@ namespace {
 // Of a hash its upper 112 bits are compared. The lower 16 hold a number of rows in messages.
 constexpr std::uint64_t kCountMask = 0xffff;
 
-constexpr std::uint64_t kFewestSeen = std::uint64_t{1} << 10;
-constexpr std::uint64_t kMostSeen = std::uint64_t{1} << 17;
-
 constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kMostPersons = kNotNumbered - 1;
 
 // 32 MiB of rows that move from one rank at a time.
 constexpr std::uint64_t kWordsOnTheWay = std::uint64_t{1} << 22;
 
 // In messages a number of rows stands below 2^48, above it a rank.
 constexpr unsigned kOwnerShift = 48;
-
-// Of a hash, whose words are as good as random.
-struct UpperWord {
-  std::size_t operator()(const PersonHash& person) const { return person.high; }
-};
 
 }  // namespace
 
@@ -56,38 +47,37 @@ std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) c
 }
 
 IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
-  // Persons seen lately: most have rows close together, or are few.
-  struct Seen {
-    std::string person;  // empty: none
-    std::uint32_t number = 0;
+  struct Named {
+    PersonHash person;
+    std::uint32_t name;
+    std::uint64_t rows;
   };
-  std::vector<Seen> lately(std::bit_ceil(std::clamp(range.count, kFewestSeen, kMostSeen)));
-  std::unordered_map<PersonHash, std::uint32_t, UpperWord> number_of;  // in the order of first rows
+  NumberedNames names;
+  std::vector<Named> named;
   IdentifiedRows identified;
   identified.of_rows.reserve(range.count);
-  std::vector<std::uint64_t> rows;
-  persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view person) {
-    Seen& seen = lately[std::hash<std::string_view>()(person) % lately.size()];
-    if (seen.person != person) {
-      const RandomBlock of_person = hash.of(person);
-      const auto next = static_cast<std::uint32_t>(rows.size());
-      const auto [found, is_new] = number_of.try_emplace({of_person.first, of_person.second & ~kCountMask}, next);
-      if (is_new) rows.push_back(0);
-      if (rows.size() >= kNotNumbered) {
-        throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
-      }
-      seen = {std::string(person), found->second};
+  persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view identifier) {
+    if (names.size() >= kMostPersons) {
+      throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
     }
-    ++rows[seen.number];
-    identified.of_rows.push_back(seen.number);
+    const std::uint32_t name = names.number_of(identifier);
+    if (name == named.size()) {
+      const RandomBlock of_name = hash.of(identifier);
+      named.push_back({{of_name.first, of_name.second & ~kCountMask}, name, 0});
+    }
+    ++named[name].rows;
+    identified.of_rows.push_back(name);
   });
-  std::vector<std::pair<PersonHash, std::uint32_t>> sorted(number_of.begin(), number_of.end());
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<std::uint32_t> place_of(sorted.size());
-  for (const auto& [person, number] : sorted) {
-    place_of[number] = static_cast<std::uint32_t>(identified.persons.persons.size());
-    identified.persons.persons.push_back(person);
-    identified.persons.rows.push_back(rows[number]);
+  std::sort(named.begin(), named.end(), [](const Named& a, const Named& b) { return a.person < b.person; });
+  CountedPersons& counted = identified.persons;
+  std::vector<std::uint32_t> place_of(named.size());
+  for (const Named& one : named) {
+    if (counted.persons.empty() || counted.persons.back() != one.person) {
+      counted.persons.push_back(one.person);
+      counted.rows.push_back(0);
+    }
+    counted.rows.back() += one.rows;
+    place_of[one.name] = static_cast<std::uint32_t>(counted.persons.size() - 1);
   }
   for (std::uint32_t& person : identified.of_rows) person = place_of[person];
   return identified;

@@ -56,9 +56,9 @@ struct IdentifiedRows {
   std::vector<RowWeight> weights(std::uint64_t rows_per_person) const;
 };
 
-/// Of the rows in `range`. Cost: one pass, a hash a person (more where they are many and far apart), and a sort of the
-/// persons. Memory: 4 bytes a row. Throws BadInput as ArrayFile::visit_persons, and where there are more than 2^32 - 2
-/// persons.
+/// Of the rows in `range`. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row; meanwhile
+/// each identifier once and some 80 bytes a person. Throws BadInput as ArrayFile::visit_persons, and where there are
+/// more than 2^32 - 2 persons.
 IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash);
 
 /// The identifiers of --train-person, of which this rank has rows.range(); those `in_memory`, where there are some;

@@ -1,0 +1,44 @@
+#include "fit/numbered_names.hpp"
+
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::uint32_t kEmpty = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kFewestSlots = 1024;
+
+}  // namespace
+
+NumberedNames::NumberedNames() : slots_(kFewestSlots, {0, kEmpty}) {}
+
+std::uint32_t NumberedNames::number_of(std::string_view name) {
+  const auto hash = static_cast<std::uint32_t>(std::hash<std::string_view>()(name));
+  std::size_t place = hash & (slots_.size() - 1);
+  for (; slots_[place].number != kEmpty; place = (place + 1) & (slots_.size() - 1)) {
+    const Slot& slot = slots_[place];
+    if (slot.hash == hash && names_[slot.number] == name) return slot.number;
+  }
+  DPREDUCE_ASSERT(names_.size() < kEmpty);
+  const auto number = static_cast<std::uint32_t>(names_.size());
+  slots_[place] = {hash, number};
+  names_.emplace_back(name);
+  if (2 * names_.size() > slots_.size()) grow();
+  return number;
+}
+
+void NumberedNames::grow() {
+  const std::vector<Slot> full = std::exchange(slots_, std::vector<Slot>(2 * slots_.size(), {0, kEmpty}));
+  for (const Slot& slot : full) {
+    if (slot.number == kEmpty) continue;
+    std::size_t place = slot.hash & (slots_.size() - 1);
+    while (slots_[place].number != kEmpty) place = (place + 1) & (slots_.size() - 1);
+    slots_[place] = slot;
+  }
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,33 @@
+// Names by number, in the order in which they were first asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dpreduce {
+
+/// Memory: 50 to 70 bytes a name, and those of names of more than 15 bytes. To find one takes two looks into memory.
+class NumberedNames {
+ public:
+  NumberedNames();
+
+  /// The number of `name`; of a new one size(), which grows. Precondition (asserted): fewer than 2^32 - 1 names.
+  std::uint32_t number_of(std::string_view name);
+  std::size_t size() const { return names_.size(); }
+
+ private:
+  struct Slot {
+    std::uint32_t hash;
+    std::uint32_t number;
+  };
+
+  void grow();
+
+  std::vector<std::string> names_;
+  std::vector<Slot> slots_;  // at most half of them full, where hashes say or behind
+};
+
+}  // namespace dpreduce
