@@ -68,6 +68,8 @@ struct PersonRows {
   std::size_t count;
   std::size_t dim;
 
+  std::span<const std::uint32_t> squared_norms{};  // where they are known: of each
+
   const std::int16_t* row(std::size_t index) const { return values + index * dim; }
 };
 
@@ -109,8 +111,9 @@ void for_each_product(const PersonRows& rows, std::span<const std::size_t> membe
   });
 }
 
-// sum_ij <q_i, q_j>^2 = |sum_i q_i q_i^T|_F^2 over the rows that `members` lists.
+// sum_ij <q_i, q_j>^2 = |sum_i q_i q_i^T|_F^2 over the rows that `members` lists, whose norms are known.
 WideSquare squared_gram(const PersonRows& rows, std::span<const std::size_t> members) {
+  if (members.size() == 1) return square_of(std::int64_t{rows.squared_norms[members.front()]});
   WideSquare sum = 0;
   if (members.size() <= rows.dim) {
     for_each_product(rows, members, [&](std::size_t i, std::size_t j, std::int32_t product) {
@@ -155,14 +158,19 @@ WideSquare squared_total(const PersonRows& rows, std::span<const std::size_t> me
   return static_cast<WideSquare>(sum);
 }
 
-// |sum_i q_i|^2 over these rows: of a few by their products, of more by their sum.
+// |sum_i q_i|^2 over these rows, whose norms are known: of a few by their products, of more by their sum.
 WideSquare squared_sum(const PersonRows& rows, std::span<const std::size_t> members) {
   if (members.size() > kMostNarrowRows) return squared_total<std::int64_t, WideSum>(rows, members);
   if (members.size() > kFewRows) return squared_total<std::int32_t, std::int64_t>(rows, members);
   std::int64_t sum = 0;  // at most (g S)^2 for g rows
-  for_each_product(rows, members, [&](std::size_t i, std::size_t j, std::int32_t product) {
-    sum += std::int64_t{product} * (i == j ? 1 : 2);
-  });
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    sum += std::int64_t{rows.squared_norms[members[i]]};
+    for (std::size_t j = 0; j < i; ++j) {
+      std::int32_t product = 0;
+      run_at_full_width([&](auto) { product = product_of(rows.row(members[i]), rows.row(members[j]), rows.dim); });
+      sum += 2 * std::int64_t{product};
+    }
+  }
   return static_cast<WideSquare>(sum);
 }
 
@@ -221,9 +229,12 @@ RowWeight weight_of_person(const LatticeRows& chunk, std::size_t first, std::siz
 
   const WeightPower power = sum == PersonSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf;
   const std::span whole(chunk.values() + first * dim, count * dim);
+  thread_local std::vector<std::uint32_t> squared_norms;
+  squared_norms.resize(count);
+  for (std::size_t row = 0; row < count; ++row) squared_norms[row] = chunk.squared_norm(first + row);
   return clipped_weight(most, [&](RowWeight weight) {
-    if (weight != kWholeRow) weigh_rows(whole, dim, weight, power, scaled);
-    const PersonRows rows{weight == kWholeRow ? whole.data() : scaled.data(), count, dim};
+    if (weight != kWholeRow) weigh_rows(whole, dim, weight, power, scaled, squared_norms);
+    const PersonRows rows{weight == kWholeRow ? whole.data() : scaled.data(), count, dim, squared_norms};
     WideSquare squared = 0;
     for (std::size_t group = 0; group < groups.size(); ++group) {
       squared += sum == PersonSum::kClassSums ? squared_sum(rows, groups[group]) : squared_gram(rows, groups[group]);
@@ -232,15 +243,16 @@ RowWeight weight_of_person(const LatticeRows& chunk, std::size_t first, std::siz
   });
 }
 
-// Adds <q_i, q_j> for j <= i.
-template <typename Integers>
-void append_products(const PersonRows& rows, Integers& products) {
-  const std::size_t first = products.size();
-  products.resize(first + rows.count * (rows.count + 1) / 2);
+std::size_t products_of_rows(std::size_t count) {
+  return count * (count + 1) / 2;
+}
+
+// products <- <q_i, q_j> for j <= i.
+void make_products(const PersonRows& rows, std::span<std::int32_t> products) {
   thread_local RowGroups groups;
   groups.all_together(rows.count);
   for_each_product(rows, groups[0], [&](std::size_t i, std::size_t j, std::int32_t product) {
-    products[first + i * (i + 1) / 2 + j] = product;
+    products[i * (i + 1) / 2 + j] = product;
   });
 }
 
@@ -347,22 +359,34 @@ std::vector<RowWeight> clipped_weights(const LatticeRows& chunk, PersonSum sum, 
   return weights;
 }
 
-void remember_products(LatticeRows& chunk) {
-  std::vector<std::int32_t> products;
+void remember_products(LatticeRows& chunk, unsigned threads) {
+  struct Person {
+    std::size_t first;
+    std::size_t count;
+  };
+  std::vector<Person> persons;
   std::vector<std::size_t> firsts(chunk.rows() + 1);
+  std::size_t entries = 0;
   for (std::size_t first = 0; first < chunk.rows();) {
     const std::size_t end = chunk.end_of_person(first);
     const std::size_t count = end - first;
-    std::fill(firsts.begin() + static_cast<std::ptrdiff_t>(first), firsts.begin() + static_cast<std::ptrdiff_t>(end),
-              products.size());
+    firsts[first] = entries;
     if (count > 1 && count <= kMostRemembered) {
-      append_products({chunk.values() + first * chunk.dim(), count, chunk.dim()}, products);
-      std::fill(firsts.begin() + static_cast<std::ptrdiff_t>(first) + 1,
-                firsts.begin() + static_cast<std::ptrdiff_t>(end), products.size());
+      persons.push_back({first, count});
+      entries += products_of_rows(count);
     }
+    std::fill(firsts.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+              firsts.begin() + static_cast<std::ptrdiff_t>(end), entries);
     first = end;
   }
-  firsts.back() = products.size();
+  firsts.back() = entries;
+  std::vector<std::int32_t> products(entries);
+  ThreadTeam team(static_cast<unsigned>(std::clamp<std::size_t>(persons.size(), 1, threads)));
+  team.for_each(persons.size(), [&](std::size_t place) {
+    const auto [first, count] = persons[place];
+    make_products({chunk.values() + first * chunk.dim(), count, chunk.dim(), {}},
+                  std::span(products).subspan(firsts[first], products_of_rows(count)));
+  });
   chunk.set_products(std::move(products), std::move(firsts));
 }
 
@@ -385,14 +409,14 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
   }
   if (lengths <= rows_per_person * static_cast<std::uint64_t>(kLatticeNorm)) return;
 
-  const PersonRows rows{chunk.values() + first * dim, count, dim};
+  const PersonRows rows{chunk.values() + first * dim, count, dim, {}};
   std::span<const std::int32_t> products = chunk.products_of_person(first);  // <q_i, q_j>, j <= i
   const bool is_direct =
       products.empty() && (count > kKernelOverhead * classes || count * count / 2 > 2 * classes * dim);
   thread_local SecretVector<std::int32_t> made;
   if (!is_direct && products.empty()) {
-    made.clear();
-    append_products(rows, made);
+    made.resize(products_of_rows(count));
+    make_products(rows, made);
     products = made;
   }
   std::optional<SquaredGradient> by_products;
@@ -408,12 +432,14 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
     return squared;
   };
   thread_local SecretVector<std::int16_t> scaled;
-  scaled.assign(residuals.begin(), residuals.end());
-  clipped_weight(most_squared(rows_per_person, kFourthNorm), [&](RowWeight weight) {
-    weigh_rows(residuals, classes, weight, WeightPower::kWhole, scaled);
+  scaled.resize(residuals.size());
+  std::vector<std::uint32_t> squared_norms(count);
+  const RowWeight found = clipped_weight(most_squared(rows_per_person, kFourthNorm), [&](RowWeight weight) {
+    if (weight == kWholeRow) return squared_of(residuals);
+    weigh_rows(residuals, classes, weight, WeightPower::kWhole, scaled, squared_norms);
     return squared_of(scaled);
   });
-  std::copy(scaled.begin(), scaled.end(), residuals.begin());  // those of the weight that was tried last
+  if (found != kWholeRow) std::copy(scaled.begin(), scaled.end(), residuals.begin());  // those that were tried last
 }
 
 }  // namespace dpreduce

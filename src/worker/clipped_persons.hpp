@@ -43,7 +43,7 @@ inline constexpr std::size_t kBytesRememberedOfRow = 4 * (kMostRemembered + 1) /
 
 /// Remembers inner products of persons' rows in the chunk, of persons who have not very many: 4 bytes each. For rows
 /// that are gone through many times. Preconditions: as of clipped_weights.
-void remember_products(LatticeRows& chunk);
+void remember_products(LatticeRows& chunk, unsigned threads);
 
 /// Scales the residuals of one person's rows [first, first + n) of the chunk, n x `classes` lattice residuals.
 /// Preconditions (asserted): whole residuals; |r| <= S. Memory: 2 n^2 bytes where products are taken, else 8 K d.

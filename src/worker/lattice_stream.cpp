@@ -73,8 +73,10 @@ class GatheredRows {
     features_.clear();
     for (std::size_t row = 0; row < places.size(); ++row) {
       if (rows_.has_labels()) {
-        const std::size_t slot = (places[row] - rows_.range().first) * slots_;
-        std::copy_n(&all_labels_[slot], slots_, &labels_[row * slots_]);
+        if (row + kAhead < places.size()) __builtin_prefetch(&all_labels_[slot_of(places[row + kAhead])]);
+        for (std::size_t slot = 0; slot < slots_; ++slot) {
+          labels_[row * slots_ + slot] = all_labels_[slot_of(places[row]) + slot];
+        }
       }
       features_.push_back(rows_.features().features_in_place(places[row], 1));
     }
@@ -93,6 +95,10 @@ class GatheredRows {
   }
 
  private:
+  static constexpr std::size_t kAhead = 16;
+
+  std::size_t slot_of(std::uint64_t place) const { return (place - rows_.range().first) * slots_; }
+
   // As many rows at once as follow one another.
   void read_features() {
     read_.resize(places_.size() * dim_);
@@ -125,18 +131,23 @@ void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, 
   const std::size_t capacity = std::max(chunk_rows, rows.largest_person());
   LatticeRows chunk(lattice_of(transform), capacity, slots);
   GatheredRows gathered(rows, plan.classes, slots);
+  const std::vector<std::uint64_t>& ends = rows.ends_of_persons();
+  std::size_t person = 0;
   for (std::size_t first = 0; first < places.size();) {
-    std::size_t end = first;
-    for (std::size_t next = first; next < places.size() && next - first <= capacity;) {
-      const std::uint32_t person = rows.person(places[next]);
-      while (next < places.size() && rows.person(places[next]) == person) ++next;
-      if (next - first <= capacity) end = next;
+    std::vector<std::uint32_t> persons;
+    std::vector<RowWeight> weights;
+    for (; person < ends.size() && ends[person] - first <= capacity; ++person) {
+      if (ends[person] == first + persons.size()) continue;
+      if (rows.has_weights()) weights.resize(ends[person] - first, rows.weight(places[first + persons.size()]));
+      persons.resize(ends[person] - first, static_cast<std::uint32_t>(person));
     }
+    const std::size_t end = first + persons.size();
     gathered.assign(std::span(places).subspan(first, end - first));
     chunk.assign(transform, gathered.features(), gathered.labels(), plan.threads);
     const auto place_of = [&](std::size_t row) { return places[first + row]; };
     check_rows(chunk, gathered.labels(), plan, rows, place_of);
-    take_persons(chunk, rows, place_of);
+    if (rows.has_weights()) chunk.set_weights(std::move(weights));
+    chunk.set_persons(std::move(persons));
     visit(chunk);
     gathered.release();
     first = end;
@@ -245,7 +256,8 @@ std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_ro
   const std::size_t energies =
       sizeof(std::uint32_t) * (1 + (output_dim + kEnergyColumns - 1) / kEnergyColumns / kEnergyRows);
   const std::size_t of_person = by_person ? sizeof(RowWeight) + sizeof(std::uint32_t) + kBytesRememberedOfRow : 0;
-  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char) + energies +
+  const std::size_t norm = sizeof(std::uint32_t);
+  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char) + norm + energies +
          of_person;
 }
 
@@ -360,7 +372,7 @@ std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransfo
       [&](const LatticeRows& chunk) {
         kept->push_back(chunk);
         kept->back().measure_energies(plan.threads);
-        if (rows.goes_by_person()) remember_products(kept->back());
+        if (rows.goes_by_person()) remember_products(kept->back(), plan.threads);
       },
       on_chunk);
   return kept;

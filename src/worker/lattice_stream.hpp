@@ -35,7 +35,7 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels
 /// The same of rows with d_in = input_dim features that become d = output_dim.
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row);
 
-/// Bytes of a row that is kept as integers: 2 d, 4 k and 1, and 4 + d / 256 for its energies (known_energies.hpp); a
+/// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (known_energies.hpp); a
 /// weight takes 4 more. By person: 8 more for weight and person, and what is remembered of it (clipped_persons.hpp).
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_person);
 

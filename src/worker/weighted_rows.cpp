@@ -29,12 +29,12 @@ std::uint64_t most_squared(RowWeight weight, WeightPower power) {
   return static_cast<std::uint64_t>((most * weight) >> (2 * kWeightBits));
 }
 
-// out_a = entry_of(q_a) for every a; returns the squared norm.
+// out_a = entry_of(q_a) for every a, |out_a| <= |q_a|; returns the squared norm, which 32 bits hold for ||q|| <= S.
 template <typename EntryOf>
-std::uint64_t make_row(std::span<const std::int16_t> q, std::span<std::int16_t> out, const EntryOf& entry_of) {
-  std::uint64_t squared = 0;
+std::uint32_t make_row(std::span<const std::int16_t> q, std::span<std::int16_t> out, const EntryOf& entry_of) {
+  std::uint32_t squared = 0;
   run_at_full_width([&](auto) {
-    std::uint64_t sum = 0;
+    std::uint32_t sum = 0;
     for (std::size_t a = 0; a < q.size(); ++a) {
       const std::int32_t entry = entry_of(q[a]);
       out[a] = static_cast<std::int16_t>(entry);
@@ -47,7 +47,7 @@ std::uint64_t make_row(std::span<const std::int16_t> q, std::span<std::int16_t> 
 
 // out = round(factor q), 0 <= factor <= 1. Adding and subtracting 1.5 * 2^23 rounds to an integer, ties to even: the
 // same bits with and without vector instructions.
-std::uint64_t round_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
+std::uint32_t round_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
   constexpr float kToInteger = 12582912.0F;
   return make_row(q, out, [=](std::int16_t entry) {
     return static_cast<std::int32_t>((static_cast<float>(entry) * factor + kToInteger) - kToInteger);
@@ -55,7 +55,7 @@ std::uint64_t round_row(std::span<const std::int16_t> q, float factor, std::span
 }
 
 // The same, toward zero.
-std::uint64_t truncate_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
+std::uint32_t truncate_row(std::span<const std::int16_t> q, float factor, std::span<std::int16_t> out) {
   return make_row(q, out,
                   [=](std::int16_t entry) { return static_cast<std::int32_t>(static_cast<float>(entry) * factor); });
 }
@@ -67,28 +67,36 @@ bool all_whole(std::span<const RowWeight> weights) {
 }  // namespace
 
 void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower power, std::span<std::int16_t> out) {
-  DPREDUCE_ASSERT(q.size() == out.size());
-  if (q.data() != out.data()) return weigh_rows(q, q.size(), weight, power, out);
-  if (weight == kWholeRow) return;
-  thread_local std::vector<std::int16_t> copy;  // what is written over may be needed once more
-  copy.assign(q.begin(), q.end());
-  weigh_rows(copy, copy.size(), weight, power, out);
+  DPREDUCE_ASSERT(q.size() == out.size() && weight <= kWholeRow);
+  if (weight == kWholeRow) {
+    if (q.data() != out.data()) std::copy(q.begin(), q.end(), out.begin());
+    return;
+  }
+  // What is written over may be needed once more: `out` may be `q`.
+  thread_local std::vector<std::int16_t> copy;
+  if (q.data() == out.data()) {
+    copy.assign(q.begin(), q.end());
+    q = copy;
+  }
+  std::uint32_t squared_norm = 0;
+  weigh_rows(q, q.size(), weight, power, out, std::span(&squared_norm, 1));
 }
 
 void weigh_rows(std::span<const std::int16_t> rows, std::size_t dim, RowWeight weight, WeightPower power,
-                std::span<std::int16_t> out) {
-  DPREDUCE_ASSERT(rows.size() == out.size() && weight <= kWholeRow);
-  if (weight == kWholeRow) {
-    std::copy(rows.begin(), rows.end(), out.begin());
-    return;
-  }
+                std::span<std::int16_t> out, std::span<std::uint32_t> squared_norms) {
+  DPREDUCE_ASSERT(weight < kWholeRow && rows.size() == out.size() && rows.size() == squared_norms.size() * dim);
   const float factor = factor_of(weight, power);
   const std::uint64_t most = most_squared(weight, power);
-  for (std::size_t first = 0; first < rows.size(); first += dim) {
-    const std::span<const std::int16_t> q = rows.subspan(first, dim);
-    const std::span<std::int16_t> weighed = out.subspan(first, dim);
-    if (round_row(q, factor, weighed) <= most || truncate_row(q, factor * kBelowFactor, weighed) <= most) continue;
-    std::fill(weighed.begin(), weighed.end(), std::int16_t{0});
+  for (std::size_t row = 0; row < squared_norms.size(); ++row) {
+    const std::span<const std::int16_t> q = rows.subspan(row * dim, dim);
+    const std::span<std::int16_t> weighed = out.subspan(row * dim, dim);
+    std::uint32_t squared = round_row(q, factor, weighed);
+    if (squared > most) squared = truncate_row(q, factor * kBelowFactor, weighed);
+    if (squared > most) {
+      std::fill(weighed.begin(), weighed.end(), std::int16_t{0});
+      squared = 0;
+    }
+    squared_norms[row] = squared;
   }
 }
 

@@ -37,9 +37,10 @@ enum class WeightPower {
 /// out = [s^power q]; ||out||^2 <= floor(s^(2 power) S^2). `out` may be `q`. Preconditions: equal sizes; ||q|| <= S;
 /// weight <= J.
 void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower power, std::span<std::int16_t> out);
-/// The same of rows of `dim` entries each, one after the other. `out` is not `rows`.
+/// The same of rows of `dim` entries each, one after the other, and ||out||^2 of each. Preconditions (asserted): weight
+/// < J; equal sizes, one norm a row. `out` is not `rows`.
 void weigh_rows(std::span<const std::int16_t> rows, std::size_t dim, RowWeight weight, WeightPower power,
-                std::span<std::int16_t> out);
+                std::span<std::int16_t> out, std::span<std::uint32_t> squared_norms);
 
 /// out_a rounded toward zero of at most sqrt(s) q_a, so that |out_a| <= sqrt(s) |q_a| for every a: where rows of other
 /// norms than S are weighed. `out` may be `q`. Preconditions: equal sizes; weight <= J.

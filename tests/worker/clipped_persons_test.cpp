@@ -142,7 +142,7 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
       const std::vector<std::size_t> sizes{1, 3, 20, 2, 9, 70};
       const LatticeRows chunk = rows_of_persons(sizes, spread, 6);
       LatticeRows remembered = chunk;
-      remember_products(remembered);
+      remember_products(remembered, 3);
       const Lattice lattice{1.0, classes};
       std::vector<std::int16_t> residuals(chunk.rows() * classes);
       std::vector<double> same(classes);

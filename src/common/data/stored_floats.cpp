@@ -25,9 +25,12 @@ std::span<const float> StoredFloats::decoded(std::size_t first, std::size_t coun
   return out;
 }
 
-void StoredFloats::prefetch() const {
+void StoredFloats::prefetch(std::size_t part, std::size_t parts) const {
   constexpr std::size_t kLine = 64;
-  for (std::size_t byte = 0; byte < stored_.size(); byte += kLine) __builtin_prefetch(stored_.data() + byte, 0, 2);
+  const std::size_t end = stored_.size() * (part + 1) / parts;
+  for (std::size_t byte = stored_.size() * part / parts; byte < end; byte += kLine) {
+    __builtin_prefetch(stored_.data() + byte, 0, 2);
+  }
 }
 
 }  // namespace dpreduce

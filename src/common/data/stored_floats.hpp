@@ -27,8 +27,8 @@ class StoredFloats {
   /// floats; else in `scratch`, which grows as needed. Precondition (asserted): they exist.
   std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const;
 
-  /// Advice: these are read next.
-  void prefetch() const;
+  /// Advice: that part of so many equal ones is read soon.
+  void prefetch(std::size_t part, std::size_t parts) const;
 
  private:
   std::span<const std::byte> stored_;

@@ -139,6 +139,11 @@ const std::vector<std::uint64_t>& WorkerRows::by_person() const {
   return by_person_;
 }
 
+const std::vector<std::uint64_t>& WorkerRows::ends_of_persons() const {
+  DPREDUCE_ASSERT(goes_by_person());
+  return ends_of_persons_;
+}
+
 std::size_t WorkerRows::largest_person() const {
   DPREDUCE_ASSERT(goes_by_person());
   return largest_person_;
@@ -155,6 +160,8 @@ void WorkerRows::order_by_person() {
   for (std::uint64_t row = 0; row < range_.count; ++row) {
     by_person_[next[persons_->of_rows[row]]++] = range_.first + row;
   }
+  next.pop_back();
+  ends_of_persons_ = std::move(next);
 }
 
 void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {

@@ -86,10 +86,12 @@ class WorkerRows {
   const RowPersons& persons() const;
   /// Of row `row` of features(). Preconditions (asserted): as weight.
   std::uint32_t person(std::uint64_t row) const;
-  /// Whether each person's rows are all here, so that rows are gone through person by person.
+  /// Whether each person's rows are all here, so that rows are gone through person by person. They have one weight.
   bool goes_by_person() const { return persons_ && persons_->are_whole; }
   /// Places of the rows of range(), those of one person after the other. Precondition (asserted): goes_by_person().
   const std::vector<std::uint64_t>& by_person() const;
+  /// Where each person's rows end in by_person(). Precondition (asserted): goes_by_person().
+  const std::vector<std::uint64_t>& ends_of_persons() const;
   /// The rows of the person who has most. Precondition (asserted): goes_by_person().
   std::size_t largest_person() const;
 
@@ -123,6 +125,7 @@ class WorkerRows {
   std::optional<std::vector<RowWeight>> weights_;  // of the rows of range_
   std::optional<RowPersons> persons_;              // of the same
   std::vector<std::uint64_t> by_person_;           // places of these, where persons are whole
+  std::vector<std::uint64_t> ends_of_persons_;
   std::size_t largest_person_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
@@ -15,7 +16,11 @@ namespace {
 
 constexpr double kSquaredNorm = double{kLatticeNorm} * double{kLatticeNorm};
 constexpr std::size_t kRowsInCache = 128;
-constexpr std::size_t kRowsToProject = 1024;                 // enough for a projection to be packed for
+constexpr std::size_t kRowsToProject = 1024;  // enough for a projection to be packed for
+// Rows that lie apart are fetched so many rows ahead, in so many parts, between steps of computing: the processor waits
+// where it is asked for more at once than it can remember.
+constexpr std::size_t kRowsAhead = 2;
+constexpr std::size_t kParts = 3;
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
 
 constexpr std::size_t kLanes = 8;
@@ -54,6 +59,21 @@ double round_scaled(std::span<const double> u, double factor, std::span<std::int
   return sum_of_lanes(squares);
 }
 
+// quantize_row to the lattice of this scale, and the squared norm of what it writes.
+std::pair<bool, std::uint32_t> quantized(std::span<const double> u, double scale, std::span<std::int16_t> q) {
+  DPREDUCE_ASSERT(u.size() == q.size() && u.size() <= kMostFeatures);
+  constexpr int kAttempts = 4;
+  double factor = scale;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    double squared_norm = 0.0;
+    run_at_full_width([&](auto) { squared_norm = round_scaled(u, factor, q); });
+    if (squared_norm <= kSquaredNorm) return {true, static_cast<std::uint32_t>(squared_norm)};
+    factor *= 1.0 - 1.0 / 1024.0;
+  }
+  std::fill(q.begin(), q.end(), std::int16_t{0});
+  return {false, 0};
+}
+
 }  // namespace
 
 double Lattice::scale() const {
@@ -62,17 +82,7 @@ double Lattice::scale() const {
 }
 
 bool quantize_row(std::span<const double> u, const Lattice& lattice, std::span<std::int16_t> q) {
-  DPREDUCE_ASSERT(u.size() == q.size() && u.size() <= kMostFeatures);
-  constexpr int kAttempts = 4;
-  double factor = lattice.scale();
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    double squared_norm = 0.0;
-    run_at_full_width([&](auto) { squared_norm = round_scaled(u, factor, q); });
-    if (squared_norm <= kSquaredNorm) return true;
-    factor *= 1.0 - 1.0 / 1024.0;
-  }
-  std::fill(q.begin(), q.end(), std::int16_t{0});
-  return false;
+  return quantized(u, lattice.scale(), q).first;
 }
 
 LatticeRows::LatticeRows(const Lattice& lattice, std::size_t capacity, std::size_t labels_per_row)
@@ -84,11 +94,13 @@ LatticeRows::LatticeRows(const Lattice& lattice, std::size_t capacity, std::size
   values_.resize(capacity * lattice.dim);
   labels_.reserve(capacity * labels_per_row);
   counts_.reserve(capacity);
+  squared_norms_.reserve(capacity);
 }
 
 void LatticeRows::clear() {
   labels_.clear();
   counts_.clear();
+  squared_norms_.clear();
   weights_.clear();
   persons_.clear();
   first_products_.clear();
@@ -140,20 +152,52 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   if (from.has_weights()) weights_.push_back(from.weight(index));
   if (from.has_persons()) persons_.push_back(from.person(index));
   counts_.push_back(from.counts(index) ? 1 : 0);
+  squared_norms_.push_back(from.squared_norm(index));
   first_products_.clear();
   energies_ = {};
   first_bad_row_ = rows();
 }
 
+// Rows that are stored one behind the other.
+struct LatticeRows::StoredTogether {
+  const StoredFloats& features;
+  std::size_t dim;
+  std::size_t block_rows;
+
+  std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
+    return features.decoded(first * dim, count * dim, scratch);
+  }
+  void fetch(std::size_t, std::size_t) const {}  // the processor foresees them
+};
+
+// Rows that lie apart.
+struct LatticeRows::StoredApart {
+  std::span<const StoredFloats> rows;
+  std::size_t dim;
+  std::size_t block_rows;
+
+  std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
+    if (count == 1) return rows[first].decoded(0, dim, scratch);
+    thread_local std::vector<float> one;
+    scratch.resize(count * dim);
+    for (std::size_t row = 0; row < count; ++row) {
+      for (std::size_t part = 0; part < kParts; ++part) fetch(first + row, part);
+      std::ranges::copy(rows[first + row].decoded(0, dim, one),
+                        scratch.begin() + static_cast<std::ptrdiff_t>(row * dim));
+    }
+    return scratch;
+  }
+  void fetch(std::size_t row, std::size_t part) const {
+    if (row + kRowsAhead < rows.size()) rows[row + kRowsAhead].prefetch(part, kParts);
+  }
+};
+
 void LatticeRows::assign(const RowTransform& transform, const StoredFloats& features,
                          std::span<const std::int32_t> labels, unsigned threads) {
   const std::size_t dim = transform.input_dim();
   DPREDUCE_ASSERT(features.size() * labels_per_row_ == labels.size() * dim);
-  const std::size_t block_rows = transform.preprocessing().projection.empty() ? kRowsInCache : kRowsToProject;
-  assign_decoded(transform, labels, threads, block_rows,
-                 [&](std::size_t first, std::size_t count, std::vector<float>& scratch) {
-                   return features.decoded(first * dim, count * dim, scratch);
-                 });
+  const bool projects = !transform.preprocessing().projection.empty();
+  assign_stored(transform, StoredTogether{features, dim, projects ? kRowsToProject : kRowsInCache}, labels, threads);
 }
 
 void LatticeRows::assign(const RowTransform& transform, std::span<const StoredFloats> rows,
@@ -161,37 +205,19 @@ void LatticeRows::assign(const RowTransform& transform, std::span<const StoredFl
   const std::size_t dim = transform.input_dim();
   DPREDUCE_ASSERT(rows.size() * labels_per_row_ == labels.size());
   for (const StoredFloats& row : rows) DPREDUCE_ASSERT(row.size() == dim);
-  const auto decoded_row = [&](std::size_t row, std::vector<float>& scratch) {
-    if (row + 1 < rows.size()) rows[row + 1].prefetch();
-    return rows[row].decoded(0, dim, scratch);
-  };
-  if (transform.preprocessing().projection.empty()) {  // one by one, where they lie
-    return assign_decoded(
-        transform, labels, threads, 1,
-        [&](std::size_t row, std::size_t, std::vector<float>& scratch) { return decoded_row(row, scratch); });
-  }
-  assign_decoded(transform, labels, threads, kRowsToProject,
-                 [&](std::size_t first, std::size_t count, std::vector<float>& scratch) {
-                   thread_local std::vector<float> one;
-                   scratch.resize(count * dim);
-                   for (std::size_t row = 0; row < count; ++row) {
-                     const std::span<const float> decoded = decoded_row(first + row, one);
-                     std::copy(decoded.begin(), decoded.end(),
-                               scratch.begin() + static_cast<std::ptrdiff_t>(row * dim));
-                   }
-                   return std::span<const float>(scratch);
-                 });
+  const bool projects = !transform.preprocessing().projection.empty();
+  assign_stored(transform, StoredApart{rows, dim, projects ? kRowsToProject : 1}, labels, threads);
 }
 
-// decode(first, count, scratch) has the features of so many rows, from the first on.
-template <typename Decode>
-void LatticeRows::assign_decoded(const RowTransform& transform, std::span<const std::int32_t> labels, unsigned threads,
-                                 std::size_t block_rows, const Decode& decode) {
+template <typename Stored>
+void LatticeRows::assign_stored(const RowTransform& transform, const Stored& stored,
+                                std::span<const std::int32_t> labels, unsigned threads) {
   const std::size_t rows = labels.size() / labels_per_row_;
   DPREDUCE_ASSERT(labels.size() == rows * labels_per_row_);
   DPREDUCE_ASSERT(rows <= capacity_ && transform.output_dim() == dim());
   labels_.assign(labels.begin(), labels.end());
   counts_.assign(rows, 1);
+  squared_norms_.assign(rows, 0);
   weights_.clear();
   persons_.clear();
   first_products_.clear();
@@ -199,25 +225,31 @@ void LatticeRows::assign_decoded(const RowTransform& transform, std::span<const 
 
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
   std::vector<std::size_t> first_bad(workers, rows);
+  const double scale = lattice_.scale();
   const auto convert = [&](std::size_t worker) {
     thread_local std::vector<float> decoded;
     thread_local std::vector<double> transformed;  // kept from chunk to chunk, as its pages are
+    const std::size_t block_rows = stored.block_rows;
     if (transformed.size() < block_rows * dim()) transformed.resize(block_rows * dim());
     std::array<char, kRowsToProject> is_finite{};
     const std::size_t last = rows * (worker + 1) / workers;
     for (std::size_t first = rows * worker / workers; first < last; first += block_rows) {
       const std::size_t count = std::min(block_rows, last - first);
-      transform(decode(first, count, decoded), std::span(transformed).first(count * dim()),
-                std::span(is_finite).first(count));
+      const std::span<const float> features = stored.decoded(first, count, decoded);
+      stored.fetch(first, 0);
+      transform(features, std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
+      stored.fetch(first, 1);
       for (std::size_t row = first; row < first + count; ++row) {
         const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};
-        quantize_row(std::span(transformed).subspan((row - first) * dim(), dim()), lattice_, q);
+        squared_norms_[row] = quantized(std::span(transformed).subspan((row - first) * dim(), dim()), scale, q).second;
         if (is_finite[row - first] != 0 && surplus_classes(slots_of(labels, labels_per_row_, row)) == 0) continue;
         std::fill(q.begin(), q.end(), std::int16_t{0});
+        squared_norms_[row] = 0;
         std::fill_n(labels_.begin() + static_cast<std::ptrdiff_t>(row * labels_per_row_), labels_per_row_, kNoLabel);
         counts_[row] = 0;
         first_bad[worker] = std::min(first_bad[worker], row);
       }
+      stored.fetch(first, 2);
     }
   };
   std::vector<std::jthread> pool;

@@ -61,6 +61,9 @@ class LatticeRows {
   /// Whether the row counts: in sums over all rows, whatever its classes.
   bool counts(std::size_t row) const { return counts_[row] != 0; }
 
+  /// ||q||^2 of a row.
+  std::uint32_t squared_norm(std::size_t row) const { return squared_norms_[row]; }
+
   /// Whether rows have weights (row_weights.hpp); else each is a whole row.
   bool has_weights() const { return !weights_.empty(); }
   std::span<const RowWeight> weights() const { return weights_; }
@@ -111,9 +114,11 @@ class LatticeRows {
   void append(const LatticeRows& from, std::size_t index);
 
  private:
-  template <typename Decode>
-  void assign_decoded(const RowTransform& transform, std::span<const std::int32_t> labels, unsigned threads,
-                      std::size_t block_rows, const Decode& decode);
+  struct StoredTogether;
+  struct StoredApart;
+  template <typename Stored>
+  void assign_stored(const RowTransform& transform, const Stored& stored, std::span<const std::int32_t> labels,
+                     unsigned threads);
 
   Lattice lattice_;
   std::size_t capacity_;
@@ -121,6 +126,7 @@ class LatticeRows {
   std::size_t labels_per_row_;
   std::vector<std::int32_t> labels_;
   std::vector<char> counts_;
+  std::vector<std::uint32_t> squared_norms_;
   std::vector<RowWeight> weights_;  // none: whole rows
   std::vector<std::uint32_t> persons_;
   std::vector<std::int32_t> products_;
