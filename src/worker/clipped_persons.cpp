@@ -34,7 +34,7 @@ constexpr std::size_t kMostNarrowRows = 65535;
 constexpr std::size_t kKernelOverhead = 4;
 
 // Residuals of up to so many classes are multiplied for so many rows at a time; of more, entry by entry.
-constexpr std::size_t kFewClasses = 64;
+constexpr std::size_t kClassesByRows = 64;
 constexpr std::size_t kRowLanes = 16;
 
 WideSquare square_of(std::int64_t value) {
@@ -261,7 +261,7 @@ class SquaredGradient {
  public:
   SquaredGradient(std::span<const std::int32_t> products, std::size_t rows, std::size_t classes)
       : products_(products), rows_(rows), classes_(classes), stride_((rows + kRowLanes - 1) / kRowLanes * kRowLanes) {
-    if (classes_ > kFewClasses) return;
+    if (classes_ > kClassesByRows) return;
     // What <r_i, r_j> is multiplied by: less than 2^31.
     factors_.assign(rows_ * stride_, 0);
     for (std::size_t i = 0, entry = 0; i < rows_; ++i) {
@@ -271,7 +271,7 @@ class SquaredGradient {
   }
 
   WideSquare of(std::span<const std::int16_t> residuals) {
-    return static_cast<WideSquare>(classes_ > kFewClasses ? by_entries(residuals) : by_rows(residuals));
+    return static_cast<WideSquare>(classes_ > kClassesByRows ? by_entries(residuals) : by_rows(residuals));
   }
 
  private:

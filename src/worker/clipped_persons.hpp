@@ -46,7 +46,8 @@ inline constexpr std::size_t kBytesRememberedOfRow = 4 * (kMostRemembered + 1) /
 void remember_products(LatticeRows& chunk, unsigned threads);
 
 /// Scales the residuals of one person's rows [first, first + n) of the chunk, n x `classes` lattice residuals.
-/// Preconditions (asserted): whole residuals; |r| <= S. Memory: 2 n^2 bytes where products are taken, else 8 K d.
+/// Preconditions (asserted): whole residuals; |r| <= S. Memory: 6 n^2 + 4 n K bytes where products are taken, else 8 K
+/// d.
 void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
                     std::uint64_t rows_per_person);
 

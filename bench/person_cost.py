@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+"""CPU seconds of fits whose unit is a person, beside the same fits of rows. launch/person-cost starts this; its head says what may be set.
+
+    person_cost.py PAGE BUILD FOLDER     writes PAGE; data sets are drawn in FOLDER, and deleted
+
+Every fit has one thread, one rank and a seed. The ways of a method are measured in turn, REPEATS times, and the least of each counts:
+other work on the machine makes a fit slower, never faster.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
+REPEATS = int(os.environ.get("REPEATS", 3))
+SHAPES = os.environ.get("SHAPES", "small imagenet").split()
+BOUND = 2
+FIT = f"fit --epsilon 1 --delta 1e-6 --threads 1 --seed 1, with persons --rows-per-person {BOUND}"
+WAYS = ["no persons", "weight", "clip"]
+# Rows as they are drawn lie in any order; --sorted: a copy whose rows are sorted by person.
+DRAWN = {
+    "small": {"rows": 60_000, "classes": 10, "persons": "--rows-per-person 10", "sorted": True,
+              "methods": ["mean", "adam --rounds 10", "ls --shared-gram", "ls", "fc"]},
+    "imagenet": {"rows": 1_281_167, "classes": 1000, "persons": "--rows-per-person 13 --separation 1 --spread 0.05", "sorted": False,
+                 "methods": ["mean", "ls --shared-gram", "fc --rounds 2"]},
+}
+DIM = int(os.environ.get("DIM", 768))
+PAGE = """# What persons cost
+
+Written by `launch/person-cost`. Built from {build}. Every figure comes from that command.
+
+Machine: {machine}. CPU seconds of a whole fit, from start to model, on one thread: the least of {repeats} in turn. In brackets: times
+the fit without persons on the same files. Each fit is `dpreduce {fit}`.
+[The person as the unit](../explanation/persons.md) says what is computed.
+
+Sizes of persons have a long tail (`synth --rows-per-person`). Rows lie in any order, so that a person's rows are all over the file, or are
+sorted by person.
+
+{tables}
+"""
+
+
+def draw(options, is_sorted, folder):
+    subprocess.run([PROGRAM, *options.split(), "--overwrite", "--out", folder + "/drawn"], check=True, stdout=subprocess.DEVNULL)
+    if not is_sorted:
+        return
+    order = np.argsort(np.load(folder + "/drawn/train_person.npy"), kind="stable")
+    os.makedirs(folder + "/sorted")
+    for name in ("x", "y", "person"):
+        np.save(f"{folder}/sorted/train_{name}.npy", np.load(f"{folder}/drawn/train_{name}.npy", mmap_mode="r")[order])
+
+
+def cpu_seconds(folder, data, method, way, classes):
+    """Of one fit, with all of its start and end."""
+    files = f"{folder}/{data}/train_"
+    command = [PROGRAM, "fit", "--train-x", files + "x.npy", "--train-y", files + "y.npy", "--classes", str(classes), "--method",
+               *method.split(), "--epsilon", "1", "--delta", "1e-6", "--threads", "1", "--seed", "1", "--quiet", "--overwrite",
+               "--ledger", folder + "/ledger.jsonl", "--out", folder + "/model.safetensors", "--report", folder + "/report.json"]
+    if way != "no persons":
+        command += ["--train-person", files + "person.npy", "--rows-per-person", str(BOUND), "--person-bound", way]
+    if os.path.exists(folder + "/ledger.jsonl"):
+        os.remove(folder + "/ledger.jsonl")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    _, status, used = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"launch/person-cost: exit {os.waitstatus_to_exitcode(status)} of {' '.join(command)}")
+    return used.ru_utime + used.ru_stime
+
+
+def table(head, lines):
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines])
+
+
+def section(shape, folder):
+    about = DRAWN[shape]
+    rows, classes = int(os.environ.get("ROWS", about["rows"])), about["classes"]
+    options = f"synth --kind gaussian-mixture --rows {rows} --test-rows 10 --dim {DIM} --classes {classes} {about['persons']} --seed 1"
+    draw(options, about["sorted"], folder)
+    columns = [(data, way) for data in (["drawn", "sorted"] if about["sorted"] else ["drawn"]) for way in WAYS]
+    lines = []
+    for method in about["methods"]:
+        least = {}
+        for _ in range(REPEATS):
+            for data, way in columns:
+                seconds = cpu_seconds(folder, data, method, way, classes)
+                least[data, way] = min(seconds, least.get((data, way), seconds))
+        cells = [f"{least[data, way]:.2f}" + ("" if way == WAYS[0] else f" ({least[data, way] / least[data, WAYS[0]]:.2f})")
+                 for data, way in columns]
+        lines.append([f"`{method}`", *cells])
+        print(shape, *lines[-1], flush=True)
+    head = ["", *(f"{way}, {'any order' if data == 'drawn' else 'sorted'}" for data, way in columns)]
+    return f"## {rows:,} x {DIM}, {classes} classes\n\n`{options}`\n\n{table(head, lines)}"
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return f"{os.sysconf('SC_NPROCESSORS_ONLN')} cores of {models[0] if models else 'an unknown processor'}, load {os.getloadavg()[0]:.1f} when it began"
+
+
+def main(page, build, folder):
+    told = machine()
+    os.makedirs(folder)
+    try:
+        tables = []
+        for shape in SHAPES:
+            work = f"{folder}/{shape}"
+            os.makedirs(work)
+            tables.append(section(shape, work))
+            shutil.rmtree(work)
+    finally:
+        shutil.rmtree(folder)
+    with open(page + ".new", "w", encoding="utf-8") as file:
+        file.write(PAGE.format(build=build, machine=told, repeats=REPEATS, fit=FIT, tables="\n\n".join(tables)))
+    os.replace(page + ".new", page)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
