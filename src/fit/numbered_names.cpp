@@ -16,9 +16,25 @@ constexpr std::size_t kFewestSlots = 1024;
 
 NumberedNames::NumberedNames() : slots_(kFewestSlots, {0, kEmpty}) {}
 
-std::uint32_t NumberedNames::number_of(std::string_view name) {
-  const auto hash = static_cast<std::uint32_t>(std::hash<std::string_view>()(name));
-  std::size_t place = hash & (slots_.size() - 1);
+std::vector<std::uint32_t> NumberedNames::numbers_of(std::span<const std::string_view> names) {
+  std::vector<std::uint32_t> hashes;
+  hashes.reserve(names.size());
+  for (const std::string_view name : names) {
+    hashes.push_back(static_cast<std::uint32_t>(std::hash<std::string_view>()(name)));
+    __builtin_prefetch(&slots_[home_of(hashes.back())]);
+  }
+  for (const std::uint32_t hash : hashes) {
+    const std::uint32_t number = slots_[home_of(hash)].number;
+    if (number != kEmpty) __builtin_prefetch(&names_[number]);
+  }
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(names.size());
+  for (std::size_t name = 0; name < names.size(); ++name) numbers.push_back(number_of(names[name], hashes[name]));
+  return numbers;
+}
+
+std::uint32_t NumberedNames::number_of(std::string_view name, std::uint32_t hash) {
+  std::size_t place = home_of(hash);
   for (; slots_[place].number != kEmpty; place = (place + 1) & (slots_.size() - 1)) {
     const Slot& slot = slots_[place];
     if (slot.hash == hash && names_[slot.number] == name) return slot.number;
@@ -35,7 +51,7 @@ void NumberedNames::grow() {
   const std::vector<Slot> full = std::exchange(slots_, std::vector<Slot>(2 * slots_.size(), {0, kEmpty}));
   for (const Slot& slot : full) {
     if (slot.number == kEmpty) continue;
-    std::size_t place = slot.hash & (slots_.size() - 1);
+    std::size_t place = home_of(slot.hash);
     while (slots_[place].number != kEmpty) place = (place + 1) & (slots_.size() - 1);
     slots_[place] = slot;
   }

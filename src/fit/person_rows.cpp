@@ -26,7 +26,9 @@ namespace {
 constexpr std::uint64_t kCountMask = 0xffff;
 
 constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kMostPersons = kNotNumbered - 1;
+
+// Identifiers that are looked up together.
+constexpr std::size_t kRowsAtOnce = 256;
 
 // 32 MiB of rows that move from one rank at a time.
 constexpr std::uint64_t kWordsOnTheWay = std::uint64_t{1} << 22;
@@ -56,18 +58,35 @@ IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash
   std::vector<Named> named;
   IdentifiedRows identified;
   identified.of_rows.reserve(range.count);
-  persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view identifier) {
-    if (names.size() >= kMostPersons) {
+  std::string text;  // identifiers of some rows, one behind the other
+  std::vector<std::size_t> ends;
+  const auto take = [&] {
+    std::vector<std::string_view> identifiers;
+    for (std::size_t row = 0; row < ends.size(); ++row) {
+      const std::size_t first = row == 0 ? 0 : ends[row - 1];
+      identifiers.push_back(std::string_view(text).substr(first, ends[row] - first));
+    }
+    if (names.size() + identifiers.size() >= kNotNumbered) {
       throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
     }
-    const std::uint32_t name = names.number_of(identifier);
-    if (name == named.size()) {
-      const RandomBlock of_name = hash.of(identifier);
-      named.push_back({{of_name.first, of_name.second & ~kCountMask}, name, 0});
+    const std::vector<std::uint32_t> numbers = names.numbers_of(identifiers);
+    for (std::size_t row = 0; row < ends.size(); ++row) {
+      if (numbers[row] == named.size()) {
+        const RandomBlock of_name = hash.of(identifiers[row]);
+        named.push_back({{of_name.first, of_name.second & ~kCountMask}, numbers[row], 0});
+      }
+      ++named[numbers[row]].rows;
+      identified.of_rows.push_back(numbers[row]);
     }
-    ++named[name].rows;
-    identified.of_rows.push_back(name);
+    text.clear();
+    ends.clear();
+  };
+  persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view identifier) {
+    text += identifier;
+    ends.push_back(text.size());
+    if (ends.size() == kRowsAtOnce) take();
   });
+  take();
   std::sort(named.begin(), named.end(), [](const Named& a, const Named& b) { return a.person < b.person; });
   CountedPersons& counted = identified.persons;
   std::vector<std::uint32_t> place_of(named.size());

@@ -1,6 +1,9 @@
 #include "fit/numbered_names.hpp"
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -12,15 +15,27 @@ TEST(NumberedNames, AreNumberedInTheOrderInWhichTheyCome) {
   const auto name_of = [](std::uint32_t number) {
     return number % 2 == 0 ? std::to_string(number) : "a name of many letters, and number " + std::to_string(number);
   };
+  const auto number_of = [&](const std::string& name) {
+    const std::string_view view = name;
+    return names.numbers_of(std::span(&view, 1)).front();
+  };
   for (std::uint32_t number = 0; number < 5000; ++number) {
-    EXPECT_EQ(names.number_of(name_of(number)), number);
+    EXPECT_EQ(number_of(name_of(number)), number);
     EXPECT_EQ(names.size(), number + 1);
-    EXPECT_EQ(names.number_of(name_of(number / 3)), number / 3);
+    EXPECT_EQ(number_of(name_of(number / 3)), number / 3);
   }
-  EXPECT_EQ(names.number_of(""), 5000u);
-  EXPECT_EQ(names.number_of(std::string("1\0", 2)), 5001u);
-  EXPECT_EQ(names.number_of("1"), 5002u);
+  EXPECT_EQ(number_of(""), 5000u);
+  EXPECT_EQ(number_of(std::string("1\0", 2)), 5001u);
+  EXPECT_EQ(number_of("1"), 5002u);
   EXPECT_EQ(names.size(), 5003u);
+}
+
+TEST(NumberedNames, OfOneCallMayBeNewOrTheSame) {
+  NumberedNames names;
+  EXPECT_TRUE(names.numbers_of({}).empty());
+  const std::vector<std::string_view> some{"b", "a", "b", "c", "a"};
+  EXPECT_EQ(names.numbers_of(some), (std::vector<std::uint32_t>{0, 1, 0, 2, 1}));
+  EXPECT_EQ(names.numbers_of(some), (std::vector<std::uint32_t>{0, 1, 0, 2, 1}));
 }
 
 }  // namespace
