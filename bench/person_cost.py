@@ -18,7 +18,7 @@ PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"
 REPEATS = int(os.environ.get("REPEATS", 3))
 SHAPES = os.environ.get("SHAPES", "small imagenet").split()
 BOUND = 2
-FIT = f"fit --epsilon 1 --delta 1e-6 --threads 1 --seed 1, with persons --rows-per-person {BOUND}"
+FIT = "dpreduce fit --epsilon 1 --delta 1e-6 --threads 1 --seed 1"
 WAYS = ["no persons", "weight", "clip"]
 # Rows as they are drawn lie in any order; --sorted: a copy whose rows are sorted by person.
 DRAWN = {
@@ -33,7 +33,8 @@ PAGE = """# What persons cost
 Written by `launch/person-cost`. Built from {build}. Every figure comes from that command.
 
 Machine: {machine}. CPU seconds of a whole fit, from start to model, on one thread: the least of {repeats} in turn. In brackets: times
-the fit without persons on the same files. Each fit is `dpreduce {fit}`.
+the fit without persons on the same files. Each fit is
+`{fit}`, with persons also `--rows-per-person {bound}`.
 [The person as the unit](../explanation/persons.md) says what is computed.
 
 Sizes of persons have a long tail (`synth --rows-per-person`). Rows lie in any order, so that a person's rows are all over the file, or are
@@ -114,7 +115,7 @@ def main(page, build, folder):
     finally:
         shutil.rmtree(folder)
     with open(page + ".new", "w", encoding="utf-8") as file:
-        file.write(PAGE.format(build=build, machine=told, repeats=REPEATS, fit=FIT, tables="\n\n".join(tables)))
+        file.write(PAGE.format(build=build, machine=told, repeats=REPEATS, fit=FIT, bound=BOUND, tables="\n\n".join(tables)))
     os.replace(page + ".new", page)
 
 
