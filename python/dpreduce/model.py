@@ -454,11 +454,13 @@ class _Reader:
         bound = statement.get("person_bound", "weight")
         if bound not in ("weight", "clip"):
             self._fail("privacy: person_bound is neither weight nor clip")
-        rows, silos = statement.get("rows_per_person"), statement.get("silos_per_person")
-        for name, value in (("rows_per_person", rows), ("silos_per_person", silos)):
-            if (type(value) is not int or value < 1) and (value is not None or name == "rows_per_person"):
-                self._fail(f"privacy: {name} is no positive number")
-        return {"unit": unit, "rows_per_person": rows, "person_bound": bound, "silos_per_person": silos}
+        counts = {"rows_per_person": statement.get("rows_per_person"), "silos_per_person": statement.get("silos_per_person")}
+        for name, value in counts.items():
+            if name == "silos_per_person" and name not in statement:
+                continue
+            if type(value) is not int or not 1 <= value < 2**64:
+                self._fail(f"privacy: {name} is no positive number of 64 bits")
+        return {"unit": unit, **counts, "person_bound": bound}
 
     def _class_names(self, text, classes):
         names = self._json(text)
