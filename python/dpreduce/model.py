@@ -450,6 +450,9 @@ class _Reader:
         if unit not in ("record", "person"):
             self._fail("privacy: unit is neither record nor person")
         if unit == "record":
+            for name in ("rows_per_person", "person_bound", "silos_per_person"):
+                if name in statement:
+                    self._fail(f"privacy: {name} goes with the unit person, and the unit is a row")
             return {"unit": unit}
         bound = statement.get("person_bound", "weight")
         if bound not in ("weight", "clip"):

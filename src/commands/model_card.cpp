@@ -250,11 +250,12 @@ void check_is_of_model(const nlohmann::json& statement, const ClassifierParts& p
     }
   }
   if (!statement["private"].get<bool>()) return;
-  // A row is what is meant where nothing is said.
-  const auto told = [](const nlohmann::json& privacy, const char* name) {
+  // Where nothing is said, a row is meant, and of a person weights.
+  const auto told = [](const nlohmann::json& privacy, std::string_view name) {
     const auto found = privacy.find(name);
     if (found != privacy.end()) return *found;
-    return std::string_view(name) == "unit" ? nlohmann::json(to_string(PrivacyUnit::kRecord)) : nlohmann::json();
+    if (name == "unit") return nlohmann::json(to_string(PrivacyUnit::kRecord));
+    return name == "person_bound" ? nlohmann::json(to_string(PersonBound::kWeight)) : nlohmann::json();
   };
   for (const char* name : {"unit", "rows_per_person", "person_bound", "silos_per_person"}) {
     const nlohmann::json of_report = told(report["privacy"], name);

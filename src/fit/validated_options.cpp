@@ -196,8 +196,8 @@ void check_silos_of_persons(const FitOptions& options) {
                          method_entry(options.method).each_rank_is_a_silo;
   if (!has_silos) {
     throw UsageError(fmt::format(
-        "--silos-per-person {}: goes with --secure-aggregation; ranks that trust each other count a person's rows over "
-        "all of them",
+        "--silos-per-person {}: goes with silos, which are those of --secure-aggregation, of --method fedavg, or of a "
+        "plan for another engine; ranks that trust each other count a person's rows over all of them",
         silos));
   }
   if (silos < 1) throw UsageError(fmt::format("--silos-per-person {}: must be at least 1", silos));

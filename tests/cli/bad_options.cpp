@@ -104,7 +104,7 @@ std::vector<BadCase> bad_options() {
        {},
        Launch::kAloneOnly},
       {"SilosThatTrustEachOther", kGoodFit + "--train-person y.npy --silos-per-person 2", 2,
-       "--silos-per-person 2: goes with --secure-aggregation; ranks that trust each other count"},
+       "--silos-per-person 2: goes with silos, which are those of --secure-aggregation"},
       {"PersonsInMoreSilosThanThereAre",
        kFedavg + "--train-person y.npy --silos-per-person 9",
        2,

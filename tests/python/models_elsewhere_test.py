@@ -194,6 +194,7 @@ BAD_FILES = {
     "no promise": (bad(lambda t, m: m.update(privacy="none")), "privacy is no JSON object"),
     "half a promise": (bad(lambda t, m: m.update(privacy='{"private":true,"epsilon":1,"adjacency":"add-remove"}')), "epsilon and delta go together"),
     "other unit": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"house"}')), "unit is neither record nor person"),
+    "rows of nobody": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","rows_per_person":2}')), "rows_per_person goes with the unit person"),
     "persons of no rows": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":0}')), "rows_per_person is no positive number"),
     "persons of very many rows": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":18446744073709551616}')), "rows_per_person is no positive number"),
     "persons in silos of no number": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":2,"silos_per_person":null}')), "silos_per_person is no positive number"),

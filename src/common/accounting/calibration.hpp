@@ -24,6 +24,7 @@ struct CalibrationTarget {
   std::uint64_t steps = 1;
   double sampling_rate = 1;
   std::vector<RepeatedMechanism> beside{};  ///< what else the run holds
+
   bool operator==(const CalibrationTarget&) const = default;
 };
 

@@ -183,7 +183,13 @@ class ClassifierReader {
     };
     const auto unit = choice_of<PrivacyUnit>(word("unit", to_string(PrivacyUnit::kRecord)));
     if (!unit) fail("privacy: unit is neither record nor person");
-    if (*unit == PrivacyUnit::kRecord) return std::nullopt;
+    if (*unit == PrivacyUnit::kRecord) {
+      for (const char* key : {"rows_per_person", "person_bound", "silos_per_person"}) {
+        if (privacy.contains(key))
+          fail(fmt::format("privacy: {} goes with the unit person, and the unit is a row", key));
+      }
+      return std::nullopt;
+    }
     const auto bound = choice_of<PersonBound>(word("person_bound", to_string(PersonBound::kWeight)));
     if (!bound) fail("privacy: person_bound is neither weight nor clip");
     PersonStatement statement{.rows = count("rows_per_person"), .bound = *bound};

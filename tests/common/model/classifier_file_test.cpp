@@ -388,6 +388,11 @@ const Damage kDamages[] = {
     {"PrivacyOfUnitThatIsNoText",
      [](SafetensorsFile& f) { f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":1})"; },
      "unit is no text"},
+    {"PrivacyOfAPersonWhoIsNotTheUnit",
+     [](SafetensorsFile& f) {
+       f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","rows_per_person":2})";
+     },
+     "rows_per_person goes with the unit person"},
     {"PersonsWithoutRows",
      [](SafetensorsFile& f) {
        f.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"person"})";
