@@ -120,7 +120,7 @@ std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
 
 std::int16_t* PackingMemory::room(std::size_t count) {
   if (count > values_.size()) {
-    values_ = {};  // before there is another, so that there are never two
+    values_ = LargeVector<std::int16_t>();  // before there is another, so that there are never two
     values_.resize(count);
   }
   return values_.data();
