@@ -12,9 +12,8 @@
 // All of a person's rows have one weight: J where N^2 of the rows as they are is within the bound; else about
 // J B F / N, F^2 what one row adds at most, lowered until N^2 of the scaled rows is within it. N^2 is an exact integer
 // of 128 bits, and it is that of the very integers that are summed: nothing about roundings needs to be proved. Who has
-// at most B rows is never over it: N <= m F. It is taken from inner products of the person's rows (m^2 d / 2
-// multiply-adds), or, where that is cheaper, from the sum itself, in one buffer a thread. The weight is a function of
-// this one person's rows (and of the public point, of gradients). Proof: docs/explanation/persons.md.
+// at most B rows is never over it: N <= m F. person_norms.hpp computes it. The weight is a function of this one
+// person's rows (and of the public point, of gradients). Proof: docs/explanation/persons.md.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +45,7 @@ inline constexpr std::size_t kBytesRememberedOfRow = 4 * (kMostRemembered + 1) /
 void remember_products(LatticeRows& chunk, unsigned threads);
 
 /// Scales the residuals of one person's rows [first, first + n) of the chunk, n x `classes` lattice residuals.
-/// Preconditions (asserted): whole residuals; |r| <= S. Memory: 6 n^2 + 4 n K bytes where products are taken, else 8 K
-/// d.
+/// Preconditions (asserted): whole residuals; |r| <= S. Memory: that of SquaredGradient.
 void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
                     std::uint64_t rows_per_person);
 
