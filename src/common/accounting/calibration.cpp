@@ -88,8 +88,10 @@ double search(double start, double factor, double tolerance, const CalibrationTa
     } while (excess_high > 0);
   }
   const double log_tolerance = std::log1p(tolerance);
-  double weight_low = 1;
+  double weight_low = 1;  // an end that stays twice counts for half, and for half of that if it stays again
   double weight_high = 1;
+  bool low_moved = false;
+  bool high_moved = false;
   for (int step = 0; std::log(high / low) > log_tolerance; ++step) {
     const double length = std::log(high / low);
     double share = weight_low * excess_low / (weight_low * excess_low - weight_high * excess_high);
@@ -102,13 +104,15 @@ double search(double start, double factor, double tolerance, const CalibrationTa
       low = middle;
       excess_low = excess;
       weight_low = 1;
-      weight_high /= 2;
+      if (low_moved) weight_high /= 2;
     } else {
       high = middle;
       excess_high = excess;
       weight_high = 1;
-      weight_low /= 2;
+      if (high_moved) weight_low /= 2;
     }
+    low_moved = excess > 0;
+    high_moved = !low_moved;
   }
   return high;
 }
