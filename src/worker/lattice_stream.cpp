@@ -115,7 +115,7 @@ class GatheredRows {
   WorkerRows& rows_;
   std::size_t dim_;
   std::size_t slots_;
-  std::vector<std::int32_t> all_labels_;
+  LargeVector<std::int32_t> all_labels_;
   std::span<const std::uint64_t> places_;
   std::vector<StoredFloats> features_;  // one a row
   std::vector<float> read_;             // where they do not lie in memory

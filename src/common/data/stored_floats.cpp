@@ -33,4 +33,11 @@ void StoredFloats::prefetch(std::size_t part, std::size_t parts) const {
   }
 }
 
+void StoredFloats::prefetch_pages() const {
+  constexpr std::size_t kPage = 4096;
+  if (stored_.empty()) return;
+  for (std::size_t byte = 0; byte < stored_.size(); byte += kPage) __builtin_prefetch(stored_.data() + byte, 0, 2);
+  __builtin_prefetch(&stored_.back(), 0, 2);
+}
+
 }  // namespace dpreduce

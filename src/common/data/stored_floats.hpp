@@ -29,6 +29,9 @@ class StoredFloats {
 
   /// Advice: that part of so many equal ones is read soon.
   void prefetch(std::size_t part, std::size_t parts) const;
+  /// Advice: that something of each page of them is read soon. Asked for many rows at once, the processor looks up
+  /// where their pages are side by side.
+  void prefetch_pages() const;
 
  private:
   std::span<const std::byte> stored_;

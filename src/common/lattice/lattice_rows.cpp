@@ -18,9 +18,11 @@ constexpr double kSquaredNorm = double{kLatticeNorm} * double{kLatticeNorm};
 constexpr std::size_t kRowsInCache = 128;
 constexpr std::size_t kRowsToProject = 1024;  // enough for a projection to be packed for
 // Rows that lie apart are fetched so many rows ahead, in so many parts, between steps of computing: the processor waits
-// where it is asked for more at once than it can remember.
+// where it is asked for more at once than it can remember. Where their pages are is looked up for so many rows at once:
+// what waits most, and goes side by side.
 constexpr std::size_t kRowsAhead = 2;
 constexpr std::size_t kParts = 3;
+constexpr std::size_t kPagesAhead = 32;
 constexpr std::size_t kMostFeatures = std::size_t{1} << 22;  // d 2^30 < 2^53
 
 constexpr std::size_t kLanes = 8;
@@ -188,7 +190,12 @@ struct LatticeRows::StoredApart {
     return scratch;
   }
   void fetch(std::size_t row, std::size_t part) const {
+    if (part == 0 && row % kPagesAhead == 0) fetch_pages(row + kPagesAhead);
     if (row + kRowsAhead < rows.size()) rows[row + kRowsAhead].prefetch(part, kParts);
+  }
+  void fetch_pages(std::size_t first) const {
+    const std::size_t end = std::min(first + kPagesAhead, rows.size());
+    for (std::size_t row = first; row < end; ++row) rows[row].prefetch_pages();
   }
 };
 

@@ -38,6 +38,19 @@ TEST(StoredFloats, HalvesAreDecodedWhereTheyAreWanted) {
   EXPECT_EQ(floats.decoded(0, 1, scratch).front(), 0.5F);
 }
 
+// Rows of several pages, of one, and none.
+TEST(StoredFloats, AdviceReadsAndChangesNothing) {
+  const std::vector<float> floats(5000, 1.5F);
+  for (const std::size_t count : {0U, 1U, 1024U, 5000U}) {
+    const StoredFloats some = std::span<const float>(floats).first(count);
+    some.prefetch_pages();
+    some.prefetch(1, 3);
+    EXPECT_EQ(some.size(), count);
+  }
+  StoredFloats().prefetch_pages();
+  EXPECT_EQ(floats, std::vector<float>(5000, 1.5F));
+}
+
 TEST(StoredFloats, WhatDoesNotExistIsRefused) {
   std::vector<float> scratch;
   EXPECT_THROW(StoredFloats(kFive).decoded(4, 2, scratch), std::logic_error);
