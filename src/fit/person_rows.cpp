@@ -52,7 +52,6 @@ IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash
   struct Named {
     PersonHash person;
     std::uint32_t name;
-    std::uint64_t rows;
   };
   NumberedNames names;
   std::vector<Named> named;
@@ -60,24 +59,23 @@ IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash
   identified.of_rows.reserve(range.count);
   std::string text;  // identifiers of some rows, one behind the other
   std::vector<std::size_t> ends;
+  std::vector<std::string_view> identifiers;
   const auto take = [&] {
-    std::vector<std::string_view> identifiers;
-    for (std::size_t row = 0; row < ends.size(); ++row) {
-      const std::size_t first = row == 0 ? 0 : ends[row - 1];
-      identifiers.push_back(std::string_view(text).substr(first, ends[row] - first));
+    identifiers.clear();
+    for (std::size_t first = 0; const std::size_t end : ends) {
+      identifiers.emplace_back(&text[first], end - first);
+      first = end;
     }
     if (names.size() + identifiers.size() >= kNotNumbered) {
       throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
     }
     const std::vector<std::uint32_t> numbers = names.numbers_of(identifiers);
     for (std::size_t row = 0; row < ends.size(); ++row) {
-      if (numbers[row] == named.size()) {
-        const RandomBlock of_name = hash.of(identifiers[row]);
-        named.push_back({{of_name.first, of_name.second & ~kCountMask}, numbers[row], 0});
-      }
-      ++named[numbers[row]].rows;
-      identified.of_rows.push_back(numbers[row]);
+      if (numbers[row] < named.size()) continue;
+      const RandomBlock of_name = hash.of(identifiers[row]);
+      named.push_back({{of_name.first, of_name.second & ~kCountMask}, numbers[row]});
     }
+    identified.of_rows.insert(identified.of_rows.end(), numbers.begin(), numbers.end());
     text.clear();
     ends.clear();
   };
@@ -87,6 +85,8 @@ IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash
     if (ends.size() == kRowsAtOnce) take();
   });
   take();
+  std::vector<std::uint64_t> rows_of_name(named.size(), 0);
+  for (const std::uint32_t name : identified.of_rows) ++rows_of_name[name];
   std::sort(named.begin(), named.end(), [](const Named& a, const Named& b) { return a.person < b.person; });
   CountedPersons& counted = identified.persons;
   std::vector<std::uint32_t> place_of(named.size());
@@ -95,7 +95,7 @@ IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash
       counted.persons.push_back(one.person);
       counted.rows.push_back(0);
     }
-    counted.rows.back() += one.rows;
+    counted.rows.back() += rows_of_name[one.name];
     place_of[one.name] = static_cast<std::uint32_t>(counted.persons.size() - 1);
   }
   for (std::uint32_t& person : identified.of_rows) person = place_of[person];
@@ -301,14 +301,17 @@ class TravelingRows {
 // then has. Collective.
 void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& needs, Communicator& ranks) {
   const CountedPersons& persons = own.persons;
-  const auto own_rank = static_cast<std::uint32_t>(ranks.rank());
+  const auto stays = [&, rank = static_cast<std::uint32_t>(ranks.rank())](std::uint32_t person) {
+    return persons.owners[person] == rank;
+  };
+  const auto moved = own.of_rows.size() - static_cast<std::size_t>(std::ranges::count_if(own.of_rows, stays));
+  const auto most_moved = static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(moved)));
+  if (most_moved == 0) return;
   std::vector<std::uint64_t> stay;
   std::vector<std::uint64_t> go;
   for (std::uint64_t row = 0; row < own.of_rows.size(); ++row) {
-    (persons.owners[own.of_rows[row]] == own_rank ? stay : go).push_back(row);
+    (stays(own.of_rows[row]) ? stay : go).push_back(row);
   }
-  const std::uint64_t most_moved = static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(go.size())));
-  if (most_moved == 0) return;
 
   const std::uint64_t first = rows.range().first;
   TravelingRows traveling(rows, needs);
