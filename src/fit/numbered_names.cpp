@@ -1,7 +1,6 @@
 #include "fit/numbered_names.hpp"
 
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -9,23 +8,59 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::uint32_t kEmpty = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kFewestSlots = 1024;
+
+std::uint32_t hash_of(std::string_view name) {
+  return static_cast<std::uint32_t>(std::hash<std::string_view>()(name));
+}
+
+// Different integers have different hashes: each step can be undone.
+std::uint64_t hash_of(std::int64_t integer) {
+  auto bits = static_cast<std::uint64_t>(integer);
+  bits = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15;
+  return bits ^ (bits >> 32);
+}
 
 }  // namespace
 
-NumberedNames::NumberedNames() : slots_(kFewestSlots, {0, kEmpty}) {}
+template <typename Hash>
+NumbersByHash<Hash>::NumbersByHash() : slots_(kFewestSlots, {0, kNone}) {}
+
+template <typename Hash>
+void NumbersByHash<Hash>::prefetch(Hash hash) const {
+  __builtin_prefetch(&slots_[home_of(hash)]);
+}
+
+template <typename Hash>
+void NumbersByHash<Hash>::put(const Slot& slot) {
+  std::size_t place = home_of(slot.hash);
+  while (slots_[place].number != kNone) place = (place + 1) & (slots_.size() - 1);
+  slots_[place] = slot;
+}
+
+template <typename Hash>
+void NumbersByHash<Hash>::add(Hash hash, std::uint32_t number) {
+  put({hash, number});
+  if (2 * ++full_ <= slots_.size()) return;
+  const std::vector<Slot> full = std::exchange(slots_, std::vector<Slot>(2 * slots_.size(), {0, kNone}));
+  for (const Slot& slot : full) {
+    if (slot.number != kNone) put(slot);
+  }
+}
+
+template class NumbersByHash<std::uint32_t>;
+template class NumbersByHash<std::uint64_t>;
 
 std::vector<std::uint32_t> NumberedNames::numbers_of(std::span<const std::string_view> names) {
   std::vector<std::uint32_t> hashes;
   hashes.reserve(names.size());
   for (const std::string_view name : names) {
-    hashes.push_back(static_cast<std::uint32_t>(std::hash<std::string_view>()(name)));
-    __builtin_prefetch(&slots_[home_of(hashes.back())]);
+    hashes.push_back(hash_of(name));
+    by_name_.prefetch(hashes.back());
   }
   for (const std::uint32_t hash : hashes) {
-    const std::uint32_t number = slots_[home_of(hash)].number;
-    if (number != kEmpty) __builtin_prefetch(&names_[number]);
+    const std::uint32_t number = by_name_.guess(hash);
+    if (number != by_name_.kNone) __builtin_prefetch(&names_[number]);
   }
   std::vector<std::uint32_t> numbers;
   numbers.reserve(names.size());
@@ -33,28 +68,33 @@ std::vector<std::uint32_t> NumberedNames::numbers_of(std::span<const std::string
   return numbers;
 }
 
-std::uint32_t NumberedNames::number_of(std::string_view name, std::uint32_t hash) {
-  std::size_t place = home_of(hash);
-  for (; slots_[place].number != kEmpty; place = (place + 1) & (slots_.size() - 1)) {
-    const Slot& slot = slots_[place];
-    if (slot.hash == hash && names_[slot.number] == name) return slot.number;
+std::vector<std::uint32_t> NumberedNames::numbers_of(std::span<const std::int64_t> integers) {
+  std::vector<std::uint64_t> hashes;
+  hashes.reserve(integers.size());
+  for (const std::int64_t integer : integers) {
+    hashes.push_back(hash_of(integer));
+    by_integer_.prefetch(hashes.back());
   }
-  DPREDUCE_ASSERT(names_.size() < kEmpty);
-  const auto number = static_cast<std::uint32_t>(names_.size());
-  slots_[place] = {hash, number};
-  names_.emplace_back(name);
-  if (2 * names_.size() > slots_.size()) grow();
-  return number;
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(integers.size());
+  for (std::size_t place = 0; place < integers.size(); ++place) {
+    numbers.push_back(by_integer_.find(hashes[place], [](std::uint32_t) { return true; }));
+    if (numbers.back() != by_integer_.kNone) continue;
+    const std::string digits = std::to_string(integers[place]);
+    numbers.back() = number_of(digits, hash_of(digits));
+    by_integer_.add(hashes[place], numbers.back());
+  }
+  return numbers;
 }
 
-void NumberedNames::grow() {
-  const std::vector<Slot> full = std::exchange(slots_, std::vector<Slot>(2 * slots_.size(), {0, kEmpty}));
-  for (const Slot& slot : full) {
-    if (slot.number == kEmpty) continue;
-    std::size_t place = home_of(slot.hash);
-    while (slots_[place].number != kEmpty) place = (place + 1) & (slots_.size() - 1);
-    slots_[place] = slot;
-  }
+std::uint32_t NumberedNames::number_of(std::string_view name, std::uint32_t hash) {
+  const std::uint32_t known = by_name_.find(hash, [&](std::uint32_t number) { return names_[number] == name; });
+  if (known != by_name_.kNone) return known;
+  DPREDUCE_ASSERT(names_.size() < by_name_.kNone);
+  const auto number = static_cast<std::uint32_t>(names_.size());
+  names_.emplace_back(name);
+  by_name_.add(hash, number);
+  return number;
 }
 
 }  // namespace dpreduce

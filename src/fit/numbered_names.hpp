@@ -10,29 +10,61 @@
 
 namespace dpreduce {
 
-/// Memory: 50 to 70 bytes a name, and those of names of more than 15 bytes. To find one takes two looks into memory,
-/// which those of some hundred names at once do not wait for.
-class NumberedNames {
+/// Numbers by hash: open addressing, at most half of the slots full.
+template <typename Hash>
+class NumbersByHash {
  public:
-  NumberedNames();
+  static constexpr std::uint32_t kNone = 0xffffffff;
 
-  /// The number of each name, in their order; of a new one size(), which grows. Precondition (asserted): fewer than
-  /// 2^32 - 1 names.
-  std::vector<std::uint32_t> numbers_of(std::span<const std::string_view> names);
-  std::size_t size() const { return names_.size(); }
+  NumbersByHash();
+
+  void prefetch(Hash hash) const;
+  /// A number that may be that of this hash, or kNone.
+  std::uint32_t guess(Hash hash) const { return slots_[home_of(hash)].number; }
+  /// The number with this hash for which is_same(number) holds, or kNone.
+  template <typename IsSame>
+  std::uint32_t find(Hash hash, const IsSame& is_same) const {
+    for (std::size_t place = home_of(hash); slots_[place].number != kNone; place = (place + 1) & (slots_.size() - 1)) {
+      if (slots_[place].hash == hash && is_same(slots_[place].number)) return slots_[place].number;
+    }
+    return kNone;
+  }
+  /// Precondition: it is not there.
+  void add(Hash hash, std::uint32_t number);
 
  private:
   struct Slot {
-    std::uint32_t hash;
+    Hash hash;
     std::uint32_t number;
   };
 
-  std::size_t home_of(std::uint32_t hash) const { return hash & (slots_.size() - 1); }
+  std::size_t home_of(Hash hash) const { return hash & (slots_.size() - 1); }
+  void put(const Slot& slot);
+
+  std::vector<Slot> slots_;  // where hashes say or behind
+  std::size_t full_ = 0;
+};
+
+/// Memory: 50 to 70 bytes a name, those of names of more than 15 bytes, and 32 to 64 of one that is asked for as an
+/// integer. To find a name takes two looks into memory, and an integer one, which those of some hundred at once do not
+/// wait for.
+class NumberedNames {
+ public:
+  /// The number of each name, in their order; of a new one size(), which grows. Precondition (asserted): fewer than
+  /// 2^32 - 1 names.
+  std::vector<std::uint32_t> numbers_of(std::span<const std::string_view> names);
+  /// The same of integers: the numbers of their decimal digits.
+  std::vector<std::uint32_t> numbers_of(std::span<const std::int64_t> integers);
+  std::size_t size() const { return names_.size(); }
+  /// The name with this number. Precondition: it is less than size().
+  const std::string& operator[](std::size_t number) const { return names_[number]; }
+
+ private:
   std::uint32_t number_of(std::string_view name, std::uint32_t hash);
-  void grow();
 
   std::vector<std::string> names_;
-  std::vector<Slot> slots_;  // at most half of them full, where hashes say or behind
+  NumbersByHash<std::uint32_t> by_name_;
+  NumbersByHash<std::uint64_t> by_integer_;
 };
 
 }  // namespace dpreduce

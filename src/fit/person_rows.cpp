@@ -57,34 +57,43 @@ IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash
   std::vector<Named> named;
   IdentifiedRows identified;
   identified.of_rows.reserve(range.count);
-  std::string text;  // identifiers of some rows, one behind the other
-  std::vector<std::size_t> ends;
-  std::vector<std::string_view> identifiers;
-  const auto take = [&] {
-    identifiers.clear();
-    for (std::size_t first = 0; const std::size_t end : ends) {
-      identifiers.emplace_back(&text[first], end - first);
-      first = end;
-    }
+  const auto take = [&](const auto& identifiers) {
     if (names.size() + identifiers.size() >= kNotNumbered) {
       throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
     }
     const std::vector<std::uint32_t> numbers = names.numbers_of(identifiers);
-    for (std::size_t row = 0; row < ends.size(); ++row) {
-      if (numbers[row] < named.size()) continue;
-      const RandomBlock of_name = hash.of(identifiers[row]);
-      named.push_back({{of_name.first, of_name.second & ~kCountMask}, numbers[row]});
-    }
     identified.of_rows.insert(identified.of_rows.end(), numbers.begin(), numbers.end());
+    while (named.size() < names.size()) {
+      const RandomBlock of_name = hash.of(names[named.size()]);
+      named.push_back({{of_name.first, of_name.second & ~kCountMask}, static_cast<std::uint32_t>(named.size())});
+    }
+  };
+  std::string text;  // identifiers of some rows, one behind the other
+  std::vector<std::size_t> ends;
+  const auto take_text = [&] {
+    std::vector<std::string_view> identifiers;
+    identifiers.reserve(ends.size());
+    for (std::size_t first = 0; const std::size_t end : ends) {
+      identifiers.emplace_back(&text[first], end - first);
+      first = end;
+    }
+    take(std::span<const std::string_view>(identifiers));
     text.clear();
     ends.clear();
   };
-  persons.visit_persons(range.first, range.count, [&](std::uint64_t, std::string_view identifier) {
+  const auto take_integers = [&](std::span<const std::int64_t> integers) {
+    take_text();
+    for (; !integers.empty(); integers = integers.subspan(std::min(integers.size(), kRowsAtOnce))) {
+      take(integers.first(std::min(integers.size(), kRowsAtOnce)));
+    }
+  };
+  const auto take_name = [&](std::string_view identifier) {
     text += identifier;
     ends.push_back(text.size());
-    if (ends.size() == kRowsAtOnce) take();
-  });
-  take();
+    if (ends.size() == kRowsAtOnce) take_text();
+  };
+  persons.visit_persons(range.first, range.count, {take_integers, take_name});
+  take_text();
   std::vector<std::uint64_t> rows_of_name(named.size(), 0);
   for (const std::uint32_t name : identified.of_rows) ++rows_of_name[name];
   std::sort(named.begin(), named.end(), [](const Named& a, const Named& b) { return a.person < b.person; });

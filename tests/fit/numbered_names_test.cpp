@@ -1,5 +1,7 @@
 #include "fit/numbered_names.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,10 +34,38 @@ TEST(NumberedNames, AreNumberedInTheOrderInWhichTheyCome) {
 
 TEST(NumberedNames, OfOneCallMayBeNewOrTheSame) {
   NumberedNames names;
-  EXPECT_TRUE(names.numbers_of({}).empty());
+  EXPECT_TRUE(names.numbers_of(std::span<const std::string_view>()).empty());
+  EXPECT_TRUE(names.numbers_of(std::span<const std::int64_t>()).empty());
   const std::vector<std::string_view> some{"b", "a", "b", "c", "a"};
   EXPECT_EQ(names.numbers_of(some), (std::vector<std::uint32_t>{0, 1, 0, 2, 1}));
   EXPECT_EQ(names.numbers_of(some), (std::vector<std::uint32_t>{0, 1, 0, 2, 1}));
+}
+
+TEST(NumberedNames, AnIntegerIsItsDecimalDigits) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  NumberedNames names;
+  const std::vector<std::string_view> digits{"7", "-1", "07"};
+  EXPECT_EQ(names.numbers_of(digits), (std::vector<std::uint32_t>{0, 1, 2}));
+  const std::vector<std::int64_t> integers{-1, 12, 7, kLeast, 12};
+  EXPECT_EQ(names.numbers_of(integers), (std::vector<std::uint32_t>{1, 3, 0, 4, 3}));
+  EXPECT_EQ(names.numbers_of(integers), (std::vector<std::uint32_t>{1, 3, 0, 4, 3}));
+  const std::vector<std::string_view> least{"-9223372036854775808", "12"};
+  EXPECT_EQ(names.numbers_of(least), (std::vector<std::uint32_t>{4, 3}));
+  EXPECT_EQ(names[2], "07");
+  EXPECT_EQ(names[4], least.front());
+}
+
+TEST(NumberedNames, ManyIntegersKeepTheirNumbers) {
+  NumberedNames names;
+  std::vector<std::int64_t> integers;
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t number = 0; number < 5000; ++number) {
+    integers.push_back((std::int64_t{number} - 2500) << 32);
+    numbers.push_back(number);
+  }
+  EXPECT_EQ(names.numbers_of(integers), numbers);
+  EXPECT_EQ(names.numbers_of(integers), numbers);
+  EXPECT_EQ(names.size(), 5000u);
 }
 
 }  // namespace

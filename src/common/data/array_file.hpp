@@ -25,6 +25,12 @@ namespace dpreduce {
 /// Ends each message that quotes a row, a value or a number of rows: these are private.
 inline constexpr const char* kForOwnerOnly = " (for the data's owner only)";
 
+/// Who looks at identifiers of persons. An integer and its decimal digits are one person: 7 and "7".
+struct VisitPersons {
+  std::function<void(std::span<const std::int64_t> persons)> integers;  ///< of some rows that follow one another
+  std::function<void(std::string_view person)> name;                    ///< of a row: UTF-8, or digits of 2^63 and more
+};
+
 /// Not thread-safe: rows pass through a scratch buffer of the object, of at most 4 MiB or one row.
 class ArrayFile {
  public:
@@ -51,10 +57,10 @@ class ArrayFile {
 
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
-  /// Calls visit with the identifier of each of those rows, in order: an integer in decimal digits, so that 7 and "7"
-  /// are one person; a string as UTF-8. Preconditions (asserted): the file holds identifiers; the rows exist. Throws
-  /// BadInput with file and row where a string is empty, or the file cannot be read.
-  void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitName& visit);
+  /// Calls visit with the identifiers of those rows, in order, as they are stored. Preconditions (asserted): the file
+  /// holds identifiers; the rows exist. Throws BadInput with file and row where a string is empty, or the file cannot
+  /// be read.
+  void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit);
 
   /// Writes out[r * d + a] = feature a of row first_row + r as float32, for r < count. Exact but for float64, which is
   /// rounded to nearest (beyond the range of a float: an infinity).

@@ -1,9 +1,7 @@
 // Identifiers of rows' persons in a file.
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -20,18 +18,14 @@ bool is_signed(DType dtype) {
   return dtype == DType::kInt8 || dtype == DType::kInt16 || dtype == DType::kInt32 || dtype == DType::kInt64;
 }
 
-// Little-endian bytes of an integer in decimal digits.
-std::string_view decimal_of(std::span<const std::byte> element, bool has_sign, std::span<char> text) {
+// Of an integer's little-endian bytes.
+std::uint64_t bits_of(std::span<const std::byte> element, bool has_sign) {
   std::uint64_t bits = 0;
   for (std::size_t byte = 0; byte < element.size(); ++byte) {
     bits |= std::to_integer<std::uint64_t>(element[byte]) << (8 * byte);
   }
   const std::size_t unused = 64 - 8 * element.size();
-  char* const end = text.data() + text.size();
-  const auto written = has_sign ? std::to_chars(text.data(), end, static_cast<std::int64_t>(bits << unused) >> unused)
-                                : std::to_chars(text.data(), end, bits);
-  DPREDUCE_ASSERT(written.ec == std::errc());
-  return {text.data(), static_cast<std::size_t>(written.ptr - text.data())};
+  return has_sign ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << unused) >> unused) : bits;
 }
 
 }  // namespace
@@ -70,7 +64,7 @@ void ArrayFile::refuse_float_persons() {
                   name_, to_string(dtype_)));
 }
 
-void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {
+void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit) {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   if (is_string(dtype_)) {
     visit_names(first_row, count, [&](std::uint64_t row, std::string_view name) {
@@ -78,20 +72,28 @@ void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, cons
         throw BadInput(
             fmt::format("{}: row {} has no identifier of a person; give each row one{}", name_, row, kForOwnerOnly));
       }
-      visit(row, name);
+      visit.name(name);
     });
     return;
   }
   DPREDUCE_ASSERT(!is_float(dtype_));
+  const bool has_sign = is_signed(dtype_);
   std::vector<std::byte> stored;
-  std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 3> text{};
+  std::vector<std::int64_t> integers;
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t block = std::min(kPersonsAtOnce, count - done);
     stored.resize(block * row_bytes());
     read_stored(first_row + done, block, stored);
+    integers.resize(block);
     for (std::uint64_t row = 0; row < block; ++row) {
       const auto element = std::span<const std::byte>(stored).subspan(row * row_bytes(), row_bytes());
-      visit(first_row + done + row, decimal_of(element, is_signed(dtype_), text));
+      integers[row] = static_cast<std::int64_t>(bits_of(element, has_sign));
+    }
+    const bool fits = has_sign || std::ranges::all_of(integers, [](std::int64_t integer) { return integer >= 0; });
+    if (fits) {
+      visit.integers(integers);
+    } else {
+      for (const std::int64_t integer : integers) visit.name(std::to_string(static_cast<std::uint64_t>(integer)));
     }
     done += block;
   }

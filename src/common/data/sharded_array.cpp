@@ -179,15 +179,11 @@ void ShardedArray::read_stored(std::uint64_t first_row, std::uint64_t count, std
                 });
 }
 
-void ShardedArray::visit_persons(std::uint64_t first_row, std::uint64_t count,
-                                 const std::function<void(std::uint64_t row, std::string_view person)>& visit) {
+void ShardedArray::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit) {
   DPREDUCE_ASSERT(role_ == ArrayRole::kPersons);
-  for_each_part(first_row, count,
-                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.visit_persons(in_file, part, [&](std::uint64_t row, std::string_view person) {
-                    visit(first_row + before + row - in_file, person);
-                  });
-                });
+  for_each_part(first_row, count, [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t) {
+    file.visit_persons(in_file, part, visit);
+  });
 }
 
 StoredFloats ShardedArray::features_in_place(std::uint64_t first_row, std::uint64_t count) {

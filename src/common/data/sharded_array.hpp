@@ -70,9 +70,8 @@ class ShardedArray {
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
   void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
 
-  /// Calls visit(row, identifier) for those rows, as ArrayFile::visit_persons.
-  void visit_persons(std::uint64_t first_row, std::uint64_t count,
-                     const std::function<void(std::uint64_t row, std::string_view person)>& visit);
+  /// Shows the identifiers of those rows, as ArrayFile::visit_persons.
+  void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit);
 
   /// Returns rows where they lie, if one file has them all, in memory and in C order; else nothing. Valid as long as
   /// this array lives.
