@@ -13,53 +13,16 @@
 // are spread changes no bit.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "common/data/memory_array.hpp"
 #include "common/data/rows_options.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/randomness/keyed_hash.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
-
-/// The upper 112 bits of the keyed hash of a person's identifier; the lower 16 of `low` are 0.
-struct PersonHash {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-  auto operator<=>(const PersonHash&) const = default;
-};
-
-/// Persons, sorted, each once, with how many rows each has.
-struct CountedPersons {
-  std::vector<PersonHash> persons;
-  std::vector<std::uint64_t> rows;          ///< of all ranks, once they are summed
-  std::vector<std::uint64_t> first_rows{};  ///< places among the rows of all ranks; where coins are needed
-  std::vector<std::uint32_t> owners{};      ///< ranks that have most rows; once rows are summed over ranks
-
-  /// Where a person stands, or would.
-  std::size_t place_of(const PersonHash& person) const;
-  /// Of a person who is there; else nothing.
-  std::optional<std::uint64_t> rows_of(const PersonHash& person) const;
-};
-
-/// Some rows, by person.
-struct IdentifiedRows {
-  CountedPersons persons;
-  std::vector<std::uint32_t> of_rows;  ///< where the person of each row stands among them
-
-  /// weight_of_rows(m, rows_per_person) of each row, m = persons.rows of its person.
-  std::vector<RowWeight> weights(std::uint64_t rows_per_person) const;
-};
-
-/// Of the rows in `range`. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row; meanwhile
-/// each identifier once and some 80 bytes a person. Throws BadInput as ArrayFile::visit_persons, and where there are
-/// more than 2^32 - 2 persons.
-IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash);
 
 /// The identifiers of --train-person, of which this rank has rows.range(); those `in_memory`, where there are some;
 /// none at a coordinator without rows. Collective. Throws BadInput where a file cannot be read, holds no identifiers,

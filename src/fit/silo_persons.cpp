@@ -14,7 +14,7 @@
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "fit/person_rows.hpp"
+#include "fit/identified_rows.hpp"
 
 namespace dpreduce {
 namespace {

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "common/data/worker_rows.hpp"
+#include "fit/identified_rows.hpp"
 #include "fit/partial_sum.hpp"
-#include "fit/person_rows.hpp"
 
 namespace dpreduce {
 

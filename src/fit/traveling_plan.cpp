@@ -19,6 +19,7 @@
 #include "fit/fit_options_archive.hpp"
 #include "fit/fit_rows.hpp"
 #include "fit/one_call.hpp"
+#include "fit/person_rows.hpp"
 #include "fit/statistic_task_archive.hpp"
 #include "methods/registry.hpp"
 #include "worker/statistics/registered_statistics.hpp"

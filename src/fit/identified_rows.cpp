@@ -1,0 +1,106 @@
+#include "fit/identified_rows.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/base/error.hpp"
+#include "fit/numbered_names.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr std::size_t kMostNames = std::numeric_limits<std::uint32_t>::max();
+
+// Identifiers that are looked up together.
+constexpr std::size_t kRowsAtOnce = 256;
+
+}  // namespace
+
+std::size_t CountedPersons::place_of(const PersonHash& person) const {
+  return static_cast<std::size_t>(std::lower_bound(persons.begin(), persons.end(), person) - persons.begin());
+}
+
+std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) const {
+  const std::size_t place = place_of(person);
+  if (place == persons.size() || persons[place] != person) return std::nullopt;
+  return rows[place];
+}
+
+IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
+  struct Named {
+    PersonHash person;
+    std::uint32_t name;
+  };
+  NumberedNames names;
+  std::vector<Named> named;
+  IdentifiedRows identified;
+  identified.of_rows.reserve(range.count);
+  const auto take = [&](const auto& identifiers) {
+    if (names.size() + identifiers.size() >= kMostNames) {
+      throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
+    }
+    const std::vector<std::uint32_t> numbers = names.numbers_of(identifiers);
+    identified.of_rows.insert(identified.of_rows.end(), numbers.begin(), numbers.end());
+    while (named.size() < names.size()) {
+      const RandomBlock of_name = hash.of(names[named.size()]);
+      named.push_back(
+          {{of_name.first, of_name.second & ~PersonHash::kUnused}, static_cast<std::uint32_t>(named.size())});
+    }
+  };
+  std::string text;  // identifiers of some rows, one behind the other
+  std::vector<std::size_t> ends;
+  const auto take_text = [&] {
+    std::vector<std::string_view> identifiers;
+    identifiers.reserve(ends.size());
+    for (std::size_t first = 0; const std::size_t end : ends) {
+      identifiers.emplace_back(&text[first], end - first);
+      first = end;
+    }
+    take(std::span<const std::string_view>(identifiers));
+    text.clear();
+    ends.clear();
+  };
+  const auto take_integers = [&](std::span<const std::int64_t> integers) {
+    take_text();
+    for (; !integers.empty(); integers = integers.subspan(std::min(integers.size(), kRowsAtOnce))) {
+      take(integers.first(std::min(integers.size(), kRowsAtOnce)));
+    }
+  };
+  const auto take_name = [&](std::string_view identifier) {
+    text += identifier;
+    ends.push_back(text.size());
+    if (ends.size() == kRowsAtOnce) take_text();
+  };
+  persons.visit_persons(range.first, range.count, {take_integers, take_name});
+  take_text();
+  std::vector<std::uint64_t> rows_of_name(named.size(), 0);
+  for (const std::uint32_t name : identified.of_rows) ++rows_of_name[name];
+  std::sort(named.begin(), named.end(), [](const Named& a, const Named& b) { return a.person < b.person; });
+  CountedPersons& counted = identified.persons;
+  std::vector<std::uint32_t> place_of(named.size());
+  for (const Named& one : named) {
+    if (counted.persons.empty() || counted.persons.back() != one.person) {
+      counted.persons.push_back(one.person);
+      counted.rows.push_back(0);
+    }
+    counted.rows.back() += rows_of_name[one.name];
+    place_of[one.name] = static_cast<std::uint32_t>(counted.persons.size() - 1);
+  }
+  for (std::uint32_t& person : identified.of_rows) person = place_of[person];
+  return identified;
+}
+
+std::vector<RowWeight> IdentifiedRows::weights(std::uint64_t rows_per_person) const {
+  std::vector<RowWeight> of_persons;
+  of_persons.reserve(persons.rows.size());
+  for (const std::uint64_t rows : persons.rows) of_persons.push_back(weight_of_rows(rows, rows_per_person));
+  std::vector<RowWeight> weights;
+  weights.reserve(of_rows.size());
+  for (const std::uint32_t person : of_rows) weights.push_back(of_persons[person]);
+  return weights;
+}
+
+}  // namespace dpreduce

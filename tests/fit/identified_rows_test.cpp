@@ -1,0 +1,80 @@
+#include "fit/identified_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace {
+
+KeyedHash test_hash() {
+  constexpr std::array<std::byte, 32> kKey{};
+  return KeyedHash(std::span<const std::byte, 32>(kKey));
+}
+
+std::string npy(const std::string& type, std::size_t rows, const std::string& elements) {
+  return npy_header_bytes(npy_text(type, "(" + std::to_string(rows) + ",)")) + elements;
+}
+
+// Whose row each is, as the first row of that person.
+std::vector<std::size_t> first_rows_of(const IdentifiedRows& rows) {
+  std::vector<std::size_t> firsts;
+  for (const std::uint32_t person : rows.of_rows) {
+    firsts.push_back(static_cast<std::size_t>(std::ranges::find(rows.of_rows, person) - rows.of_rows.begin()));
+  }
+  return firsts;
+}
+
+// 7 and "7" are one person, in integers of any size, with and without sign, and in strings.
+TEST(IdentifiedRows, APersonIsTheSameInFilesOfAnyType) {
+  const TemporaryFolder folder;
+  const std::uint64_t large = (std::uint64_t{1} << 63) + 5;  // no int64
+  write_bytes(folder / "0.npy", npy("<i8", 3, element_bytes(std::vector<std::int64_t>{7, -1, 7})));
+  write_bytes(folder / "1.npy", npy("<u8", 3, element_bytes(std::vector<std::uint64_t>{large, 7, 255})));
+  write_bytes(folder / "2.npy", npy("|i1", 2, std::string("\xff\x07", 2)));
+  write_bytes(folder / "3.npy", npy("|S20", 3,
+                                    std::string("9223372036854775813\0", 20) + "-1" + std::string(18, '\0') + "07" +
+                                        std::string(18, '\0')));
+  write_bytes(folder / "4.npy", npy("|u1", 1, std::string("\xff", 1)));
+  ShardedArray persons({folder / "0.npy", folder / "1.npy", folder / "2.npy", folder / "3.npy", folder / "4.npy"},
+                       ArrayRole::kPersons);
+  const IdentifiedRows rows = identified(persons, {0, 12}, test_hash());
+  EXPECT_EQ(first_rows_of(rows), (std::vector<std::size_t>{0, 1, 0, 3, 0, 5, 1, 0, 3, 1, 10, 5}));
+  std::vector<std::uint64_t> counts = rows.persons.rows;
+  std::ranges::sort(counts);
+  EXPECT_EQ(counts, (std::vector<std::uint64_t>{1, 2, 2, 3, 4}));
+  EXPECT_TRUE(std::ranges::is_sorted(rows.persons.persons));
+  EXPECT_EQ(rows.persons.rows[rows.of_rows[0]], 4u);
+  EXPECT_EQ(rows.persons.rows_of(rows.persons.persons[rows.of_rows[10]]), 1u);
+}
+
+// More rows than are looked up together, and a part of them.
+TEST(IdentifiedRows, ARangeIsOfItsRowsAlone) {
+  const TemporaryFolder folder;
+  std::vector<std::int64_t> all;
+  for (std::int64_t row = 0; row < 2000; ++row) all.push_back(row * row % 97);
+  write_bytes(folder / "p.npy", npy("<i8", all.size(), element_bytes(all)));
+  ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
+  const IdentifiedRows rows = identified(persons, {100, 1500}, test_hash());
+  ASSERT_EQ(rows.of_rows.size(), 1500u);
+  const std::vector<std::int64_t> range(all.begin() + 100, all.begin() + 1600);
+  const std::vector<std::size_t> firsts = first_rows_of(rows);
+  for (std::size_t row = 0; row < range.size(); ++row) {
+    EXPECT_EQ(firsts[row], static_cast<std::size_t>(std::ranges::find(range, range[row]) - range.begin())) << row;
+    EXPECT_EQ(rows.persons.rows[rows.of_rows[row]], static_cast<std::uint64_t>(std::ranges::count(range, range[row])));
+  }
+  const std::vector<RowWeight> weights = rows.weights(2);
+  EXPECT_EQ(weights[0], weight_of_rows(rows.persons.rows[rows.of_rows[0]], 2));
+  EXPECT_TRUE(identified(persons, {0, 0}, test_hash()).of_rows.empty());
+}
+
+}  // namespace
+}  // namespace dpreduce
