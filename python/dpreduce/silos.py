@@ -12,7 +12,8 @@ deviates, with c silos, learns of each task the exact sum over the other silos, 
 learn what the noise lets through, which the server adds. The model is, byte for byte, the one that fit() makes of all rows.
 
 With rows_per_person and silos_per_person in the plan the unit is a person: each silo gives whose its rows are
-(answer(..., person=person)), and counts these persons alone. No identifier leaves it.
+(answer(..., person=person)), and counts these persons alone, or clips them to its part of their bound (person_bound="clip").
+No identifier leaves it.
 """
 from __future__ import annotations
 

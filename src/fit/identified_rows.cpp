@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/base/error.hpp"
 #include "fit/numbered_names.hpp"
@@ -101,6 +103,30 @@ std::vector<RowWeight> IdentifiedRows::weights(std::uint64_t rows_per_person) co
   weights.reserve(of_rows.size());
   for (const std::uint32_t person : of_rows) weights.push_back(of_persons[person]);
   return weights;
+}
+
+RowPersons IdentifiedRows::numbered(bool are_whole) const {
+  constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
+  RowPersons numbered{.of_rows = {}, .first_rows = {}, .are_whole = are_whole};
+  numbered.of_rows.reserve(of_rows.size());
+  std::vector<std::uint32_t> numbers(persons.persons.size(), kNotNumbered);
+  std::vector<std::uint64_t> here(persons.persons.size(), 0);
+  for (const std::uint32_t place : of_rows) {
+    if (numbers[place] == kNotNumbered) {
+      numbers[place] = static_cast<std::uint32_t>(numbered.first_rows.size());
+      numbered.first_rows.push_back(persons.first_rows.empty() ? 0 : persons.first_rows[place]);
+    }
+    numbered.of_rows.push_back(numbers[place]);
+    ++here[place];
+  }
+  if (!are_whole) return numbered;
+  PersonParts parts(numbered.first_rows.size());
+  for (std::size_t place = 0; place < here.size(); ++place) {
+    if (here[place] > 0) parts[numbers[place]] = part_of_person(here[place], persons.rows[place]);
+  }
+  const auto is_all = [](const PersonPart& part) { return part == PersonPart{}; };
+  if (!std::ranges::all_of(parts, is_all)) numbered.parts = std::make_shared<const PersonParts>(std::move(parts));
+  return numbered;
 }
 
 }  // namespace dpreduce

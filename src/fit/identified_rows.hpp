@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/data/row_persons.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/sharded_array.hpp"
 #include "common/data/worker_rows.hpp"
@@ -43,6 +44,10 @@ struct IdentifiedRows {
 
   /// weight_of_rows(m, rows_per_person) of each row, m = persons.rows of its person.
   std::vector<RowWeight> weights(std::uint64_t rows_per_person) const;
+
+  /// Numbers persons in the order of their first rows here. With `are_whole` they are clipped here, and where some have
+  /// more rows than these, by `persons`, to that part: m here of m in all.
+  RowPersons numbered(bool are_whole) const;
 };
 
 /// Of the rows in `range`. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row; meanwhile

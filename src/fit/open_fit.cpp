@@ -80,9 +80,9 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
       // No row is looked at.
     } else if (stated.silos.counted_persons) {
       weigh_over_silos(training, persons, bound, *stated.silos.counted_persons,
-                       with_rank(stated.silos.person_key, static_cast<std::size_t>(ranks.rank())), ranks);
+                       with_rank(stated.silos.person_key, static_cast<std::size_t>(ranks.rank())), ranks, needs);
     } else if (const std::uint64_t silos = silos_of(stated, ranks); silos > 0) {
-      weigh_in_silo(training, persons, bound, stated.silos.silos_per_person.value_or(silos), ranks);
+      weigh_in_silo(training, persons, bound, stated.silos.silos_per_person.value_or(silos), ranks, needs);
     } else {
       weigh_by_person(training, *persons, bound, ranks, needs);
     }

@@ -139,22 +139,6 @@ void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& rank
   }
 }
 
-// Numbers persons in the order of their first rows here.
-RowPersons numbered(const IdentifiedRows& own, bool are_whole) {
-  constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
-  RowPersons numbered{.of_rows = {}, .first_rows = {}, .are_whole = are_whole};
-  numbered.of_rows.reserve(own.of_rows.size());
-  std::vector<std::uint32_t> numbers(own.persons.persons.size(), kNotNumbered);
-  for (const std::uint32_t place : own.of_rows) {
-    if (numbers[place] == kNotNumbered) {
-      numbers[place] = static_cast<std::uint32_t>(numbered.first_rows.size());
-      numbered.first_rows.push_back(own.persons.first_rows.empty() ? 0 : own.persons.first_rows[place]);
-    }
-    numbered.of_rows.push_back(numbers[place]);
-  }
-  return numbered;
-}
-
 // One row as it travels: whose it is, then classes and features, four bytes each.
 class TravelingRows {
  public:
@@ -302,22 +286,23 @@ void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows
   sum_over_ranks(own.persons, needs.coins, ranks);
   if (needs.whole) gather_persons(rows, own, needs, ranks);
   rows.set_weights(own.weights(rows_per_person));
-  if (needs.whole || needs.coins) rows.set_persons(numbered(own, needs.whole));
+  if (needs.whole || needs.coins) rows.set_persons(own.numbered(needs.whole));
 }
 
 void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                   std::uint64_t silos_per_person, Communicator& ranks) {
+                   std::uint64_t silos_per_person, Communicator& ranks, const PersonNeeds& needs) {
+  DPREDUCE_ASSERT(!needs.coins);
   ranks.together([&] {
-    std::vector<RowWeight> weights;
+    IdentifiedRows own;
     if (persons) {
       SecretVector<std::byte> key(32);
       secure_bytes(key);
-      IdentifiedRows own = identified(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key)));
+      own = identified(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key)));
       // w = floor(J min(1, (B / s) / m)) is the weight of a row of a person with s m rows.
       for (std::uint64_t& of_person : own.persons.rows) of_person *= silos_per_person;
-      weights = own.weights(rows_per_person);
     }
-    rows.set_weights(std::move(weights));
+    rows.set_weights(own.weights(rows_per_person));
+    if (needs.whole) rows.set_persons(own.numbered(true));
   });
 }
 

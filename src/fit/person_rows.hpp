@@ -50,8 +50,9 @@ void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows
 
 /// The same where nobody may tell whose rows it has: this rank's rows alone are counted, and a person's count for at
 /// most rows_per_person / silos_per_person together, so that those in at most `silos_per_person` ranks count for
-/// rows_per_person in all. Of a coordinator without rows `persons` is empty. Collective. Throws as above.
+/// rows_per_person in all. As they are needed, rows get persons, who are clipped to as much. Of a coordinator without
+/// rows `persons` is empty. Collective. Throws as above. Precondition (asserted): no coins are needed.
 void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                   std::uint64_t silos_per_person, Communicator& ranks);
+                   std::uint64_t silos_per_person, Communicator& ranks, const PersonNeeds& needs = {});
 
 }  // namespace dpreduce

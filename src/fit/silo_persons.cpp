@@ -138,7 +138,9 @@ Statistic opened(Statistic sum, std::vector<std::uint64_t> words, const std::vec
 }  // namespace
 
 void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
-                      std::uint64_t persons_of_silo, const std::string& key_file, Communicator& ranks) {
+                      std::uint64_t persons_of_silo, const std::string& key_file, Communicator& ranks,
+                      const PersonNeeds& needs) {
+  DPREDUCE_ASSERT(!needs.coins);
   const SiloJob& silos = *ranks.silos();
   const bool is_silo = !ranks.is_coordinator();
   std::optional<PersonLists> lists;
@@ -166,15 +168,14 @@ void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, st
   ranks.broadcast(std::as_writable_bytes(std::span(present)));
   ranks.broadcast(std::as_writable_bytes(std::span(words)));
   ranks.together([&] {
-    std::vector<RowWeight> weights;
     if (is_silo) {
       if (present[static_cast<std::size_t>(ranks.rank()) - 1] == 0) {
         throw AggregationAborted("the persons of this silo were not counted; no row of it may be summed");
       }
       lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own.persons);
-      weights = own.weights(rows_per_person);
     }
-    rows.set_weights(std::move(weights));
+    rows.set_weights(own.weights(rows_per_person));
+    if (needs.whole) rows.set_persons(own.numbered(true));
   });
 }
 

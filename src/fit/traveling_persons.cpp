@@ -171,8 +171,8 @@ IdentifiedRows traveling_persons(ShardedArray& persons, RowRange range, const Su
   return identified(persons, range, hash_for("hashes of persons", ticket));
 }
 
-std::vector<RowWeight> weights_of(IdentifiedRows own, const PersonTable& table, const SumTicket& ticket,
-                                  const std::string& partition, std::uint64_t rows_per_person) {
+void count_over_partitions(IdentifiedRows& own, const PersonTable& table, const SumTicket& ticket,
+                           const std::string& partition) {
   const auto listed = std::find_if(table.partitions.begin(), table.partitions.end(),
                                    [&](const CountedPartition& known) { return known.name == partition; });
   if (listed == table.partitions.end()) {
@@ -190,7 +190,6 @@ std::vector<RowWeight> weights_of(IdentifiedRows own, const PersonTable& table, 
     const std::optional<std::uint64_t> elsewhere = table.shared.rows_of(own.persons.persons[place]);
     if (elsewhere) own.persons.rows[place] = *elsewhere;
   }
-  return own.weights(rows_per_person);
 }
 
 }  // namespace dpreduce

@@ -4,15 +4,19 @@
 // Legend: p a partition, m_p(u) how many rows of person u it has, m(u) = sum_p m_p(u); s the plan's secret; u stands
 // for 112 bits of a keyed hash of a person's identifier under a key made of s. PRF streams of s (noise_key.hpp).
 //
-//     worker     PersonCounts::sealed     the (u, m_p(u)) of one partition, under PRF(s, "persons", p, nonce), with a
-//     tag anybody    add                      the list of both; two lists that share a partition do not add driver
-//     opened  ->  PersonTable  m(u) of whoever is in several partitions, and a digest of each partition's list worker
-//     weights_of               w(m(u)) of each row; refused by the partition's name where its list is another
+//     worker     PersonCounts::sealed      the (u, m_p(u)) of one partition, under PRF(s, "persons", p, nonce), with a
+//                                          tag
+//     anybody    add                       the list of both; two lists that share a partition do not add
+//     driver     opened  ->  PersonTable   m(u) of whoever is in several partitions; a digest of each partition's list
+//     worker     count_over_partitions     m(u) of each person here; refused by the partition's name where its list is
+//                                          another
 //
-// m(u) is of all rows, as it is among ranks, so that weights, and with them all sums, are the same bytes. What a
-// partition had when it was counted it must have when it is summed up, or a person could weigh more than B: the digest
-// says so, and sums must hold exactly the partitions that were counted. Sealed lists show how many persons a partition
-// has, by their length, and nothing else.
+// m(u) is of all rows, as it is among ranks, so that weights w(m(u)), and with them all sums, are the same bytes. A
+// person who is clipped is clipped in each partition, to the part m_p(u) / m(u) of their bound: parts are 1 together,
+// and where all rows of each person lie in one partition, sums are the same bytes as well. What a partition had when it
+// was counted it must have when it is summed up, or a person could weigh more than B: the digest says so, and sums must
+// hold exactly the partitions that were counted. Sealed lists show how many persons a partition has, by their length,
+// and nothing else.
 #pragma once
 
 #include <array>
@@ -81,9 +85,9 @@ class PersonCounts {
 /// Rows by the hashes that the key of `ticket` makes of their persons' identifiers.
 IdentifiedRows traveling_persons(ShardedArray& persons, RowRange range, const SumTicket& ticket);
 
-/// One weight a row of the partition, whose rows are `own`. Throws UsageError where the table does not list the
-/// partition; BadInput where it was counted with other persons.
-std::vector<RowWeight> weights_of(IdentifiedRows own, const PersonTable& table, const SumTicket& ticket,
-                                  const std::string& partition, std::uint64_t rows_per_person);
+/// own.persons.rows, which are m_p(u) of the partition, become m(u). Throws UsageError where the table does not list
+/// the partition; BadInput where it was counted with other persons.
+void count_over_partitions(IdentifiedRows& own, const PersonTable& table, const SumTicket& ticket,
+                           const std::string& partition);
 
 }  // namespace dpreduce

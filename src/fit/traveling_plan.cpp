@@ -43,9 +43,6 @@ void require_sums_alone(const PlannedFit& fit) {
   for (const ReleaseRequest& request : plan.requests) {
     if (request.sampling_rate < 1)
       cannot_travel("--batch", "its samples are drawn by the place of a row among all rows");
-    if (request.person_bound == PersonBound::kClip) {
-      cannot_travel("--person-bound clip", "a person's rows are clipped together, and a worker sees its own alone");
-    }
   }
 }
 
@@ -219,11 +216,14 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
     require_counted(plan);
     std::optional<ShardedArray> persons = open_persons(plan.options.data.train, own, alone, rows.train_person);
     const std::uint64_t bound = plan.options.data.bounded_rows();
+    const bool clips = plan.options.data.clips_persons();
     if (plan.options.silos.under_engine) {
-      weigh_in_silo(own, persons, bound, *plan.options.silos.silos_per_person, alone);
+      weigh_in_silo(own, persons, bound, *plan.options.silos.silos_per_person, alone, {.whole = clips});
     } else {
-      own.set_weights(weights_of(traveling_persons(*persons, own.range(), plan.ticket), *plan.persons, plan.ticket,
-                                 partition, bound));
+      IdentifiedRows identified = traveling_persons(*persons, own.range(), plan.ticket);
+      count_over_partitions(identified, *plan.persons, plan.ticket, partition);
+      own.set_weights(identified.weights(bound));
+      if (clips) own.set_persons(identified.numbered(true));
     }
   }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
@@ -258,6 +258,7 @@ class FitSession::Exchange final : public StatisticSource {
         partitions_(partitions_of(plan, std::move(partitions))),
         rows_(WorkerRows::none(plan.dim)) {
     if (plan.options.data.has_persons()) rows_.set_weights({});
+    if (plan.options.data.clips_persons()) rows_.set_persons({.are_whole = true});
     std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
       train_here(std::move(*account));

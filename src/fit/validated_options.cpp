@@ -133,17 +133,11 @@ void check_among_silos(const FitOptions& options) {
 // Refuses what is not made for persons: its guarantee would be of a row.
 void check_with_persons(const FitOptions& options) {
   if (!options.data.has_persons()) return;
-  const auto refuse = [](bool is_given, const std::string& option, const char* reason) {
-    if (is_given) throw UsageError(fmt::format("{} with --train-person: {}", option, reason));
-  };
   if (options.silos.secure_aggregation && !options.data.rows_per_person) {
     throw UsageError(
         "--train-person with --secure-aggregation: all parties must say --rows-per-person B, e.g. 1, so that they "
         "agree on persons as the unit");
   }
-  const bool has_silos = options.silos.secure_aggregation || method_entry(options.method).each_rank_is_a_silo;
-  refuse(has_silos && options.data.clips_persons(), "--person-bound clip among silos",
-         "each silo has a share of a person's bound, and weighs rows by it; leave it out");
 }
 
 constexpr std::uint64_t kMostCountedPersons = std::uint64_t{1} << 26;  // in each of the silos

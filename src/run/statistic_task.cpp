@@ -105,9 +105,11 @@ Statistic class_sums_of(const StatisticTask& task, const ReleaseRequest& request
   return whole;
 }
 
-Statistic grams_of_class(const StatisticTask& task, const StatisticInputs& inputs, std::vector<BlockShape> shape) {
+Statistic grams_of_class(const StatisticTask& task, const ReleaseRequest& request, const StatisticInputs& inputs,
+                         std::vector<BlockShape> shape) {
   Statistic gram(std::move(shape));
-  const RowDigest digest = gram_of_class(task.label, inputs, hasher_of(task), gram.block(gram.index_of(kPartsBlock)));
+  const RowDigest digest =
+      gram_of_class(task.label, request, inputs, hasher_of(task), gram.block(gram.index_of(kPartsBlock)));
   put_digests({&digest, 1}, gram.block(gram.index_of(kDigestsBlock)));
   return gram;
 }
@@ -179,7 +181,7 @@ Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, Work
     case StatisticPart::kClassSums:
       return class_sums_of(task, request, inputs, std::move(shape));
     case StatisticPart::kGramOfClass:
-      return grams_of_class(task, inputs, std::move(shape));
+      return grams_of_class(task, request, inputs, std::move(shape));
     default:
       return registered_statistic(task.release).compute(request, inputs);
   }

@@ -29,6 +29,30 @@ std::size_t bytes_of_chunks(const StreamPlan& plan, const RowTransform& transfor
   return std::max(plan.memory_bytes / 4, std::min(plan.memory_bytes, row));
 }
 
+// Of weights of rows person by person: those of range(), in its order.
+std::vector<RowWeight> in_order_of_rows(std::span<const RowWeight> by_person, const WorkerRows& rows) {
+  const std::vector<std::uint64_t>& places = rows.by_person();
+  DPREDUCE_ASSERT(places.size() == by_person.size());
+  std::vector<RowWeight> in_order(by_person.size());
+  for (std::size_t row = 0; row < places.size(); ++row) in_order[places[row] - rows.range().first] = by_person[row];
+  return in_order;
+}
+
+// The weights that persons' rows have in the A_j.
+std::vector<RowWeight> weights_in_class_grams(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  std::vector<RowWeight> by_person;
+  by_person.reserve(inputs.rows.range().count);
+  for_each_lattice_chunk(
+      inputs.rows, inputs.transform, inputs.plan,
+      [&](const LatticeRows& chunk) {
+        const std::vector<RowWeight> weights =
+            clipped_weights(chunk, PersonSum::kClassGrams, request.rows_per_person, inputs.plan.threads);
+        by_person.insert(by_person.end(), weights.begin(), weights.end());
+      },
+      inputs.on_chunk);
+  return in_order_of_rows(by_person, inputs.rows);
+}
+
 }  // namespace
 
 ClassGrams::ClassGrams(const ReleaseRequest& request, const StatisticInputs& inputs, const RowHasher& hasher,
@@ -72,13 +96,7 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
       },
       inputs_.on_chunk);
   if (has_gram) copy_upper_triangle(square_, dim_, sums_.block(sums_.index_of("gram")));
-  if (!clipped_rows_) return;
-  const std::vector<RowWeight> in_order = std::exchange(clipped_, std::vector<RowWeight>(clipped_.size()));
-  const std::vector<std::uint64_t>& places = inputs_.rows.by_person();
-  DPREDUCE_ASSERT(places.size() == in_order.size());
-  for (std::size_t row = 0; row < places.size(); ++row) {
-    clipped_[places[row] - inputs_.rows.range().first] = in_order[row];
-  }
+  if (clipped_rows_) clipped_ = in_order_of_rows(clipped_, inputs_.rows);
 }
 
 // Of the classes, to tell later passes from this one; of all rows, for the noise to be bound to. What a person's rows
@@ -182,12 +200,14 @@ StreamPlan ClassGrams::plan_of_chunks() const {
   return plan;
 }
 
-RowDigest gram_of_class(std::size_t label, const StatisticInputs& inputs, const RowHasher& hasher,
-                        std::span<std::int64_t> triangle) {
+RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const StatisticInputs& inputs,
+                        const RowHasher& hasher, std::span<std::int64_t> triangle) {
   const std::size_t dim = inputs.transform.output_dim();
   SecretVector<std::int64_t> square(dim * dim);
   std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   WeightedRows weighted(WeightPower::kHalf);
+  std::vector<RowWeight> clipped;
+  if (request.person_bound == PersonBound::kClip) clipped = weights_in_class_grams(request, inputs);
   for_each_lattice_chunk_of(
       rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs.rows,
       inputs.transform, inputs.plan,
@@ -196,7 +216,7 @@ RowDigest gram_of_class(std::size_t label, const StatisticInputs& inputs, const 
         select_kernel().accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
                                         inputs.plan.threads);
       },
-      inputs.on_chunk);
+      inputs.on_chunk, clipped);
   copy_upper_triangle(square, dim, triangle);
   return digests[label];
 }

@@ -82,9 +82,10 @@ class ClassGrams {
 };
 
 /// triangle <- the upper triangle of A_j for one class, from a pass of its own. Returns the digest of the rows that it
-/// summed, for who knows that of the first pass. Cost: n_j d (d + 1) / 2 multiply-adds, and the digest's. Memory: M and
-/// 8 d^2 bytes. Throws as for_each_lattice_chunk. Precondition: d (d + 1) / 2 elements.
-RowDigest gram_of_class(std::size_t label, const StatisticInputs& inputs, const RowHasher& hasher,
-                        std::span<std::int64_t> triangle);
+/// summed, for who knows that of the first pass. Cost: n_j d (d + 1) / 2 multiply-adds, and the digest's; where persons
+/// are clipped, one more pass, over all rows. Memory: M and 8 d^2 bytes; then 8 bytes a row as well. Throws as
+/// for_each_lattice_chunk. Precondition: d (d + 1) / 2 elements.
+RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const StatisticInputs& inputs,
+                        const RowHasher& hasher, std::span<std::int64_t> triangle);
 
 }  // namespace dpreduce

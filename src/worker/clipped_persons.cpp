@@ -21,10 +21,30 @@ constexpr unsigned kFirstLowering = 22;
 // Roundings make most sums a little longer than their real ones: so much less is within the bound at once.
 constexpr double kBelowReal = 1.0 - 0x1p-14;
 
-// B^2 F^2.
-WideSquare most_squared(std::uint64_t rows_per_person, std::uint64_t squared_row) {
-  return WideSquare{rows_per_person} * rows_per_person * squared_row;
+// n^2 F^2.
+WideSquare squared_of_rows(std::uint64_t rows, std::uint64_t squared_row) {
+  return WideSquare{rows} * rows * squared_row;
 }
+
+// B p / s, in rows: what a person's rows here may add together.
+class PersonShare {
+ public:
+  PersonShare(std::uint64_t rows_per_person, PersonPart part) : rows_(rows_per_person * part.count), of_(part.of) {}
+
+  // Whether it is at least length / unit.
+  bool holds(std::uint64_t length, std::uint64_t unit = 1) const {
+    return WideSquare{length} * of_ <= WideSquare{rows_} * unit;
+  }
+  // floor(B^2 p^2 F^2 / s^2): N^2 is an integer, so that s^2 N^2 <= B^2 p^2 F^2 where N^2 is at most this. Below 2^124,
+  // as B and p are at most 2^16, and F^2 is below 2^60.
+  WideSquare most_squared(std::uint64_t squared_row) const {
+    return squared_of_rows(rows_, squared_row) / (WideSquare{of_} * of_);
+  }
+
+ private:
+  std::uint64_t rows_;
+  std::uint64_t of_;
+};
 
 // The first weight, from J downward, whose squared_at(w) is at most `most`. squared_at(0) is 0.
 template <typename SquaredAt>
@@ -81,16 +101,17 @@ class RowGroups {
 RowWeight weight_of_person(const LatticeRows& chunk, std::size_t first, std::size_t end, PersonSum sum,
                            std::uint64_t rows_per_person, std::span<std::int16_t> scaled) {
   const std::size_t count = end - first;
-  if (count <= rows_per_person) return kWholeRow;
+  const PersonShare share(rows_per_person, chunk.part_of_person(first));
+  if (share.holds(count)) return kWholeRow;
   const std::size_t dim = chunk.dim();
   thread_local RowGroups groups;
   sum == PersonSum::kGram ? groups.all_together(count) : groups.by_class(chunk, first, end);
   const std::uint64_t one_class = sum == PersonSum::kClassSums ? kSquaredNorm : kFourthNorm;
-  const WideSquare most = most_squared(rows_per_person, one_class) *
+  const WideSquare most = share.most_squared(one_class) *
                           (sum == PersonSum::kGram ? 1 : static_cast<std::uint64_t>(chunk.labels_per_row()));
   WideSquare of_equal_rows = 0;  // N^2, were all rows of a group alike and as long as may be
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    of_equal_rows += most_squared(groups[group].size(), one_class);
+    of_equal_rows += squared_of_rows(groups[group].size(), one_class);
   }
   if (of_equal_rows <= most) return kWholeRow;
 
@@ -173,11 +194,12 @@ void remember_products(LatticeRows& chunk, unsigned threads) {
 
 void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::int16_t> residuals, std::size_t classes,
                     std::uint64_t rows_per_person) {
-  DPREDUCE_ASSERT(classes >= 1 && residuals.size() % classes == 0);
+  DPREDUCE_ASSERT(classes >= 1 && !residuals.empty() && residuals.size() % classes == 0);
   const std::size_t count = residuals.size() / classes;
   const std::size_t dim = chunk.dim();
   DPREDUCE_ASSERT(first + count <= chunk.rows());
-  if (count <= rows_per_person) return;
+  const PersonShare share(rows_per_person, chunk.part_of_person(first));
+  if (share.holds(count)) return;
   // N <= sum_i |r_i| |q_i| <= S sum_i |r_i|: most persons' residuals are short.
   std::uint64_t lengths = 0;
   for (std::size_t row = 0; row < count; ++row) {
@@ -188,13 +210,13 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
     DPREDUCE_ASSERT(squared <= kSquaredNorm);
     lengths += root_above(squared);
   }
-  if (lengths <= rows_per_person * static_cast<std::uint64_t>(kLatticeNorm)) return;
+  if (share.holds(lengths, static_cast<std::uint64_t>(kLatticeNorm))) return;
 
   SquaredGradient squared({chunk.values() + first * dim, count, dim, {}}, chunk.products_of_person(first), classes);
   thread_local SecretVector<std::int16_t> scaled;
   scaled.resize(residuals.size());
   std::vector<std::uint32_t> squared_norms(count);
-  const RowWeight found = clipped_weight(most_squared(rows_per_person, kFourthNorm), [&](RowWeight weight) {
+  const RowWeight found = clipped_weight(share.most_squared(kFourthNorm), [&](RowWeight weight) {
     if (weight == kWholeRow) return squared.of(residuals);
     weigh_rows(residuals, classes, weight, WeightPower::kWhole, scaled, squared_norms);
     return squared.of(scaled);

@@ -1,18 +1,20 @@
 // A person's sum, scaled down where it is longer than so many rows may be together.
 //
 // Legend: q_i a lattice row of the person, |q_i| <= S, Y_i its classes (at most k), r_i its residual, |r_i| <= S; B
-// what a person's rows count for together; J a whole row, w <= J the person's weight, s = w / J; [.] weigh_row.
+// what a person's rows count for together; J a whole row, w <= J the person's weight, s = w / J; [.] weigh_row; p the
+// part of B that is for the rows here (row_persons.hpp): 1, but where a person has rows elsewhere.
 //
 //     sum                  row scaled            squared norm N^2 of what the person adds                   at most
-//     class sums           q' = [s q]            sum_c |sum_{i : c in Y_i} q'_i|^2                          B^2 k S^2
-//     Gram matrix          q' = [sqrt(s) q]      sum_ij <q'_i, q'_j>^2                                      B^2 S^4
-//     class Gram matrices  q' = [sqrt(s) q]      sum_ij |Y_i and Y_j| <q'_i, q'_j>^2                        B^2 k S^4
-//     gradient             r' = [s r]            sum_ij <r'_i, r'_j> <q_i, q_j>                             B^2 S^4
+//     class sums           q' = [s q]            sum_c |sum_{i : c in Y_i} q'_i|^2                      (B p)^2 k S^2
+//     Gram matrix          q' = [sqrt(s) q]      sum_ij <q'_i, q'_j>^2                                  (B p)^2 S^4
+//     class Gram matrices  q' = [sqrt(s) q]      sum_ij |Y_i and Y_j| <q'_i, q'_j>^2                    (B p)^2 k S^4
+//     gradient             r' = [s r]            sum_ij <r'_i, r'_j> <q_i, q_j>                         (B p)^2 S^4
 //
+// Parts of a person are at most 1 together, so that by the triangle inequality all their rows add at most B F.
 // All of a person's rows have one weight: J where N^2 of the rows as they are is within the bound; else about
-// J B F / N, F^2 what one row adds at most, lowered until N^2 of the scaled rows is within it. N^2 is an exact integer
-// of 128 bits, and it is that of the very integers that are summed: nothing about roundings needs to be proved. Who has
-// at most B rows is never over it: N <= m F. person_norms.hpp computes it. The weight is a function of this one
+// J B p F / N, F^2 what one row adds at most, lowered until N^2 of the scaled rows is within it. N^2 is an exact
+// integer of 128 bits, and it is that of the very integers that are summed: nothing about roundings needs to be proved.
+// Who has at most B rows is never over it: N <= m F. person_norms.hpp computes it. The weight is a function of this one
 // person's rows (and of the public point, of gradients). Proof: docs/explanation/persons.md.
 #pragma once
 

@@ -52,7 +52,7 @@ void take_persons(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& pla
   if (rows.has_persons()) {
     std::vector<std::uint32_t> persons(chunk.rows());
     for (std::size_t row = 0; row < persons.size(); ++row) persons[row] = rows.person(place_of(row));
-    chunk.set_persons(std::move(persons));
+    chunk.set_persons(std::move(persons), rows.persons().parts);
   }
 }
 
@@ -147,7 +147,7 @@ void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, 
     const auto place_of = [&](std::size_t row) { return places[first + row]; };
     check_rows(chunk, gathered.labels(), plan, rows, place_of);
     if (rows.has_weights()) chunk.set_weights(std::move(weights));
-    chunk.set_persons(std::move(persons));
+    chunk.set_persons(std::move(persons), rows.persons().parts);
     visit(chunk);
     gathered.release();
     first = end;

@@ -120,15 +120,17 @@ RowDigest RowHasher::of_persons(const LatticeRows& chunk, unsigned threads) cons
     RowDigest person{};
     std::uint64_t rows = 0;
     const std::size_t end = chunk.end_of_person(first);
+    const PersonPart part = chunk.part_of_person(first);
+    const std::uint64_t of_part = part == PersonPart{} ? 0 : (std::uint64_t{part.of} << 18) + (part.count << 1);
     for (; first < end; ++first) {
       add_to(person, digests[first]);
       rows += chunk.counts(first) ? 1 : 0;
     }
-    if (rows > 1) {
+    if (rows > 1 || (rows == 1 && of_part != 0)) {
       std::array<RandomBlock, 2> halves{};
       for (const auto& blocks : {std::array{RandomBlock{person[0], person[1]}, RandomBlock{person[0], person[1]}},
                                  std::array{RandomBlock{person[2], person[3]}, RandomBlock{person[2], person[3]}},
-                                 std::array{RandomBlock{rows, 0}, RandomBlock{rows, 1}}}) {
+                                 std::array{RandomBlock{rows, of_part}, RandomBlock{rows, of_part + 1}}}) {
         person_mac_.chain(halves, blocks);
       }
       person = {halves[0].first, halves[0].second, halves[1].first, halves[1].second};

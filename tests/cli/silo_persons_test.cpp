@@ -15,10 +15,14 @@ using testing::HasSubstr;
 
 constexpr std::size_t kSilos = 3;
 constexpr std::size_t kRowsOfSilo = 40;
-const std::string kFit =
-    "fit --classes 3 --method mean --metric euclidean --train-x x{rank}.npy --train-y y{rank}.npy ";
+const std::string kFit = "fit --classes 3 --train-x x{rank}.npy --train-y y{rank}.npy ";
+const std::string kMean = "--method mean --metric euclidean ";
 const std::string kPersons = "--train-person p{rank}.npy ";
 const std::string kBudget = "--epsilon 4 --delta 1e-5 --seed 7 ";
+
+std::string with_method(const std::string& options) {
+  return (options.find("--method") == std::string::npos ? kMean : "") + options;
+}
 
 // Silo s has 40 rows, four of each of ten persons: persons of its own in p{s}.npy, the same ten everywhere in
 // same{s}.npy. All rows, in the order of silos, are those of rank 0 of a fit without silos as well.
@@ -41,7 +45,7 @@ class SiloPersonsTest : public testing::Test {
   }
 
   ProgramRun among_silos(const std::string& options) const {
-    return run_program(split_arguments(kFit + "--secure-aggregation " + options),
+    return run_program(split_arguments(kFit + "--secure-aggregation " + with_method(options)),
                        {.folder = folder_.path(), .ranks = kSilos + 1});
   }
   std::string model_of(const std::string& options) const {
@@ -51,9 +55,9 @@ class SiloPersonsTest : public testing::Test {
   }
   std::string model_without_silos(std::string options) const {
     std::string files =
-        "fit --classes 3 --method mean --metric euclidean --train-x x1.npy x2.npy x3.npy "
+        "fit --classes 3 --train-x x1.npy x2.npy x3.npy "
         "--train-y y1.npy y2.npy y3.npy ";
-    const ProgramRun run = run_program(split_arguments(files + options), {.folder = folder_.path()});
+    const ProgramRun run = run_program(split_arguments(files + with_method(options)), {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return read_bytes(folder_ / "model.safetensors");
   }
@@ -87,6 +91,69 @@ TEST_F(SiloPersonsTest, CountedUnderASharedKeyMakeTheModelOfRanksThatMayCompareT
     EXPECT_TRUE(model_of(options + " --train-person same{rank}.npy --count-persons 10 --person-key person.key") ==
                 model_without_silos(options + " --train-person same1.npy same2.npy same3.npy"));
   }
+}
+
+// Clipped by each silo: to B over s, of persons who are promised to be in s silos; to as much as its share of a
+// person's rows, where these are counted.
+TEST_F(SiloPersonsTest, OfOneSiloEachAreClippedAsByRanksThatMayCompareThem) {
+  write_bytes(folder_ / "person.key", std::string(32, 'k'));
+  for (const std::string method :
+       {"mean --metric cosine", "ls --shared-gram", "ls --center dp", "gd --rounds 3 --loss softmax"}) {
+    const std::string options = kBudget + "--method " + method + " --rows-per-person 2 --person-bound clip ";
+    const std::string expected = model_without_silos(options + "--train-person p1.npy p2.npy p3.npy");
+    EXPECT_TRUE(model_of(options + kPersons + "--silos-per-person 1") == expected) << method;
+    EXPECT_TRUE(model_of(options + kPersons + "--count-persons 10 --person-key person.key") == expected) << method;
+    EXPECT_FALSE(model_of(options + kPersons) == expected) << method;  // a third of it in each silo
+    const std::string weighed = kBudget + "--method " + method + " --rows-per-person 2 " + kPersons;
+    EXPECT_FALSE(model_of(weighed + "--silos-per-person 1") == expected) << method;
+  }
+}
+
+TEST_F(SiloPersonsTest, ShareTheirBoundAmongSilosThatClipThemAndSayHow) {
+  const std::string clipped =
+      "--non-private --method mean --metric cosine --person-bound clip --train-person same{rank}.npy ";
+  const std::string one_each = model_of(clipped + "--rows-per-person 1 --silos-per-person 1");
+  EXPECT_TRUE(model_of(clipped + "--rows-per-person 2 --silos-per-person 2") == one_each);
+  EXPECT_TRUE(model_of(clipped + "--rows-per-person 3") == one_each);
+  // Four of twelve rows each, and so a third of the bound.
+  write_bytes(folder_ / "person.key", std::string(32, 'k'));
+  EXPECT_TRUE(model_of(clipped + "--rows-per-person 3 --count-persons 10 --person-key person.key") == one_each);
+  EXPECT_TRUE(model_of(clipped + "--rows-per-person 12") == model_without_silos("--non-private --metric cosine"));
+  EXPECT_FALSE(model_of(clipped + "--rows-per-person 1") == one_each);
+
+  // Rows in any order make the same bytes.
+  const std::string noised = kBudget + "--method mean --metric cosine --person-bound clip --rows-per-person 1 ";
+  const std::string in_order = model_of(noised + "--train-person same{rank}.npy");
+  const TrainingRows all = make_rows({50, 40, 30}, 8);
+  TrainingRows turned = all.part(kRowsOfSilo, 0);
+  std::vector<std::int64_t> persons;
+  for (std::size_t row = kRowsOfSilo; row-- > 0;) {
+    const TrainingRows one = all.part(kRowsOfSilo + row, 1);
+    turned.features.insert(turned.features.end(), one.features.begin(), one.features.end());
+    turned.labels.insert(turned.labels.end(), one.labels.begin(), one.labels.end());
+    persons.push_back(static_cast<std::int64_t>(row % 10));
+  }
+  write_npy(turned, folder_ / "x2.npy", folder_ / "y2.npy");
+  write_label_file(folder_ / "same2.npy", persons);
+  EXPECT_TRUE(model_of(noised + "--train-person same{rank}.npy") == in_order);
+
+  const ProgramRun run = among_silos(
+      "--epsilon 4 --delta 1e-5 --method mean --metric cosine --person-bound clip --train-person same{rank}.npy "
+      "--rows-per-person 2 --silos-per-person 2 --noise distributed --report r.json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json privacy = nlohmann::json::parse(read_bytes(folder_ / "r.json"))["privacy"];
+  EXPECT_EQ(privacy["person_bound"], "clip");
+  EXPECT_EQ(privacy["silos_per_person"], 2);
+  const ProgramRun words = run_program({"privacy", "explain", "r.json"}, {.folder = folder_.path()});
+  EXPECT_THAT(words.out, HasSubstr("are clipped to"));
+  EXPECT_THAT(words.out, HasSubstr("no person has rows in more than 2 silos"));
+}
+
+// What is not defined for clipped persons is refused among silos as it is without them.
+TEST_F(SiloPersonsTest, AreNotClippedByMethodsForWhichThatIsNotDefined) {
+  const ProgramRun run = among_silos(kBudget + kPersons + "--method newton --rows-per-person 1 --person-bound clip");
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("clipping a person is not defined for its release newton"));
 }
 
 TEST_F(SiloPersonsTest, AreNotCountedWithAnotherKeyNorWhereTheCoordinatorTellsSilosDifferentSums) {
@@ -189,13 +256,18 @@ TEST_F(SiloPersonsTest, OfFederatedAveragingShareTheirBoundAsWell) {
   }
   std::vector<std::string> models;
   for (const char* bound :
-       {"--rows-per-person 3", "--rows-per-person 1 --silos-per-person 1", "--rows-per-person 12"}) {
+       {"--rows-per-person 3", "--rows-per-person 1 --silos-per-person 1", "--rows-per-person 12",
+        "--person-bound clip --rows-per-person 3", "--person-bound clip --rows-per-person 1 --silos-per-person 1",
+        "--person-bound clip --rows-per-person 12"}) {
     const ProgramRun run = run_program(split_arguments(fit + bound), {.folder = folder_.path(), .ranks = kSilos});
     ASSERT_EQ(run.exit_code, 0) << run.err;
     models.push_back(read_bytes(folder_ / "model.safetensors"));
   }
   EXPECT_TRUE(models[0] == models[1]);
   EXPECT_FALSE(models[0] == models[2]);
+  EXPECT_TRUE(models[3] == models[4]);
+  EXPECT_TRUE(models[5] == models[2]);  // whole rows
+  EXPECT_FALSE(models[3] == models[0]);
 }
 
 }  // namespace silo_persons_test

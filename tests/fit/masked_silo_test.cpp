@@ -131,7 +131,7 @@ TEST_P(MaskedFit, IsTheFitOfAllRows) {
   }
 }
 
-// Four rows of each person, or what is left of a silo's.
+// Four rows of each person, or what is left of a silo's; weighed and clipped.
 TEST_P(MaskedFit, OfPersonsInOneSiloEachIsTheFitThatCountsThemOverAllRows) {
   persons_.resize(kRowsOfAll);
   for (std::size_t number = 1; number <= roster_.silos(); ++number) {
@@ -140,26 +140,33 @@ TEST_P(MaskedFit, OfPersonsInOneSiloEachIsTheFitThatCountsThemOverAllRows) {
       persons_[row] = static_cast<std::int64_t>(1000 * number + (row - first) / 4);
     }
   }
-  options_.data.rows_per_person = 2;
-  RowsInMemory all = rows_.all();
-  all.train_person = array_view(persons_);
-  Communicator alone = Communicator::alone();
-  FittedRun whole = fit(options_, all, alone);
-  whole.finish();
+  for (const auto& [method, bound] :
+       {std::pair{"gd", PersonBound::kWeight}, {"gd", PersonBound::kClip}, {"ls", PersonBound::kClip}}) {
+    options_ = seeded_fit(method, folder_);
+    if (options_.method.name == "gd") options_.method.rounds = 3;
+    options_.data.rows_per_person = 2;
+    options_.data.person_bound = bound;
+    RowsInMemory all = rows_.all();
+    all.train_person = array_view(persons_);
+    Communicator alone = Communicator::alone();
+    FittedRun whole = fit(options_, all, alone);
+    whole.finish();
 
-  options_.silos.silos_per_person = 1;
-  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
-  const MaskedCoordinator coordinator = this->coordinator(driver);
-  FitSession session(driver, std::nullopt, std::nullopt);
-  const std::vector<std::string> joins = this->joins(coordinator.invitation());
-  while (const auto task = session.task()) {
-    const std::string request = coordinator.request(*task, joins);
-    std::vector<std::uint64_t> sum;
-    for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, request));
-    session.give(coordinator.opened(request, *task, sum));
+    options_.silos.silos_per_person = 1;
+    const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
+    const MaskedCoordinator coordinator = this->coordinator(driver);
+    FitSession session(driver, std::nullopt, std::nullopt);
+    const std::vector<std::string> joins = this->joins(coordinator.invitation());
+    while (const auto task = session.task()) {
+      const std::string request = coordinator.request(*task, joins);
+      std::vector<std::uint64_t> sum;
+      for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, request));
+      session.give(coordinator.opened(request, *task, sum));
+    }
+    session.fitted().finish();
+    EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier)) << method;
+    std::filesystem::remove_all(folder_ / "ledger.jsonl");
   }
-  session.fitted().finish();
-  EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier));
 }
 
 INSTANTIATE_TEST_SUITE_P(Silos, MaskedFit, testing::Values(2, 3, 7));

@@ -45,16 +45,6 @@ std::vector<Contradiction> contradictions() {
              fit.data.train.person = {"p{rank}.npy"};
            },
        .message = "--train-person with --secure-aggregation: all parties must say --rows-per-person B"},
-      {.name = "ClippedPersonsAmongSilos",
-       .method = "mean",
-       .change =
-           [=](FitOptions& fit) {
-             among_silos(fit);
-             fit.data.train.person = {"p{rank}.npy"};
-             fit.data.rows_per_person = 1;
-             fit.data.person_bound = PersonBound::kClip;
-           },
-       .message = "--person-bound clip among silos with --train-person: each silo has a share of a person's bound"},
       {.name = "CenterWithoutPublicRows",
        .method = "mean",
        .change = [](FitOptions& fit) { fit.rows.center = Centering::kPublic; },

@@ -120,6 +120,30 @@ def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own
     assert dpreduce.read_ledger(tmp_path / "ledger.jsonl") is not None
 
 
+@pytest.mark.parametrize("method, options", [("mean", {}), ("ls", {}), ("fc", {"rounds": 2})])
+def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, options, own, persons, program, tmp_path):
+    x, y = own
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    expected = model_of_program(program, tmp_path, x, y, persons, "--method", method, "--person-bound", "clip", *words)
+    plan = dpreduce.Plan(DIM, method=method, rows_per_person=1, person_bound="clip", **options, **TERMS)
+
+    def model_of(parts):
+        ready = counted(plan, parts)
+        session = ready.start()
+        while session.task is not None:
+            session.step(functools.reduce(operator.add, (ready.partial(a, b, name, session.task, person=p) for name, a, b, p in parts)))
+        run = session.result()
+        assert run.report["privacy"]["person_bound"] == "clip"
+        return run.classifier.to_bytes()
+
+    places = np.random.default_rng(9).permutation(ROWS)
+    by_person = [(f"p{part}", *(array[places][persons[places] % 3 == part] for array in (x, y, persons))) for part in range(3)]
+    assert model_of(by_person) == expected
+    apart = cut(3, x, y, persons)
+    in_parts = model_of(apart)  # each partition clips to its share of a person's rows
+    assert in_parts == model_of([(name, a[::-1], b[::-1], p[::-1]) for name, a, b, p in apart]) != expected
+
+
 def test_what_was_counted_is_what_is_summed(own, persons):
     x, y = own
     plan = dpreduce.Plan(DIM, method="mean", rows_per_person=2, **TERMS)

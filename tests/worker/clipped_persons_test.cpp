@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -186,6 +188,92 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
           }
         }
       }
+    }
+  }
+}
+
+// Who has rows elsewhere may add a part of B here: so much, and no more. One row alone may be too long for it.
+TEST(ClippedPersons, APartOfTheBoundIsHeldAsTheBoundIs) {
+  const std::vector<std::size_t> sizes{1, 2, 3, 5, 40, 2, 13, 1, 7};
+  const PersonParts parts{{1, 3}, {1, 1}, {1, 3}, {2, 5}, {1, 7}, {65535, 65536}, {1, 1024}, {1, 1}, {3, 4}};
+  for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+    for (const double spread : {0.0, 0.3, 3.0}) {
+      LatticeRows chunk = rows_of_persons(sizes, spread, 5);
+      std::vector<std::uint32_t> persons;
+      for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.person(row));
+      chunk.set_persons(persons, std::make_shared<const PersonParts>(parts));
+      for (const std::uint64_t bound : {1u, 3u}) {
+        std::vector<std::int16_t> scaled(chunk.rows() * kDimOfPersons);
+        const std::vector<RowWeight> weights = clipped_weights(chunk, sum, bound, 3, scaled);
+        expect_scaled(scaled, chunk, weights, sum);
+        for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
+          const std::size_t end = chunk.end_of_person(first);
+          const PersonPart part = parts[chunk.person(first)];
+          const long double most = static_cast<long double>(bound * part.count) / part.of;
+          const bool is_within = norm_of(chunk, first, end, sum, kWholeRow) <= most * (1.0L + 1e-15L);
+          EXPECT_EQ(weights[first] == kWholeRow, is_within);
+          const long double norm = norm_of(chunk, first, end, sum, weights[first]);
+          EXPECT_LE(norm, most * (1.0L + 1e-15L));
+          if (!is_within) {
+            EXPECT_GE(norm, most * (part.of < 1000 ? 0.98L : 0.5L));  // the lattice is coarse for a short row
+          }
+          if (static_cast<long double>(end - first) <= most) {
+            EXPECT_EQ(weights[first], kWholeRow);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ClippedPersons, APartOfTheBoundIsHeldByGradientsToo) {
+  const std::vector<std::size_t> sizes{1, 4, 30};
+  LatticeRows chunk = rows_of_persons(sizes, 0.0, 6);
+  std::vector<std::uint32_t> persons;
+  for (std::size_t row = 0; row < chunk.rows(); ++row) persons.push_back(chunk.person(row));
+  const PersonParts parts{{1, 3}, {2, 3}, {1, 2}};
+  chunk.set_persons(persons, std::make_shared<const PersonParts>(parts));
+  constexpr std::size_t kOf = 2;
+  for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_person(first)) {
+    const std::size_t end = chunk.end_of_person(first);
+    const PersonPart part = parts[chunk.person(first)];
+    // All alike, and nearly as long as may be: N is nearly m F.
+    std::vector<std::int16_t> residuals;
+    for (std::size_t row = first; row < end; ++row) residuals.insert(residuals.end(), {32000, 1000});
+    const auto own = static_cast<long double>(end - first);
+    for (const std::uint64_t bound : {1u, 2u, 100u}) {
+      std::vector<std::int16_t> clipped = residuals;
+      clip_residuals(chunk, first, clipped, kOf, bound);
+      std::vector<long double> sum(kOf * kDimOfPersons, 0.0L);
+      for (std::size_t row = first; row < end; ++row) {
+        for (std::size_t e = 0; e < sum.size(); ++e) {
+          sum[e] += static_cast<long double>(clipped[(row - first) * kOf + e / kDimOfPersons]) *
+                    chunk.row(row)[e % kDimOfPersons];
+        }
+      }
+      long double squared = 0.0L;
+      for (const long double entry : sum) squared += entry * entry;
+      const long double norm = std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+      const long double most = static_cast<long double>(bound * part.count) / part.of;
+      EXPECT_LE(norm, most * (1.0L + 1e-15L));
+      EXPECT_GE(norm, std::min(own * 0.97L, most * 0.99L));
+      EXPECT_EQ(clipped == residuals, most >= own * 0.97L);
+    }
+  }
+}
+
+// The largest numbers that may occur fit into 128 bits: nobody passes the bound, and who is within it stays.
+TEST(ClippedPersons, TheLargestBoundAndTheLargestPartsAreExact) {
+  LatticeRows chunk = rows_of_persons({3}, 0.0, 4);
+  for (const auto& [part, is_whole] :
+       {std::pair{PersonPart{65536, 65537}, true}, std::pair{PersonPart{1, 4294967295}, false},
+        std::pair{PersonPart{3, 65536}, true}, std::pair{PersonPart{2, 65536}, false}}) {
+    chunk.set_persons(std::vector<std::uint32_t>(3, 0), std::make_shared<const PersonParts>(1, part));
+    const long double most = 65536.0L * part.count / part.of;
+    for (const PersonSum sum : {PersonSum::kClassSums, PersonSum::kGram, PersonSum::kClassGrams}) {
+      const RowWeight weight = clipped_weights(chunk, sum, 65536, 1).front();
+      EXPECT_EQ(weight == kWholeRow, is_whole) << part.count << " / " << part.of;
+      EXPECT_LE(norm_of(chunk, 0, 3, sum, weight), most);
     }
   }
 }

@@ -6,10 +6,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -67,17 +69,25 @@ std::vector<double> steep_weights(std::size_t dim) {
 }
 
 // Shows `compute` the rows of all persons, weighed; with `bound` clip, with their persons. Those of one person do not
-// follow one another.
+// follow one another. With `counted` a person's rows count as so many, and not as those that are here.
 template <typename Compute>
 Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
                      const Compute& compute, PersonBound bound = PersonBound::kWeight, unsigned threads = 1,
-                     std::size_t memory = 4096) {
+                     std::size_t memory = 4096, const std::vector<std::uint64_t>& counted = {}) {
   const TemporaryFolder folder;
+  const auto counted_of = [&](std::size_t person) {
+    return counted.empty() ? persons[person].size() : counted[person];
+  };
   std::vector<float> x;
   std::vector<std::int32_t> y;
   std::vector<RowWeight> weights;
   RowPersons of_rows{.of_rows = {}, .first_rows = {}, .are_whole = true};
-  for (const Person& person : persons) of_rows.first_rows.push_back(7 * of_rows.first_rows.size() + person.size());
+  PersonParts parts;
+  for (std::size_t person = 0; person < persons.size(); ++person) {
+    of_rows.first_rows.push_back(7 * person + persons[person].size());
+    parts.push_back(part_of_person(persons[person].size(), counted_of(person)));
+  }
+  if (!counted.empty()) of_rows.parts = std::make_shared<const PersonParts>(std::move(parts));
   for (std::size_t turn = 0, added = 1; added > 0; ++turn) {
     added = 0;
     for (std::uint32_t person = 0; person < persons.size(); ++person) {
@@ -85,7 +95,7 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
       const PersonalRow& row = persons[person][turn];
       x.insert(x.end(), row.x.begin(), row.x.end());
       y.push_back(row.y);
-      weights.push_back(weight_of_rows(persons[person].size(), rows_per_person));
+      weights.push_back(weight_of_rows(counted_of(person), rows_per_person));
       of_rows.of_rows.push_back(person);
       ++added;
     }
@@ -104,7 +114,8 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
                         std::uint64_t rows_per_person, const RowTransform& transform,
-                        PersonBound bound = PersonBound::kWeight, unsigned threads = 1) {
+                        PersonBound bound = PersonBound::kWeight, unsigned threads = 1,
+                        const std::vector<std::uint64_t>& counted = {}) {
   const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
   std::vector<double> centers = steep_weights(transform.output_dim());
   for (double& entry_of_center : centers) entry_of_center *= 0.01;
@@ -116,7 +127,38 @@ Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& reque
         if (entry.taken_at == TakenAt::kBalls) inputs.point.emplace<ClassBalls>(ClassBalls{centers, {3.0, 1e-3, 0.5}});
         return entry.compute(request, inputs);
       },
-      bound, threads);
+      bound, threads, 4096, counted);
+}
+
+// Where the rows of a person lie: together, or in three silos, each of which counts them three times, or knows how many
+// there are in all.
+enum class Spread { kTogether, kPromised, kCounted };
+
+// Summed over the silos, as each of them holds persons to their bound.
+Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
+                    std::uint64_t rows_per_person, const RowTransform& transform, PersonBound bound, Spread spread) {
+  constexpr std::size_t kSilos = 3;
+  if (spread == Spread::kTogether) return registered_of(entry, request, persons, rows_per_person, transform, bound);
+  std::optional<Statistic> sum;
+  for (std::size_t silo = 0; silo < kSilos; ++silo) {
+    std::vector<Person> here;
+    std::vector<std::uint64_t> counted;
+    for (const Person& person : persons) {
+      Person own;
+      for (std::size_t row = silo; row < person.size(); row += kSilos) own.push_back(person[row]);
+      if (own.empty()) continue;
+      counted.push_back(spread == Spread::kPromised ? kSilos * own.size() : person.size());
+      here.push_back(std::move(own));
+    }
+    if (here.empty()) continue;
+    Statistic of_silo = registered_of(entry, request, here, rows_per_person, transform, bound, 1, counted);
+    if (!sum) {
+      sum.emplace(std::move(of_silo));
+      continue;
+    }
+    for (std::size_t block = 0; block < of_silo.shape().size(); ++block) sum->accumulate(block, of_silo.block(block));
+  }
+  return std::move(*sum);
 }
 
 // As plan_fit makes it. Nothing where clipping is not defined for it.
@@ -152,10 +194,10 @@ long double squared_difference(const BlockRequest& block, std::span<const std::i
   return sum;
 }
 
-class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, PersonBound>> {};
+class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, PersonBound, Spread>> {};
 
 TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
-  const auto [bound, by] = GetParam();
+  const auto [bound, by, spread] = GetParam();
   std::mt19937 engine(7);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.1});
   ReleaseTerms terms;
@@ -176,8 +218,8 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
       for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 4));
       std::vector<Person> neighbor = persons;
       neighbor.insert(neighbor.begin() + trial % 4, drawn_person(engine, 1 + engine() % 23));
-      const Statistic fewer = registered_of(*entry, request, persons, bound, transform, by);
-      const Statistic more = registered_of(*entry, request, neighbor, bound, transform, by);
+      const Statistic fewer = spread_of(*entry, request, persons, bound, transform, by, spread);
+      const Statistic more = spread_of(*entry, request, neighbor, bound, transform, by, spread);
       for (std::size_t block = 0; block < reach.size(); ++block) {
         const BlockRequest& declared = request.blocks[block];
         const long double unit =
@@ -200,7 +242,7 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times
 // as far.
 TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDeclared) {
-  const auto [bound, by] = GetParam();
+  const auto [bound, by, spread] = GetParam();
   std::mt19937 engine(17);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.0});
   ReleaseTerms terms;
@@ -224,8 +266,8 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
           for (float& entry_of_row : row.x) entry_of_row = -entry_of_row;
         }
       }
-      const Statistic before = registered_of(*entry, request, persons, bound, transform, by);
-      const Statistic after = registered_of(*entry, request, neighbor, bound, transform, by);
+      const Statistic before = spread_of(*entry, request, persons, bound, transform, by, spread);
+      const Statistic after = spread_of(*entry, request, neighbor, bound, transform, by, spread);
       std::vector<long double> moved;
       std::vector<long double> declared(request.blocks.size(), 0.0L);
       for (std::size_t block = 0; block < request.blocks.size(); ++block) {
@@ -259,7 +301,14 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
 
 INSTANTIATE_TEST_SUITE_P(Bounds, WeighedPersons,
                          testing::Combine(testing::Values(1, 2, 5),
-                                          testing::Values(PersonBound::kWeight, PersonBound::kClip)));
+                                          testing::Values(PersonBound::kWeight, PersonBound::kClip),
+                                          testing::Values(Spread::kTogether)));
+INSTANTIATE_TEST_SUITE_P(WeighedInSilos, WeighedPersons,
+                         testing::Combine(testing::Values(2), testing::Values(PersonBound::kWeight),
+                                          testing::Values(Spread::kPromised, Spread::kCounted)));
+INSTANTIATE_TEST_SUITE_P(ClippedInSilos, WeighedPersons,
+                         testing::Combine(testing::Values(1, 5), testing::Values(PersonBound::kClip),
+                                          testing::Values(Spread::kPromised, Spread::kCounted)));
 
 TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
   std::mt19937 engine(9);
@@ -444,7 +493,8 @@ TEST(WeightedRows, DigestsTellPersonsApart) {
   const RowHasher hasher(secret, transform.output_dim());
   std::vector<PersonalRow> rows;
   for (int row = 0; row < 4; ++row) rows.push_back(drawn_row(engine));
-  const auto digest = [&](const std::vector<Person>& persons, PersonBound bound) {
+  const auto digest = [&](const std::vector<Person>& persons, PersonBound bound,
+                          const std::vector<std::uint64_t>& counted = {}) {
     RowDigest of_rows{};
     of_persons(
         persons, 1, transform,
@@ -452,7 +502,7 @@ TEST(WeightedRows, DigestsTellPersonsApart) {
           of_rows = digest_of_rows(inputs, hasher);
           return Statistic({{"none", 1}});
         },
-        bound);
+        bound, 1, 4096, counted);
     return of_rows;
   };
   const std::vector<Person> pairs{{rows[0], rows[1]}, {rows[2], rows[3]}};
@@ -463,6 +513,10 @@ TEST(WeightedRows, DigestsTellPersonsApart) {
   EXPECT_EQ(digest(pairs, PersonBound::kClip), digest(turned, PersonBound::kClip));
   EXPECT_NE(digest(pairs, PersonBound::kClip), digest(crossed, PersonBound::kClip));
   EXPECT_EQ(digest(alone, PersonBound::kClip), digest(alone, PersonBound::kWeight));
+  // And which part of a person's bound is for them.
+  EXPECT_EQ(digest(alone, PersonBound::kClip, {1, 1, 1, 1}), digest(alone, PersonBound::kClip));
+  EXPECT_NE(digest(alone, PersonBound::kClip, {1, 1, 1, 2}), digest(alone, PersonBound::kClip));
+  EXPECT_NE(digest(pairs, PersonBound::kClip, {1u << 30, 2}), digest(pairs, PersonBound::kClip, {(1u << 30) - 2, 2}));
 }
 
 }  // namespace weighted_rows_test

@@ -45,7 +45,7 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .count(
           "--silos-per-person", silos.silos_per_person,
           "the most silos that have rows of one person, a promise that is public: each silo lets a person's rows count "
-          "for B over so many; default: all silos")
+          "for B over so many, or clips them to that; default: all silos")
       .typed("S")
       .in_group(kGroup);
   table

@@ -2,15 +2,35 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace dpreduce {
 
+/// Which part of what a person may add is for their rows here, where others lie at workers that may not see them:
+/// count / of. The parts of a person are at most 1 together.
+struct PersonPart {
+  std::uint32_t count = 1;
+  std::uint32_t of = 1;
+  bool operator==(const PersonPart&) const = default;
+};
+
+/// The largest `count`.
+inline constexpr std::uint64_t kMostCountOfPart = 65536;
+
+/// here / counted for a person with `here` rows at this worker whose rows count as `counted` in all, in lowest terms;
+/// rounded down where these numbers are too large. Precondition (asserted): here <= counted.
+PersonPart part_of_person(std::uint64_t here, std::uint64_t counted);
+
+/// Of persons, by number.
+using PersonParts = std::vector<PersonPart>;
+
 /// Persons are numbered by each worker for itself, in the order of their first rows there.
 struct RowPersons {
-  std::vector<std::uint32_t> of_rows;     ///< the person of every row of the worker
-  std::vector<std::uint64_t> first_rows;  ///< of every person: place of their first row among the rows of all workers
-  bool are_whole = false;                 ///< whether all rows of these persons are this worker's
+  std::vector<std::uint32_t> of_rows{};     ///< the person of every row of the worker
+  std::vector<std::uint64_t> first_rows{};  ///< of every person: place of their first row among the rows of all workers
+  bool are_whole = false;                   ///< whether all rows of a person that may lie together are this worker's
+  std::shared_ptr<const PersonParts> parts{};  ///< where persons have rows elsewhere; none: the whole
 };
 
 }  // namespace dpreduce

@@ -105,6 +105,7 @@ void LatticeRows::clear() {
   squared_norms_.clear();
   weights_.clear();
   persons_.clear();
+  parts_.reset();
   first_products_.clear();
   energies_ = {};
   first_bad_row_ = 0;
@@ -115,9 +116,11 @@ void LatticeRows::set_weights(std::vector<RowWeight> weights) {
   weights_ = std::move(weights);
 }
 
-void LatticeRows::set_persons(std::vector<std::uint32_t> persons) {
+void LatticeRows::set_persons(std::vector<std::uint32_t> persons, std::shared_ptr<const PersonParts> parts) {
   DPREDUCE_ASSERT(persons.size() == rows());
+  for (const std::uint32_t person : persons) DPREDUCE_ASSERT(!parts || person < parts->size());
   persons_ = std::move(persons);
+  parts_ = std::move(parts);
 }
 
 std::size_t LatticeRows::end_of_person(std::size_t first) const {
@@ -152,7 +155,9 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   DPREDUCE_ASSERT(rows() == 0 || has_weights() == from.has_weights());
   DPREDUCE_ASSERT(rows() == 0 || has_persons() == from.has_persons());
   if (from.has_weights()) weights_.push_back(from.weight(index));
+  DPREDUCE_ASSERT(rows() == 0 || parts_ == from.parts_);
   if (from.has_persons()) persons_.push_back(from.person(index));
+  parts_ = from.parts_;
   counts_.push_back(from.counts(index) ? 1 : 0);
   squared_norms_.push_back(from.squared_norm(index));
   first_products_.clear();

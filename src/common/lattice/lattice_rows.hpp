@@ -12,11 +12,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "common/base/huge_pages.hpp"
 #include "common/data/label_slots.hpp"
+#include "common/data/row_persons.hpp"
 #include "common/data/row_weights.hpp"
 #include "common/data/stored_floats.hpp"
 #include "common/kernels/known_energies.hpp"
@@ -74,8 +76,10 @@ class LatticeRows {
   /// Whether the worker knows whose rows these are; and whose each is, by the worker's number (row_persons.hpp).
   bool has_persons() const { return !persons_.empty(); }
   std::uint32_t person(std::size_t row) const { return persons_[row]; }
-  /// Says so. Precondition (asserted): one person a row.
-  void set_persons(std::vector<std::uint32_t> persons);
+  /// Which part of what that person may add is for these rows.
+  PersonPart part_of_person(std::size_t row) const { return parts_ ? (*parts_)[persons_[row]] : PersonPart{}; }
+  /// Says so; without `parts` all of it. Precondition (asserted): one person a row, each among the parts, if any.
+  void set_persons(std::vector<std::uint32_t> persons, std::shared_ptr<const PersonParts> parts = {});
   /// The row behind those of the person whose row `first` is, as far as they follow one another. Precondition:
   /// has_persons().
   std::size_t end_of_person(std::size_t first) const;
@@ -129,6 +133,7 @@ class LatticeRows {
   std::vector<std::uint32_t> squared_norms_;
   std::vector<RowWeight> weights_;  // none: whole rows
   std::vector<std::uint32_t> persons_;
+  std::shared_ptr<const PersonParts> parts_;
   std::vector<std::int32_t> products_;
   std::vector<std::size_t> first_products_;
   KnownEnergies energies_;
