@@ -5,6 +5,31 @@
 #include "fit/person_rows.hpp"
 
 namespace dpreduce {
+namespace {
+
+// What one of the ranks, or silos, knows of its rows.
+struct RowsOfRank {
+  std::vector<RowWeight> weights;
+  RowPersons persons;
+};
+
+// The persons of one silo are not those of another, whoever they are.
+RowPersons side_by_side(const std::vector<RowsOfRank>& silos) {
+  RowPersons all{.are_whole = true};
+  PersonParts parts;
+  for (const RowsOfRank& silo : silos) {
+    const auto first = static_cast<std::uint32_t>(all.first_rows.size());
+    for (const std::uint32_t person : silo.persons.of_rows) all.of_rows.push_back(first + person);
+    all.first_rows.insert(all.first_rows.end(), silo.persons.first_rows.begin(), silo.persons.first_rows.end());
+    const PersonParts whole(silo.persons.first_rows.size());
+    const PersonParts& own = silo.persons.parts ? *silo.persons.parts : whole;
+    parts.insert(parts.end(), own.begin(), own.end());
+  }
+  all.parts = std::make_shared<const PersonParts>(std::move(parts));
+  return all;
+}
+
+}  // namespace
 
 WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
   DPREDUCE_ASSERT(options.data.has_persons() != files.person.empty());
@@ -14,24 +39,31 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
   of_world.data.train.x = files.x;
   of_world.data.train.y = files.y;
   of_world.data.train.person = files.person;
-  std::vector<std::vector<RowWeight>> of_ranks(kRanksOfPersons);
-  Communicator::on_threads(kRanksOfPersons, [&](Communicator& ranks) {
-    WorkerRows own = open_training_rows(of_world, ranks);
-    std::optional<ShardedArray> persons = open_persons(of_world.data.train, own, ranks);
-    weigh_by_person(own, *persons, of_world.data.bounded_rows(), ranks);
-    std::vector<RowWeight>& weights = of_ranks[static_cast<std::size_t>(ranks.rank())];
-    for (std::uint64_t row = own.range().first; row < own.range().end(); ++row) weights.push_back(own.weight(row));
-  });
-  std::vector<RowWeight> weights;
-  for (const std::vector<RowWeight>& own : of_ranks) weights.insert(weights.end(), own.begin(), own.end());
+  const std::uint64_t bound = options.data.bounded_rows();
+  const std::optional<std::uint32_t>& silos = options.silos.silos_per_person;
   const PersonNeeds needs{.coins = options.method.batch.has_value(),
                           .whole = options.data.clips_persons(),
                           .classes = options.data.classes,
                           .bad_rows = options.data.train.bad_rows};
-  if (needs.coins || needs.whole) {
+  std::vector<RowsOfRank> of_ranks(kRanksOfPersons);
+  Communicator::on_threads(kRanksOfPersons, [&](Communicator& ranks) {
+    WorkerRows own = open_training_rows(of_world, ranks);
+    std::optional<ShardedArray> persons = open_persons(of_world.data.train, own, ranks);
+    silos ? weigh_in_silo(own, persons, bound, *silos, ranks, needs) : weigh_by_person(own, *persons, bound, ranks);
+    RowsOfRank& of_rank = of_ranks[static_cast<std::size_t>(ranks.rank())];
+    for (std::uint64_t row = own.range().first; row < own.range().end(); ++row) {
+      of_rank.weights.push_back(own.weight(row));
+    }
+    if (silos && needs.whole) of_rank.persons = own.persons();
+  });
+  std::vector<RowWeight> weights;
+  for (const RowsOfRank& own : of_ranks) weights.insert(weights.end(), own.weights.begin(), own.weights.end());
+  if (silos && needs.whole) {
+    all.set_persons(side_by_side(of_ranks));
+  } else if (needs.coins || needs.whole) {
     Communicator alone = Communicator::alone();
     std::optional<ShardedArray> persons = open_persons(of_world.data.train, all, alone);
-    weigh_by_person(all, *persons, options.data.bounded_rows(), alone, needs);
+    weigh_by_person(all, *persons, bound, alone, needs);
   }
   all.set_weights(std::move(weights));
   return all;

@@ -139,7 +139,7 @@ std::vector<std::string> lines_of_all_options() {
       "inspect --train-x a.npy --train-y b.npy --classes 4 --normalize l2 --clip 2 --format json",
       "audit --mu 1 --confidence 0.9 --trials 1000 --threads 2 --format json --adjacency replace-one --normalize l2 "
       "--clip 2 --pool 2",
-      "audit --mu 1 --method ls --shared-gram --rows-per-person 2 --person-bound clip",
+      "audit --mu 1 --method ls --shared-gram --rows-per-person 2 --person-bound clip --silos-per-person 3",
       "audit --one-run --canaries 200 --train-x a.npy --train-y b.npy --classes 7 --epsilon 1 --delta 1e-6 "
       "--accountant "
       "zcdp --method mean --metric euclidean",

@@ -22,6 +22,8 @@ constexpr double kFewestTrials = 100;
 constexpr double kMostTrials = 1e9;
 constexpr double kFewestCanaries = 100;
 constexpr double kMostCanaries = 1e6;
+constexpr double kSilosOfCanary = 3;  // over so many its rows are cut (audit/world_rows.hpp)
+constexpr double kMostSilosOfPerson = 1000;
 constexpr double kMostRowsOfCanary = 1000;  // B: canaries are persons of several times so many rows
 
 }  // namespace
@@ -48,6 +50,14 @@ AuditOptions validated(AuditOptions options) {
     check_range("--rows-per-person", static_cast<double>(*options.fit.data.rows_per_person), 1, kMostRowsOfCanary);
     options.fit.data.train.person = {"persons of the audit"};
   }
+  if (const auto silos = options.fit.silos.silos_per_person) {
+    check_range("--silos-per-person", *silos, kSilosOfCanary, kMostSilosOfPerson);
+    if (options.kind == AuditKind::kOneRun || options.fit.method.batch) {
+      throw UsageError("audit --silos-per-person: goes with whole runs on all rows; leave --one-run and --batch out");
+    }
+    if (!options.fit.data.rows_per_person) throw UsageError("audit --silos-per-person: goes with --rows-per-person");
+    options.fit.silos.under_engine = true;  // the audit's own
+  }
   check_range("--confidence", options.confidence, 0.5, kLargestConfidence);
   if (options.trials) check_range("--trials", static_cast<double>(*options.trials), kFewestTrials, kMostTrials);
   check_range("--canaries", static_cast<double>(options.canaries), kFewestCanaries, kMostCanaries);
@@ -69,6 +79,10 @@ CommandEntry audit_command() {
              "rows than that, on several ranks")
       .typed("B");
   table.choice("--person-bound", options->fit.data.person_bound, "how a person is held to that; default: weight");
+  table
+      .count("--silos-per-person", options->fit.silos.silos_per_person,
+             "the claim is about silos, each of which holds a person to B over so many: canaries have rows in three")
+      .typed("S");
   table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this");
   table.count("--trials", options->trials,
               "whole runs of the method, on small data sets; default: as many as prove most of mu 1 (some minutes "
