@@ -12,6 +12,7 @@
 //                  m(u) = sum_p m_p(u)
 //
 // Silo p weighs a row by m(u), or clips a person to the part m_p(u) / m(u) of their bound: sum_p m_p(u) / m(u) <= 1.
+//
 // m(u) is exact: a function of this one person's rows, as the guarantee needs. (Tables that persons share, as sketches
 // of counts have them, are not: one person more could change what another counts for.) Two persons of n are taken for
 // one with probability below n^2 2^-113.
@@ -40,12 +41,11 @@ namespace dpreduce {
 inline constexpr std::size_t kFewestKeyBytes = 32;
 
 /// Gives every row the weight weight_of_rows(m(u), rows_per_person), and as they are needed persons, who are clipped to
-/// the part m_p(u) / m(u). `key_file` is this silo's copy of the shared key;
-/// the coordinator has no rows and no `persons`, and reads none. Memory: 16 k P bytes a party, twice. Collective, among
-/// silos. Throws UsageError where the lists of all silos are longer than a gibibyte; BadInput where the file cannot be
-/// read or has fewer bytes, or this silo has more persons than `persons_of_silo`; AggregationAborted where what the
-/// coordinator tells is not what silos have sealed, as with different keys, or this silo is not among those that were
-/// counted.
+/// the part m_p(u) / m(u). `key_file` is this silo's copy of the shared key; the coordinator has no rows and no
+/// `persons`, and reads none. Memory: 16 k P bytes a party, twice. Collective, among silos. Throws UsageError where the
+/// lists of all silos are longer than a gibibyte; BadInput where the file cannot be read or has fewer bytes, or this
+/// silo has more persons than `persons_of_silo`; AggregationAborted where what the coordinator tells is not what silos
+/// have sealed, as with different keys, or this silo is not among those that were counted.
 void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
                       std::uint64_t persons_of_silo, const std::string& key_file, Communicator& ranks,
                       const PersonNeeds& needs = {});

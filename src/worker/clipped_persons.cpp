@@ -26,7 +26,7 @@ WideSquare squared_of_rows(std::uint64_t rows, std::uint64_t squared_row) {
   return WideSquare{rows} * rows * squared_row;
 }
 
-// B p / s, in rows: what a person's rows here may add together.
+// B p, in rows, p = count / of: what a person's rows here may add together.
 class PersonShare {
  public:
   PersonShare(std::uint64_t rows_per_person, PersonPart part) : rows_(rows_per_person * part.count), of_(part.of) {}
@@ -35,8 +35,8 @@ class PersonShare {
   bool holds(std::uint64_t length, std::uint64_t unit = 1) const {
     return WideSquare{length} * of_ <= WideSquare{rows_} * unit;
   }
-  // floor(B^2 p^2 F^2 / s^2): N^2 is an integer, so that s^2 N^2 <= B^2 p^2 F^2 where N^2 is at most this. Below 2^124,
-  // as B and p are at most 2^16, and F^2 is below 2^60.
+  // floor((B count F)^2 / of^2): N^2 is an integer, so that of^2 N^2 <= (B count F)^2 where N^2 is at most this. Below
+  // 2^124 before it is divided, as B and count are at most 2^16, and F^2 is below 2^60.
   WideSquare most_squared(std::uint64_t squared_row) const {
     return squared_of_rows(rows_, squared_row) / (WideSquare{of_} * of_);
   }

@@ -8,7 +8,8 @@
 //     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //
 // A row that is not whole (row_weights.hpp) with weight w has F'(F(h(q), Y), w) instead, F' another such function.
-// Where persons are clipped, F_P(sum over a person's rows, their number) is added instead of the rows', F_P a third.
+// Where persons are clipped, F_P(sum over a person's rows, their number, which part of the person's bound is for them)
+// is added instead of the rows', F_P a third.
 //
 // A sum, so that neither the order of rows nor their spread over ranks matters, and ranks add up their digests.
 //
@@ -63,8 +64,9 @@ class RowHasher {
   RowDigest accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights, std::span<RowDigest> by_class,
                        unsigned threads) const;
 
-  /// Returns the sum over persons of F_P(sum of their rows' digests), of a person with one row that counts of its
-  /// digest: so that it says as well which rows are one person's. Preconditions: as of clipped_weights.
+  /// Returns the sum over persons of F_P(sum of their rows' digests), of a person with one row that counts, and
+  /// no others elsewhere, of its digest: so that it says as well which rows are one person's. Preconditions: as of
+  /// clipped_weights.
   RowDigest of_persons(const LatticeRows& chunk, unsigned threads) const;
 
  private:

@@ -144,6 +144,8 @@ TEST_F(SiloPersonsTest, ShareTheirBoundAmongSilosThatClipThemAndSayHow) {
   const nlohmann::json privacy = nlohmann::json::parse(read_bytes(folder_ / "r.json"))["privacy"];
   EXPECT_EQ(privacy["person_bound"], "clip");
   EXPECT_EQ(privacy["silos_per_person"], 2);
+  const std::string model = read_bytes(folder_ / "model.safetensors");
+  for (const char* word : {"person_bound", "clip", "silos_per_person"}) EXPECT_THAT(model, HasSubstr(word));
   const ProgramRun words = run_program({"privacy", "explain", "r.json"}, {.folder = folder_.path()});
   EXPECT_THAT(words.out, HasSubstr("are clipped to"));
   EXPECT_THAT(words.out, HasSubstr("no person has rows in more than 2 silos"));
