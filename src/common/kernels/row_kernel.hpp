@@ -5,7 +5,7 @@
 //
 //     dots:   c[r][o] += sum over k of a[r][k] b[o][k]      lane l sums the values 2l, 2l + 1 of each vector;
 //             panel[v][o] = vector v of b[o], zeros behind its end, so that others lie side by side in the cache
-//     outer:  tile[o][j] = sum over row pairs of r[pair][o].first * q[2 pair][j] + r[pair][o].second * q[2 pair + 1][j]
+//     outer:  c[o][j] += sum over row pairs of r[pair][o].first * q[2 pair][j] + r[pair][o].second * q[2 pair + 1][j]
 //
 // The caller guarantees that every sum of a lane fits in int32 (energy_segments.hpp).
 #pragma once
@@ -26,9 +26,10 @@ struct RowKernel {
   /// c[r * c_stride + o] += the sums above over `count` values, for a fixed number of rows and others.
   using Dots = void (*)(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel, std::size_t count,
                         std::int64_t* c, std::size_t c_stride);
-  /// Overwrites `tile` (others x 2 lanes) by the sums over the rows of `q`, at most 2 lanes columns wide; r as packed
+  /// c[o * c_stride + j] += the sums over the rows of `q`, at most 2 lanes columns wide; r as packed
   /// (micro_kernel.hpp), r_stride int16 a pair, the last pair's second 0 where the rows are odd.
-  using Outer = void (*)(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int32_t* tile);
+  using Outer = void (*)(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int64_t* c,
+                         std::size_t c_stride);
   /// The largest energy of a lane over `count` values of one row, in the units of energy_segments.hpp; kNoEnergy where
   /// a value is -32768. energies[s] becomes at least that of stripe s of `stripe` values, a whole number of vectors.
   using MeasureRow = std::uint32_t (*)(const std::int16_t* row, std::size_t count, std::size_t stripe,

@@ -96,8 +96,24 @@ DPREDUCE_AVX2 inline void add_pair(__m256i (&sums)[others][2], const std::int16_
   }
 }
 
+// c[j] += sums[j], j < count <= 8.
+DPREDUCE_AVX2 inline void add_wide(__m256i sums, std::size_t count, std::int64_t* c) {
+  if (count >= kLanes) {
+    auto* const target = reinterpret_cast<__m256i*>(c);
+    const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(sums));
+    const __m256i high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(sums, 1));
+    _mm256_storeu_si256(target, _mm256_add_epi64(_mm256_loadu_si256(target), low));
+    _mm256_storeu_si256(target + 1, _mm256_add_epi64(_mm256_loadu_si256(target + 1), high));
+    return;
+  }
+  std::array<std::int32_t, kLanes> values;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(values.data()), sums);
+  for (std::size_t column = 0; column < count; ++column) c[column] = ring_sum(c[column], values[column]);
+}
+
 template <std::size_t others>
-DPREDUCE_AVX2 void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int32_t* tile) {
+DPREDUCE_AVX2 void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int64_t* c,
+                         std::size_t c_stride) {
   __m256i sums[others][2];
 #pragma GCC unroll 8
   for (std::size_t o = 0; o < others; ++o) sums[o][0] = sums[o][1] = _mm256_setzero_si256();
@@ -110,9 +126,10 @@ DPREDUCE_AVX2 void outer(const std::int16_t* r, std::size_t r_stride, const Int1
     // Columns 0 to 3 and 8 to 11 lie in the low sums, 4 to 7 and 12 to 15 in the high ones.
 #pragma GCC unroll 8
   for (std::size_t o = 0; o < others; ++o) {
-    auto* const target = reinterpret_cast<__m256i*>(tile + o * kValues);
-    _mm256_storeu_si256(target, _mm256_permute2x128_si256(sums[o][0], sums[o][1], 0x20));
-    _mm256_storeu_si256(target + 1, _mm256_permute2x128_si256(sums[o][0], sums[o][1], 0x31));
+    std::int64_t* const target = c + o * c_stride;
+    add_wide(_mm256_permute2x128_si256(sums[o][0], sums[o][1], 0x20), q.cols, target);
+    if (q.cols <= kLanes) continue;
+    add_wide(_mm256_permute2x128_si256(sums[o][0], sums[o][1], 0x31), q.cols - kLanes, target + kLanes);
   }
 }
 

@@ -135,8 +135,26 @@ DPREDUCE_AVX512_VNNI inline void add_pair(__m512i (&sums)[others][2], const std:
   }
 }
 
+// c[j] += sums[j], j < count <= 16; as a whole most of the time, since masks cost a store its time.
+DPREDUCE_AVX512_VNNI inline void add_wide(__m512i sums, std::size_t count, std::int64_t* c) {
+  constexpr std::size_t kHalf = kLanes / 2;
+  const __m512i low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(sums));
+  const __m512i high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(sums, 1));
+  if (count >= kLanes) {
+    _mm512_storeu_si512(c, _mm512_add_epi64(_mm512_loadu_si512(c), low));
+    _mm512_storeu_si512(c + kHalf, _mm512_add_epi64(_mm512_loadu_si512(c + kHalf), high));
+    return;
+  }
+  const auto mask = static_cast<std::uint32_t>(mask_of(count));
+  const auto first = static_cast<__mmask8>(mask);
+  const auto second = static_cast<__mmask8>(mask >> kHalf);
+  _mm512_mask_storeu_epi64(c, first, _mm512_add_epi64(_mm512_maskz_loadu_epi64(first, c), low));
+  _mm512_mask_storeu_epi64(c + kHalf, second, _mm512_add_epi64(_mm512_maskz_loadu_epi64(second, c + kHalf), high));
+}
+
 template <std::size_t others>
-DPREDUCE_AVX512_VNNI void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int32_t* tile) {
+DPREDUCE_AVX512_VNNI void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int64_t* c,
+                                std::size_t c_stride) {
   __m512i sums[others][2];
 #pragma GCC unroll 16
   for (std::size_t o = 0; o < others; ++o) sums[o][0] = sums[o][1] = _mm512_setzero_si512();
@@ -156,8 +174,10 @@ DPREDUCE_AVX512_VNNI void outer(const std::int16_t* r, std::size_t r_stride, con
   const __m512i next = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
 #pragma GCC unroll 16
   for (std::size_t o = 0; o < others; ++o) {
-    _mm512_storeu_si512(tile + o * kValues, _mm512_permutex2var_epi32(sums[o][0], order, sums[o][1]));
-    _mm512_storeu_si512(tile + o * kValues + kLanes, _mm512_permutex2var_epi32(sums[o][0], next, sums[o][1]));
+    std::int64_t* const target = c + o * c_stride;
+    add_wide(_mm512_permutex2var_epi32(sums[o][0], order, sums[o][1]), q.cols, target);
+    if (q.cols <= kLanes) continue;
+    add_wide(_mm512_permutex2var_epi32(sums[o][0], next, sums[o][1]), q.cols - kLanes, target + kLanes);
   }
 }
 

@@ -36,7 +36,7 @@ void dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel
 }
 
 template <std::size_t others>
-void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int32_t* tile) {
+void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int64_t* c, std::size_t c_stride) {
   std::array<std::int32_t, others * kValues> sums{};
   for (std::size_t k = 0; k < q.rows; ++k) {
     const std::int16_t* const row = q.row(k);
@@ -45,7 +45,12 @@ void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std:
       for (std::size_t column = 0; column < q.cols; ++column) sums[o * kValues + column] += factor * row[column];
     }
   }
-  std::copy(sums.begin(), sums.end(), tile);
+  for (std::size_t o = 0; o < others; ++o) {
+    std::int64_t* const target = c + o * c_stride;
+    for (std::size_t column = 0; column < q.cols; ++column) {
+      target[column] = ring_sum(target[column], sums[o * kValues + column]);
+    }
+  }
 }
 
 std::uint32_t measure_row(const std::int16_t* row, std::size_t count, std::size_t stripe, std::uint32_t* energies) {

@@ -247,13 +247,9 @@ class OuterBlock {
   void multiply(const Panel& panel, const Range& sums, const Int16View& q, const Range& columns,
                 const std::vector<Segment>& segments) const {
     for (const Segment& segment : segments) {
-      alignas(64) std::int32_t tile[kMostOuterSums * 2 * kMaxLanes];
       kernel_.outer[sums.size() - 1](a_.at(panel, segment.begin) + 2 * sums.begin, a_.pair_stride(panel),
-                                     pairs_of(q, segment), tile);
-      for (std::size_t sum = 0; sum < sums.size(); ++sum) {
-        micro_.widen(tile + sum * 2 * kernel_.lanes, columns.size(),
-                     c_.row(panel.first_column + sums.begin + sum) + columns.begin);
-      }
+                                     pairs_of(q, segment), c_.row(panel.first_column + sums.begin) + columns.begin,
+                                     c_.stride);
     }
   }
 
