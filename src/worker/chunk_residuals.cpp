@@ -6,6 +6,7 @@
 
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/row_kernel.hpp"
 #include "worker/chunk_view.hpp"
 #include "worker/clipped_persons.hpp"
 #include "worker/residual_block.hpp"
@@ -16,8 +17,8 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kResidualRowsPerStep = 64;
-// Rows that stay in a cache of 1 MiB between scores and R^T Q.
-constexpr std::size_t kRowsOfBlock = 256;
+// Rows that stay in a cache of 1 MiB between scores and R^T Q: one block of the kernels' outer products.
+constexpr std::size_t kRowsOfBlock = kOuterRows;
 
 // Splits the time since the last call into packing and the rest.
 class PartClock {

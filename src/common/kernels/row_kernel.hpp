@@ -21,6 +21,9 @@ namespace dpreduce {
 inline constexpr std::size_t kDotRows = 3;
 inline constexpr std::size_t kMostDotOthers = 8;
 inline constexpr std::size_t kMostOuterSums = 12;
+/// Rows of a block of outer products. Where rows go on behind a block, they are its next one's: the first of them come
+/// from memory meanwhile.
+inline constexpr std::size_t kOuterRows = 256;
 
 struct RowKernel {
   /// c[r * c_stride + o] += the sums above over `count` values, for a fixed number of rows and others.

@@ -26,6 +26,8 @@ constexpr std::size_t kLanes = 16;
 constexpr std::size_t kValues = 2 * kLanes;
 // Rows of a tall block lie pages apart, so that no processor foresees them.
 constexpr std::size_t kRowsAhead = 16;
+// Pairs of the next block that an outer product fetches: with its own rows they fit in a second-level cache of 1 MiB.
+constexpr std::size_t kPairsFetched = 32;
 // How many times its own rows a dot product looks ahead, into the second-level cache.
 constexpr std::size_t kRowsFromMemory = 8;
 
@@ -164,6 +166,10 @@ DPREDUCE_AVX512_VNNI void outer(const std::int16_t* r, std::size_t r_stride, con
   for (; 2 * pair + 1 < q.rows; ++pair, r += r_stride, row += 2 * q.stride) {
     const __m512i first = _mm512_maskz_loadu_epi16(mask, row);
     const __m512i second = _mm512_maskz_loadu_epi16(mask, row + q.stride);
+    if (pair < kPairsFetched) {
+      _mm_prefetch(reinterpret_cast<const char*>(row + kOuterRows * q.stride), _MM_HINT_T1);
+      _mm_prefetch(reinterpret_cast<const char*>(row + (kOuterRows + 1) * q.stride), _MM_HINT_T1);
+    }
     add_pair<others>(sums, r, first, second);
   }
   if (2 * pair < q.rows) {

@@ -16,7 +16,6 @@ constexpr std::size_t kPanelsInCache = 32768;
 constexpr std::size_t kStripeVectors = 8;
 // Values of a row that are summed at a time: energies of a lane then fit in 32 bits.
 constexpr std::size_t kMostValues = 8192;
-constexpr std::size_t kOuterRows = 256;
 static_assert(kEnergyRows == 2 * kStripePairs && kOuterRows % kEnergyRows == 0);
 
 // [0, count) in the fewest ranges of at most `most`, as even as can be.
