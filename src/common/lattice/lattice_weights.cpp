@@ -4,11 +4,24 @@
 #include <cmath>
 
 #include "common/base/error.hpp"
+#include "common/kernels/vector_width.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr double kLargestWeight = 1e100;  // scores stay finite
+
+// q_a = u_a units rounded, halves away from 0 as std::lround does it; |u_a units| is a little over 2^15 at most.
+void round_in_units(std::span<const double> u, double units, std::int16_t* q) {
+  run_at_full_width([&](auto) {
+    for (std::size_t a = 0; a < u.size(); ++a) {
+      const double value = u[a] * units;
+      const auto whole = static_cast<std::int32_t>(value);
+      const double rest = value - whole;  // exact
+      q[a] = static_cast<std::int16_t>(whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0));
+    }
+  });
+}
 
 }  // namespace
 
@@ -29,8 +42,7 @@ LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& l
       largest_.push_back(0.0);
       continue;
     }
-    std::transform(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(first),
-                   [&](double entry) { return static_cast<std::int16_t>(std::lround(entry * units)); });
+    round_in_units(row, units, &values_[first]);
     factors_.push_back(1.0 / (lattice.scale() * units));
     largest_.push_back(largest);
   }

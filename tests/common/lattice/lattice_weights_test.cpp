@@ -40,6 +40,27 @@ TEST(LatticeWeights, ProductsTimesFactorsAreScores) {
   }
 }
 
+TEST(LatticeWeights, EntriesAreRoundedHalvesAwayFromZero) {
+  std::vector<double> weights{double{kLatticeNorm}, 0.0, 0.5, 1.5, 2.5, 32766.5, 1e-300, 32766.75, 12345.25};
+  for (const double half : {0.5, 1.5, 2.5, 4095.5, 32765.5}) {
+    weights.push_back(std::nextafter(half, 0.0));
+    weights.push_back(std::nextafter(half, 1e9));
+  }
+  const std::size_t positive = weights.size();
+  for (std::size_t a = 0; a < positive; ++a) weights.push_back(-weights[a]);
+  std::mt19937 engine(4);
+  while (weights.size() < 1001) weights.push_back(static_cast<double>(engine() % 131068) / 2 - 32767);
+  for (const double scale : {1.0, 0.125, 1.0 / 3}) {  // the first two are exact
+    std::vector<double> scaled = weights;
+    for (double& entry : scaled) entry *= scale;
+    const LatticeWeights rounded(scaled, {1.0, scaled.size()});
+    const double units = double{kLatticeNorm} / scaled.front();
+    for (std::size_t a = 0; a < scaled.size(); ++a) {
+      EXPECT_EQ(rounded.values()[a], std::lround(scaled[a] * units)) << scaled[a] << " times " << units;
+    }
+  }
+}
+
 TEST(LatticeWeights, ZeroWeightsHaveZeroScores) {
   const LatticeWeights weights(std::vector<double>(8, 0.0), {1.0, 4});
   EXPECT_EQ(weights.classes(), 2U);
