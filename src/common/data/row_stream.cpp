@@ -8,6 +8,12 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
+namespace {
+
+// A chunk ends with its file where it has this share of a whole one: its rows then stay where they lie.
+constexpr std::uint64_t kLeastShare = 4;
+
+}  // namespace
 
 std::size_t rows_per_chunk(std::size_t budget_bytes, std::size_t dim, std::size_t labels_per_row) {
   DPREDUCE_ASSERT(dim >= 1 && dim < std::numeric_limits<std::size_t>::max() / 8);
@@ -29,7 +35,10 @@ RowStream::RowStream(WorkerRows& data, std::uint64_t classes, std::size_t rows_p
 }
 
 RowRange RowStream::chunk_from(std::uint64_t row) const {
-  return {row, std::min<std::uint64_t>(rows_per_chunk_, data_.range().end() - row)};
+  const std::uint64_t most = std::min<std::uint64_t>(rows_per_chunk_, data_.range().end() - row);
+  if (most == 0) return {row, 0};
+  const std::uint64_t together = data_.features().rows_together(row, most);
+  return {row, together < rows_per_chunk_ / kLeastShare ? most : together};
 }
 
 std::optional<RowChunk> RowStream::next() {

@@ -42,6 +42,9 @@ class RowStream {
   /// Preconditions (asserted): rows_per_chunk, labels_per_row >= 1; 1 <= classes < 2^31 where there are labels.
   RowStream(WorkerRows& data, std::uint64_t classes, std::size_t rows_per_chunk, std::size_t labels_per_row = 1);
 
+  /// Rows of the chunk that next() returns; 0 after the last.
+  std::size_t rows_of_next() const { return chunk_from(next_row_).count; }
+
   /// Returns the next chunk, or nothing after the last. Throws BadInput where rows cannot be read or a label is no
   /// class index.
   std::optional<RowChunk> next();

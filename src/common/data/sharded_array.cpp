@@ -197,6 +197,12 @@ StoredFloats ShardedArray::features_in_place(std::uint64_t first_row, std::uint6
   return opened(shard).features_in_place(run.first - shards_[shard].first, count);
 }
 
+std::uint64_t ShardedArray::rows_together(std::uint64_t row, std::uint64_t most) const {
+  DPREDUCE_ASSERT(row < rows());
+  const Run run = run_from(row, most);
+  return std::min(run.count, shards_[shard_of(run.first)].end - run.first);
+}
+
 void ShardedArray::expect_rows(std::uint64_t first_row, std::uint64_t count) {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   if (count == 0) return;

@@ -77,6 +77,10 @@ class ShardedArray {
   /// this array lives.
   StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count);
 
+  /// Returns how many rows from this one on, at most `most`, lie in one file one behind the other. Precondition
+  /// (asserted): the row exists.
+  std::uint64_t rows_together(std::uint64_t row, std::uint64_t most) const;
+
   /// Advice: these rows come next; these are done with.
   void expect_rows(std::uint64_t first_row, std::uint64_t count);
   void release_rows(std::uint64_t first_row, std::uint64_t count);

@@ -76,6 +76,24 @@ TEST_F(Streamed, AllWorkersTogetherSeeEveryRowOnceWhateverTheChunk) {
   }
 }
 
+// Files have 10, 0, 25 and 5 rows.
+TEST_F(Streamed, AChunkEndsWithItsFileUnlessItWereSmall) {
+  const auto chunks = [&](std::size_t chunk_rows) {
+    WorkerRows data = open(0, 1);
+    RowStream stream(data, 7, chunk_rows);
+    std::vector<std::size_t> rows;
+    while (const std::size_t count = stream.rows_of_next()) {
+      rows.push_back(stream.next().value().rows);
+      EXPECT_EQ(rows.back(), count);
+    }
+    return rows;
+  };
+  EXPECT_EQ(chunks(8), (std::vector<std::size_t>{8, 2, 8, 8, 8, 1 + 5}));
+  EXPECT_EQ(chunks(12), (std::vector<std::size_t>{10, 12, 12, 1 + 5}));
+  EXPECT_EQ(chunks(20), (std::vector<std::size_t>{10, 20, 5, 5}));
+  EXPECT_EQ(chunks(24), (std::vector<std::size_t>{10, 24, 1 + 5}));
+}
+
 TEST_F(Streamed, ASecondPassSeesTheSameRows) {
   WorkerRows data = open(1, 2);
   RowStream stream(data, 7, 8);
