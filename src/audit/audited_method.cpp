@@ -67,7 +67,7 @@ Statistic AuditedMethod::statistic(std::string_view release, WorkerRows& rows, c
 }
 
 std::optional<KeptChunks> AuditedMethod::kept_rows(WorkerRows& rows, const Preprocessing& preprocessing) const {
-  return keep_lattice_chunks(rows, RowTransform(preprocessing), stream_over(rows), [](double) {});
+  return keep_lattice_chunks(rows, RowTransform(preprocessing), stream_over(rows), KeptFor::kRounds, [](double) {});
 }
 
 Releaser AuditedMethod::releaser(Communicator& ranks, NoisePlan plan, const std::string& ledger_path) const {

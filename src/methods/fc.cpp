@@ -137,6 +137,7 @@ class WhitenedDescentMethod : public TrainingMethod {
 
   LinearScores train(TrainingRun& run) const override {
     const Lattice lattice = run.lattice();
+    run.keep_rows_to_project();
     const Release gram = run.release("gram");
     run.end_phase("gram");
     std::optional<WhitenedStep> rule;

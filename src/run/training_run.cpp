@@ -30,7 +30,7 @@ void TrainingRun::visit_rows(std::string_view name, WorkerRows& rows, const Publ
                              std::optional<RowSample> sample,
                              const std::function<void(const StatisticInputs&)>& visit) {
   DPREDUCE_ASSERT(source_ == nullptr || &rows != &rows_);
-  if (keeps_rows_ && &rows == &rows_) keep_rows_now();
+  if (keeps_rows_for_ && &rows == &rows_) keep_rows_now(*std::exchange(keeps_rows_for_, std::nullopt));
   ranks_.together([&] {
     const OnChunk show = progress_(name);
     const OnChunk on_chunk = [&](double share) {
@@ -253,21 +253,30 @@ void TrainingRun::record_in(ReleaseLog* log) {
   recorded_ = recorded[0];
 }
 
-void TrainingRun::keep_rows_now() {
-  keeps_rows_ = false;
+void TrainingRun::keep_rows_now(KeptFor use) {
   ranks_.together([&] {
     const OnChunk show = progress_("rows");
-    kept_ = keep_lattice_chunks(rows_, transform_, stream_, [&](double share) {
+    const OnChunk on_chunk = [&](double share) {
       ranks_.check_peers();
       show(share);
-    });
+    };
+    if (use == KeptFor::kRounds && unprojected_) {
+      kept_ = project_kept_chunks(std::move(unprojected_->chunks), rows_, transform_, stream_, on_chunk);
+    } else {
+      kept_ = keep_lattice_chunks(rows_, transform_, stream_, use, on_chunk);
+    }
+    unprojected_.reset();
   });
   end_phase("rows");
 }
 
 void TrainingRun::prepare(Preprocessing changed) {
-  keeps_rows_ = false;
+  keeps_rows_for_.reset();
+  if (kept_ && is_projection_of(changed, preprocessing())) {
+    unprojected_ = UnprojectedRows{std::move(*kept_), preprocessing()};
+  }
   kept_.reset();
+  if (unprojected_ && !is_projection_of(changed, unprojected_->as)) unprojected_.reset();
   transform_ = RowTransform(std::move(changed));
 }
 

@@ -123,7 +123,10 @@ class TrainingRun {
 
   /// From the next pass on, every rank keeps its rows in memory as they are prepared now, where they fit into its
   /// --memory, until they change. For methods that pass over rows many times; results are the same.
-  void keep_rows() { keeps_rows_ = true; }
+  void keep_rows() { keeps_rows_for_ = KeptFor::kRounds; }
+  /// The same for a pass or two, until rows are projected: rows that are kept after that are then made of these, and
+  /// not read again.
+  void keep_rows_to_project() { keeps_rows_for_ = KeptFor::kProjection; }
 
   /// Returns where the rows of all ranks, as they are transformed at first, are those that the run began with
   /// (Releaser::require_same_rows): on any number of ranks, in any order. Collective. Before anything is released.
@@ -176,7 +179,7 @@ class TrainingRun {
   Statistic local_statistic(std::string_view name, WorkerRows& rows, const PublicPoint& point,
                             std::optional<RowSample> sample,
                             const std::function<Statistic(const StatisticInputs&)>& compute);
-  void keep_rows_now();
+  void keep_rows_now(KeptFor use);
   bool takes_recorded();
   void show_observer(std::string_view name, const Release& release, const PublicPoint& point) const;
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
@@ -195,9 +198,16 @@ class TrainingRun {
   ProgressOf progress_;
   Timings& timings_;
   RowTransform transform_;
-  bool keeps_rows_ = false;         // from their next pass on
-  std::optional<KeptChunks> kept_;  // rows_ as transform_ prepares them
-  bool rows_are_checked_ = false;   // by a pass over all of rows_
+  // Rows that were kept before they were projected.
+  struct UnprojectedRows {
+    KeptChunks chunks;
+    Preprocessing as;
+  };
+
+  std::optional<KeptFor> keeps_rows_for_;  // from their next pass on
+  std::optional<KeptChunks> kept_;         // rows_ as transform_ prepares them
+  std::optional<UnprojectedRows> unprojected_;
+  bool rows_are_checked_ = false;  // by a pass over all of rows_
   PublicRows public_rows_;
   std::string chosen_setting_;
   std::optional<Selection> chosen_public_rows_;

@@ -23,6 +23,12 @@ Lattice lattice_of(const RowTransform& transform) {
   return {transform.preprocessing().clip_norm, transform.output_dim()};
 }
 
+// What many passes over a chunk that is kept would else do again and again.
+void prepare_for_rounds(LatticeRows& chunk, const WorkerRows& rows, const StreamPlan& plan) {
+  chunk.measure_energies(plan.threads);
+  if (rows.goes_by_person()) remember_products(chunk, plan.threads);
+}
+
 // `slots` are the chunk's as they were read; `place_of` tells where a row of it lies among all rows.
 template <typename PlaceOf>
 void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const StreamPlan& plan,
@@ -170,6 +176,9 @@ class ChunkSource {
         plan_(plan),
         stream_(rows, plan.classes, chunk_rows, slots_per_row(rows, plan)),
         one_class_(rows.has_labels() ? 0 : chunk_rows, 0) {}
+
+  // 0 after the last chunk.
+  std::size_t rows_of_next() const { return stream_.rows_of_next(); }
 
   // Fills `chunk`, and tells the share of rows done; nothing after the last.
   std::optional<double> next(LatticeRows& chunk) {
@@ -361,20 +370,42 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
 }
 
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                                              const OnChunk& on_chunk) {
+                                              KeptFor use, const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
   const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), transform.output_dim(), slots,
                                             rows.goes_by_person() ? rows.largest_person() : 0);
   if (rows.range().count > most) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);
-  for_each_lattice_chunk(
-      rows, transform, plan,
-      [&](const LatticeRows& chunk) {
-        kept->push_back(chunk);
-        kept->back().measure_energies(plan.threads);
-        if (rows.goes_by_person()) remember_products(kept->back(), plan.threads);
-      },
-      on_chunk);
+  const auto keep = [&](LatticeRows chunk) {
+    kept->push_back(std::move(chunk));
+    if (use == KeptFor::kRounds) prepare_for_rounds(kept->back(), rows, plan);
+  };
+  if (rows.goes_by_person()) {
+    for_each_lattice_chunk(rows, transform, plan, keep, on_chunk);
+    return kept;
+  }
+  const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
+  ChunkSource source(rows, transform, plan, chunk_rows);
+  while (const std::size_t count = source.rows_of_next()) {
+    LatticeRows chunk(lattice_of(transform), count, slots);
+    const double done = source.next(chunk).value();
+    keep(std::move(chunk));
+    on_chunk(done);
+  }
+  return kept;
+}
+
+KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
+                               const StreamPlan& plan, const OnChunk& on_chunk) {
+  double done = 0.0;
+  for (LatticeRows& chunk : kept) {
+    LatticeRows projected(lattice_of(transform), chunk.rows(), chunk.labels_per_row());
+    projected.assign_projected(transform, chunk, plan.threads);
+    chunk = std::move(projected);
+    prepare_for_rounds(chunk, rows, plan);
+    done += 1.0;
+    on_chunk(done / static_cast<double>(kept.size()));
+  }
   return kept;
 }
 

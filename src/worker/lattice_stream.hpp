@@ -81,10 +81,21 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
 /// All chunks of a worker's rows, so that many passes read, transform and round them once.
 using KeptChunks = std::vector<LatticeRows>;
 
-/// The chunks that for_each_lattice_chunk shows; nothing where they do not fit into plan.memory_bytes beside one more
-/// in the making. Their energies are measured. Where rows are gone through by person, products of a person's rows are
-/// remembered (clipped_persons.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
+/// What rows are kept for.
+enum class KeptFor {
+  kRounds,      ///< many passes: their energies are measured, and products of a person's rows remembered
+  kProjection,  ///< one pass, and then project_kept_chunks
+};
+
+/// The rows that for_each_lattice_chunk shows, in chunks; nothing where they do not fit into plan.memory_bytes beside
+/// one more in the making. Where rows are gone through by person, what is remembered is products of a person's rows
+/// (clipped_persons.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                                              const OnChunk& on_chunk);
+                                              KeptFor use, const OnChunk& on_chunk);
+
+/// What keep_lattice_chunks would keep of `rows` for rounds: made of `kept`, the same as they are before the
+/// transform's projection (is_projection_of). A chunk is given back as soon as it has been projected.
+KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
+                               const StreamPlan& plan, const OnChunk& on_chunk);
 
 }  // namespace dpreduce

@@ -2,11 +2,14 @@
 #include "worker/lattice_stream.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <span>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -75,6 +78,41 @@ TEST_F(LatticeStreamTest, ThreadsDoNotMatter) {
     EXPECT_EQ(first, kRows);
     EXPECT_EQ(done, 1.0);
   }
+}
+
+TEST_F(LatticeStreamTest, KeptRowsAreThoseThatAreShownAlsoWhereTheyAreProjectedLater) {
+  Preprocessing after = transform_.preprocessing();
+  for (std::size_t entry = 0; entry < 2 * kDim; ++entry)
+    after.projection.push_back(std::sin(1.0 + 3.0 * static_cast<double>(entry)));
+  const RowTransform projection(after);
+  StreamPlan all = plan(2);
+  all.memory_bytes = kMostRowsPerChunk * bytes_per_row(kDim, kDim, 1) + kRows * bytes_per_kept_row(kDim, 1, false);
+  const OnChunk on_chunk = [](double) {};
+  WorkerRows stored = rows();
+  std::optional<KeptChunks> unprojected = keep_lattice_chunks(stored, transform_, all, KeptFor::kProjection, on_chunk);
+  ASSERT_TRUE(unprojected);
+  EXPECT_TRUE(unprojected->front().energies().of_rows.empty());
+  const KeptChunks projected = project_kept_chunks(std::move(*unprojected), stored, projection, all, on_chunk);
+  const std::optional<KeptChunks> read = keep_lattice_chunks(stored, projection, all, KeptFor::kRounds, on_chunk);
+  ASSERT_TRUE(read);
+  std::size_t next = 0;
+  for_each_lattice_chunk(
+      stored, projection, all,
+      [&](const LatticeRows& chunk) {
+        ASSERT_LT(next, projected.size());
+        for (const LatticeRows& kept : {projected[next], (*read)[next]}) {
+          ASSERT_EQ(kept.rows(), chunk.rows());
+          for (std::size_t row = 0; row < chunk.rows(); ++row) {
+            EXPECT_TRUE(std::ranges::equal(kept.row(row), chunk.row(row)));
+            EXPECT_EQ(kept.labels()[row], chunk.labels()[row]);
+          }
+        }
+        EXPECT_EQ(projected[next].energies().of_rows, (*read)[next].energies().of_rows);
+        ++next;
+      },
+      on_chunk);
+  EXPECT_EQ(next, projected.size());
+  EXPECT_FALSE(keep_lattice_chunks(stored, transform_, plan(2), KeptFor::kRounds, on_chunk)) << "there is no room";
 }
 
 TEST_F(LatticeStreamTest, ChunksAreVisitedOnTheThreadOfTheCaller) {

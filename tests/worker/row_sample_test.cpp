@@ -64,7 +64,7 @@ class RowSampleTest : public testing::Test {
     const LatticeWeights weights(weights_, {1.0, kDim});
     const GradientPoint point{weights};
     std::optional<KeptChunks> kept;
-    if (is_kept) kept = keep_lattice_chunks(rows, transform, plan, on_chunk);
+    if (is_kept) kept = keep_lattice_chunks(rows, transform, plan, KeptFor::kRounds, on_chunk);
     StatisticInputs inputs{rows, transform, plan, on_chunk, point, std::move(sample)};
     if (kept) inputs.kept = *kept;
     inputs.are_checked = are_checked;

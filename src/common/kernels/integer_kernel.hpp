@@ -30,6 +30,9 @@ class RowFactors {
  public:
   virtual ~RowFactors() = default;
 
+  /// So many rows of A at a time are fast, and few enough that what becomes of them stays in the cache.
+  std::size_t block_rows() const { return block_rows_; }
+
   /// C += A B^T, on this thread.
   /// Shapes: A n x d, B m x d, C n x m. Cost: n m d multiply-adds.
   /// Preconditions and errors: as IntegerKernel::accumulate_row_products.

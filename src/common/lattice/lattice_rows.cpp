@@ -15,8 +15,6 @@ namespace dpreduce {
 namespace {
 
 constexpr double kSquaredNorm = double{kLatticeNorm} * double{kLatticeNorm};
-constexpr std::size_t kRowsInCache = 128;
-constexpr std::size_t kRowsToProject = 1024;  // enough for a projection to be packed for
 // Rows that lie apart are fetched so many rows ahead, in so many parts, between steps of computing: the processor waits
 // where it is asked for more at once than it can remember. Where their pages are is looked up for so many rows at once:
 // what waits most, and goes side by side.
@@ -171,8 +169,10 @@ struct LatticeRows::StoredTogether {
   std::size_t dim;
   std::size_t block_rows;
 
-  std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
-    return features.decoded(first * dim, count * dim, scratch);
+  void transform(const RowTransform& transform, std::size_t first, std::span<double> out,
+                 std::span<char> is_finite) const {
+    thread_local std::vector<float> scratch;
+    transform(features.decoded(first * dim, is_finite.size() * dim, scratch), out, is_finite);
   }
   void fetch(std::size_t, std::size_t) const {}  // the processor foresees them
 };
@@ -183,6 +183,11 @@ struct LatticeRows::StoredApart {
   std::size_t dim;
   std::size_t block_rows;
 
+  void transform(const RowTransform& transform, std::size_t first, std::span<double> out,
+                 std::span<char> is_finite) const {
+    thread_local std::vector<float> scratch;
+    transform(decoded(first, is_finite.size(), scratch), out, is_finite);
+  }
   std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
     if (count == 1) return rows[first].decoded(0, dim, scratch);
     thread_local std::vector<float> one;
@@ -204,12 +209,25 @@ struct LatticeRows::StoredApart {
   }
 };
 
+// Rows that are on the lattice as they are before a projection.
+struct LatticeRows::StoredOnLattice {
+  const LatticeRows& rows;
+  std::size_t block_rows;
+
+  void transform(const RowTransform& transform, std::size_t first, std::span<double> out,
+                 std::span<char> is_finite) const {
+    const std::size_t count = is_finite.size();
+    std::copy_n(rows.counts_.begin() + static_cast<std::ptrdiff_t>(first), count, is_finite.begin());
+    transform.project({rows.values() + first * rows.dim(), count * rows.dim()}, is_finite, out);
+  }
+  void fetch(std::size_t, std::size_t) const {}  // the processor foresees them
+};
+
 void LatticeRows::assign(const RowTransform& transform, const StoredFloats& features,
                          std::span<const std::int32_t> labels, unsigned threads) {
   const std::size_t dim = transform.input_dim();
   DPREDUCE_ASSERT(features.size() * labels_per_row_ == labels.size() * dim);
-  const bool projects = !transform.preprocessing().projection.empty();
-  assign_stored(transform, StoredTogether{features, dim, projects ? kRowsToProject : kRowsInCache}, labels, threads);
+  assign_stored(transform, StoredTogether{features, dim, transform.rows_at_once()}, labels, threads);
 }
 
 void LatticeRows::assign(const RowTransform& transform, std::span<const StoredFloats> rows,
@@ -218,7 +236,14 @@ void LatticeRows::assign(const RowTransform& transform, std::span<const StoredFl
   DPREDUCE_ASSERT(rows.size() * labels_per_row_ == labels.size());
   for (const StoredFloats& row : rows) DPREDUCE_ASSERT(row.size() == dim);
   const bool projects = !transform.preprocessing().projection.empty();
-  assign_stored(transform, StoredApart{rows, dim, projects ? kRowsToProject : 1}, labels, threads);
+  assign_stored(transform, StoredApart{rows, dim, projects ? transform.rows_at_once() : 1}, labels, threads);
+}
+
+void LatticeRows::assign_projected(const RowTransform& transform, const LatticeRows& rows, unsigned threads) {
+  DPREDUCE_ASSERT(rows.labels_per_row_ == labels_per_row_ && rows.dim() == transform.preprocessing().pooled_dim());
+  assign_stored(transform, StoredOnLattice{rows, transform.rows_at_once()}, rows.labels_, threads);
+  weights_ = rows.weights_;
+  persons_ = rows.persons_;
 }
 
 template <typename Stored>
@@ -239,17 +264,16 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
   std::vector<std::size_t> first_bad(workers, rows);
   const double scale = lattice_.scale();
   const auto convert = [&](std::size_t worker) {
-    thread_local std::vector<float> decoded;
     thread_local std::vector<double> transformed;  // kept from chunk to chunk, as its pages are
     const std::size_t block_rows = stored.block_rows;
     if (transformed.size() < block_rows * dim()) transformed.resize(block_rows * dim());
-    std::array<char, kRowsToProject> is_finite{};
+    std::vector<char> is_finite(block_rows);
     const std::size_t last = rows * (worker + 1) / workers;
     for (std::size_t first = rows * worker / workers; first < last; first += block_rows) {
       const std::size_t count = std::min(block_rows, last - first);
-      const std::span<const float> features = stored.decoded(first, count, decoded);
       stored.fetch(first, 0);
-      transform(features, std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
+      stored.transform(transform, first, std::span(transformed).first(count * dim()),
+                       std::span(is_finite).first(count));
       stored.fetch(first, 1);
       for (std::size_t row = first; row < first + count; ++row) {
         const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};

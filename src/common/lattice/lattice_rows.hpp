@@ -105,6 +105,10 @@ class LatticeRows {
   void assign(const RowTransform& transform, std::span<const StoredFloats> rows, std::span<const std::int32_t> labels,
               unsigned threads);
 
+  /// Of rows that are prepared as `transform` does but for its projection and what comes after it (is_projection_of),
+  /// with their weights and persons: as if they were assigned by it. Precondition (asserted): as many slots a row.
+  void assign_projected(const RowTransform& transform, const LatticeRows& rows, unsigned threads);
+
   /// Measures the rows' energies, for many products of them, until they are replaced. Cost: two readings.
   void measure_energies(unsigned threads);
   /// Nothing, where they were not measured.
@@ -120,6 +124,7 @@ class LatticeRows {
  private:
   struct StoredTogether;
   struct StoredApart;
+  struct StoredOnLattice;
   template <typename Stored>
   void assign_stored(const RowTransform& transform, const Stored& stored, std::span<const std::int32_t> labels,
                      unsigned threads);

@@ -16,6 +16,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kNormLanes = 8;
+constexpr std::size_t kRowsInCache = 16;
 
 // A sum of v_a * 0 is 0 for finite entries and NaN otherwise: one test a row. A mean of floats is finite where they
 // are.
@@ -131,6 +132,13 @@ Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> m
   return preprocessing;
 }
 
+bool is_projection_of(const Preprocessing& projected, const Preprocessing& rows) {
+  return !projected.projection.empty() && rows.projection.empty() && rows.selected.empty() && rows.intercept == 0.0 &&
+         projected.input_dim == rows.input_dim && projected.pool == rows.pool &&
+         projected.normalize == rows.normalize && projected.clip_norm == rows.clip_norm &&
+         projected.center == rows.center;
+}
+
 double squared_norm(std::span<const double> v) {
   EightDoubles sums{};
   run_at_full_width([&](auto) {
@@ -169,23 +177,8 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   }
 }
 
-// w = P v for each row v on the lattice, scaled again.
-void RowTransform::project(std::span<const std::int16_t> q, std::size_t rows, std::span<double> projected) const {
-  const Preprocessing& p = preprocessing_;
-  const std::size_t dim = p.pooled_dim();
-  const std::size_t kept = projection_->classes();
-  thread_local std::vector<std::int64_t> memory;
-  const std::span<std::int64_t> products = room(memory, rows * kept);
-  std::fill(products.begin(), products.end(), 0);
-  packed_->accumulate({q.data(), rows, dim, dim}, {products.data(), rows, kept, kept});
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::span<double> w = projected.subspan(row * kept, kept);
-    const std::span<const double> factors = projection_->factors();
-    run_at_full_width([&](auto) {
-      for (std::size_t j = 0; j < kept; ++j) w[j] = static_cast<double>(products[row * kept + j]) * factors[j];
-      scale_to_clip_norm(w, p.normalize, p.clip_norm);
-    });
-  }
+std::size_t RowTransform::rows_at_once() const {
+  return packed_ ? packed_->block_rows() : kRowsInCache;
 }
 
 // What is kept of w, and the intercept; zeros where the row is not finite.
@@ -204,8 +197,41 @@ void RowTransform::finish(std::span<const double> w, bool is_finite, std::span<d
   }
   if (p.intercept > 0.0) {
     const double factor = std::sqrt(1.0 - p.intercept);
-    for (double& entry : kept) entry *= factor;
+    run_at_full_width([&](auto) {
+      for (double& entry : kept) entry *= factor;
+    });
     out.back() = std::sqrt(p.intercept) * p.clip_norm;
+  }
+}
+
+// Where a row becomes w: in its place, unless only some of w is kept.
+std::span<double> RowTransform::place_of_w(std::span<double> out) const {
+  thread_local std::vector<double> of_row;
+  const std::size_t width = preprocessing_.projected_dim();
+  return preprocessing_.selected.empty() ? out.first(width) : room(of_row, width);
+}
+
+void RowTransform::project(std::span<const std::int16_t> q, std::span<const char> is_finite,
+                           std::span<double> out) const {
+  const Preprocessing& p = preprocessing_;
+  const std::size_t count = is_finite.size();
+  const std::size_t dim = p.pooled_dim();
+  DPREDUCE_ASSERT(projection_ && q.size() == count * dim && out.size() == count * p.output_dim());
+  const std::size_t width = projection_->classes();
+  const std::span<const double> factors = projection_->factors();
+  thread_local std::vector<std::int64_t> memory;
+  const std::span<std::int64_t> products = room(memory, count * width);
+  std::fill(products.begin(), products.end(), 0);
+  packed_->accumulate({q.data(), count, dim, dim}, {products.data(), count, width, width});
+  for (std::size_t row = 0; row < count; ++row) {
+    const std::span<double> transformed = out.subspan(row * p.output_dim(), p.output_dim());
+    const std::span<double> w = place_of_w(transformed);
+    const std::span<const std::int64_t> of_row = products.subspan(row * width, width);
+    run_at_full_width([&](auto) {
+      for (std::size_t j = 0; j < width; ++j) w[j] = static_cast<double>(of_row[j]) * factors[j];
+      scale_to_clip_norm(w, p.normalize, p.clip_norm);
+    });
+    finish(w, is_finite[row] != 0, transformed);
   }
 }
 
@@ -214,31 +240,21 @@ void RowTransform::operator()(std::span<const float> rows, std::span<double> out
   const std::size_t count = is_finite.size();
   DPREDUCE_ASSERT(rows.size() == count * p.input_dim && out.size() == count * p.output_dim());
   const std::size_t dim = p.pooled_dim();
-  const auto row_of = [&](auto&& all, std::size_t row, std::size_t width) { return all.subspan(row * width, width); };
-
-  // Where w is all that a row becomes, it is written in its place.
-  thread_local std::vector<double> of_rows;
   thread_local std::vector<std::int16_t> of_lattice;
-  const bool in_place = p.selected.empty() && p.output_dim() == p.projected_dim();
-  const std::size_t width = p.projected_dim();
-  const std::span<double> w = in_place ? out : room(of_rows, (projection_ ? count : 1) * width);
-  const std::span<std::int16_t> q = room(of_lattice, projection_ ? count * dim : 0);
   thread_local std::vector<double> centered;
+  const std::span<std::int16_t> q = room(of_lattice, projection_ ? count * dim : 0);
   for (std::size_t row = 0; row < count; ++row) {
-    const std::span<double> transformed = row_of(out, row, p.output_dim());
-    const std::span<double> v = projection_ ? room(centered, dim) : in_place ? transformed : w;
-    run_at_full_width([&](auto) { is_finite[row] = center(p, row_of(rows, row, p.input_dim), v) ? 1 : 0; });
+    const std::span<double> transformed = out.subspan(row * p.output_dim(), p.output_dim());
+    const std::span<double> v = projection_ ? room(centered, dim) : place_of_w(transformed);
+    run_at_full_width(
+        [&](auto) { is_finite[row] = center(p, rows.subspan(row * p.input_dim, p.input_dim), v) ? 1 : 0; });
     if (projection_) {
-      quantize_row(v, Lattice{p.clip_norm, dim}, row_of(q, row, dim));
+      quantize_row(v, Lattice{p.clip_norm, dim}, q.subspan(row * dim, dim));
     } else {
       finish(v, is_finite[row] != 0, transformed);
     }
   }
-  if (!projection_) return;
-  project(q, count, w);
-  for (std::size_t row = 0; row < count; ++row) {
-    finish(row_of(w, row, width), is_finite[row] != 0, row_of(out, row, p.output_dim()));
-  }
+  if (projection_) project(q, is_finite, out);
 }
 
 bool RowTransform::operator()(std::span<const float> row, std::span<double> out) const {

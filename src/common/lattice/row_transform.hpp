@@ -52,6 +52,10 @@ struct Preprocessing {
 /// Normalize::kL2 that is the same row. Precondition (asserted): no intercept yet; whole rows.
 Preprocessing with_projection(Preprocessing preprocessing, std::vector<double> matrix);
 
+/// Whether `projected` is `rows` and a projection, with what comes after it: its rows can then be made of the others'
+/// (RowTransform::project).
+bool is_projection_of(const Preprocessing& projected, const Preprocessing& rows);
+
 class LatticeWeights;
 class RowFactors;
 
@@ -66,17 +70,24 @@ class RowTransform {
   std::size_t input_dim() const { return preprocessing_.input_dim; }
   std::size_t output_dim() const { return preprocessing_.output_dim(); }
 
+  /// Rows that are fast to transform at once.
+  std::size_t rows_at_once() const;
+
   /// Writes the transformed row. `row` has input_dim() entries, `out` output_dim(). Returns false, and writes zeros,
   /// where the row has a NaN or an infinity. Cost: a few d operations, and k d with a projection.
   bool operator()(std::span<const float> row, std::span<double> out) const;
 
   /// The same for a block of rows, n x input_dim() to n x output_dim(), row-major; is_finite (n entries) becomes what
   /// operator() returns. A row's result does not depend on the others. With a projection n k d integer multiply-adds,
-  /// fast for some hundred rows at once.
+  /// fast for rows_at_once().
   void operator()(std::span<const float> rows, std::span<double> out, std::span<char> is_finite) const;
 
+  /// The same of rows that are on the lattice as they are before the projection, n x pooled_dim(); where is_finite is 0
+  /// a row becomes zeros. Precondition (asserted): there is a projection.
+  void project(std::span<const std::int16_t> rows, std::span<const char> is_finite, std::span<double> out) const;
+
  private:
-  void project(std::span<const std::int16_t> q, std::size_t rows, std::span<double> projected) const;
+  std::span<double> place_of_w(std::span<double> out) const;
   void finish(std::span<const double> w, bool is_finite, std::span<double> out) const;
 
   Preprocessing preprocessing_;

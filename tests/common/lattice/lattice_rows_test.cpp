@@ -127,6 +127,54 @@ TEST(LatticeRows, RowsThatLieApartAreTheSameRows) {
   }
 }
 
+TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
+  constexpr std::size_t kRows = 130;
+  constexpr std::size_t kDim = 20;
+  std::vector<float> features = random_rows(kRows, kDim, 5);
+  features[7 * kDim + 1] = std::numeric_limits<float>::infinity();
+  std::vector<std::int32_t> labels(kRows, 1);
+  labels[11] = -3;  // more classes than slots
+  std::vector<RowWeight> weights(kRows);
+  std::vector<std::uint32_t> persons(kRows);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    weights[row] = static_cast<RowWeight>(row + 1);
+    persons[row] = static_cast<std::uint32_t>(row / 2);
+  }
+  for (const Normalize normalize : {Normalize::kL2, Normalize::kNone}) {
+    Preprocessing before = unit_rows(kDim);
+    before.normalize = normalize;
+    before.center.assign(kDim, 0.01);
+    LatticeRows kept({1.0, kDim}, kRows);
+    kept.assign(RowTransform(before), features, labels, 1);
+    kept.set_weights(weights);
+    kept.set_persons(persons);
+    for (const bool selects : {false, true}) {
+      Preprocessing after = before;
+      const std::vector<float> directions = random_rows(9, kDim, 6);
+      after.projection.assign(directions.begin(), directions.end());
+      if (selects) after.selected = {0, 3, 8};
+      after.intercept = 0.05;
+      ASSERT_TRUE(is_projection_of(after, before));
+      const RowTransform transform(after);
+      LatticeRows read({1.0, transform.output_dim()}, kRows);
+      read.assign(transform, features, labels, 1);
+      for (const unsigned threads : {1u, 3u}) {
+        LatticeRows projected({1.0, transform.output_dim()}, kRows);
+        projected.assign_projected(transform, kept, threads);
+        ASSERT_EQ(projected.rows(), kRows);
+        EXPECT_TRUE(std::ranges::equal(projected.weights(), weights));
+        for (std::size_t row = 0; row < kRows; ++row) {
+          EXPECT_TRUE(std::ranges::equal(projected.row(row), read.row(row))) << row;
+          EXPECT_EQ(projected.squared_norm(row), read.squared_norm(row));
+          EXPECT_EQ(projected.counts(row), read.counts(row));
+          EXPECT_EQ(projected.labels()[row], read.labels()[row]);
+          EXPECT_EQ(projected.person(row), persons[row]);
+        }
+      }
+    }
+  }
+}
+
 TEST(LatticeRows, BadRowsCountNowhereAndTheFirstIsNamed) {
   const std::size_t dim = 4;
   std::vector<float> features = random_rows(6, dim, 2);

@@ -134,6 +134,30 @@ TEST(RowTransform, AProjectionOfReducedRowsIsOneProjection) {
   EXPECT_NEAR(once[1], 3.5 / length, 1e-4);
 }
 
+TEST(RowTransform, OnlyRowsThatAreAlikeBeforeItAreProjectedFromEachOther) {
+  Preprocessing before = preprocessing(4, Normalize::kL2, 1.0);
+  before.center = {0.1, 0.2, 0.3, 0.4};
+  Preprocessing after = before;
+  EXPECT_FALSE(is_projection_of(after, before));
+  after.projection = {1, 0, 0, 0};
+  after.intercept = 0.1;
+  EXPECT_TRUE(is_projection_of(after, before));
+  EXPECT_FALSE(is_projection_of(after, after));
+  const auto differs = [&](auto change) {
+    Preprocessing other = before;
+    change(other);
+    return !is_projection_of(after, other);
+  };
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.center.clear(); }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.center[3] = 0.5; }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.pool = 2; }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.input_dim = 5; }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.normalize = Normalize::kNone; }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.clip_norm = 2.0; }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.intercept = 0.1; }));
+  EXPECT_TRUE(differs([](Preprocessing& p) { p.selected = {1}; }));
+}
+
 TEST(RowTransform, SelectedFeaturesAreThoseOfTheIndicesScaledAgain) {
   Preprocessing p = preprocessing(4, Normalize::kNone, 10.0);
   p.selected = {1, 3};
