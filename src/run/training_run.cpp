@@ -297,9 +297,9 @@ void TrainingRun::set_selected(std::vector<std::size_t> selected) {
 }
 
 void TrainingRun::set_intercept(double share) {
-  Preprocessing changed = preprocessing();
-  changed.intercept = share;
-  prepare(std::move(changed));
+  keeps_rows_for_.reset();
+  kept_.reset();
+  transform_.set_intercept(share);
 }
 
 }  // namespace dpreduce

@@ -65,6 +65,11 @@ bool center(const Preprocessing& p, std::span<const float> row, std::span<double
   return true;
 }
 
+void check_intercept(double share) {
+  if (share >= 0.0 && share < 1.0) return;
+  throw UsageError(fmt::format("the intercept's share {} must lie in [0, 1)", share));
+}
+
 void check_projection(const Preprocessing& p) {
   const std::size_t dim = p.pooled_dim();
   if (p.projection.size() % dim != 0 || p.projected_dim() > dim) {
@@ -165,9 +170,7 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
     throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
   }
-  if (!(p.intercept >= 0.0 && p.intercept < 1.0)) {
-    throw UsageError(fmt::format("the intercept's share {} must lie in [0, 1)", p.intercept));
-  }
+  check_intercept(p.intercept);
   check_projection(p);
   check_selected(p);
   if (!p.projection.empty()) {
@@ -175,6 +178,11 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
     packed_ =
         select_kernel().row_factors({projection_->values(), projection_->classes(), p.pooled_dim(), p.pooled_dim()});
   }
+}
+
+void RowTransform::set_intercept(double share) {
+  check_intercept(share);
+  preprocessing_.intercept = share;
 }
 
 std::size_t RowTransform::rows_at_once() const {

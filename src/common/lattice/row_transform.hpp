@@ -66,6 +66,10 @@ class RowTransform {
   /// not ascend or exist, or the intercept share is not in [0, 1).
   explicit RowTransform(Preprocessing preprocessing);
 
+  /// From here on rows have an intercept of that share, or none; a projection need not be rounded again. Throws as the
+  /// constructor.
+  void set_intercept(double share);
+
   const Preprocessing& preprocessing() const { return preprocessing_; }
   std::size_t input_dim() const { return preprocessing_.input_dim; }
   std::size_t output_dim() const { return preprocessing_.output_dim(); }

@@ -64,8 +64,8 @@ void check_privacy(const PrivacyStatement& privacy) {
   }
 }
 
-// Passes the parts on if they hold together.
-ClassifierParts checked(ClassifierParts parts) {
+// The preprocessing of parts whose extents are within bounds.
+const Preprocessing& preprocessing_of(const ClassifierParts& parts) {
   if (parts.threshold && !std::isfinite(*parts.threshold)) throw UsageError("threshold: must be finite");
   if (parts.classes < 2 || parts.classes > kMaxExtent) {
     throw UsageError(fmt::format("classes: {} is not from 2 to {}", parts.classes, kMaxExtent));
@@ -73,7 +73,11 @@ ClassifierParts checked(ClassifierParts parts) {
   if (parts.preprocessing.input_dim > kMaxExtent) {
     throw UsageError(fmt::format("input_dim: {} is above {}", parts.preprocessing.input_dim, kMaxExtent));
   }
-  const std::size_t dim = RowTransform(parts.preprocessing).output_dim();
+  return parts.preprocessing;
+}
+
+// The weights, K x dim, of parts that hold together.
+const std::vector<double>& weights_of_checked(const ClassifierParts& parts, std::size_t dim) {
   check_entries("weights", parts.weights, parts.classes * dim);
   check_entries("bias", parts.bias, parts.classes);
   if (!parts.preprocessing.center.empty()) {
@@ -86,7 +90,7 @@ ClassifierParts checked(ClassifierParts parts) {
   if (parts.link == Link::kSigmoid && !parts.cosine_head.empty()) {
     throw UsageError("link sigmoid with prototypes: their scores are a sum of two softmax");
   }
-  return parts;
+  return parts.weights;
 }
 
 // v <- v / ||v||; a zero row stays zero.
@@ -120,9 +124,9 @@ std::vector<double> unit_prototypes(const ClassifierParts& parts) {
 }
 
 Classifier::Classifier(ClassifierParts parts)
-    : parts_(checked(std::move(parts))),
-      transform_(parts_.preprocessing),
-      linear_(parts_.weights, parts_.classes, transform_.output_dim()),
+    : parts_(std::move(parts)),
+      transform_(preprocessing_of(parts_)),
+      linear_(weights_of_checked(parts_, transform_.output_dim()), parts_.classes, transform_.output_dim()),
       directions_(unit_directions(parts_, transform_.output_dim())) {}
 
 // scores = W u + b, or softmax(W u + b) + softmax(h(u)), for each row u of the block.

@@ -120,6 +120,23 @@ TEST(RowTransform, ABlockOfRowsIsItsRowsOneByOne) {
   }
 }
 
+TEST(RowTransform, AnInterceptMayBeSetLater) {
+  Preprocessing p = preprocessing(4, Normalize::kL2, 1.5);
+  p.projection = {1, 0, 0, 0, 0, 1, 1, 0};
+  RowTransform later(p);
+  later.set_intercept(0.2);
+  p.intercept = 0.2;
+  ASSERT_EQ(later.output_dim(), 3U);
+  const RowTransform at_once(p);
+  const std::vector<float> row{0.5F, 1.0F, 2.0F, -0.5F};
+  std::vector<double> of_later(3);
+  std::vector<double> of_both(3);
+  EXPECT_TRUE(later(row, of_later));
+  EXPECT_TRUE(at_once(row, of_both));
+  EXPECT_EQ(of_later, of_both);
+  EXPECT_THROW(later.set_intercept(1.0), UsageError);
+}
+
 TEST(RowTransform, AProjectionOfReducedRowsIsOneProjection) {
   Preprocessing reduced = preprocessing(4, Normalize::kL2, 1.0);
   reduced.projection = {1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1};  // (x0, x1 + x2, x3)
