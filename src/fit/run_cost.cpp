@@ -50,6 +50,11 @@ bool whitens(const StatisticCost& cost, const FitOptions& options) {
   return method_entry(options.method).whitens_rows && cost.row_change == RowChange::kWhitening;
 }
 
+// Whether rows in rounds are made of those that were kept for the Gram matrix (TrainingRun::keep_rows_to_project).
+bool projects_kept_rows(const FitOptions& options) {
+  return method_entry(options.method).whitens_rows && options.rows.pca == 0 && options.rows.select == 0;
+}
+
 double flops_of(const BlockRequest& block, const ReleaseRequest& request, bool is_whitened) {
   if (block.noise != BlockNoise::kSymmetric || request.in_parts) return 0.0;
   const auto triangles = static_cast<double>(block.triangles);
@@ -92,6 +97,7 @@ PhaseWork work_of(const ReleaseRequest& request, const TrainingMethod& method, c
     }
   }
   work.product_macs += work.rows_prepared * projection;
+  if (passes_once && projects_kept_rows(options)) work.rows_prepared = 0.0;
   return work;
 }
 

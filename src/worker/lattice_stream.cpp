@@ -372,7 +372,8 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               KeptFor use, const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
-  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), transform.output_dim(), slots,
+  const std::size_t dim = transform.output_dim() + (use == KeptFor::kProjection ? 1 : 0);  // an intercept
+  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), dim, slots,
                                             rows.goes_by_person() ? rows.largest_person() : 0);
   if (rows.range().count > most) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);

@@ -84,7 +84,7 @@ using KeptChunks = std::vector<LatticeRows>;
 /// What rows are kept for.
 enum class KeptFor {
   kRounds,      ///< many passes: their energies are measured, and products of a person's rows remembered
-  kProjection,  ///< one pass, and then project_kept_chunks
+  kProjection,  ///< one pass, and then project_kept_chunks to as many features and an intercept
 };
 
 /// The rows that for_each_lattice_chunk shows, in chunks; nothing where they do not fit into plan.memory_bytes beside

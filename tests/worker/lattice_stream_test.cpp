@@ -86,7 +86,8 @@ TEST_F(LatticeStreamTest, KeptRowsAreThoseThatAreShownAlsoWhereTheyAreProjectedL
     after.projection.push_back(std::sin(1.0 + 3.0 * static_cast<double>(entry)));
   const RowTransform projection(after);
   StreamPlan all = plan(2);
-  all.memory_bytes = kMostRowsPerChunk * bytes_per_row(kDim, kDim, 1) + kRows * bytes_per_kept_row(kDim, 1, false);
+  all.memory_bytes =
+      kMostRowsPerChunk * bytes_per_row(kDim, kDim + 1, 1) + kRows * bytes_per_kept_row(kDim + 1, 1, false);
   const OnChunk on_chunk = [](double) {};
   WorkerRows stored = rows();
   std::optional<KeptChunks> unprojected = keep_lattice_chunks(stored, transform_, all, KeptFor::kProjection, on_chunk);
