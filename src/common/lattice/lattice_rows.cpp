@@ -169,8 +169,7 @@ struct LatticeRows::StoredTogether {
   std::size_t dim;
   std::size_t block_rows;
 
-  void transform(const RowTransform& transform, std::size_t first, std::span<double> out,
-                 std::span<char> is_finite) const {
+  void write(const RowTransform& transform, std::size_t first, std::span<double> out, std::span<char> is_finite) const {
     thread_local std::vector<float> scratch;
     transform(features.decoded(first * dim, is_finite.size() * dim, scratch), out, is_finite);
   }
@@ -183,8 +182,7 @@ struct LatticeRows::StoredApart {
   std::size_t dim;
   std::size_t block_rows;
 
-  void transform(const RowTransform& transform, std::size_t first, std::span<double> out,
-                 std::span<char> is_finite) const {
+  void write(const RowTransform& transform, std::size_t first, std::span<double> out, std::span<char> is_finite) const {
     thread_local std::vector<float> scratch;
     transform(decoded(first, is_finite.size(), scratch), out, is_finite);
   }
@@ -214,8 +212,7 @@ struct LatticeRows::StoredOnLattice {
   const LatticeRows& rows;
   std::size_t block_rows;
 
-  void transform(const RowTransform& transform, std::size_t first, std::span<double> out,
-                 std::span<char> is_finite) const {
+  void write(const RowTransform& transform, std::size_t first, std::span<double> out, std::span<char> is_finite) const {
     const std::size_t count = is_finite.size();
     std::copy_n(rows.counts_.begin() + static_cast<std::ptrdiff_t>(first), count, is_finite.begin());
     transform.project({rows.values() + first * rows.dim(), count * rows.dim()}, is_finite, out);
@@ -272,8 +269,7 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
     for (std::size_t first = rows * worker / workers; first < last; first += block_rows) {
       const std::size_t count = std::min(block_rows, last - first);
       stored.fetch(first, 0);
-      stored.transform(transform, first, std::span(transformed).first(count * dim()),
-                       std::span(is_finite).first(count));
+      stored.write(transform, first, std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
       stored.fetch(first, 1);
       for (std::size_t row = first; row < first + count; ++row) {
         const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};
