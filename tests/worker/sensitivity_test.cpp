@@ -1,6 +1,7 @@
 // Record and replay: every registered statistic on neighboring data sets. Its exact difference is compared with the
 // declared sensitivity of every block.
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
@@ -8,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/data/memory_array.hpp"
 #include "common/plan/triangle.hpp"
-#include "tests/common/data/data_files.hpp"
 #include "worker/correct_counts.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
@@ -72,31 +73,32 @@ struct Terms {
   bool is_sampled = false;  // rows count by their coins, which are the same in both data sets
 };
 
-WorkerRows written_rows(const Rows& rows, std::size_t most_labels, const TemporaryFolder& folder) {
-  std::vector<float> x;
-  std::vector<std::int32_t> y;
-  std::vector<std::uint8_t> sets(rows.size() * kClasses, 0);
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    x.insert(x.end(), rows[row].x.begin(), rows[row].x.end());
-    for (const std::int32_t label : rows[row].y) sets[row * kClasses + static_cast<std::size_t>(label)] = 1;
-    if (most_labels == 1) y.push_back(rows[row].y.front());
+// Rows as a caller holds them in memory.
+class HeldRows {
+ public:
+  HeldRows(const Rows& rows, std::size_t most_labels) : sets_(rows.size() * kClasses, 0) {
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      features_.insert(features_.end(), rows[row].x.begin(), rows[row].x.end());
+      for (const std::int32_t label : rows[row].y) sets_[row * kClasses + static_cast<std::size_t>(label)] = 1;
+      if (most_labels == 1) labels_.push_back(rows[row].y.front());
+    }
   }
-  const std::string n = std::to_string(rows.size());
-  write_bytes(folder / "x.npy",
-              npy_header_bytes(npy_text("<f4", "(" + n + ", " + std::to_string(kDim) + ")")) + element_bytes(x));
-  if (most_labels == 1) {
-    write_bytes(folder / "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
-  } else {
-    write_bytes(folder / "y.npy", npy_header_bytes(npy_text("|u1", "(" + n + ", " + std::to_string(kClasses) + ")")) +
-                                      element_bytes(sets));
+
+  WorkerRows worker() const {
+    return WorkerRows::in_memory(array_view(features_, kDim),
+                                 labels_.empty() ? array_view(sets_, kClasses) : array_view(labels_), "x", "y");
   }
-  return WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
-}
+
+ private:
+  std::vector<float> features_;
+  std::vector<std::int32_t> labels_;
+  std::vector<std::uint8_t> sets_;
+};
 
 Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& request, const RowTransform& transform,
                        const Terms& terms, const Rows& rows) {
-  const TemporaryFolder folder;
-  WorkerRows worker = written_rows(rows, terms.most_labels, folder);
+  const HeldRows held(rows, terms.most_labels);
+  WorkerRows worker = held.worker();
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, terms.most_labels};
   const OnChunk on_chunk = [](double) {};
   const LatticeWeights weights(some_weights(transform.output_dim()), {2.5, transform.output_dim()});
@@ -299,8 +301,8 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
         Rows neighbor = rows;
         neighbor.insert(neighbor.begin() + trial % 7, random_row(engine, most_labels));
         const auto counts = [&](const Rows& of) {
-          const TemporaryFolder folder;
-          WorkerRows worker = written_rows(of, most_labels, folder);
+          const HeldRows held(of, most_labels);
+          WorkerRows worker = held.worker();
           const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, most_labels};
           const OnChunk on_chunk = [](double) {};
           return correct_counts(candidates, {worker, transform, plan, on_chunk}, prior);
