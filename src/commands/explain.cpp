@@ -102,12 +102,11 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
                     g.person_bound == PersonBound::kClip ? "are clipped to" : "count for", g.rows_per_person,
                     g.rows_per_person == 1 ? "" : "s"));
     if (g.silos_per_person) {
-      sentences.push_back(
-          fmt::format("it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
-                      "holds a person to "
-                      "its share of that: nobody can check this, since silos compare no persons; who is in more is a "
-                      "group of persons",
-                      *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
+      sentences.push_back(fmt::format(
+          "it holds where no person has rows in more than {} silo{} (--silos-per-person), each of which "
+          "holds a person to its share of these rows: nobody can check this, since silos compare no persons; who "
+          "is in more is a group of persons",
+          *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
     }
   }
   sentences.push_back(neighbors_sentence(g));

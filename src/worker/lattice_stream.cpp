@@ -134,7 +134,7 @@ void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, 
                                const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
   require_room_for_persons(rows, plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
   const std::vector<std::uint64_t>& places = rows.by_person();
-  const std::size_t capacity = std::max(chunk_rows, rows.largest_person());
+  const std::size_t capacity = std::max(std::min(chunk_rows, places.size()), rows.largest_person());
   LatticeRows chunk(lattice_of(transform), capacity, slots);
   GatheredRows gathered(rows, plan.classes, slots);
   const std::vector<std::uint64_t>& ends = rows.ends_of_persons();
@@ -331,8 +331,9 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
   DPREDUCE_ASSERT(rows.has_labels() && (weights.empty() || weights.size() == rows.range().count));
   const std::size_t dim = transform.input_dim();
   const std::size_t slots = plan.labels_per_row;
-  const std::size_t chunk_rows =
+  const std::size_t most_rows =
       rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots) + sizeof(float) * dim);
+  const std::size_t chunk_rows = std::clamp<std::size_t>(rows.range().count, 1, most_rows);
   RowStream stream(rows, plan.classes, chunk_rows, slots);
   LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
   std::vector<float> features(chunk_rows * dim);

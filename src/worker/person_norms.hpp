@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "common/randomness/secure_bytes.hpp"
@@ -46,7 +45,7 @@ constexpr std::size_t products_of_rows(std::size_t count) {
 /// products[i (i + 1) / 2 + j] <- <q_i, q_j> for j <= i. Precondition (asserted): it has products_of_rows entries.
 void make_products(const PersonRows& rows, std::span<std::int32_t> products);
 
-/// sum_ij <r_i, r_j> <q_i, q_j> for one person's rows, and fX.
+/// sum_ij <r_i, r_j> <q_i, q_j> for one person's rows and any residuals of theirs.
 class SquaredGradient {
  public:
   /// `products`, as make_products makes them, or nothing: then they are made, if they are wanted. Both are kept by

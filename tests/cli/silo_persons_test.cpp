@@ -110,16 +110,19 @@ TEST_F(SiloPersonsTest, OfOneSiloEachAreClippedAsByRanksThatMayCompareThem) {
 }
 
 TEST_F(SiloPersonsTest, ShareTheirBoundAmongSilosThatClipThemAndSayHow) {
-  const std::string clipped =
-      "--non-private --method mean --metric cosine --person-bound clip --train-person same{rank}.npy ";
-  const std::string one_each = model_of(clipped + "--rows-per-person 1 --silos-per-person 1");
-  EXPECT_TRUE(model_of(clipped + "--rows-per-person 2 --silos-per-person 2") == one_each);
-  EXPECT_TRUE(model_of(clipped + "--rows-per-person 3") == one_each);
-  // Four of twelve rows each, and so a third of the bound.
   write_bytes(folder_ / "person.key", std::string(32, 'k'));
-  EXPECT_TRUE(model_of(clipped + "--rows-per-person 3 --count-persons 10 --person-key person.key") == one_each);
-  EXPECT_TRUE(model_of(clipped + "--rows-per-person 12") == model_without_silos("--non-private --metric cosine"));
-  EXPECT_FALSE(model_of(clipped + "--rows-per-person 1") == one_each);
+  for (const std::string method : {"mean --metric cosine", "ls", "gd --rounds 2", "fc --rounds 2"}) {
+    SCOPED_TRACE(method);
+    const std::string clipped =
+        "--non-private --method " + method + " --person-bound clip --train-person same{rank}.npy ";
+    const std::string one_each = model_of(clipped + "--rows-per-person 1 --silos-per-person 1");
+    EXPECT_TRUE(model_of(clipped + "--rows-per-person 2 --silos-per-person 2") == one_each);
+    EXPECT_TRUE(model_of(clipped + "--rows-per-person 3") == one_each);
+    // Four of twelve rows each, and so a third of the bound.
+    EXPECT_TRUE(model_of(clipped + "--rows-per-person 3 --count-persons 10 --person-key person.key") == one_each);
+    EXPECT_TRUE(model_of(clipped + "--rows-per-person 12") == model_without_silos("--non-private --method " + method));
+    EXPECT_FALSE(model_of(clipped + "--rows-per-person 1") == one_each);
+  }
 
   // Rows in any order make the same bytes.
   const std::string noised = kBudget + "--method mean --metric cosine --person-bound clip --rows-per-person 1 ";

@@ -241,6 +241,7 @@ void LatticeRows::assign_projected(const RowTransform& transform, const LatticeR
   assign_stored(transform, StoredOnLattice{rows, transform.rows_at_once()}, rows.labels_, threads);
   weights_ = rows.weights_;
   persons_ = rows.persons_;
+  parts_ = rows.parts_;
 }
 
 template <typename Stored>
@@ -254,6 +255,7 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
   squared_norms_.assign(rows, 0);
   weights_.clear();
   persons_.clear();
+  parts_.reset();
   first_products_.clear();
   energies_ = {};
 
