@@ -93,8 +93,8 @@ enum class KeptFor {
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               KeptFor use, const OnChunk& on_chunk);
 
-/// What keep_lattice_chunks would keep of `rows` for rounds, without reading them. `kept` holds the same rows as they are
-/// before the transform's projection (is_projection_of). A chunk is given back as soon as it has been projected.
+/// What keep_lattice_chunks would keep of `rows` for rounds, without reading them. `kept` holds the same rows as they
+/// are before the transform's projection (is_projection_of). A chunk is given back as soon as it has been projected.
 KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const OnChunk& on_chunk);
 
