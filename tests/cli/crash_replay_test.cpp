@@ -124,7 +124,10 @@ void kill_and_resume(const std::string& method, std::size_t releases, int kills)
     site.forget_ledger();
     models.clear();
   };
-  for (int round = 0; round < kills; ++round) {
+  // On a fast disk runs may end before their kills: then more follow.
+  const auto is_enough = [&] { return killed_before_a_model > kills / 10 && killed_with_charges > 0; };
+  for (int round = 0; round < kills || !is_enough(); ++round) {
+    ASSERT_LT(round, 10 * kills) << "the kills came too early or too late to test anything";
     std::filesystem::remove(site.folder() / "model.safetensors");
     if (round % 3 == 2) {
       site.kill_after_a_charge(seconds);
@@ -151,8 +154,6 @@ void kill_and_resume(const std::string& method, std::size_t releases, int kills)
     }
   }
   end_run();
-  EXPECT_GT(killed_before_a_model, kills / 10) << "the kills came too late to test anything";
-  EXPECT_GT(killed_with_charges, 0) << "the kills came too early to test anything";
 }
 
 TEST(CrashReplay, AChargedReleaseIsRepeatedBitForBitAndChargedOnce) {
