@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fit/fit.hpp"
+#include "worker/kept_chunks.hpp"
 
 namespace dpreduce {
 

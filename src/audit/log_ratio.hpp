@@ -22,6 +22,7 @@
 #include "common/plan/released_block.hpp"
 #include "common/plan/statistic.hpp"
 #include "run/training_run.hpp"
+#include "worker/kept_chunks.hpp"
 
 namespace dpreduce {
 

@@ -9,6 +9,7 @@
 #include "fit/default_threads.hpp"
 #include "methods/registry.hpp"
 #include "worker/chunk_residuals.hpp"
+#include "worker/kept_chunks.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "common/lattice/lattice_weights.hpp"
 #include "worker/chunk_residuals.hpp"
-#include "worker/lattice_stream.hpp"
+#include "worker/kept_chunks.hpp"
 
 namespace dpreduce {
 

@@ -22,6 +22,7 @@
 #include "run/fit_plan.hpp"
 #include "run/statistic_task.hpp"
 #include "run/timings.hpp"
+#include "worker/kept_chunks.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {

@@ -14,20 +14,9 @@
 #include "common/base/error.hpp"
 #include "common/data/row_stream.hpp"
 #include "worker/bad_row.hpp"
-#include "worker/clipped_persons.hpp"
 
 namespace dpreduce {
 namespace {
-
-Lattice lattice_of(const RowTransform& transform) {
-  return {transform.preprocessing().clip_norm, transform.output_dim()};
-}
-
-// What many passes over a chunk that is kept would else do again and again.
-void prepare_for_rounds(LatticeRows& chunk, const WorkerRows& rows, const StreamPlan& plan) {
-  chunk.measure_energies(plan.threads);
-  if (rows.goes_by_person()) remember_products(chunk, plan.threads);
-}
 
 // `slots` are the chunk's as they were read; `place_of` tells where a row of it lies among all rows.
 template <typename PlaceOf>
@@ -41,10 +30,6 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
     refuse_surplus_labels(rows.where_labels(place), surplus, chunk.labels_per_row());
   }
   refuse_not_finite(rows.where(place));
-}
-
-std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {
-  return rows.has_labels() ? plan.labels_per_row : 1;
 }
 
 // `place_of` tells where a row of the chunk lies among all rows.
@@ -253,21 +238,20 @@ class ChunksAhead {
 
 }  // namespace
 
+Lattice lattice_of(const RowTransform& transform) {
+  return {transform.preprocessing().clip_norm, transform.output_dim()};
+}
+
+std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {
+  return rows.has_labels() ? plan.labels_per_row : 1;
+}
+
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row) {
   return bytes_per_row(preprocessing.input_dim, preprocessing.output_dim(), labels_per_row);
 }
 
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row) {
   return sizeof(float) * input_dim + 2 * sizeof(std::int16_t) * output_dim + 3 * sizeof(std::int32_t) * labels_per_row;
-}
-
-std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_person) {
-  const std::size_t energies =
-      sizeof(std::uint32_t) * (1 + (output_dim + kEnergyColumns - 1) / kEnergyColumns / kEnergyRows);
-  const std::size_t of_person = by_person ? sizeof(RowWeight) + sizeof(std::uint32_t) + kBytesRememberedOfRow : 0;
-  const std::size_t norm = sizeof(std::uint32_t);
-  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char) + norm + energies +
-         of_person;
 }
 
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
@@ -283,14 +267,6 @@ void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, 
       fmt::format("--memory: a person's rows are clipped together, and those of one person take {} MiB; allow more, or "
                   "use --person-bound weight{}",
                   rows.largest_person() * row_bytes / (std::size_t{1} << 20) + 1, kForOwnerOnly));
-}
-
-std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
-                             std::size_t labels_per_row, std::size_t largest_person) {
-  const std::size_t row_bytes = bytes_per_row(input_dim, output_dim, labels_per_row);
-  const std::size_t in_the_making = std::max(rows_of_chunk(memory_bytes, row_bytes), largest_person) * row_bytes;
-  if (in_the_making > memory_bytes) return 0;
-  return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row, largest_person > 0);
 }
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
@@ -316,6 +292,23 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
   while (const auto next = ahead.next()) {
     visit(next->first);
     on_chunk(next->second);
+  }
+}
+
+void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
+                         const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk) {
+  if (rows.goes_by_person()) {
+    for_each_lattice_chunk(rows, transform, plan, take, on_chunk);
+    return;
+  }
+  const std::size_t slots = slots_per_row(rows, plan);
+  const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
+  ChunkSource source(rows, transform, plan, chunk_rows);
+  while (const std::size_t count = source.rows_of_next()) {
+    LatticeRows chunk(lattice_of(transform), count, slots);
+    const double done = source.next(chunk).value();
+    take(std::move(chunk));
+    on_chunk(done);
   }
 }
 
@@ -368,47 +361,6 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
     on_chunk(share_done(*read, rows));
   }
   if (!places.empty()) visit_gathered();
-}
-
-std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                                              KeptFor use, const OnChunk& on_chunk) {
-  const std::size_t slots = slots_per_row(rows, plan);
-  const std::size_t dim = transform.output_dim() + (use == KeptFor::kProjection ? 1 : 0);  // an intercept
-  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), dim, slots,
-                                            rows.goes_by_person() ? rows.largest_person() : 0);
-  if (rows.range().count > most) return std::nullopt;
-  std::optional<KeptChunks> kept(std::in_place);
-  const auto keep = [&](LatticeRows chunk) {
-    kept->push_back(std::move(chunk));
-    if (use == KeptFor::kRounds) prepare_for_rounds(kept->back(), rows, plan);
-  };
-  if (rows.goes_by_person()) {
-    for_each_lattice_chunk(rows, transform, plan, keep, on_chunk);
-    return kept;
-  }
-  const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
-  ChunkSource source(rows, transform, plan, chunk_rows);
-  while (const std::size_t count = source.rows_of_next()) {
-    LatticeRows chunk(lattice_of(transform), count, slots);
-    const double done = source.next(chunk).value();
-    keep(std::move(chunk));
-    on_chunk(done);
-  }
-  return kept;
-}
-
-KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
-                               const StreamPlan& plan, const OnChunk& on_chunk) {
-  double done = 0.0;
-  for (LatticeRows& chunk : kept) {
-    LatticeRows projected(lattice_of(transform), chunk.rows(), chunk.labels_per_row());
-    projected.assign_projected(transform, chunk, plan.threads);
-    chunk = std::move(projected);
-    prepare_for_rounds(chunk, rows, plan);
-    done += 1.0;
-    on_chunk(done / static_cast<double>(kept.size()));
-  }
-  return kept;
 }
 
 }  // namespace dpreduce

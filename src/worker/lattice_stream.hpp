@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +22,12 @@ struct StreamPlan {
   std::size_t labels_per_row = 1;  ///< k, the most classes of a row
 };
 
+/// (C, d) of the rows that `transform` makes.
+Lattice lattice_of(const RowTransform& transform);
+
+/// Slots for labels of a row in a chunk: k, or one where `rows` have no labels.
+std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan);
+
 /// Small enough that a chunk's integers are still in the second-level cache when they are summed.
 inline constexpr std::size_t kMostRowsPerChunk = 4096;
 
@@ -35,18 +40,9 @@ std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels
 /// The same of rows with d_in = input_dim features that become d = output_dim.
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row);
 
-/// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (known_energies.hpp); a
-/// weight takes 4 more. By person: 8 more for weight and person, and what is remembered of it (clipped_persons.hpp).
-std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_person);
-
 /// Rows of a chunk for which there are `memory_bytes`, at row_bytes each: as many as fit, at most 4096. Throws
 /// UsageError where not one does.
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
-
-/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. `largest_person` is the
-/// most rows of one person where rows are gone through by person, else 0. Throws as rows_of_chunk.
-std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
-                             std::size_t labels_per_row, std::size_t largest_person);
 
 /// Throws UsageError where the rows of one person do not fit into memory_bytes, at row_bytes each. Precondition
 /// (asserted): rows are gone through by person.
@@ -64,6 +60,11 @@ void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
+/// Calls `take` with the same chunks, each given away. But by person they are prepared on the caller's thread. Throws
+/// as for_each_lattice_chunk.
+void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
+                         const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk);
+
 /// Which rows a pass is about, by their classes. Asked once for each row, in order.
 using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 
@@ -77,25 +78,5 @@ RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
 void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
-
-/// All chunks of a worker's rows, so that many passes read, transform and round them once.
-using KeptChunks = std::vector<LatticeRows>;
-
-/// What rows are kept for.
-enum class KeptFor {
-  kRounds,      ///< many passes: their energies are measured, and products of a person's rows remembered
-  kProjection,  ///< one pass, and then project_kept_chunks to as many features and an intercept
-};
-
-/// The rows that for_each_lattice_chunk shows, in chunks; nothing where they do not fit into plan.memory_bytes beside
-/// one more in the making. Where rows are gone through by person, what is remembered is products of a person's rows
-/// (clipped_persons.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
-std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                                              KeptFor use, const OnChunk& on_chunk);
-
-/// What keep_lattice_chunks would keep of `rows` for rounds, without reading them. `kept` holds the same rows as they
-/// are before the transform's projection (is_projection_of). A chunk is given back as soon as it has been projected.
-KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
-                               const StreamPlan& plan, const OnChunk& on_chunk);
 
 }  // namespace dpreduce

@@ -7,6 +7,7 @@
 
 #include "fit/plan_fit.hpp"
 #include "methods/training_method.hpp"
+#include "worker/kept_chunks.hpp"
 
 namespace dpreduce {
 namespace {

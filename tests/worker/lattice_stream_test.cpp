@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "worker/kept_chunks.hpp"
 
 namespace dpreduce {
 namespace lattice_stream_test {

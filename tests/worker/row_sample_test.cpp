@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/data/data_files.hpp"
+#include "worker/kept_chunks.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
