@@ -105,24 +105,39 @@ std::vector<RowWeight> IdentifiedRows::weights(std::uint64_t rows_per_person) co
   return weights;
 }
 
-RowPersons IdentifiedRows::numbered(bool are_whole) const {
+// `is_by_row` tells of each person whether their rows have numbers of their own.
+RowPersons IdentifiedRows::numbered_where(const std::vector<char>& is_by_row) const {
   constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
-  RowPersons numbered{.of_rows = {}, .first_rows = {}, .are_whole = are_whole};
+  RowPersons numbered;
   numbered.of_rows.reserve(of_rows.size());
   std::vector<std::uint32_t> numbers(persons.persons.size(), kNotNumbered);
-  std::vector<std::uint64_t> here(persons.persons.size(), 0);
   for (const std::uint32_t place : of_rows) {
-    if (numbers[place] == kNotNumbered) {
+    if (numbers[place] == kNotNumbered || is_by_row[place] != 0) {
       numbers[place] = static_cast<std::uint32_t>(numbered.first_rows.size());
       numbered.first_rows.push_back(persons.first_rows.empty() ? 0 : persons.first_rows[place]);
     }
     numbered.of_rows.push_back(numbers[place]);
-    ++here[place];
   }
-  if (!are_whole) return numbered;
-  PersonParts parts(numbered.first_rows.size());
+  return numbered;
+}
+
+RowPersons IdentifiedRows::numbered() const {
+  return numbered_where(std::vector<char>(persons.persons.size(), 0));
+}
+
+RowPersons IdentifiedRows::numbered_to_clip(std::uint64_t most_together) const {
+  std::vector<std::uint64_t> here(persons.persons.size(), 0);
+  for (const std::uint32_t place : of_rows) ++here[place];
+  std::vector<char> is_by_row(here.size());
   for (std::size_t place = 0; place < here.size(); ++place) {
-    if (here[place] > 0) parts[numbers[place]] = part_of_person(here[place], persons.rows[place]);
+    is_by_row[place] = (persons.owners.empty() ? here[place] : persons.rows[place]) > most_together ? 1 : 0;
+  }
+  RowPersons numbered = numbered_where(is_by_row);
+  numbered.are_whole = true;
+  PersonParts parts(numbered.first_rows.size());
+  for (std::size_t row = 0; row < of_rows.size(); ++row) {
+    const std::uint32_t place = of_rows[row];
+    parts[numbered.of_rows[row]] = part_of_person(is_by_row[place] != 0 ? 1 : here[place], persons.rows[place]);
   }
   const auto is_all = [](const PersonPart& part) { return part == PersonPart{}; };
   if (!std::ranges::all_of(parts, is_all)) numbered.parts = std::make_shared<const PersonParts>(std::move(parts));

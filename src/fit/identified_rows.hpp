@@ -45,9 +45,15 @@ struct IdentifiedRows {
   /// weight_of_rows(m, rows_per_person) of each row, m = persons.rows of its person.
   std::vector<RowWeight> weights(std::uint64_t rows_per_person) const;
 
-  /// Numbers persons in the order of their first rows here. With `are_whole` they are clipped here, and where some have
-  /// more rows than these, by `persons`, to that part: m here of m in all.
-  RowPersons numbered(bool are_whole) const;
+  /// Numbers persons in the order of their first rows here.
+  RowPersons numbered() const;
+  /// The same where persons are clipped here: where some have more rows than these, by `persons`, to that part: m here
+  /// of m in all. Whoever has more than `most_together` rows (row_persons.hpp), here or, where ranks have summed their
+  /// rows, on all of these, is numbered row by row, with the part 1 of m.
+  RowPersons numbered_to_clip(std::uint64_t most_together) const;
+
+ private:
+  RowPersons numbered_where(const std::vector<char>& is_by_row) const;
 };
 
 /// Of the rows in `range`. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row; meanwhile

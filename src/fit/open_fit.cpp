@@ -101,12 +101,8 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
     machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()) +
                     training.bytes_of_others());
   });
-  if (training.goes_by_person()) {
-    ranks.together([&] {
-      const StreamPlan stream = fit->stream_over(training, 1);
-      require_room_for_persons(training, stream.memory_bytes,
-                               bytes_per_row(fit->plan().preprocessing, stream.labels_per_row));
-    });
+  if (stated.data.clips_persons()) {
+    ranks.together([&] { require_room_for_persons(fit->plan().preprocessing, fit->stream_over(training, 1)); });
   }
   std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
   std::optional<WorkerRows> validation;

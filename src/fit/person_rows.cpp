@@ -200,12 +200,13 @@ class TravelingRows {
 };
 
 // Sends the rows that are others' persons' to these, in messages of bounded size, and takes this rank's: they are of
-// persons who have rows here. own.of_rows is of the rows of rows.range(), and becomes that of the rows that this rank
-// then has. Collective.
+// persons who have rows here. Who has more rows than are clipped together keeps them where they are. own.of_rows is of
+// the rows of rows.range(), and becomes that of the rows that this rank then has. Collective.
 void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& needs, Communicator& ranks) {
   const CountedPersons& persons = own.persons;
+  const std::uint64_t most_together = most_rows_clipped_together(rows.dim());
   const auto stays = [&, rank = static_cast<std::uint32_t>(ranks.rank())](std::uint32_t person) {
-    return persons.owners[person] == rank;
+    return persons.owners[person] == rank || persons.rows[person] > most_together;
   };
   const auto moved = own.of_rows.size() - static_cast<std::size_t>(std::ranges::count_if(own.of_rows, stays));
   const auto most_moved = static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(moved)));
@@ -286,7 +287,11 @@ void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows
   sum_over_ranks(own.persons, needs.coins, ranks);
   if (needs.whole) gather_persons(rows, own, needs, ranks);
   rows.set_weights(own.weights(rows_per_person));
-  if (needs.whole || needs.coins) rows.set_persons(own.numbered(needs.whole));
+  if (needs.whole) {
+    rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
+  } else if (needs.coins) {
+    rows.set_persons(own.numbered());
+  }
 }
 
 void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,
@@ -302,7 +307,7 @@ void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::
       for (std::uint64_t& of_person : own.persons.rows) of_person *= silos_per_person;
     }
     rows.set_weights(own.weights(rows_per_person));
-    if (needs.whole) rows.set_persons(own.numbered(true));
+    if (needs.whole) rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
   });
 }
 

@@ -38,8 +38,7 @@ std::size_t dim_in_rounds(const FitPlan& plan) {
 
 bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
   return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.data.most_labels(),
-                                     options.data.clips_persons() ? 1 : 0);
+                                     dim_in_rounds(plan), options.data.most_labels(), options.data.clips_persons());
 }
 
 StatisticCost cost_of(const ReleaseRequest& request, const FitOptions& options) {

@@ -175,7 +175,7 @@ void weigh_over_silos(WorkerRows& rows, std::optional<ShardedArray>& persons, st
       lists->add_up(opened(lists->empty(), std::move(words), present, *key, silos.run()), own.persons);
     }
     rows.set_weights(own.weights(rows_per_person));
-    if (needs.whole) rows.set_persons(own.numbered(true));
+    if (needs.whole) rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
   });
 }
 

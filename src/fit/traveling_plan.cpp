@@ -223,10 +223,11 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
       IdentifiedRows identified = traveling_persons(*persons, own.range(), plan.ticket);
       count_over_partitions(identified, *plan.persons, plan.ticket, partition);
       own.set_weights(identified.weights(bound));
-      if (clips) own.set_persons(identified.numbered(true));
+      if (clips) own.set_persons(identified.numbered_to_clip(most_rows_clipped_together(own.dim())));
     }
   }
   const StreamPlan stream = fit.stream_over(own, threads == 0 ? default_threads() : threads);
+  if (own.goes_by_person()) require_room_for_persons(fit.plan().preprocessing, stream);
   return statistic_of_rows(task.task, fit.plan(), own, stream, on_chunk);
 }
 

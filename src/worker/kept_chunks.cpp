@@ -1,6 +1,5 @@
 #include "worker/kept_chunks.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "worker/clipped_persons.hpp"
@@ -26,19 +25,18 @@ std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_ro
 }
 
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
-                             std::size_t labels_per_row, std::size_t largest_person) {
+                             std::size_t labels_per_row, bool by_person) {
   const std::size_t row_bytes = bytes_per_row(input_dim, output_dim, labels_per_row);
-  const std::size_t in_the_making = std::max(rows_of_chunk(memory_bytes, row_bytes), largest_person) * row_bytes;
-  if (in_the_making > memory_bytes) return 0;
-  return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row, largest_person > 0);
+  const std::size_t in_the_making = rows_of_chunk(memory_bytes, row_bytes) * row_bytes;
+  return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row, by_person);
 }
 
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               KeptFor use, const OnChunk& on_chunk) {
   const std::size_t slots = slots_per_row(rows, plan);
   const std::size_t dim = transform.output_dim() + (use == KeptFor::kProjection ? 1 : 0);  // an intercept
-  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), dim, slots,
-                                            rows.goes_by_person() ? rows.largest_person() : 0);
+  const std::uint64_t most =
+      most_kept_rows(plan.memory_bytes, transform.input_dim(), dim, slots, rows.goes_by_person());
   if (rows.range().count > most) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);
   const auto keep = [&](LatticeRows chunk) {

@@ -17,10 +17,9 @@ using KeptChunks = std::vector<LatticeRows>;
 /// weight takes 4 more. By person: 8 more for weight and person, and what is remembered of it (clipped_persons.hpp).
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_person);
 
-/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. `largest_person` is the
-/// most rows of one person where rows are gone through by person, else 0. Throws as rows_of_chunk.
+/// How many rows keep_lattice_chunks keeps at most: what fits beside one chunk in the making. Throws as rows_of_chunk.
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
-                             std::size_t labels_per_row, std::size_t largest_person);
+                             std::size_t labels_per_row, bool by_person);
 
 /// What rows are kept for.
 enum class KeptFor {

@@ -18,6 +18,8 @@
 namespace dpreduce {
 namespace {
 
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
 // `slots` are the chunk's as they were read; `place_of` tells where a row of it lies among all rows.
 template <typename PlaceOf>
 void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const StreamPlan& plan,
@@ -117,7 +119,6 @@ class GatheredRows {
 void for_each_chunk_of_persons(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                std::size_t slots, std::size_t chunk_rows,
                                const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
-  require_room_for_persons(rows, plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
   const std::vector<std::uint64_t>& places = rows.by_person();
   const std::size_t capacity = std::max(std::min(chunk_rows, places.size()), rows.largest_person());
   LatticeRows chunk(lattice_of(transform), capacity, slots);
@@ -261,12 +262,14 @@ std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
   return std::min(memory_bytes / row_bytes, kMostRowsPerChunk);
 }
 
-void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, std::size_t row_bytes) {
-  if (rows.largest_person() <= memory_bytes / row_bytes) return;
-  throw UsageError(
-      fmt::format("--memory: a person's rows are clipped together, and those of one person take {} MiB; allow more, or "
-                  "use --person-bound weight{}",
-                  rows.largest_person() * row_bytes / (std::size_t{1} << 20) + 1, kForOwnerOnly));
+void require_room_for_persons(const Preprocessing& preprocessing, const StreamPlan& plan) {
+  const std::uint64_t together = most_rows_clipped_together(preprocessing.input_dim);
+  const std::uint64_t bytes = together * bytes_per_row(preprocessing, plan.labels_per_row);
+  if (bytes <= plan.memory_bytes) return;
+  throw UsageError(fmt::format(
+      "--memory: with --person-bound clip up to {} rows of a person are clipped together, which take {} MiB; "
+      "allow more, or use --person-bound weight",
+      together, (bytes + kMiB - 1) / kMiB));
 }
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,

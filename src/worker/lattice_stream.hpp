@@ -44,9 +44,9 @@ std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::si
 /// UsageError where not one does.
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
 
-/// Throws UsageError where the rows of one person do not fit into memory_bytes, at row_bytes each. Precondition
-/// (asserted): rows are gone through by person.
-void require_room_for_persons(const WorkerRows& rows, std::size_t memory_bytes, std::size_t row_bytes);
+/// Throws UsageError where as many rows as are clipped together (row_persons.hpp) do not fit into plan.memory_bytes,
+/// whatever rows there are. Where they fit, so does every person of a pass that goes by person.
+void require_room_for_persons(const Preprocessing& preprocessing, const StreamPlan& plan);
 
 /// Calls `visit` with each chunk of the worker's rows, in order; where they are gone through by person, with chunks of
 /// whole persons, and with more rows than rows_of_chunk where one person has more. The chunk's rows are `transform`ed

@@ -76,5 +76,45 @@ TEST(IdentifiedRows, ARangeIsOfItsRowsAlone) {
   EXPECT_TRUE(identified(persons, {0, 0}, test_hash()).of_rows.empty());
 }
 
+// Person 0 has 4 of 9 rows, person 1 has 3, person 2 has 2.
+IdentifiedRows rows_of_three() {
+  IdentifiedRows rows;
+  rows.of_rows = {0, 1, 0, 2, 0, 1, 2, 0, 1};
+  rows.persons = {.persons = {{1, 0}, {2, 0}, {3, 0}}, .rows = {4, 3, 2}, .first_rows = {10, 11, 13}};
+  return rows;
+}
+
+TEST(IdentifiedRows, AreNumberedInTheOrderOfFirstRows) {
+  const RowPersons numbered = rows_of_three().numbered();
+  EXPECT_EQ(numbered.of_rows, (std::vector<std::uint32_t>{0, 1, 0, 2, 0, 1, 2, 0, 1}));
+  EXPECT_EQ(numbered.first_rows, (std::vector<std::uint64_t>{10, 11, 13}));
+  EXPECT_FALSE(numbered.are_whole);
+  EXPECT_FALSE(numbered.parts);
+  EXPECT_EQ(rows_of_three().numbered_to_clip(4).of_rows, numbered.of_rows);
+  EXPECT_TRUE(rows_of_three().numbered_to_clip(4).are_whole);
+}
+
+// Whoever has more rows than are clipped together: each is a person with a part, under the coin of the person.
+TEST(IdentifiedRows, OfVeryManyAreNumberedOneByOne) {
+  const RowPersons numbered = rows_of_three().numbered_to_clip(2);
+  EXPECT_EQ(numbered.of_rows, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 3, 6, 7}));
+  EXPECT_EQ(numbered.first_rows, (std::vector<std::uint64_t>{10, 11, 10, 13, 10, 11, 10, 11}));
+  ASSERT_TRUE(numbered.parts);
+  const PersonPart fourth{1, 4};
+  const PersonPart third{1, 3};
+  EXPECT_EQ(*numbered.parts, (PersonParts{fourth, third, fourth, {}, fourth, third, fourth, third}));
+}
+
+// Rows that count for more than these: by where they lie among silos, by all of them among ranks.
+TEST(IdentifiedRows, OfVeryManyAreThoseThatWouldBeTogether) {
+  IdentifiedRows rows = rows_of_three();
+  rows.persons.rows = {8, 3, 2};
+  EXPECT_EQ(*rows.numbered_to_clip(4).parts, (PersonParts{{1, 2}, {}, {}}));
+  rows.persons.owners = {0, 0, 0};
+  const RowPersons numbered = rows.numbered_to_clip(4);
+  EXPECT_EQ(numbered.first_rows.size(), 6u);
+  EXPECT_EQ(numbered.parts->front(), (PersonPart{1, 8}));
+}
+
 }  // namespace
 }  // namespace dpreduce

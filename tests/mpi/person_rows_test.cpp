@@ -2,6 +2,7 @@
 #include "fit/person_rows.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -191,13 +192,12 @@ TEST(PersonRows, ThatMoveAreReadByWhoHasTheirFile) {
   }
 }
 
-// A fit of persons on all ranks, whose rows lie anywhere, and the same rows on one rank: equal bytes.
-TEST(PersonRows, GiveTheModelOfOneRank) {
+// A fit of persons on all ranks, whose rows lie anywhere, and the same `rows` on one rank: equal bytes.
+void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int64_t(std::size_t)>& person_of) {
   const auto rank = static_cast<std::size_t>(test_ranks().rank());
   const auto size = static_cast<std::size_t>(test_ranks().size());
   const TemporaryFolder of_rank;
   const std::string folder = test_ranks().broadcast_message(of_rank / "");  // rank 0's
-  constexpr std::size_t kRows = 240;
   constexpr std::size_t kDim = 6;
   const auto write = [&](const std::string& name, std::size_t first, std::size_t end) {
     std::vector<float> x;
@@ -207,7 +207,7 @@ TEST(PersonRows, GiveTheModelOfOneRank) {
       std::mt19937 engine(static_cast<unsigned>(row));
       std::normal_distribution<float> normal;
       y.push_back(static_cast<std::int32_t>(row % 3));
-      p.push_back(static_cast<std::int64_t>(row * row % 37));
+      p.push_back(person_of(row));
       for (std::size_t a = 0; a < kDim; ++a) x.push_back(normal(engine) + (a == row % 3 ? 2.0F : 0.0F));
     }
     const std::string n = std::to_string(y.size());
@@ -216,8 +216,8 @@ TEST(PersonRows, GiveTheModelOfOneRank) {
     write_bytes(folder + name + "y.npy", npy_header_bytes(npy_text("<i4", "(" + n + ",)")) + element_bytes(y));
     write_bytes(folder + name + "p.npy", npy_header_bytes(npy_text("<i8", "(" + n + ",)")) + element_bytes(p));
   };
-  write("part" + std::to_string(rank), kRows * rank / size, kRows * (rank + 1) / size);
-  if (rank == 0) write("all", 0, kRows);
+  write("part" + std::to_string(rank), rows * rank / size, rows * (rank + 1) / size);
+  if (rank == 0) write("all", 0, rows);
   test_ranks().max_everywhere(0.0);  // all files are there
   for (const auto& [method, batch] : std::vector<std::pair<std::string, double>>{
            {"mean", 1.0}, {"ls", 1.0}, {"fc", 1.0}, {"adam", 1.0}, {"adam", 0.4}}) {
@@ -251,6 +251,18 @@ TEST(PersonRows, GiveTheModelOfOneRank) {
     }
   }
   test_ranks().max_everywhere(0.0);  // nobody reads any more
+}
+
+TEST(PersonRows, GiveTheModelOfOneRank) {
+  expect_the_model_of_one_rank(240, [](std::size_t row) { return static_cast<std::int64_t>(row * row % 37); });
+}
+
+// One person has more rows than are clipped together: they stay where they are.
+TEST(PersonRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
+  const std::size_t most = most_rows_clipped_together(6);
+  expect_the_model_of_one_rank(most + 300, [&](std::size_t row) {
+    return row % 16 == 0 && row / 16 < 250 ? static_cast<std::int64_t>(row % 7) : 1000;
+  });
 }
 
 }  // namespace person_rows_test

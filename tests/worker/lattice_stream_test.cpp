@@ -163,5 +163,19 @@ TEST_F(LatticeStreamTest, WhoeverThrowsEndsThePass) {
   }
 }
 
+// What is needed depends on no row.
+TEST_F(LatticeStreamTest, ThereMustBeRoomForAsManyRowsAsAreClippedTogether) {
+  for (const auto& [dim, together] : {std::pair<std::size_t, std::size_t>{kDim, 4096}, {2048, 2048}, {1 << 20, 256}}) {
+    const Preprocessing preprocessing{.input_dim = dim, .center = {}};
+    EXPECT_EQ(most_rows_clipped_together(dim), together);
+    StreamPlan stated = plan(1);
+    stated.memory_bytes = together * bytes_per_row(preprocessing);
+    EXPECT_NO_THROW(require_room_for_persons(preprocessing, stated));
+    --stated.memory_bytes;
+    EXPECT_THAT([&] { require_room_for_persons(preprocessing, stated); },
+                ThrowsMessage<UsageError>(HasSubstr("up to " + std::to_string(together) + " rows of a person")));
+  }
+}
+
 }  // namespace lattice_stream_test
 }  // namespace dpreduce

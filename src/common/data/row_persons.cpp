@@ -1,5 +1,6 @@
 #include "common/data/row_persons.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -18,6 +19,13 @@ PersonPart part_of_person(std::uint64_t here, std::uint64_t counted) {
     of = of / 2 + of % 2;
   }
   return {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(of)};
+}
+
+std::uint64_t most_rows_clipped_together(std::size_t dim) {
+  constexpr std::uint64_t kFewest = 256;
+  constexpr std::uint64_t kMost = 4096;
+  constexpr std::uint64_t kEntries = std::uint64_t{1} << 22;
+  return std::clamp<std::uint64_t>(kEntries / std::max<std::uint64_t>(dim, 1), kFewest, kMost);
 }
 
 }  // namespace dpreduce
