@@ -19,38 +19,21 @@ constexpr std::size_t kMostNames = std::numeric_limits<std::uint32_t>::max();
 // Identifiers that are looked up together.
 constexpr std::size_t kRowsAtOnce = 256;
 
-}  // namespace
+struct Named {
+  PersonHash person;
+  std::uint32_t name;
+};
 
-std::size_t CountedPersons::place_of(const PersonHash& person) const {
-  return static_cast<std::size_t>(std::lower_bound(persons.begin(), persons.end(), person) - persons.begin());
-}
-
-std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) const {
-  const std::size_t place = place_of(person);
-  if (place == persons.size() || persons[place] != person) return std::nullopt;
-  return rows[place];
-}
-
-IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
-  struct Named {
-    PersonHash person;
-    std::uint32_t name;
-  };
+// Of each name its hash, by number; `of_rows` gets the number of each row's name.
+std::vector<Named> named_persons(ShardedArray& persons, RowRange range, const KeyedHash& hash,
+                                 std::vector<std::uint32_t>& of_rows) {
   NumberedNames names;
-  std::vector<Named> named;
-  IdentifiedRows identified;
-  identified.of_rows.reserve(range.count);
   const auto take = [&](const auto& identifiers) {
     if (names.size() + identifiers.size() >= kMostNames) {
       throw BadInput("--train-person: more than 2^32 - 2 persons on one rank; use more ranks");
     }
     const std::vector<std::uint32_t> numbers = names.numbers_of(identifiers);
-    identified.of_rows.insert(identified.of_rows.end(), numbers.begin(), numbers.end());
-    while (named.size() < names.size()) {
-      const RandomBlock of_name = hash.of(names[named.size()]);
-      named.push_back(
-          {{of_name.first, of_name.second & ~PersonHash::kUnused}, static_cast<std::uint32_t>(named.size())});
-    }
+    of_rows.insert(of_rows.end(), numbers.begin(), numbers.end());
   };
   std::string text;  // identifiers of some rows, one behind the other
   std::vector<std::size_t> ends;
@@ -78,10 +61,37 @@ IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash
   };
   persons.visit_persons(range.first, range.count, {take_integers, take_name});
   take_text();
+  std::vector<Named> named;
+  named.reserve(names.size());
+  while (named.size() < names.size()) {
+    const RandomBlock of_name = hash.of(names[named.size()]);
+    named.push_back({{of_name.first, of_name.second & ~PersonHash::kUnused}, static_cast<std::uint32_t>(named.size())});
+  }
+  return named;
+}
+
+}  // namespace
+
+std::size_t CountedPersons::place_of(const PersonHash& person) const {
+  return static_cast<std::size_t>(std::lower_bound(persons.begin(), persons.end(), person) - persons.begin());
+}
+
+std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) const {
+  const std::size_t place = place_of(person);
+  if (place == persons.size() || persons[place] != person) return std::nullopt;
+  return rows[place];
+}
+
+IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash) {
+  IdentifiedRows identified;
+  identified.of_rows.reserve(range.count);
+  std::vector<Named> named = named_persons(persons, range, hash, identified.of_rows);
   std::vector<std::uint64_t> rows_of_name(named.size(), 0);
   for (const std::uint32_t name : identified.of_rows) ++rows_of_name[name];
   std::sort(named.begin(), named.end(), [](const Named& a, const Named& b) { return a.person < b.person; });
   CountedPersons& counted = identified.persons;
+  counted.persons.reserve(named.size());
+  counted.rows.reserve(named.size());
   std::vector<std::uint32_t> place_of(named.size());
   for (const Named& one : named) {
     if (counted.persons.empty() || counted.persons.back() != one.person) {

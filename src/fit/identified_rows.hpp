@@ -56,9 +56,15 @@ struct IdentifiedRows {
   RowPersons numbered_where(const std::vector<char>& is_by_row) const;
 };
 
+/// What identifying takes of memory at most, a row: where each has a person of its own, by a text of at most 15 bytes.
+inline constexpr std::size_t kMostBytesToIdentify = 128;
+/// What weights take of a row, and what its person takes beside where persons are clipped, at most.
+inline constexpr std::size_t kBytesOfRowWeight = 4;
+inline constexpr std::size_t kBytesOfRowPerson = 36;
+
 /// Of the rows in `range`. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row; meanwhile
-/// each identifier once and some 150 bytes a person. Throws BadInput as ArrayFile::visit_persons, and where there are
-/// more than 2^32 - 2 persons.
+/// some 80 bytes a person (kMostBytesToIdentify), and the text of long identifiers. Throws BadInput as
+/// ArrayFile::visit_persons, and where there are more than 2^32 - 2 persons.
 IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash);
 
 }  // namespace dpreduce

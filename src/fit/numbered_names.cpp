@@ -1,6 +1,9 @@
 #include "fit/numbered_names.hpp"
 
+#include <charconv>
 #include <functional>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -19,6 +22,15 @@ std::uint64_t hash_of(std::int64_t integer) {
   auto bits = static_cast<std::uint64_t>(integer);
   bits = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15;
   return bits ^ (bits >> 32);
+}
+
+// Nothing where an integer would be written in another way, so that it is another name: 07, +7, -0.
+std::optional<std::int64_t> integer_of(std::string_view name) {
+  std::int64_t integer = 0;
+  const char* const end = name.data() + name.size();
+  const auto [read, error] = std::from_chars(name.data(), end, integer);
+  if (error != std::errc() || read != end || std::to_string(integer) != name) return std::nullopt;
+  return integer;
 }
 
 }  // namespace
@@ -52,19 +64,28 @@ template class NumbersByHash<std::uint32_t>;
 template class NumbersByHash<std::uint64_t>;
 
 std::vector<std::uint32_t> NumberedNames::numbers_of(std::span<const std::string_view> names) {
-  std::vector<std::uint32_t> hashes;
-  hashes.reserve(names.size());
+  struct Asked {
+    std::optional<std::int64_t> integer;
+    std::uint64_t hash;
+  };
+  std::vector<Asked> asked;
+  asked.reserve(names.size());
   for (const std::string_view name : names) {
-    hashes.push_back(hash_of(name));
-    by_name_.prefetch(hashes.back());
+    const std::optional<std::int64_t> integer = integer_of(name);
+    asked.push_back({integer, integer ? hash_of(*integer) : hash_of(name)});
+    integer ? by_integer_.prefetch(asked.back().hash)
+            : by_text_.prefetch(static_cast<std::uint32_t>(asked.back().hash));
   }
-  for (const std::uint32_t hash : hashes) {
-    const std::uint32_t number = by_name_.guess(hash);
-    if (number != by_name_.kNone) __builtin_prefetch(&names_[number]);
+  for (const auto& [integer, hash] : asked) {
+    const std::uint32_t place = integer ? by_text_.kNone : by_text_.guess(static_cast<std::uint32_t>(hash));
+    if (place != by_text_.kNone) __builtin_prefetch(&texts_[place]);
   }
   std::vector<std::uint32_t> numbers;
   numbers.reserve(names.size());
-  for (std::size_t name = 0; name < names.size(); ++name) numbers.push_back(number_of(names[name], hashes[name]));
+  for (std::size_t name = 0; name < names.size(); ++name) {
+    const auto& [integer, hash] = asked[name];
+    numbers.push_back(integer ? number_of(*integer, hash) : number_of(names[name], static_cast<std::uint32_t>(hash)));
+  }
   return numbers;
 }
 
@@ -78,22 +99,40 @@ std::vector<std::uint32_t> NumberedNames::numbers_of(std::span<const std::int64_
   std::vector<std::uint32_t> numbers;
   numbers.reserve(integers.size());
   for (std::size_t place = 0; place < integers.size(); ++place) {
-    numbers.push_back(by_integer_.find(hashes[place], [](std::uint32_t) { return true; }));
-    if (numbers.back() != by_integer_.kNone) continue;
-    const std::string digits = std::to_string(integers[place]);
-    numbers.back() = number_of(digits, hash_of(digits));
-    by_integer_.add(hashes[place], numbers.back());
+    numbers.push_back(number_of(integers[place], hashes[place]));
   }
   return numbers;
 }
 
-std::uint32_t NumberedNames::number_of(std::string_view name, std::uint32_t hash) {
-  const std::uint32_t known = by_name_.find(hash, [&](std::uint32_t number) { return names_[number] == name; });
-  if (known != by_name_.kNone) return known;
-  DPREDUCE_ASSERT(names_.size() < by_name_.kNone);
-  const auto number = static_cast<std::uint32_t>(names_.size());
-  names_.emplace_back(name);
-  by_name_.add(hash, number);
+std::string NumberedNames::operator[](std::size_t number) const {
+  const std::int64_t place = places_[number];
+  return are_texts_[number] ? texts_[static_cast<std::size_t>(place)] : std::to_string(place);
+}
+
+std::uint32_t NumberedNames::next_number(std::int64_t place) {
+  DPREDUCE_ASSERT(places_.size() < by_text_.kNone);
+  places_.push_back(place);
+  return static_cast<std::uint32_t>(places_.size() - 1);
+}
+
+std::uint32_t NumberedNames::number_of(std::int64_t integer, std::uint64_t hash) {
+  const std::uint32_t known = by_integer_.find(hash, [](std::uint32_t) { return true; });
+  if (known != by_integer_.kNone) return known;
+  const std::uint32_t number = next_number(integer);
+  are_texts_.push_back(false);
+  by_integer_.add(hash, number);
+  return number;
+}
+
+std::uint32_t NumberedNames::number_of(std::string_view text, std::uint32_t hash) {
+  const std::uint32_t known = by_text_.find(hash, [&](std::uint32_t place) { return texts_[place] == text; });
+  if (known != by_text_.kNone) return numbers_of_texts_[known];
+  const auto place = static_cast<std::uint32_t>(texts_.size());
+  const std::uint32_t number = next_number(place);
+  are_texts_.push_back(true);
+  texts_.emplace_back(text);
+  numbers_of_texts_.push_back(number);
+  by_text_.add(hash, place);
   return number;
 }
 

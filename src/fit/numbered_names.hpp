@@ -45,9 +45,9 @@ class NumbersByHash {
   std::size_t full_ = 0;
 };
 
-/// Memory: 50 to 70 bytes a name, those of names of more than 15 bytes, and 32 to 64 of one that is asked for as an
-/// integer. To find a name takes two looks into memory, and an integer one, which those of some hundred at once do not
-/// wait for.
+/// Memory: 40 to 72 bytes of a name that is an integer, 65 to 100 of another, and its text where that has more than 15
+/// bytes. To find a name takes one look into memory, or two for a text, which those of some hundred at once do not wait
+/// for.
 class NumberedNames {
  public:
   /// The number of each name, in their order; of a new one size(), which grows. Precondition (asserted): fewer than
@@ -55,16 +55,21 @@ class NumberedNames {
   std::vector<std::uint32_t> numbers_of(std::span<const std::string_view> names);
   /// The same of integers: the numbers of their decimal digits.
   std::vector<std::uint32_t> numbers_of(std::span<const std::int64_t> integers);
-  std::size_t size() const { return names_.size(); }
+  std::size_t size() const { return places_.size(); }
   /// The name with this number. Precondition: it is less than size().
-  const std::string& operator[](std::size_t number) const { return names_[number]; }
+  std::string operator[](std::size_t number) const;
 
  private:
-  std::uint32_t number_of(std::string_view name, std::uint32_t hash);
+  std::uint32_t number_of(std::int64_t integer, std::uint64_t hash);
+  std::uint32_t number_of(std::string_view text, std::uint32_t hash);
+  std::uint32_t next_number(std::int64_t place);
 
-  std::vector<std::string> names_;
-  NumbersByHash<std::uint32_t> by_name_;
+  std::vector<std::int64_t> places_;  // by number: the integer, or where its text is
+  std::vector<bool> are_texts_;       // by number
+  std::vector<std::string> texts_;
+  std::vector<std::uint32_t> numbers_of_texts_;
   NumbersByHash<std::uint64_t> by_integer_;
+  NumbersByHash<std::uint32_t> by_text_;  // places among texts_
 };
 
 }  // namespace dpreduce

@@ -59,6 +59,10 @@ SecretVector<std::byte> shared_key(Communicator& ranks) {
 // these become those of all ranks. The same choice on every rank.
 void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& ranks) {
   const auto size = static_cast<std::size_t>(ranks.size());
+  if (size == 1) {  // they are those of all ranks
+    own.owners.assign(own.persons.size(), 0);
+    return;
+  }
   const std::size_t asked_words = has_first_rows ? 3 : 2;
   const std::size_t answer_words = asked_words - 1;
   const auto counter_of = [&](const PersonHash& person) { return static_cast<std::size_t>(person.high % size); };

@@ -7,6 +7,7 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "common/plan/triangle.hpp"
 #include "fit/default_threads.hpp"
+#include "fit/identified_rows.hpp"
 #include "methods/registry.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/kept_chunks.hpp"
@@ -203,6 +204,13 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
   return chunk + rows_here * bytes_per_kept_row(dim, labels, options.data.clips_persons());
 }
 
+// While identifiers are read, before any row is; and from then on.
+std::pair<std::uint64_t, std::uint64_t> person_bytes_of(const DataOptions& data, std::uint64_t rows_here) {
+  if (!data.has_persons()) return {0, 0};
+  const std::size_t kept = kBytesOfRowWeight + (data.clips_persons() ? kBytesOfRowPerson : 0);
+  return {rows_here * kMostBytesToIdentify, rows_here * kept};
+}
+
 }  // namespace
 
 std::vector<PhaseWork> phases_of(const FitOptions& options, const FitPlan& plan, const JobShape& job) {
@@ -248,7 +256,9 @@ std::uint64_t memory_of_rank(const FitOptions& options, const FitPlan& plan, std
       residuals += sizeof(std::int64_t) * threads * options.data.classes * dim_in_rounds(plan);
     }
   }
-  return row_bytes_of(options, plan, rows_here) + residuals + beside_rows + kProgramBytes;
+  const std::uint64_t while_training = row_bytes_of(options, plan, rows_here) + residuals;
+  const auto [to_identify, of_persons] = person_bytes_of(options.data, rows_here);
+  return std::max(to_identify, while_training + of_persons) + beside_rows + kProgramBytes;
 }
 
 double seconds_of(const PhaseWork& phase, const MachineSpeed& speed, const JobShape& job) {

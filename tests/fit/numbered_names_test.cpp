@@ -53,6 +53,10 @@ TEST(NumberedNames, AnIntegerIsItsDecimalDigits) {
   EXPECT_EQ(names.numbers_of(least), (std::vector<std::uint32_t>{4, 3}));
   EXPECT_EQ(names[2], "07");
   EXPECT_EQ(names[4], least.front());
+  const std::vector<std::string_view> others{"-0", "+7", "7 ", "9223372036854775808", "0"};
+  EXPECT_EQ(names.numbers_of(others), (std::vector<std::uint32_t>{5, 6, 7, 8, 9}));
+  EXPECT_EQ(names.numbers_of(std::vector<std::int64_t>{0}), (std::vector<std::uint32_t>{9}));
+  for (std::size_t number = 0; number < others.size(); ++number) EXPECT_EQ(names[5 + number], others[number]);
 }
 
 TEST(NumberedNames, ManyIntegersKeepTheirNumbers) {

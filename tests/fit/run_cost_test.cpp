@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fit/identified_rows.hpp"
 #include "fit/plan_fit.hpp"
 #include "methods/training_method.hpp"
 #include "worker/kept_chunks.hpp"
@@ -171,6 +172,23 @@ TEST(RunCost, FewerRowsAreKeptByPerson) {
   constexpr std::size_t kOfPerson = 8 + 4 * 65 / 2 + 8;
   EXPECT_EQ(bytes_per_kept_row(kDim + 1, 1, true), bytes_per_kept_row(kDim + 1, 1, false) + kOfPerson);
   EXPECT_LT(most_kept_rows(kMemory, kDim, kDim + 1, 1, true), most_kept_rows(kMemory, kDim, kDim + 1, 1, false));
+}
+
+// Identifiers are read before rows, so that either of the two decides.
+TEST(RunCost, MemoryHoldsIdentifiersAndThenPersons) {
+  PlannedFit run = run_of("adam");
+  const std::uint64_t records = memory_of_rank(run.options, run.plan, kRows);
+  PlannedFit of_persons = run;
+  of_persons.options.data.train.person = {"p.npy"};
+  const auto with_persons = [&](std::uint64_t rows) {
+    return memory_of_rank(of_persons.options, of_persons.plan, rows);
+  };
+  EXPECT_GE(with_persons(kRows), records + kRows * kBytesOfRowWeight);
+  EXPECT_GE(with_persons(std::uint64_t{1} << 30), kMostBytesToIdentify << 30);
+  of_persons.options.data.person_bound = PersonBound::kClip;
+  run.options.data.classes = of_persons.options.data.classes = 1000;  // scores of rows take more than identifiers
+  EXPECT_GE(with_persons(kRows),
+            memory_of_rank(run.options, run.plan, kRows) + kRows * (kBytesOfRowWeight + kBytesOfRowPerson));
 }
 
 TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
