@@ -1,6 +1,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <string>
 
 #include "tests/cli/bad_case.hpp"
 #include "tests/cli/training_files.hpp"
@@ -123,6 +124,14 @@ std::vector<BadCase> bad_training_files() {
        npy("bad.npy", "<i4", "(12, 2)", 96), Launch::kAloneOnly},
       {"RowWithoutAPerson", kGoodFit + "--train-person bad.npy", 3, "bad.npy: row 3 has no identifier of a person",
        bytes("bad.npy", npy_header_bytes(npy_text("|S1", "(12,)")) + std::string("abc\0efghijkl", 12))},
+      {"RowOfAPersonCalledNan", kGoodFit + "--train-person bad.npy", 3,
+       "bad.npy: row 4 has the identifier \"nan\", which stands for a missing one; give the row its person, or rename",
+       bytes("bad.npy", npy_header_bytes(npy_text("|S3", "(12,)")) + "aaabbbcccdddnan" + std::string(21, 'f'))},
+      {"RowOfATimeThatIsNone", kGoodFit + "--train-person bad.npy", 3,
+       "bad.npy: row 1 has the identifier \"-9223372036854775808\", which stands for a missing one",
+       bytes("bad.npy", npy_header_bytes(npy_text("<i8", "(12,)")) +
+                            element_bytes(std::vector<std::int64_t>{7, std::numeric_limits<std::int64_t>::min(), 7, 7,
+                                                                    7, 7, 7, 7, 7, 7, 7, 7}))},
       {"PersonsOfNoFile", kGoodFit + "--train-person none.npy", 3, "none.npy"},
       {"PersonsOfSomeRanksAlone", kGoodFit + "--train-person 'bad{rank}.npy'", 3, "must both use {rank}, or neither",
        npy("bad0.npy", "<i4", "(12,)", 48)},
@@ -214,9 +223,7 @@ std::vector<BadCase> bad_training_files() {
        }},
       {"MoreRanksThanRows", "fit --train-x x0.npy --train-y y0.npy --classes 3 --mu 1", 3,
        "2 rows (x0.npy) for 3 workers",
-       [](const Folder& folder) {
-         write_npy(make_rows({1, 1}, 4), folder / "x0.npy", folder / "y0.npy");
-       },
+       [](const Folder& folder) { write_npy(make_rows({1, 1}, 4), folder / "x0.npy", folder / "y0.npy"); },
        Launch::kOnRanksOnly},
   };
 }

@@ -58,8 +58,8 @@ class ArrayFile {
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
   /// Calls visit with the identifiers of those rows, in order, as they are stored. Preconditions (asserted): the file
-  /// holds identifiers; the rows exist. Throws BadInput with file and row where a string is empty, or the file cannot
-  /// be read.
+  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (missing_person.hpp), or
+  /// the file cannot be read.
   void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit);
 
   /// Writes out[r * d + a] = feature a of row first_row + r as float32, for r < count. Exact but for float64, which is
@@ -108,6 +108,7 @@ class ArrayFile {
                                                  std::vector<std::byte>& scratch) = 0;
 
   void refuse_float_persons();
+  [[noreturn]] void refuse_missing_person(std::uint64_t row, std::string_view identifier) const;
   void read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,
                          std::span<std::int32_t> out);
   void read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/utf8.hpp"
 #include "common/data/array_file.hpp"
 #include "common/data/element_conversion.hpp"
+#include "common/data/missing_person.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,14 +66,22 @@ void ArrayFile::refuse_float_persons() {
                   name_, to_string(dtype_)));
 }
 
+void ArrayFile::refuse_missing_person(std::uint64_t row, std::string_view identifier) const {
+  if (identifier.empty()) {
+    throw BadInput(
+        fmt::format("{}: row {} has no identifier of a person; give each row one{}", name_, row, kForOwnerOnly));
+  }
+  throw BadInput(fmt::format(
+      "{}: row {} has the identifier {}, which stands for a missing one; give the row its person, or rename "
+      "a person who is really called so{}",
+      name_, row, in_quotes(identifier), kForOwnerOnly));
+}
+
 void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit) {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
   if (is_string(dtype_)) {
     visit_names(first_row, count, [&](std::uint64_t row, std::string_view name) {
-      if (name.empty()) {
-        throw BadInput(
-            fmt::format("{}: row {} has no identifier of a person; give each row one{}", name_, row, kForOwnerOnly));
-      }
+      if (names_no_person(name)) refuse_missing_person(row, name);
       visit.name(name);
     });
     return;
@@ -88,6 +98,10 @@ void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, cons
     for (std::uint64_t row = 0; row < block; ++row) {
       const auto element = std::span<const std::byte>(stored).subspan(row * row_bytes(), row_bytes());
       integers[row] = static_cast<std::int64_t>(bits_of(element, has_sign));
+    }
+    if (const auto missing = std::ranges::find(integers, kNoPerson); has_sign && missing != integers.end()) {
+      refuse_missing_person(first_row + done + static_cast<std::uint64_t>(missing - integers.begin()),
+                            std::to_string(kNoPerson));
     }
     const bool fits = has_sign || std::ranges::all_of(integers, [](std::int64_t integer) { return integer >= 0; });
     if (fits) {

@@ -208,6 +208,27 @@ TEST(Hdf5Array, StringsThatAreLongerThanAnyNameAreRefused) {
   expect_bad_input([&] { open_array((folder / "y.h5") + ":/y"); }, {"y.h5:/y", "strings of up to 65536 bytes"});
 }
 
+TEST(Hdf5Array, IdentifiersThatAreMissingAreRefused) {
+  const TemporaryFolder folder;
+  const hid_t variable = H5Tcopy(H5T_C_S1);
+  H5Tset_size(variable, H5T_VARIABLE);
+  write_dataset<const char*>(folder / "p.h5", "/variable", variable, variable, {3}, {"ann", "<NA>", "bob"});
+  write_dataset<const char*>(folder / "p.h5", "/none", variable, variable, {3}, {"ann", "bob", nullptr});
+  H5Tclose(variable);
+  const hid_t fixed = H5Tcopy(H5T_C_S1);
+  H5Tset_size(fixed, 4);
+  H5Tset_strpad(fixed, H5T_STR_SPACEPAD);
+  const std::string stored = "ann     bob ";
+  write_dataset<char>(folder / "p.h5", "/spaces", fixed, fixed, {3}, {stored.begin(), stored.end()});
+  H5Tclose(fixed);
+  for (const auto& [name, what] : {std::pair("variable", "row 1 has the identifier \"<NA>\""),
+                                   std::pair("none", "row 2 has no identifier"), std::pair("spaces", "row 1 has ")}) {
+    const auto array = open_array((folder / "p.h5") + ":/" + name);
+    array->check_holds_persons();
+    expect_bad_input([&] { array->visit_persons(0, 3, {[](auto) {}, [](auto) {}}); }, {what});
+  }
+}
+
 TEST(Hdf5Array, AVariableStringThatIsNotThereIsEmpty) {
   const TemporaryFolder folder;
   const hid_t variable = H5Tcopy(H5T_C_S1);
