@@ -114,7 +114,9 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
   for (const PlannedRelease& release : plan.noise->releases) {
     if (release.name == kClassMeans) continue;
     for (const PlannedBlock& block : release.blocks) {
-      const double length = noise_norm(block, block.sigma) / block.sensitivity;
+      // Of a row, and not of a person, who moves a block B times as far.
+      const double of_a_row = std::sqrt(static_cast<double>(block.squared_sensitivity));
+      const double length = noise_norm(block, block.sigma) / of_a_row;
       for (const double rows : kRowsToTell) {
         errors.push_back({{"release", release.name}, {"name", block.name}, {"rows", rows}, {"error", length / rows}});
       }
@@ -125,7 +127,14 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
 
 namespace {
 
-void print_expected_errors(const FitPlan& plan) {
+// The most that this changes is the unit of expected errors.
+std::string changed_row(const FitOptions& options) {
+  const bool is_exchanged = options.privacy.adjacency == Adjacency::kReplaceOne;
+  return fmt::format("one row{}{}", is_exchanged ? " that is exchanged for another" : "",
+                     options.data.has_persons() ? ", counted in full," : "");
+}
+
+void print_expected_errors(const FitPlan& plan, const std::string& row_changed) {
   if (has_class_means(plan)) {
     fmt::print("expected   a coordinate of a class sum is off by {:.3g} rows of norm C\n", noise_in_rows(plan));
   }
@@ -138,8 +147,8 @@ void print_expected_errors(const FitPlan& plan) {
     }
     const std::string block = row["release"].get<std::string>() + " " + row["name"].get<std::string>();
     if (block != last) {
-      fmt::print("expected   {}: a mean over {:.0f} rows is off by {:.3g} of what one row changes at most",
-                 row["name"].get<std::string>(), row["rows"].get<double>(), row["error"].get<double>());
+      fmt::print("expected   {}: a mean over {:.0f} rows is off by {:.3g} of what {} changes at most",
+                 row["name"].get<std::string>(), row["rows"].get<double>(), row["error"].get<double>(), row_changed);
     } else {
       fmt::print(", over {:.0f} by {:.3g}{}", row["rows"].get<double>(), row["error"].get<double>(),
                  row["rows"] == *std::rbegin(kRowsToTell) ? "\n" : "");
@@ -175,7 +184,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
                plan.public_selection ? "summed cosines" : "correct rows", terms.sensitivity, terms.epsilon,
                selection_mu(terms.epsilon));
   }
-  print_expected_errors(plan);
+  print_expected_errors(plan, changed_row(options));
 }
 
 }  // namespace

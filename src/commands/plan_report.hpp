@@ -20,7 +20,8 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 /// {"rows_per_class", "error"}, where error = s sqrt(d) / (scale C rows_per_class) is the expected distance of a
 /// class's released mean from its exact one, in units of the clip norm. For every block of other releases {"release",
 /// "name", "rows", "error"}, where error = |noise| / (D rows) is the expected distance of one round's mean over the
-/// rows from the exact one, in units of the most that one row changes, D; |noise| is the root of its expected square
+/// rows from the exact one, in units of the most that one row changes (under replace-one one that is exchanged), D,
+/// which is no more where a person may change B times as much; |noise| is the root of its expected square
 /// (release_figures.hpp).
 nlohmann::json expected_error_json(const FitPlan& plan);
 

@@ -29,8 +29,8 @@ class PersonUnitTest : public testing::Test {
     return run.out + run.err;
   }
   std::string fit(const std::string& options) const {
-    return output_of("fit --train-x x.npy --train-y y.npy --classes 3 --method mean --epsilon 1 --delta 1e-5 " +
-                     options);
+    return output_of("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-5 " +
+                     (options.find("--method") == std::string::npos ? "--method mean " + options : options));
   }
 
   TemporaryFolder folder_;
@@ -91,6 +91,31 @@ TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
             HasSubstr("--train-person")));
   output_of("export m.safetensors --report r.json --card card.md");
   EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr("| unit | one row |"));
+}
+
+// In units of a row's change, not of a person's: noise is B times as large, and so are errors.
+TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
+  const auto errors = [&](const std::string& method, int rows_per_person) {
+    return nlohmann::json::parse(output_of(
+        fmt::format("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-5 --dry-run --format json "
+                    "--train-person p.npy --rows-per-person {} --method {}",
+                    rows_per_person, method)))["expected_error"];
+  };
+  for (const std::string method : {"gd --rounds 2", "ls", "mean", "mean --center dp", "fedavg --rounds 2",
+                                   "gd --adjacency replace-one", "gd --person-bound clip"}) {
+    SCOPED_TRACE(method);
+    const nlohmann::json of_one = errors(method, 1);
+    const nlohmann::json of_ten = errors(method, 10);
+    ASSERT_EQ(of_one.size(), of_ten.size());
+    ASSERT_FALSE(of_one.empty());
+    for (std::size_t k = 0; k < of_one.size(); ++k) {
+      EXPECT_NEAR(of_ten[k]["error"].get<double>() / of_one[k]["error"].get<double>(), 10.0, 1e-9) << of_one[k];
+    }
+  }
+  EXPECT_THAT(fit("--dry-run --method gd --train-person p.npy"),
+              HasSubstr("of what one row, counted in full, changes"));
+  EXPECT_THAT(fit("--dry-run --method gd --adjacency replace-one"),
+              HasSubstr("of what one row that is exchanged for another changes at most"));
 }
 
 TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
