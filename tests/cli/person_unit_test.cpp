@@ -128,5 +128,30 @@ TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
                     HasSubstr("epsilon 30 promises little: with one person,")));
 }
 
+// What the pages on persons say of the order of rows.
+TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
+  for (const std::string part : {"a", "b"}) {
+    TrainingRows rows = make_rows({20, 20, 20}, 8);
+    for (float& entry : rows.features) entry *= part == "a" ? 1.0f : 0.5f;
+    write_npy(rows, folder_ / ("x" + part + ".npy"), folder_ / ("y" + part + ".npy"));
+    std::vector<std::int64_t> persons;
+    for (std::size_t row = 0; row < rows.rows(); ++row) {
+      persons.push_back(static_cast<std::int64_t>(row % 12) + (part == "a" ? 0 : 5));
+    }
+    write_label_file(folder_ / ("p" + part + ".npy"), persons);
+  }
+  const auto model = [&](const std::string& options, const std::string& first, const std::string& second) {
+    output_of(
+        fmt::format("fit --train-x x{0}.npy x{1}.npy --train-y y{0}.npy y{1}.npy --train-person p{0}.npy p{1}.npy "
+                    "--classes 3 --epsilon 1 --delta 1e-5 --seed 3 --method gd --rounds 3 --out m.safetensors "
+                    "--overwrite {2}",
+                    first, second, options));
+    return read_bytes(folder_ / "m.safetensors");
+  };
+  EXPECT_TRUE(model("", "a", "b") == model("", "b", "a"));
+  EXPECT_TRUE(model("--person-bound clip", "a", "b") == model("--person-bound clip", "b", "a"));
+  EXPECT_FALSE(model("--batch 0.5", "a", "b") == model("--batch 0.5", "b", "a"));
+}
+
 }  // namespace person_unit_test
 }  // namespace dpreduce

@@ -6,7 +6,8 @@
 // q by at most 2^-64. What holds at rate q holds at every smaller one, so that accounting uses q.
 //
 // The words are those of AES-256 in counter mode under the sample's secret: any rank can begin at its own first row,
-// in memory that does not grow with their number, and rows keep their coins however they are spread over ranks.
+// in memory that does not grow with their number, and rows keep their coins however they are spread over ranks, as long
+// as their order is the same: files that are named in another order give them other coins of the same probability.
 //
 // Where the unit is a person, a person has one coin, that of the place of their first row among the rows of all ranks:
 // all rows of theirs are drawn, on every rank, or none. First rows of different persons have different places, so that
