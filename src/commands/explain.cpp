@@ -108,6 +108,12 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
           "is in more is a group of persons",
           *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
     }
+    if (g.counted_persons) {
+      sentences.push_back(
+          fmt::format("silos have counted each person's rows over all of them, by pseudonyms under a key of their own "
+                      "(--count-persons {0}: a silo has at most {0} persons)",
+                      *g.counted_persons));
+    }
   }
   sentences.push_back(neighbors_sentence(g));
   if (std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
@@ -209,15 +215,20 @@ std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
                              guarantee.delta, records, members)};
 }
 
+bool has_counted_persons(const ReportedRun& run) {
+  return run.guarantee && run.guarantee->counted_persons;
+}
+
 std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{"whoever reads the model, the report and the ledger"};
   if (run.silos && run.silos->noise == NoiseSource::kDistributed) {
     sentences.push_back(
-        run.silos->colluding == 0
-            ? "the coordinator: each silo adds a share of the noise before its sums leave it"
-            : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the "
-                          "noise before its sums leave it, and the others' shares are enough",
-                          run.silos->colluding, run.silos->colluding == 1 ? "" : "s"));
+        (run.silos->colluding == 0
+             ? "the coordinator: each silo adds a share of the noise before its sums leave it"
+             : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the "
+                           "noise before its sums leave it, and the others' shares are enough",
+                           run.silos->colluding, run.silos->colluding == 1 ? "" : "s")) +
+        (has_counted_persons(run) ? ", as long as no silo shows it the key of persons (--person-key)" : ""));
   }
   return sentences;
 }
@@ -239,6 +250,21 @@ std::string not_for_sentence(const ReportedRun& run) {
   }
   return "the ranks that computed it, the coordinator among them: they hold rows, and what noise and choices are drawn "
          "from";
+}
+
+std::vector<std::string> not_for_sentences(const ReportedRun& run) {
+  std::vector<std::string> sentences{not_for_sentence(run)};
+  if (has_counted_persons(run)) {
+    sentences.emplace_back(
+        "the other silos, as to who is where: each has learned of whomever it can name how many rows every other silo "
+        "has, exactly and without noise, and so whether that person is known there; and how many persons each silo "
+        "has (--count-persons)");
+    sentences.emplace_back(
+        "a coordinator to whom a silo shows the key of persons (--person-key): it learns these counts, too, and may "
+        "change them, so that a person in several silos counts for more than this guarantee says, up to as often as "
+        "there are silos");
+  }
+  return sentences;
 }
 
 std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
@@ -276,7 +302,7 @@ std::vector<ExplainedSection> sections_of(const ReportedRun& run, const std::opt
     return sections;
   }
   sections.emplace_back("holds_for", holds_for_sentences(run));
-  sections.emplace_back("not_for", std::vector<std::string>{not_for_sentence(run)});
+  sections.emplace_back("not_for", not_for_sentences(run));
   sections.emplace_back("not_covered", uncovered_sentences(run));
   sections.emplace_back("groups", group_sentences(run, *consequences));
   sections.emplace_back("delta", delta_sentences(*run.guarantee));

@@ -178,7 +178,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
     const Guarantee& g = *plan.guarantee;
     fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
                plan.is_private ? "" : "; seeded, so NOT private");
-    print_unit(options.data);
+    print_unit(options);
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));
   } else {

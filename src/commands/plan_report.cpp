@@ -50,6 +50,7 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   if (options.data.has_persons()) json["rows_per_person"] = options.data.bounded_rows();
   if (options.data.clips_persons()) json["person_bound"] = to_string(PersonBound::kClip);
   if (options.silos.silos_per_person) json["silos_per_person"] = *options.silos.silos_per_person;
+  if (options.silos.counted_persons) json["count_persons"] = *options.silos.counted_persons;
   json["adjacency"] = to_string(options.privacy.adjacency);
   json["accountant"] = to_string(options.privacy.budget.accountant);
   json["releases"] = nlohmann::json::array();
@@ -90,9 +91,16 @@ std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budg
   return fmt::format("epsilon {:g} at delta {:g} ({})", guarantee.epsilon, guarantee.delta, figures);
 }
 
-void print_unit(const DataOptions& data) {
+void print_unit(const FitOptions& options) {
+  const DataOptions& data = options.data;
   if (!data.has_persons()) return;
-  fmt::print("unit       one person with any number of rows, which {} at most {} row{} together\n",
+  std::string silos;
+  if (const auto most = options.silos.silos_per_person) {
+    silos = fmt::format(", in at most {} silo{}", *most, *most == 1 ? "" : "s");
+  } else if (options.silos.counted_persons) {
+    silos = ", counted over all silos";
+  }
+  fmt::print("unit       one person with any number of rows{}, which {} at most {} row{} together\n", silos,
              data.clips_persons() ? "are clipped to" : "count for", data.bounded_rows(),
              data.bounded_rows() == 1 ? "" : "s");
 }
@@ -165,7 +173,7 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
   }
   const Guarantee& g = *plan.guarantee;
   fmt::print("budget     {}, {}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency));
-  print_unit(options.data);
+  print_unit(options);
   if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {

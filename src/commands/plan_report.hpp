@@ -34,7 +34,7 @@ std::string delta_note(const FitOptions& options, const FitPlan& plan);
 /// What --dry-run prints: the plan, and what it costs.
 void print_dry_run(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
-/// Prints a line that names the unit of privacy, where it is a person.
-void print_unit(const DataOptions& data);
+/// Prints a line that names the unit of privacy, where it is a person, and what silos promised or counted.
+void print_unit(const FitOptions& options);
 
 }  // namespace dpreduce

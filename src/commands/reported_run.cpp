@@ -189,6 +189,7 @@ ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json&
       guarantee.person_bound = report.choice<PersonBound>(privacy, "person_bound");
     }
     if (privacy.contains("silos_per_person")) guarantee.silos_per_person = report.count(privacy, "silos_per_person");
+    if (privacy.contains("count_persons")) guarantee.counted_persons = report.count(privacy, "count_persons");
   }
   if (report.field(privacy, "mu").is_null()) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");

@@ -40,6 +40,8 @@ struct ReportedGuarantee {
   std::uint64_t rows_per_person = 1;  ///< B, where the unit is a person
   PersonBound person_bound = PersonBound::kWeight;
   std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
+  /// P, the most persons of a silo, where silos have counted each person's rows over all of them.
+  std::optional<std::uint64_t> counted_persons{};
 };
 
 /// Of a run among silos with masked sums.

@@ -128,6 +128,11 @@ TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
                     HasSubstr("epsilon 30 promises little: with one person,")));
 }
 
+TEST_F(PersonUnitTest, NamesTheSilosThatWerePromised) {
+  EXPECT_THAT(fit("--method fedavg --rounds 2 --train-person p.npy --rows-per-person 2 --silos-per-person 1 --dry-run"),
+              HasSubstr("one person with any number of rows, in at most 1 silo, which count for at most 2 rows"));
+}
+
 // What the pages on persons say of the order of rows.
 TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
   for (const std::string part : {"a", "b"}) {

@@ -11,7 +11,9 @@
 namespace dpreduce {
 namespace silo_persons_test {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::size_t kSilos = 3;
 constexpr std::size_t kRowsOfSilo = 40;
@@ -91,6 +93,30 @@ TEST_F(SiloPersonsTest, CountedUnderASharedKeyMakeTheModelOfRanksThatMayCompareT
     EXPECT_TRUE(model_of(options + " --train-person same{rank}.npy --count-persons 10 --person-key person.key") ==
                 model_without_silos(options + " --train-person same1.npy same2.npy same3.npy"));
   }
+}
+
+// What silos learn of each other is said by the report's explanation, and not of runs that count nobody.
+TEST_F(SiloPersonsTest, CountedAreToldOfByTheReport) {
+  write_bytes(folder_ / "person.key", std::string(32, 'k'));
+  const std::string run = "--epsilon 1 --delta 1e-5 --rows-per-person 1 --report r.json --overwrite " + kPersons;
+  const auto explained = [&](const std::string& options) {
+    model_of(run + options);
+    const ProgramRun words = run_program(split_arguments("privacy explain r.json"), {.folder = folder_.path()});
+    EXPECT_EQ(words.exit_code, 0) << words.err;
+    return words.out;
+  };
+  EXPECT_THAT(explained("--count-persons 10 --person-key person.key"),
+              AllOf(HasSubstr("silos have counted each person's rows over all of them"),
+                    HasSubstr("--count-persons 10: a silo has at most 10 persons"),
+                    HasSubstr("the other silos, as to who is where: each has learned of whomever it can name how many "
+                              "rows every other silo has"),
+                    HasSubstr("a coordinator to whom a silo shows the key of persons (--person-key)")));
+  const nlohmann::json report = nlohmann::json::parse(read_bytes(folder_ / "r.json"));
+  EXPECT_EQ(report["privacy"]["count_persons"], 10);
+  EXPECT_THAT(explained("--count-persons 10 --person-key person.key --noise distributed"),
+              HasSubstr("as long as no silo shows it the key of persons"));
+  EXPECT_THAT(explained("--silos-per-person 1"),
+              AllOf(Not(HasSubstr("--count-persons")), Not(HasSubstr("the other silos"))));
 }
 
 // Clipped by each silo: to B over s, of persons who are promised to be in s silos; to as much as its share of a

@@ -48,6 +48,8 @@ FITS = [  # rows, options, ranks
     ("sets", "--mu 1 --method adam --max-labels 3 --rounds 3", 2),
     ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3 --noise distributed --fault 3:kill@masked", 5),
     ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3", 5),
+    # Who has one label is one person.
+    ("masked", "--mu 1 --method mean --secure-aggregation --train-person masked/silo{rank}/y.npy --rows-per-person 1 --count-persons 9 --person-key person.key", 5),
 ]
 DRY_RUNS = [  # options
     "--mu 1 --method fedavg --rounds 1 --local-steps 1 --train-person persons/train_person.npy --silos-per-person 1",
@@ -102,6 +104,7 @@ def make_documents(folder):
     program(folder, f"synth --kind gaussian-mixture {data} --rows-per-person 5 --out persons")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 3 --first-silo 0 --out plain")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 4 --out masked")
+    (folder / "person.key").write_bytes(b"k" * 32)
     for number, (rows, options, ranks) in enumerate(FITS):
         train_x, train_y = ((f"{rows}/silo{{rank}}/{name}.npy" for name in "xy") if rows in ("plain", "masked") else
                             (f"{rows}/train_{name}.npy" for name in "xy"))
