@@ -132,6 +132,13 @@ std::vector<BadCase> bad_training_files() {
        bytes("bad.npy", npy_header_bytes(npy_text("<i8", "(12,)")) +
                             element_bytes(std::vector<std::int64_t>{7, std::numeric_limits<std::int64_t>::min(), 7, 7,
                                                                     7, 7, 7, 7, 7, 7, 7, 7}))},
+      {"PersonsThatAreObjects", kGoodFit + "--train-person bad.npy", 3,
+       "bad.npy: holds elements of type '|O'; save features as float16, float32 or float64, labels as integers, or as "
+       "names of classes by numpy.save(file, labels.astype(str)), and identifiers of persons as integers or strings, "
+       "e.g. ids.astype(str)",
+       npy("bad.npy", "|O", "(12,)", 96), Launch::kAloneOnly},
+      {"PersonsThatAreTimes", kGoodFit + "--train-person bad.npy", 3, "identifiers of persons as integers or strings",
+       npy("bad.npy", "<M8[ns]", "(12,)", 96), Launch::kAloneOnly},
       {"PersonsOfNoFile", kGoodFit + "--train-person none.npy", 3, "none.npy"},
       {"PersonsOfSomeRanksAlone", kGoodFit + "--train-person 'bad{rank}.npy'", 3, "must both use {rank}, or neither",
        npy("bad0.npy", "<i4", "(12,)", 48)},

@@ -111,7 +111,8 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
   }
   throw BadInput(
       fmt::format("{}: holds elements that are neither floats nor integers of up to 64 bits, nor strings of up to "
-                  "{} bytes; store features as float32 and labels as int64, or as names of classes",
+                  "{} bytes; store features as float32, labels as int64, or as names of classes, and identifiers of "
+                  "persons as int64 or strings",
                   name, kLongestString));
 }
 

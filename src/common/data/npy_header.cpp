@@ -148,8 +148,8 @@ class HeaderText {
     skip_space();
     if (position_ < text_.size() && text_[position_] == '[') {
       throw BadInput(
-          fmt::format("{}: holds records with named fields; save one plain array of float32 features or "
-                      "integer labels instead",
+          fmt::format("{}: holds records with named fields; save one plain array of float32 features, "
+                      "integer labels, or identifiers of persons as integers or strings instead",
                       name_));
     }
     static const std::map<std::string_view, DType> kTypes = {
@@ -163,8 +163,9 @@ class HeaderText {
     const bool one_byte = type != kTypes.end() && size_of(type->second) == 1;
     if (type == kTypes.end() || !(order == '<' || order == '>' || order == '=' || (order == '|' && one_byte))) {
       throw BadInput(
-          fmt::format("{}: holds elements of type '{}'; save features as float16, float32 or float64 and labels as "
-                      "integers, or as names of classes by numpy.save(file, labels.astype(str))",
+          fmt::format("{}: holds elements of type '{}'; save features as float16, float32 or float64, labels as "
+                      "integers, or as names of classes by numpy.save(file, labels.astype(str)), and identifiers of "
+                      "persons as integers or strings, e.g. ids.astype(str)",
                       name_, printable(word)));
     }
     header.dtype = type->second;

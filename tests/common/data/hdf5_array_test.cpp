@@ -137,7 +137,8 @@ TEST(Hdf5Array, WhatCannotBeReadIsNamedAndHdf5PrintsNothing) {
   expect_bad_input([&] { Hdf5Array(folder / "not.h5", "/x"); }, {"not.h5", "HDF5"});
   expect_bad_input([&] { Hdf5Array(folder / "x.h5", "/y"); }, {"x.h5:/y", "no such dataset"});
   expect_bad_input([&] { Hdf5Array(folder / "x.h5", "/scalar"); }, {"x.h5:/scalar", "single number"});
-  expect_bad_input([&] { Hdf5Array(folder / "x.h5", "/text"); }, {"x.h5:/text", "neither floats nor integers"});
+  expect_bad_input([&] { Hdf5Array(folder / "x.h5", "/text"); },
+                   {"x.h5:/text", "neither floats nor integers", "identifiers of persons as int64 or strings"});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
