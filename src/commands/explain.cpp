@@ -267,6 +267,17 @@ std::vector<std::string> not_for_sentences(const ReportedRun& run) {
   return sentences;
 }
 
+std::string other_releases_sentence(const ReportedRun& run) {
+  const std::string same =
+      fmt::format("other releases about the same {}: they add up",
+                  run.unit == PrivacyUnit::kPerson ? "persons, whatever rows of theirs" : "records");
+  if (!run.silos) return same + " (dpreduce ledger show)";
+  return same +
+         "; each silo's own ledger has all that it took part in, the coordinator's what the coordinator tells "
+         "(dpreduce "
+         "ledger show)";
+}
+
 std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{
       "figures about test rows, which are exact",
@@ -276,10 +287,7 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
       "memory",
       "the owner's own logs, terminal, inspect and error messages about rows, and the secrets that noise is drawn from",
       "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
-      run.silos
-          ? "other releases about the same records: they add up; each silo's own ledger has all that it took part in, "
-            "the coordinator's what the coordinator tells (dpreduce ledger show)"
-          : "other releases about the same records: they add up (dpreduce ledger show)",
+      other_releases_sentence(run),
       "what is true of the population, which a model may reveal about a person who is not in the data"};
   if (run.is_chosen_by_validation)
     sentences.push_back("validation rows: the setting was chosen by exact figures about them");

@@ -94,7 +94,8 @@ struct Outputs {
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
     if (!options.output.metrics.empty()) {
       metrics_file.emplace(options.output.metrics, existing);
-      metrics.emplace(*metrics_file, plan, options.privacy.budget.delta.value_or(kDeltaToTell), nullptr);
+      metrics.emplace(*metrics_file, plan, options.data.unit(), options.privacy.budget.delta.value_or(kDeltaToTell),
+                      nullptr);
     }
   }
   AtomicFile model;

@@ -163,7 +163,7 @@ std::string promise_section(const nlohmann::json& statement, const ClassifierPar
     return text +
            "This is what the model file says. The report of its fit says what it means, and what was released.\n\n";
   }
-  for (const auto& [key, heading] : kPromiseHeadings) {
+  for (const auto& [key, heading] : promise_headings(is_of_persons(promise))) {
     if (!promise["words"].contains(key)) continue;
     text += fmt::format("### {}\n\n", heading);
     for (const nlohmann::json& sentence : promise["words"][key])

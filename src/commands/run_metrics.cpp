@@ -11,9 +11,11 @@
 namespace dpreduce {
 namespace {
 
-nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta) {
-  nlohmann::json json{
-      {"mu", spent.is_gaussian() ? nlohmann::json(spent.mu) : nullptr}, {"epsilon", nullptr}, {"delta", delta}};
+nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta, PrivacyUnit unit) {
+  nlohmann::json json{{"mu", spent.is_gaussian() ? nlohmann::json(spent.mu) : nullptr},
+                      {"epsilon", nullptr},
+                      {"delta", delta},
+                      {"unit", to_string(unit)}};
   if (!tells_epsilon) return json;
   if (const double epsilon = epsilon_of(spent, delta); std::isfinite(epsilon)) json["epsilon"] = epsilon;
   return json;
@@ -21,8 +23,8 @@ nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta) 
 
 }  // namespace
 
-RunMetrics::RunMetrics(LineFile& file, const FitPlan& plan, double delta, const nlohmann::json& which)
-    : file_(file), plan_(plan), delta_(delta), which_(std::make_unique<const nlohmann::json>(which)) {}
+RunMetrics::RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta, const nlohmann::json& which)
+    : file_(file), plan_(plan), unit_(unit), delta_(delta), which_(std::make_unique<const nlohmann::json>(which)) {}
 
 RunMetrics::~RunMetrics() = default;
 
@@ -70,11 +72,11 @@ void RunMetrics::add(std::string_view release, std::span<const BlockFigures> fig
          {"rounds", planned.rounds},
          {"bytes", 8 * elements},
          {"blocks", blocks},
-         {"spent", json_of(so_far, tells_epsilon, delta_)}});
+         {"spent", json_of(so_far, tells_epsilon, delta_, unit_)}});
 }
 
 void RunMetrics::end() {
-  const nlohmann::json spent = plan_.noise ? json_of(spending_of(*plan_.noise), true, delta_) : nlohmann::json();
+  const nlohmann::json spent = plan_.noise ? json_of(spending_of(*plan_.noise), true, delta_, unit_) : nlohmann::json();
   write({{"phase", "end"}, {"spent", spent}});
 }
 

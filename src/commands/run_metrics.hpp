@@ -3,7 +3,7 @@
 //
 //     {"phase": "gradient", "round": 3, "rounds": 20, "private": true, "seconds": 1.7, "bytes": 40960,
 //      "blocks": [{"name": "gradient", "norm": 812.4, "noise_norm": 655.1}],
-//      "spent": {"mu": 0.09, "epsilon": 0.31, "delta": 1e-6}}
+//      "spent": {"mu": 0.09, "epsilon": 0.31, "delta": 1e-6, "unit": "record"}}
 //
 // Functions of released numbers, of the plan, and of time: they cost nothing. In a run with a seed, whose noise anyone
 // can compute, "private" is false, and norms are for the data's owner. In a sweep each line also says of which run it
@@ -20,6 +20,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/base/choices.hpp"
 #include "common/data/line_file.hpp"
 #include "common/plan/spending.hpp"
 #include "fit/release_figures.hpp"
@@ -29,9 +30,9 @@ namespace dpreduce {
 
 class RunMetrics {
  public:
-  /// Lines of a run with that plan into `file`, from now on; both outlive this. Epsilons are told at `delta`. `which`
-  /// is what each line says of the run; null where the file is about one run.
-  RunMetrics(LineFile& file, const FitPlan& plan, double delta, const nlohmann::json& which);
+  /// Lines of a run with that plan into `file`, from now on; both outlive this. Epsilons are of `unit`, and told at
+  /// `delta`. `which` is what each line says of the run; null where the file is about one run.
+  RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta, const nlohmann::json& which);
   ~RunMetrics();
 
   /// To be called with every release in turn (TrainingTerms::observer), and its figures. Precondition: the plan has
@@ -47,6 +48,7 @@ class RunMetrics {
 
   LineFile& file_;
   const FitPlan& plan_;
+  PrivacyUnit unit_;
   double delta_;
   std::unique_ptr<const nlohmann::json> which_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

@@ -198,7 +198,8 @@ class Sweep {
       progress.begin_run();
       if (last == nullptr || std::tie(last->ratio, last->seed) != std::tie(run.ratio, run.seed)) take_rows(run);
       std::optional<RunMetrics> metrics_of_run;
-      if (metrics != nullptr) metrics_of_run.emplace(*metrics, run.fit->plan(), options_.delta, name_of(run));
+      if (metrics != nullptr)
+        metrics_of_run.emplace(*metrics, run.fit->plan(), run.stated.data.unit(), options_.delta, name_of(run));
       make_run(run, progress, metrics_of_run);
       last = &run;
     }

@@ -49,18 +49,24 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
       output_of("privacy explain r.json"),
       AllOf(HasSubstr("the unit is " + unit + ", which count for at most 2 rows together"),
             HasSubstr("with any one person, and all rows of theirs, more or less"), HasSubstr("10 persons: epsilon"),
-            HasSubstr("a person with several identifiers is such a group"), Not(HasSubstr("record more or less"))));
+            HasSubstr(
+                "other releases about the same persons, whatever rows of theirs: they add up (dpreduce ledger show)"),
+            Not(HasSubstr("same records")), HasSubstr("a person with several identifiers is such a group"),
+            Not(HasSubstr("record more or less"))));
   EXPECT_THAT(output_of("privacy explain r.json --format json"), HasSubstr("\"unit\": \"person\""));
   EXPECT_THAT(output_of("ledger show ledger.jsonl"),
               AllOf(HasSubstr("add-remove of one person with any number of rows"),
                     HasSubstr("if all were about the same persons")));
   EXPECT_THAT(output_of("ledger export ledger.jsonl --dp-events"), HasSubstr("\"person\""));
-  EXPECT_THAT(read_bytes(folder_ / "r.html"), HasSubstr("a person, with any number of rows"));
+  EXPECT_THAT(read_bytes(folder_ / "r.html"),
+              AllOf(HasSubstr("a person, with any number of rows"), HasSubstr("<dt>Several persons together</dt>"),
+                    Not(HasSubstr("Several records"))));
   EXPECT_THAT(output_of("report r.json ledger.jsonl --out both.html --public"), Not(HasSubstr("record")));
   EXPECT_THAT(read_bytes(folder_ / "both.html"), HasSubstr("a person, with any number of rows"));
   output_of("export m.safetensors --report r.json --card card.md");
   const std::string row = "| unit | one person, with any number of rows, which count for at most 2 rows together |";
-  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr(row));
+  EXPECT_THAT(read_bytes(folder_ / "card.md"),
+              AllOf(HasSubstr(row), HasSubstr("### Several persons together"), Not(HasSubstr("Several records"))));
   output_of("export m.safetensors --card card.md --onnx m.onnx --overwrite");
   EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr(row));
   for (const char* model : {"m.safetensors", "m.onnx"}) {
@@ -90,7 +96,8 @@ TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
             HasSubstr("the unit is one record: a person with ten, also over several files or sites, is a group of 10"),
             HasSubstr("--train-person")));
   output_of("export m.safetensors --report r.json --card card.md");
-  EXPECT_THAT(read_bytes(folder_ / "card.md"), HasSubstr("| unit | one row |"));
+  EXPECT_THAT(read_bytes(folder_ / "card.md"),
+              AllOf(HasSubstr("| unit | one row |"), HasSubstr("### Several records of one person")));
 }
 
 // In units of a row's change, not of a person's: noise is B times as large, and so are errors.
@@ -126,6 +133,13 @@ TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
   EXPECT_THAT(output_of("privacy explain r.json"),
               AllOf(HasSubstr("a person, with all rows of theirs, counts with probability 0.5"),
                     HasSubstr("epsilon 30 promises little: with one person,")));
+}
+
+TEST_F(PersonUnitTest, OfWhatIsSpentIsToldByMetrics) {
+  fit("--train-person p.npy --metrics persons.jsonl --out a --ledger a.jsonl");
+  EXPECT_THAT(read_bytes(folder_ / "persons.jsonl"), AllOf(HasSubstr("\"unit\":\"person\""), Not(HasSubstr("record"))));
+  fit("--metrics rows.jsonl --out b --ledger b.jsonl");
+  EXPECT_THAT(read_bytes(folder_ / "rows.jsonl"), HasSubstr("\"unit\":\"record\""));
 }
 
 TEST_F(PersonUnitTest, NamesTheSilosThatWerePromised) {

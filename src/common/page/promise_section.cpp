@@ -40,7 +40,7 @@ void add_promise(std::vector<Section>& sections, const PageDocument& document) {
     body += "<p class=\"alarm\">" + escaped(promise["warning"].get<std::string>()) + "</p>\n";
   }
   body += facts_of(promise) + "<dl class=\"words\">\n";
-  for (const auto& [key, heading] : kPromiseHeadings) {
+  for (const auto& [key, heading] : promise_headings(is_of_persons(promise))) {
     if (!promise["words"].contains(key)) continue;
     body += fmt::format("<dt>{}</dt>\n<dd>{}</dd>\n", heading, list_of(promise["words"][key]));
   }
