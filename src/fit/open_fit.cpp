@@ -74,6 +74,7 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
     const PersonNeeds needs{.coins = stated.method.batch.has_value(),
                             .whole = stated.data.clips_persons(),
                             .classes = stated.data.classes,
+                            .most_labels = stated.data.most_labels(),
                             .bad_rows = stated.data.train.bad_rows};
     const std::uint64_t bound = stated.data.bounded_rows();
     if (stated.output.dry_run) {

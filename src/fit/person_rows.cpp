@@ -19,6 +19,7 @@
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "fit/identified_rows.hpp"
+#include "worker/bad_row.hpp"
 
 namespace dpreduce {
 namespace {
@@ -161,11 +162,7 @@ class TravelingRows {
   void pack(std::uint64_t place, const PersonHash& person, std::vector<std::uint64_t>& message) {
     rows_.features().read_features(place, 1, features_);
     rows_.labels().read_labels(place, 1, needs_.classes, labels_);
-    const bool is_finite = std::ranges::all_of(features_, [](float entry) { return std::isfinite(entry); });
-    if (needs_.bad_rows == BadRows::kFail && !is_finite) {
-      throw BadInput(fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}",
-                                 rows_.where(place), kForOwnerOnly));
-    }
+    if (needs_.bad_rows == BadRows::kFail) refuse_bad_row(place);
     message.insert(message.end(), {person.high, person.low});
     const std::size_t first = message.size();
     message.resize(first + words_ - kHashWords);
@@ -193,6 +190,14 @@ class TravelingRows {
 
  private:
   static constexpr std::size_t kHashWords = 2;
+
+  // As the stream of rows that stay does.
+  void refuse_bad_row(std::uint64_t place) const {
+    const std::size_t labels = classes_in(labels_).size();
+    if (labels > needs_.most_labels) refuse_surplus_labels(rows_.where_labels(place), labels, needs_.most_labels);
+    const bool is_finite = std::ranges::all_of(features_, [](float entry) { return std::isfinite(entry); });
+    if (!is_finite) refuse_not_finite(rows_.where(place));
+  }
 
   WorkerRows& rows_;
   PersonNeeds needs_;

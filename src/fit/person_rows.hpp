@@ -33,10 +33,12 @@ std::optional<ShardedArray> open_persons(const RowsOptions& train, const WorkerR
 
 /// What a fit needs to know of persons beside weights.
 struct PersonNeeds {
-  bool coins = false;         ///< samples are drawn person by person
-  bool whole = false;         ///< all rows of a person on one rank: they are clipped together
-  std::uint64_t classes = 0;  ///< K, and what becomes of rows that are not finite: of rows that change their rank
-  BadRows bad_rows = BadRows::kFail;
+  bool coins = false;  ///< samples are drawn person by person
+  bool whole = false;  ///< all rows of a person on one rank: they are clipped together
+  // Of rows that change their rank:
+  std::uint64_t classes = 0;          ///< K
+  std::size_t most_labels = 1;        ///< k, the most classes of a row
+  BadRows bad_rows = BadRows::kFail;  ///< what becomes of those that are not finite, or have more classes
 };
 
 /// Gives every row the weight weight_of_rows(m, rows_per_person), m the number of rows that its person has on all
@@ -45,7 +47,7 @@ struct PersonNeeds {
 /// are gathered on one rank each. Collective. Cost: that of identified(), and 16 bytes of message a person; for coins 8
 /// more. Memory: 20 bytes a row, and 4 d + 4 more for each that has changed its rank. Throws BadInput as
 /// ArrayFile::visit_persons, and where a row that is to move cannot be read, has no class or (BadRows::kFail) is not
-/// finite.
+/// finite or has more than most_labels classes: the rank that reads it is the last that knows its file.
 void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows_per_person, Communicator& ranks,
                      const PersonNeeds& needs = {});
 

@@ -109,7 +109,7 @@ WorkerRows gathered_rows(const IsOwn& is_own, const TemporaryFolder& folder, std
   write_bytes(folder / "p.npy", npy_header_bytes(npy_text("<i8", "(" + n + ",)")) + element_bytes(own));
   WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
   ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
-  weigh_by_person(rows, persons, 2, test_ranks(), {.coins = true, .whole = true, .classes = 3});
+  weigh_by_person(rows, persons, 2, test_ranks(), {.coins = true, .whole = true, .classes = 3, .most_labels = 3});
   return rows;
 }
 
@@ -186,6 +186,33 @@ TEST(PersonRows, ThatMoveAreReadByWhoHasTheirFile) {
       EXPECT_EQ(rows.range().count, test_ranks().rank() == 0 ? static_cast<std::uint64_t>(test_ranks().size()) : 0u);
     } else if (test_ranks().rank() == 1) {
       EXPECT_THROW(gather(), BadInput);
+    } else {
+      EXPECT_THROW(gather(), PeerFailed);
+    }
+  }
+}
+
+TEST(PersonRows, ThatMoveWithTooManyLabelsAreNamedByTheirFile) {
+  if (test_ranks().size() == 1) return;
+  const TemporaryFolder folder;
+  const bool is_bad = test_ranks().rank() == 1;
+  write_bytes(folder / "x.npy",
+              npy_header_bytes(npy_text("<f4", "(2, 2)")) + element_bytes(std::vector<float>(4, 1.0F)));
+  write_bytes(folder / "y.npy", npy_header_bytes(npy_text("|i1", "(2, 3)")) +
+                                    element_bytes(std::vector<std::int8_t>{1, 1, 0, 1, 1, is_bad}));
+  write_bytes(folder / "p.npy",
+              npy_header_bytes(npy_text("<i8", "(2,)")) + element_bytes(std::vector<std::int64_t>(2, 5)));
+  for (const BadRows bad_rows : {BadRows::kFail, BadRows::kZero}) {
+    WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+    ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
+    const auto gather = [&] {
+      weigh_by_person(rows, persons, 1, test_ranks(),
+                      {.whole = true, .classes = 3, .most_labels = 2, .bad_rows = bad_rows});
+    };
+    if (bad_rows == BadRows::kZero) {
+      gather();
+    } else if (is_bad) {
+      expect_bad_input(gather, {"y.npy: row 1: 3 labels, more than --max-labels 2", "mend the labels"});
     } else {
       EXPECT_THROW(gather(), PeerFailed);
     }
