@@ -212,10 +212,12 @@ void clip_residuals(const LatticeRows& chunk, std::size_t first, std::span<std::
   }
   if (share.holds(lengths, static_cast<std::uint64_t>(kLatticeNorm))) return;
 
-  SquaredGradient squared({chunk.values() + first * dim, count, dim, {}}, chunk.products_of_person(first), classes);
+  thread_local SquaredGradient squared;
+  squared.assign({chunk.values() + first * dim, count, dim, {}}, chunk.products_of_person(first), classes);
   thread_local SecretVector<std::int16_t> scaled;
   scaled.resize(residuals.size());
-  std::vector<std::uint32_t> squared_norms(count);
+  thread_local std::vector<std::uint32_t> squared_norms;
+  squared_norms.resize(count);
   const RowWeight found = clipped_weight(share.most_squared(kFourthNorm), [&](RowWeight weight) {
     if (weight == kWholeRow) return squared.of(residuals);
     weigh_rows(residuals, classes, weight, WeightPower::kWhole, scaled, squared_norms);

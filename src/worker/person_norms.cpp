@@ -144,13 +144,13 @@ void make_products(const PersonRows& rows, std::span<std::int32_t> products) {
   });
 }
 
-SquaredGradient::SquaredGradient(const PersonRows& rows, std::span<const std::int32_t> products, std::size_t classes)
-    : rows_(rows),
-      classes_(classes),
-      stride_((rows.count + kRowLanes - 1) / kRowLanes * kRowLanes),
-      by_products_(!products.empty() ||
-                   (rows.count <= kKernelOverhead * classes && rows.count * rows.count / 2 <= 2 * classes * rows.dim)),
-      products_(products) {
+void SquaredGradient::assign(const PersonRows& rows, std::span<const std::int32_t> products, std::size_t classes) {
+  rows_ = rows;
+  classes_ = classes;
+  stride_ = (rows.count + kRowLanes - 1) / kRowLanes * kRowLanes;
+  by_products_ = !products.empty() ||
+                 (rows.count <= kKernelOverhead * classes && rows.count * rows.count / 2 <= 2 * classes * rows.dim);
+  products_ = products;
   DPREDUCE_ASSERT(classes >= 1 && (products.empty() || products.size() == products_of_rows(rows.count)));
   if (!by_products_) return;
   if (products.empty()) {

@@ -45,15 +45,16 @@ constexpr std::size_t products_of_rows(std::size_t count) {
 /// products[i (i + 1) / 2 + j] <- <q_i, q_j> for j <= i. Precondition (asserted): it has products_of_rows entries.
 void make_products(const PersonRows& rows, std::span<std::int32_t> products);
 
-/// sum_ij <r_i, r_j> <q_i, q_j> for one person's rows and any residuals of theirs.
+/// sum_ij <r_i, r_j> <q_i, q_j> for one person's rows and any residuals of theirs. For person after person: memory is
+/// taken once.
 class SquaredGradient {
  public:
   /// `products`, as make_products makes them, or nothing: then they are made, if they are wanted. Both are kept by
   /// reference. Preconditions (asserted): at least one class; no products, or products_of_rows of them. Memory: 6 n^2 +
-  /// 4 n K bytes with products, else 8 K d.
-  SquaredGradient(const PersonRows& rows, std::span<const std::int32_t> products, std::size_t classes);
+  /// 4 n K bytes with products, else 8 K d, for the largest person.
+  void assign(const PersonRows& rows, std::span<const std::int32_t> products, std::size_t classes);
 
-  /// `residuals`: rows x classes. Precondition (asserted): of that size.
+  /// `residuals`: rows x classes. Precondition (asserted): of that size, after assign.
   WideSquare of(std::span<const std::int16_t> residuals);
 
  private:
@@ -61,10 +62,10 @@ class SquaredGradient {
   WideSum by_entries(std::span<const std::int16_t> residuals) const;
   WideSum by_rows(std::span<const std::int16_t> residuals);
 
-  PersonRows rows_;
-  std::size_t classes_;
-  std::size_t stride_;
-  bool by_products_;
+  PersonRows rows_{};
+  std::size_t classes_ = 0;
+  std::size_t stride_ = 0;
+  bool by_products_ = false;
   SecretVector<std::int32_t> made_;
   std::span<const std::int32_t> products_;
   SecretVector<std::int32_t> factors_;  // rows x stride_
