@@ -202,8 +202,10 @@ std::vector<std::string> group_sentences(const ReportedRun& run, const Consequen
 }
 
 std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
-  if (guarantee.delta == 0.0) return {"0: the guarantee holds for every outcome, whatever the number of records"};
   const char* const members = guarantee.unit == PrivacyUnit::kPerson ? "persons" : "records";
+  if (guarantee.delta == 0.0) {
+    return {fmt::format("0: the guarantee holds for every outcome, whatever the number of {}", members)};
+  }
   const std::string rule =
       fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of {}; ", members);
   const double records = std::floor(0.1 / guarantee.delta * (1.0 + std::numeric_limits<double>::epsilon()));

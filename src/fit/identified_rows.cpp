@@ -123,6 +123,9 @@ RowPersons IdentifiedRows::numbered_where(const std::vector<char>& is_by_row) co
   std::vector<std::uint32_t> numbers(persons.persons.size(), kNotNumbered);
   for (const std::uint32_t place : of_rows) {
     if (numbers[place] == kNotNumbered || is_by_row[place] != 0) {
+      if (numbered.first_rows.size() == kNotNumbered) {
+        throw BadInput("--train-person: more than 2^32 - 1 persons and rows of persons with very many; use more ranks");
+      }
       numbers[place] = static_cast<std::uint32_t>(numbered.first_rows.size());
       numbered.first_rows.push_back(persons.first_rows.empty() ? 0 : persons.first_rows[place]);
     }

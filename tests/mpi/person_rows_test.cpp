@@ -285,6 +285,33 @@ TEST(PersonRows, GiveTheModelOfOneRank) {
 }
 
 // One person has more rows than are clipped together: they stay where they are.
+TEST(PersonRows, OfOnePersonWithVeryManyStay) {
+  const auto rank = static_cast<std::size_t>(test_ranks().rank());
+  const auto size = static_cast<std::size_t>(test_ranks().size());
+  const std::size_t most = most_rows_clipped_together(1);
+  for (const std::size_t all : {most, most + 1}) {
+    const std::size_t own = all * (rank + 1) / size - all * rank / size;
+    const TemporaryFolder folder;
+    const std::vector<std::int64_t> p(own, 5);
+    write_bytes(folder / "p.npy",
+                npy_header_bytes(npy_text("<i8", "(" + std::to_string(own) + ",)")) + element_bytes(p));
+    const std::vector<float> x(own, 1.0F);
+    const std::vector<std::int32_t> y(own, 0);
+    WorkerRows rows = WorkerRows::in_memory(array_view(x), array_view(y), "x", "y");
+    ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
+    weigh_by_person(rows, persons, 1, test_ranks(), {.whole = true, .classes = 2});
+    if (all == most) {
+      EXPECT_TRUE(rows.range().count == all || rows.range().count == 0);
+      EXPECT_FALSE(rows.persons().parts);
+    } else {
+      EXPECT_EQ(rows.range().count, own);
+      EXPECT_EQ(rows.bytes_of_others(), 0u);
+      EXPECT_EQ(*rows.persons().parts, PersonParts(own, {1, static_cast<std::uint32_t>(all)}));
+    }
+  }
+}
+
+// To the model, too.
 TEST(PersonRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
   const std::size_t most = most_rows_clipped_together(6);
   expect_the_model_of_one_rank(most + 300, [&](std::size_t row) {

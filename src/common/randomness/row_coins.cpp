@@ -41,14 +41,20 @@ std::vector<char> RowSample::drawn_persons(std::span<const std::uint64_t> first_
   std::vector<char> drawn(first_rows.size());
   std::optional<RowCoins> coins;
   std::uint64_t next = 0;  // whose coin comes next
+  char last = 0;           // the coin before it
   for (const std::size_t person : by_place) {
     const std::uint64_t place = first_rows[person];
+    if (coins && place + 1 == next) {  // rows of one person who are numbered one by one
+      drawn[person] = last;
+      continue;
+    }
     if (!coins || place - next > kFarAhead) {
       coins.emplace(std::span<const std::byte, 32>(secret), rate, place);
       next = place;
     }
     for (; next < place; ++next) coins->next();
-    drawn[person] = coins->next() ? 1 : 0;
+    last = coins->next() ? 1 : 0;
+    drawn[person] = last;
     ++next;
   }
   return drawn;

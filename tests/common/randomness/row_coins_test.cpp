@@ -63,6 +63,19 @@ TEST(RowCoins, ARowHasItsCoinWhereverARankBegins) {
   }
 }
 
+// In any order, far apart, and many under one place.
+TEST(RowCoins, APersonHasTheCoinOfTheirFirstRow) {
+  const std::vector<bool> all = coins_of(secret_of(5), 0.5, 0, 6000);
+  std::vector<std::uint64_t> first_rows{5999, 3, 0, 3, 17, 16, 17, 17, 5000};
+  for (std::uint64_t row = 1000; row < 1200; ++row) first_rows.insert(first_rows.end(), {row, row});
+  const Secret secret = secret_of(5);
+  RowSample sample{.secret = SecretVector<std::byte>(secret.begin(), secret.end()), .rate = 0.5, .first_row = 0};
+  const std::vector<char> drawn = sample.drawn_persons(first_rows);
+  for (std::size_t person = 0; person < drawn.size(); ++person) {
+    EXPECT_EQ(drawn[person] != 0, all[first_rows[person]]) << person;
+  }
+}
+
 TEST(RowCoins, TheRateIsAnExactIntegerOutOfAllWords) {
   const Secret secret = secret_of(4);
   for (const double rate : {0.75, 0.1, 0x1p-12, 1e-9}) {
