@@ -276,8 +276,7 @@ std::string other_releases_sentence(const ReportedRun& run) {
   if (!run.silos) return same + " (dpreduce ledger show)";
   return same +
          "; each silo's own ledger has all that it took part in, the coordinator's what the coordinator tells "
-         "(dpreduce "
-         "ledger show)";
+         "(dpreduce ledger show)";
 }
 
 std::vector<std::string> uncovered_sentences(const ReportedRun& run) {

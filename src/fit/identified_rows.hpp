@@ -47,9 +47,10 @@ struct IdentifiedRows {
 
   /// Numbers persons in the order of their first rows here.
   RowPersons numbered() const;
-  /// The same where persons are clipped here: where some have more rows than these, by `persons`, to that part: m here
-  /// of m in all. Whoever has more than `most_together` rows (row_persons.hpp), here or, where ranks have summed their
-  /// rows, on all of these, is numbered row by row, with the part 1 of m.
+  /// The same for persons who are clipped here. Whoever counts for more rows than are here has the part here / m, m =
+  /// persons.rows. Whoever has more than `most_together` rows (row_persons.hpp) is numbered row by row, each with the
+  /// part 1 / m. These rows are counted on all ranks where ranks have summed them, else here. Throws BadInput where
+  /// there are more than 2^32 - 1 numbers.
   RowPersons numbered_to_clip(std::uint64_t most_together) const;
 
  private:

@@ -296,11 +296,13 @@ void weigh_by_person(WorkerRows& rows, ShardedArray& persons, std::uint64_t rows
   sum_over_ranks(own.persons, needs.coins, ranks);
   if (needs.whole) gather_persons(rows, own, needs, ranks);
   rows.set_weights(own.weights(rows_per_person));
-  if (needs.whole) {
-    rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
-  } else if (needs.coins) {
-    rows.set_persons(own.numbered());
-  }
+  ranks.together([&] {
+    if (needs.whole) {
+      rows.set_persons(own.numbered_to_clip(most_rows_clipped_together(rows.dim())));
+    } else if (needs.coins) {
+      rows.set_persons(own.numbered());
+    }
+  });
 }
 
 void weigh_in_silo(WorkerRows& rows, std::optional<ShardedArray>& persons, std::uint64_t rows_per_person,

@@ -60,8 +60,8 @@ void require_room_for_persons(const Preprocessing& preprocessing, const StreamPl
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
-/// Calls `take` with the same chunks, each given away. But by person they are prepared on the caller's thread. Throws
-/// as for_each_lattice_chunk.
+/// Calls `take` with the same chunks, each given away. All are prepared on the caller's thread. Throws as
+/// for_each_lattice_chunk.
 void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                          const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk);
 

@@ -45,8 +45,8 @@ struct RowSample {
   double rate;                     ///< q, below 1
   std::uint64_t first_row;         ///< place of this rank's first row among the rows of all ranks
 
-  /// Whether the person is drawn, of every person, by the places of their first rows. Memory: 17 bytes a person. Throws
-  /// EntropyFailure.
+  /// Whether the person is drawn, of every person, by the places of their first rows. Equal places have one coin.
+  /// Memory: 17 bytes a person. Throws EntropyFailure.
   std::vector<char> drawn_persons(std::span<const std::uint64_t> first_rows) const;
 
   RowCoins coins() const { return {std::span<const std::byte, 32>(secret), rate, first_row}; }
