@@ -143,6 +143,16 @@ bool is_another_round(const ReportedBlock& block, const ReportedBlock& first) {
          block.coordinates == first.coordinates && block.sampling_rate == first.sampling_rate;
 }
 
+// Whose rows may be missing: a reader cannot see it in the model.
+std::string lost_silos_sentence(const std::vector<ReportedLostSilo>& silos) {
+  if (silos.empty()) return "all silos of the run stayed to its end: no silo was lost";
+  std::string lost;
+  for (const ReportedLostSilo& silo : silos) {
+    lost += fmt::format("{}{} (waiting for {}: {})", lost.empty() ? "" : "; ", silo.name, silo.phase, silo.reason);
+  }
+  return fmt::format("lost on the way, and in no sum after that: {}", lost);
+}
+
 std::vector<std::string> released_sentences(const ReportedRun& run) {
   if (run.is_dry_run) return {"nothing: this is the plan of a dry run"};
   if (!run.has_noise) return {"a model of exact sums of the training rows"};
@@ -177,6 +187,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
   sentences.push_back(fmt::format(
       "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
       run.is_chosen_by_validation ? " (the method's setting from exact figures about validation rows)" : ""));
+  if (run.silos && run.silos->lost) sentences.push_back(lost_silos_sentence(*run.silos->lost));
   return sentences;
 }
 

@@ -126,7 +126,16 @@ std::optional<ReportedSilos> silos_of(const ReportFields& report, const nlohmann
   if (!noise.is_object()) report.refuse("'noise' must be an object");
   const nlohmann::json& colluding = report.field(silos, "colluding");
   if (!colluding.is_number_unsigned()) report.refuse("'colluding' must be a whole number");
-  return ReportedSilos{report.choice<NoiseSource>(noise, "source"), colluding.get<std::uint64_t>()};
+  ReportedSilos reported{report.choice<NoiseSource>(noise, "source"), colluding.get<std::uint64_t>()};
+  if (!silos.contains("lost")) return reported;
+  const nlohmann::json& lost = silos["lost"];
+  if (!lost.is_array()) report.refuse("'lost' must be a list");
+  reported.lost.emplace();
+  for (const nlohmann::json& silo : lost) {
+    if (!silo.is_object()) report.refuse("'lost' must hold objects");
+    reported.lost->push_back({report.text(silo, "name"), report.text(silo, "phase"), report.text(silo, "reason")});
+  }
+  return reported;
 }
 
 bool is_chosen_by_validation(const nlohmann::json& root) {

@@ -45,9 +45,15 @@ struct ReportedGuarantee {
 };
 
 /// Of a run among silos with masked sums.
+struct ReportedLostSilo {
+  std::string name;    ///< printable ASCII, other bytes escaped, as the others
+  std::string phase;   ///< the kind of message that was due
+  std::string reason;  ///< its beginning
+};
 struct ReportedSilos {
   NoiseSource noise = NoiseSource::kCentral;
   std::uint64_t colluding = 0;  ///< c
+  std::optional<std::vector<ReportedLostSilo>> lost{};
 };
 
 struct ReportedRun {

@@ -118,7 +118,7 @@ FitOptions options_of_party(const std::vector<std::string>& arguments, int rank)
 
 bool has_coordinator_ended(Wire& wire) {
   const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
-  return message && message->is_farewell;
+  return message && message->from == 0 && message->is_farewell;
 }
 
 SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& options, PartyLog& log)
@@ -128,6 +128,7 @@ SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& opt
   if (fault && fault->party != static_cast<std::uint32_t>(rank)) fault.reset();
   SiloEntry entry = entry_of(options.silos, rank, size, fault);
   entry.log = &log;
+  wire.set_send_timeout(rank == 0 ? entry.timeout : SiloSession::kPatience * entry.timeout);
   log.line(role_of(entry, rank));
   if (rank != 0 && options.silos.has_line()) {
     const LineTerms line = line_of(options.silos);

@@ -340,6 +340,13 @@ TEST_F(PrivacyCommandsTest, ExplainSaysWhoAddsTheNoise) {
   EXPECT_THAT(words_of(silos)["not_for"].dump(), HasSubstr("the coordinator, which adds the noise"));
   EXPECT_THAT(words_of(silos)["not_covered"].dump(), HasSubstr("each silo's own ledger has all that it took part in"));
   EXPECT_THAT(words_of(fedavg)["not_covered"].dump(), Not(HasSubstr("silo's own ledger")));
+  silos["silos"]["lost"] = json::array();
+  EXPECT_THAT(words_of(silos)["released"].dump(), HasSubstr("no silo was lost"));
+  silos["silos"]["lost"] = {{{"name", "silo 3 (west)"}, {"phase", "masked"}, {"reason", "its process has ended"}}};
+  EXPECT_THAT(words_of(silos)["released"].dump(),
+              HasSubstr("in no sum after that: silo 3 (west) (waiting for masked: its process has ended)"));
+  silos["silos"].erase("lost");
+  EXPECT_THAT(words_of(silos)["released"].dump(), Not(HasSubstr("lost")));
   silos["silos"]["noise"]["source"] = "distributed";
   EXPECT_THAT(words_of(silos)["holds_for"].dump(), HasSubstr("the coordinator: each silo adds a share"));
   EXPECT_THAT(words_of(silos)["not_for"].dump(), Not(HasSubstr("the coordinator")));

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "common/base/verdict.hpp"
 #include "common/ranks/job.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
@@ -15,9 +16,6 @@
 
 namespace dpreduce {
 namespace {
-
-constexpr std::int64_t kNobodyFailed = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kExitCodes = 256;
 
 void check_message_length(std::size_t elements) {
   DPREDUCE_ASSERT(elements > 0 && elements <= std::numeric_limits<int>::max());
@@ -87,30 +85,37 @@ void Communicator::check_peers() {
 
 void Communicator::together(const std::function<void()>& work) {
   std::exception_ptr own_error;
-  std::int64_t verdict = kNobodyFailed;  // rank * 256 + code of the failing rank; the smallest one is agreed upon
+  std::exception_ptr of_peer;  // this rank has noticed that another has failed
+  std::int64_t verdict = kNobodyFailed;
   try {
     work();
   } catch (const PeerFailed&) {
-    // Not this rank's failure.
+    of_peer = std::current_exception();
   } catch (const Error& error) {
     own_error = std::current_exception();
-    verdict = rank_ * kExitCodes + static_cast<int>(error.code());
+    verdict = failure_of(rank_, error.code());
   } catch (...) {
     own_error = std::current_exception();
-    verdict = rank_ * kExitCodes + static_cast<int>(ExitCode::kInternal);
+    verdict = failure_of(rank_, ExitCode::kInternal);
   }
-  if (!job_) {
-    failure_agreed_ = own_error != nullptr;
-    if (own_error) std::rethrow_exception(own_error);
-    return;
+  if (job_) {
+    if (own_error) job_->announce_failure();
+    try {
+      verdict = job_->agree(verdict);
+    } catch (...) {
+      if (own_error) std::rethrow_exception(own_error);
+      if (of_peer) std::rethrow_exception(of_peer);
+      throw;
+    }
   }
-  if (own_error) job_->announce_failure();
-  const std::int64_t agreed = job_->agree(verdict);
-  if (agreed == kNobodyFailed) return;
+  if (verdict == kNobodyFailed && !own_error && !of_peer) return;
+  // What the others say can stop this rank, and tell whose error is printed. It never undoes what has happened here. A
+  // silo takes nobody's word: its own error counts, whoever is said to have failed.
   failure_agreed_ = true;
-  const int failed_rank = static_cast<int>(agreed / kExitCodes);
-  if (own_error && failed_rank == rank_) std::rethrow_exception(own_error);
-  throw PeerFailed(static_cast<ExitCode>(agreed % kExitCodes), failed_rank);
+  const bool is_of_another = verdict != kNobodyFailed && failed_party(verdict) != rank_;
+  if (own_error && (!is_of_another || silos_ != nullptr)) std::rethrow_exception(own_error);
+  if (verdict == kNobodyFailed) std::rethrow_exception(of_peer);
+  throw PeerFailed(code_of(verdict), failed_party(verdict));
 }
 
 void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) {

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "common/base/error.hpp"
+#include "common/silos/frame.hpp"
 
 namespace dpreduce {
 namespace {
@@ -81,6 +82,12 @@ bool PartyProcess::read(const std::function<void(const EnvelopeHeader&, std::spa
   EnvelopeHeader header;
   while (come_.size() - used >= sizeof(header)) {
     std::memcpy(&header, come_.data() + used, sizeof(header));
+    if (header.length > kLargestFrame) {  // no party of ours
+      kill();
+      is_socket_closed_ = true;
+      come_.clear();
+      return true;
+    }
     if (come_.size() - used - sizeof(header) < header.length) break;
     take(header, {come_.data() + used + sizeof(header), header.length});
     used += sizeof(header) + header.length;

@@ -8,6 +8,7 @@
 
 #include "common/base/error.hpp"
 #include "common/ranks/mpi_job.hpp"
+#include "common/silos/frame.hpp"
 
 namespace dpreduce {
 
@@ -24,12 +25,17 @@ PeerMessages::PeerMessages() {
   MPI_Comm_set_errhandler(job_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(job_, &rank_);
   MPI_Comm_size(job_, &size_);
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_ && (peer == 0 || rank_ == 0)) listened_.push_back(peer);
+  }
+  is_refused_.assign(static_cast<std::size_t>(size_), false);
+  heard_.assign(static_cast<std::size_t>(size_), Clock::now());
 }
 
 void PeerMessages::send(int to, std::vector<std::byte> bytes) {
   if (to < 0 || to >= size_ || to == rank_) return;
   outgoing_bytes_ += bytes.size();
-  outgoing_.push_back({to, std::move(bytes), Clock::now()});
+  outgoing_.push_back({to, std::move(bytes)});
   Outgoing& message = outgoing_.back();
   if (MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, to,
                 static_cast<int>(PeerTag::kMessage), job_, &message.request) != MPI_SUCCESS) {
@@ -69,8 +75,8 @@ bool PeerMessages::free_sent() {
   return moved;
 }
 
-int PeerMessages::abandon_oldest_receiver() {
-  const int peer = outgoing_.front().to;
+void PeerMessages::give_up(int peer) {
+  listened_.erase(std::remove(listened_.begin(), listened_.end(), peer), listened_.end());
   for (auto message = outgoing_.begin(); message != outgoing_.end();) {
     const auto next = std::next(message);
     if (message->to == peer) {
@@ -79,7 +85,6 @@ int PeerMessages::abandon_oldest_receiver() {
     }
     message = next;
   }
-  return peer;
 }
 
 bool PeerMessages::receive(const std::function<bool(std::size_t)>& may_begin, const Take& take) {
@@ -97,39 +102,67 @@ bool PeerMessages::receive(const std::function<bool(std::size_t)>& may_begin, co
     }
     moved = true;
     incoming_bytes_ -= incoming->message.bytes.size();
-    if (from == 0) coordinator_heard_ = Clock::now();
+    heard_[from] = Clock::now();
     take(incoming->message);
     incoming = incoming_.erase(incoming);
   }
   return moved;
 }
 
+// The oldest message of somebody who is listened to. It stays where it is.
+bool PeerMessages::find_next(MPI_Status& status) {
+  const bool is_from_all = listened_.size() + 1 == static_cast<std::size_t>(size_);
+  int is_there = 0;
+  for (std::size_t place = 0; place < (is_from_all ? 1 : listened_.size()) && is_there == 0; ++place) {
+    const int from = is_from_all ? MPI_ANY_SOURCE : listened_[place];
+    if (MPI_Iprobe(from, MPI_ANY_TAG, job_, &is_there, &status) != MPI_SUCCESS) is_there = 0;
+  }
+  return is_there != 0;
+}
+
+bool PeerMessages::is_due(int from, PeerTag tag, int length) const {
+  switch (tag) {
+    case PeerTag::kMessage:
+      return length >= 0 && static_cast<std::size_t>(length) >= kHeaderBytes + kTagBytes &&
+             static_cast<std::size_t>(length) <= kLargestFrame;
+    case PeerTag::kEnd:
+      return length == 1;
+    case PeerTag::kBeat:
+      return length == 0;
+    case PeerTag::kLeave:
+      return length == 0 && from == 0;
+  }
+  return false;
+}
+
 bool PeerMessages::begin_receiving(const std::function<bool(std::size_t)>& may_begin) {
   bool moved = false;
+  MPI_Status status;
   for (;;) {
     if (!may_begin(incoming_bytes_)) {
-      coordinator_heard_ = Clock::now();  // who does not listen cannot call the coordinator silent
+      heard_.assign(heard_.size(), Clock::now());  // who does not listen cannot call anybody silent
       break;
     }
-    int is_there = 0;
-    MPI_Status status;
-    MPI_Message message = MPI_MESSAGE_NULL;
-    if (MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, job_, &is_there, &message, &status) != MPI_SUCCESS || is_there == 0) {
-      break;
-    }
+    if (!find_next(status)) break;
+    const int from = status.MPI_SOURCE;
     int length = 0;
     MPI_Get_count(&status, MPI_BYTE, &length);
-    incoming_.push_back({{status.MPI_SOURCE, static_cast<PeerTag>(status.MPI_TAG),
-                          std::vector<std::byte>(static_cast<std::size_t>(std::max(length, 0)))}});
+    if (!is_due(from, static_cast<PeerTag>(status.MPI_TAG), length)) {
+      is_refused_[static_cast<std::size_t>(from)] = true;
+      give_up(from);
+      continue;
+    }
+    incoming_.push_back(
+        {{from, static_cast<PeerTag>(status.MPI_TAG), std::vector<std::byte>(static_cast<std::size_t>(length))}});
     Incoming& begun = incoming_.back();
-    incoming_bytes_ += begun.message.bytes.size();
     moved = true;
-    if (begun.message.from == 0) coordinator_heard_ = Clock::now();
-    if (MPI_Imrecv(begun.message.bytes.data(), length, MPI_BYTE, &message, &begun.request) != MPI_SUCCESS) {
-      incoming_bytes_ -= begun.message.bytes.size();
+    heard_[static_cast<std::size_t>(from)] = Clock::now();
+    if (MPI_Irecv(begun.message.bytes.data(), length, MPI_BYTE, from, status.MPI_TAG, job_, &begun.request) !=
+        MPI_SUCCESS) {
       incoming_.pop_back();
       break;
     }
+    incoming_bytes_ += begun.message.bytes.size();
   }
   return moved;
 }

@@ -1,5 +1,9 @@
 // What the relays of a job (relay.hpp) send each other: MPI messages, point to point. A peer's messages arrive in the
 // order in which it sent them. Only the calling thread speaks MPI, and nothing here waits.
+//
+// Who has sent a message, its tag and its length are looked at before there is memory for it. A silo's relay listens to
+// rank 0 alone. A peer that sends what no relay sends is refused: it is not listened to any more. What it has sent
+// stays where it is, at the peer itself where it is longer than what MPI sends unasked.
 #pragma once
 
 #include <chrono>
@@ -19,8 +23,8 @@ namespace dpreduce {
 enum class PeerTag : int {
   kMessage = 1,  ///< of the sender's party, a sealed frame
   kEnd = 2,      ///< the sender's party has ended: its exit code, a byte
-  kBeat = 3,     ///< a sign of life from the coordinator's relay
-  kLeave = 4     ///< that relay leaves MPI without those that do not come
+  kBeat = 3,     ///< a sign of life from the sender's relay, whatever its party does
+  kLeave = 4     ///< the coordinator's relay leaves MPI without those that do not come
 };
 
 class PeerMessages {
@@ -52,17 +56,16 @@ class PeerMessages {
   bool has_unsent() const { return !outgoing_.empty(); }
   /// Frees the messages that were taken. Returns whether there were any.
   bool free_sent();
-  /// Since when the oldest of those waits. Precondition: has_unsent().
-  Clock::time_point oldest_unsent() const { return outgoing_.front().posted; }
-  /// Gives up the receiver of the oldest, and all that it should have got. Returns its rank. Precondition:
-  /// has_unsent().
-  int abandon_oldest_receiver();
+  /// Gives up a peer: nothing that it should have got is waited for, and it is not listened to any more.
+  void give_up(int peer);
 
   /// Shows `take` the messages that have come, in the order of each peer. Begins to receive more while `may_begin`
   /// allows it for the bytes that are coming. Returns whether something came.
   bool receive(const std::function<bool(std::size_t coming)>& may_begin, const Take& take);
-  /// The last sign of life from rank 0; while nothing may begin, each moment is one.
-  Clock::time_point coordinator_heard() const { return coordinator_heard_; }
+  /// The last sign of life from that peer; while nothing may begin, each moment is one.
+  Clock::time_point heard(int peer) const { return heard_[static_cast<std::size_t>(peer)]; }
+  /// Whether it has sent what no relay sends, and was not listened to from then on.
+  bool is_refused(int peer) const { return is_refused_[static_cast<std::size_t>(peer)]; }
 
   /// Leaves MPI together with the other relays, as MPI demands: true. False where `is_left_alone`, asked with the time
   /// that was waited for them, says that they do not come; then this process must end without MPI. Collective.
@@ -72,7 +75,6 @@ class PeerMessages {
   struct Outgoing {
     int to;
     std::vector<std::byte> bytes;
-    Clock::time_point posted;
     MPI_Request request = MPI_REQUEST_NULL;
   };
   struct Incoming {
@@ -82,11 +84,15 @@ class PeerMessages {
 
   void send_bytes(int to, PeerTag tag, int length);
   bool begin_receiving(const std::function<bool(std::size_t)>& may_begin);
+  bool find_next(MPI_Status& status);
+  bool is_due(int from, PeerTag tag, int length) const;
 
   MPI_Comm job_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  Clock::time_point coordinator_heard_ = Clock::now();
+  std::vector<int> listened_;  // to whom, and no longer to those that were refused or given up
+  std::vector<bool> is_refused_;
+  std::vector<Clock::time_point> heard_;
   std::byte end_mark_{0};
   std::list<Incoming> incoming_;  // in the order in which they began to come
   std::size_t incoming_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,21 +18,19 @@
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/party_process.hpp"
 #include "common/ranks/peer_messages.hpp"
-#include "common/silos/frame.hpp"
 #include "common/silos/line.hpp"
 
 namespace dpreduce {
 namespace {
 
 using Clock = WireClock;
-constexpr auto kBeat = std::chrono::seconds(5);
-constexpr auto kSilence = std::chrono::seconds(60);  // after which the coordinator's relay counts as lost
+constexpr auto kBeat = std::chrono::seconds(2);
+constexpr auto kSilence = std::chrono::seconds(20);  // of a relay, after which its line counts as dead
 constexpr auto kGrace = std::chrono::seconds(5);     // for a party to end after the coordinator has ended
 constexpr auto kFarewellTime = std::chrono::seconds(10);
 constexpr auto kLeaveTime = std::chrono::seconds(20);   // within which relays that are all there leave together
 constexpr auto kLastChance = std::chrono::seconds(10);  // for a coordinator that every silo has given up to end
-// How many bytes may wait for the party, and for all other relays together. At that limit nothing more is taken in,
-// until a peer that has taken nothing for kSilence counts as lost.
+// How many bytes may wait for the party, and for all other relays together. At that limit nothing more is taken in.
 constexpr std::size_t kMostForParty = std::size_t{64} << 20;
 constexpr std::size_t kMostForPeers = std::size_t{256} << 20;
 // The backoff grows with the time in which nothing has come or gone. So the relays of many silos leave a machine to the
@@ -53,7 +52,6 @@ class Relay {
     auto backoff = std::chrono::microseconds(1);
     while (!is_over()) {
       bool moved = peers_.free_sent();
-      give_up_on_the_stuck();
       if (takes_from_party()) moved |= read_from_party();
       moved |= send_what_is_due();
       moved |= peers_.receive(
@@ -65,10 +63,13 @@ class Relay {
       moved |= party_.write();
       notice_end_of_party();
       const auto now = Clock::now();
-      if (is_coordinator() && now >= next_beat) {
+      if (now >= next_beat) {
         next_beat = now + kBeat;
-        for (int peer = 1; peer < peers_.size(); ++peer) peers_.send_mark(peer, PeerTag::kBeat);
+        for_each_listener([&](int peer) {
+          if (!has_ended_[static_cast<std::size_t>(peer)]) peers_.send_mark(peer, PeerTag::kBeat);
+        });
       }
+      lose_the_dead(now);
       end_what_is_lost(now);
       if (moved) {
         last_move = now;
@@ -88,6 +89,13 @@ class Relay {
  private:
   std::size_t peers_count() const { return static_cast<std::size_t>(peers_.size()); }
   bool is_coordinator() const { return peers_.rank() == 0; }
+
+  // Silos' relays and the coordinator's speak with each other, and silos' relays with nobody else.
+  template <typename Work>
+  void for_each_listener(const Work& work) {
+    if (!is_coordinator()) return work(0);
+    for (int peer = 1; peer < peers_.size(); ++peer) work(peer);
+  }
 
   // The end of the coordinator's party ends the run; a silo's relay waits for that.
   bool is_over() const {
@@ -110,8 +118,10 @@ class Relay {
 
   bool is_line_empty() const { return to_party_.empty() && to_peers_.empty(); }
 
-  void announce_farewell(int of) {
-    to_party_.put({static_cast<std::uint32_t>(of), {}, true}, Clock::now());
+  // `why`: where it is not that its process has ended.
+  void announce_farewell(int of, std::string_view why = {}) {
+    const auto text = std::as_bytes(std::span(why));
+    to_party_.put({static_cast<std::uint32_t>(of), {text.begin(), text.end()}, true}, Clock::now());
     if (of == 0) to_party_.cut_short();
   }
 
@@ -155,36 +165,47 @@ class Relay {
     return moved;
   }
 
-  // Gives up a peer that takes nothing, so that it does not keep the others from getting their messages.
-  void give_up_on_the_stuck() {
-    if (peers_.unsent_bytes() < kMostForPeers || Clock::now() - peers_.oldest_unsent() < kSilence) return;
-    const int peer = peers_.abandon_oldest_receiver();
+  // Counts peers as lost whose relay is silent, whatever its party does: that one computes in a process of its own. So
+  // does one that sends what no relay sends.
+  void lose_the_dead(Clock::time_point now) {
+    for_each_listener([&](int peer) {
+      const auto place = static_cast<std::size_t>(peer);
+      if (has_ended_[place]) return;
+      if (peers_.is_refused(peer)) {
+        lose(peer, "its relay has sent what no relay sends");
+      } else if (now - peers_.heard(peer) > kSilence) {
+        peers_.give_up(peer);
+        lose(peer, "its line is dead: its relay is silent");
+      }
+    });
+  }
+
+  void lose(int peer, std::string_view why) {
+    note_end_of(peer, true);
+    announce_farewell(peer, why);
+    if (peer == 0) is_coordinator_lost_ = true;
+  }
+
+  void note_end_of(int peer, bool has_failed) {
     has_ended_[static_cast<std::size_t>(peer)] = true;
-    announce_farewell(peer);
+    has_failed_[static_cast<std::size_t>(peer)] = has_failed;
+    if (peer == 0) coordinator_has_ended_ = true;
   }
 
   void take_message(PeerMessages::Arrived& message) {
-    const auto from = static_cast<std::size_t>(message.from);
+    if (message.tag == PeerTag::kLeave) leaves_alone_ = true;
+    if (has_ended_[static_cast<std::size_t>(message.from)]) return;  // nothing comes after a farewell
     if (message.tag == PeerTag::kEnd) {
-      has_ended_[from] = true;
-      has_failed_[from] = message.bytes.size() != 1 || message.bytes.front() != std::byte{0};
+      note_end_of(message.from, message.bytes.front() != std::byte{0});
       announce_farewell(message.from);
-      if (message.from == 0) coordinator_has_ended_ = true;
-    } else if (message.tag == PeerTag::kLeave) {
-      if (message.from == 0) leaves_alone_ = true;
-    } else if (message.tag == PeerTag::kMessage && message.bytes.size() <= kLargestFrame && party_.is_there()) {
+    } else if (message.tag == PeerTag::kMessage && party_.is_there()) {
       to_party_.put({static_cast<std::uint32_t>(message.from), std::move(message.bytes), false}, Clock::now());
     }
   }
 
-  // A coordinator whose relay is silent counts as lost. A silo's party that goes on when the coordinator has ended is
-  // ended, and so is a coordinator's that every silo has given up.
+  // A silo's party that goes on when the coordinator has ended is ended, and so is a coordinator's that every silo has
+  // given up.
   void end_what_is_lost(Clock::time_point now) {
-    if (!is_coordinator() && !coordinator_has_ended_ && now - peers_.coordinator_heard() > kSilence) {
-      is_coordinator_lost_ = true;
-      coordinator_has_ended_ = true;
-      announce_farewell(0);
-    }
     if (!party_.is_there()) return;
     if (coordinator_has_ended_) {
       if (!party_must_end_) party_must_end_ = now + kGrace;
@@ -212,11 +233,7 @@ class Relay {
     const auto announce_end_to = [&](int peer) {
       to_peers_.put({static_cast<std::uint32_t>(peer), {}, true}, ended_at_);
     };
-    if (!is_coordinator()) {
-      announce_end_to(0);
-      return;
-    }
-    for (int peer = 1; peer < peers_.size(); ++peer) announce_end_to(peer);
+    for_each_listener(announce_end_to);
   }
 
   // Whether it is time to leave without the others. A busy machine is no reason to: a process that leaves MPI alone

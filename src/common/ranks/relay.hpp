@@ -11,8 +11,15 @@
 // (line.hpp). The news that a process has ended takes the same time. Only the end of the coordinator does not: it
 // empties all lines, since nothing is decided any more.
 //
+// Relays tell each other that they are there, every two seconds, whatever their parties compute. So a silo that is slow
+// is not mistaken for one that is gone: it is lost where its process has ended, or where its relay is silent.
+//
+// A silo's relay listens to the coordinator's alone, and either counts the other as lost where it sends what no relay
+// sends. What MPI's library keeps of messages to which nobody listens is not bounded here, nor is MPI_Abort kept from
+// ending the job: whoever may start a process of it can end it.
+//
 // A relay that is itself lost ends the job, as MPI would have it, unless the launcher lets jobs go on without some of
-// their processes (mpirun --enable-recovery); its silo is then lost by timeout.
+// their processes (mpirun --enable-recovery); its silo is then lost, since its line is dead.
 #pragma once
 
 #include <functional>

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/peer_failed.hpp"
+#include "common/silos/frame.hpp"
 
 namespace dpreduce {
 namespace {
@@ -25,6 +26,11 @@ void send_all(int socket, const void* bytes, std::size_t length) {
   while (length > 0) {
     const ssize_t sent = ::send(socket, next, length, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      throw AggregationAborted(
+          "the messages of this party are not taken within --silo-timeout: another party takes none. Raise it, so that "
+          "it covers a pass over the rows of the slowest silo");
+    }
     if (sent <= 0) throw_gone();
     next += sent;
     length -= static_cast<std::size_t>(sent);
@@ -43,6 +49,14 @@ void SocketWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   send_all(socket_, bytes.data(), bytes.size());
 }
 
+void SocketWire::set_send_timeout(std::chrono::milliseconds timeout) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+  timeval most{};
+  most.tv_sec = seconds.count();
+  most.tv_usec = std::chrono::microseconds(timeout - seconds).count();
+  ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+}
+
 void SocketWire::set_line(const LineTerms& terms) {
   const EnvelopeHeader header{0, sizeof(terms), kLineFlag};
   send_all(socket_, &header, sizeof(header));
@@ -53,6 +67,7 @@ std::optional<Message> SocketWire::whole_message() {
   EnvelopeHeader header;
   if (come_.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, come_.data(), sizeof(header));
+  if (header.length > kLargestFrame) throw_gone();  // no relay of ours
   if (come_.size() - sizeof(header) < header.length) return std::nullopt;
   const auto begin = come_.begin() + sizeof(header);
   Message message{header.party, {begin, begin + header.length}, (header.flags & kFarewellFlag) != 0};

@@ -1,12 +1,12 @@
 // The wire of a process that has a relay (relay.hpp): a socket between the two.
 //
-//     party (4 bytes), length (4), flags (4: 1 for a farewell, 2 for the terms of a line), then the message; in the
-//     machine's own byte order
+//     party (4 bytes), length (4), flags (4: 1 for a farewell, 2 for the terms of a line), then the message, of at most
+//     kLargestFrame bytes; in the machine's own byte order
 //
 // The relay is this process's own parent, and trusted with what goes through it: sealed frames.
 #pragma once
 
-#include <array>
+#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -33,6 +33,10 @@ class SocketWire final : public Wire {
 
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   std::optional<Message> receive(WireClock::time_point until) override;
+
+  /// Sending throws AggregationAborted where the relay takes nothing for so long: then messages wait for a party that
+  /// takes none.
+  void set_send_timeout(std::chrono::milliseconds timeout);
 
   /// From here on all that is sent and received goes over such a line, in either direction. The line begins at the
   /// relay, so that only the receiver of a message waits for it.

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/verdict.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::int64_t kNobodyFailed = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kBroadcastPiece = std::size_t{1} << 20;
+double finite(double value) {
+  if (!std::isfinite(value)) throw AggregationAborted("its number is not finite");
+  return value;
+}
 
 double seconds_of(WireClock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -51,6 +54,11 @@ void CoordinatorSession::drop(std::uint32_t silo, FrameKind due, const std::stri
     channels_.erase(channel);
   }
   if (on_lost_) on_lost_(lost_.back(), left_.size());
+  if (const auto code = overruled_.find(silo); code != overruled_.end()) {
+    throw AggregationAborted(fmt::format(
+        "{} had failed with exit code {}, was told that nobody has (--fault 0:overrule), and has left all the same",
+        name_of(silo), static_cast<int>(code->second)));
+  }
 }
 
 void CoordinatorSession::send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload) {
@@ -59,6 +67,15 @@ void CoordinatorSession::send(std::uint32_t silo, FrameKind kind, std::span<cons
   ++cost.messages;
   cost.bytes += frame.size();
   wire_.send(silo, std::move(frame));
+}
+
+// A run that has ended with a failure is not gone on with.
+template <typename Step>
+void CoordinatorSession::lead(const Step& step) {
+  if (is_over_) throw AggregationAborted("the run has ended before: its silos are asked nothing more");
+  is_over_ = true;  // where `step` throws
+  step();
+  is_over_ = false;
 }
 
 std::vector<std::uint32_t> CoordinatorSession::left_of(const std::vector<std::uint32_t>& silos) const {
@@ -73,7 +90,11 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
   if (!std::binary_search(left_.begin(), left_.end(), silo)) return;  // dropped, or nobody
   const auto not_awaited = [&] { awaited.erase(std::remove(awaited.begin(), awaited.end(), silo), awaited.end()); };
   try {
-    if (message.is_farewell) throw AggregationAborted("its process has ended");
+    if (message.is_farewell) {
+      const auto* const why = reinterpret_cast<const char*>(message.bytes.data());
+      throw AggregationAborted(message.bytes.empty() ? "its process has ended"
+                                                     : std::string(why, message.bytes.size()));
+    }
     const bool is_awaited = std::binary_search(awaited.begin(), awaited.end(), silo);
     PhaseCost& cost = costs_[std::string(to_string(kind))];
     ++cost.messages;
@@ -99,19 +120,29 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
   }
 }
 
-void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take) {
+// Whether a silo is left out rests on nothing that it computes, and so not on how long it computes: one person's rows
+// may take most of its time. One that is alive and late ends the run for all. What has come is still read when the time
+// is over, for as long again at most.
+void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take,
+                                const std::function<bool()>& is_enough) {
   const auto began = WireClock::now();
   const auto until = began + entry_.timeout;
   std::vector<std::uint32_t> awaited = left_of(from);
-  while (!awaited.empty()) {
+  const auto goes_on = [&] { return !awaited.empty() && !(is_enough && is_enough()); };
+  while (goes_on() && WireClock::now() < until + entry_.timeout) {
     const std::optional<Message> message = wire_.receive(until);
     if (!message) break;
     take_message(kind, *message, awaited, take);
   }
-  for (const std::uint32_t silo : std::vector<std::uint32_t>(awaited)) {
-    drop(silo, kind, fmt::format("nothing came within --silo-timeout {} s", seconds_of(entry_.timeout)));
-  }
   end_wait(kind, began);
+  if (!goes_on()) return;
+  std::string names;
+  for (const std::uint32_t silo : awaited) names += (names.empty() ? "" : ", ") + name_of(silo);
+  throw AggregationAborted(
+      fmt::format("{}: alive, but no \"{}\" came within --silo-timeout {} s. The run ends for all: how long a silo "
+                  "takes may tell of a single person, so none is left out for being late. Raise --silo-timeout: it "
+                  "must cover a pass over the rows of the slowest silo",
+                  names, to_string(kind), seconds_of(entry_.timeout)));
 }
 
 void CoordinatorSession::end_wait(FrameKind kind, WireClock::time_point began) {
@@ -121,6 +152,10 @@ void CoordinatorSession::end_wait(FrameKind kind, WireClock::time_point began) {
 }
 
 void CoordinatorSession::connect() {
+  lead([&] { begin_run(); });
+}
+
+void CoordinatorSession::begin_run() {
   const AgreementKey key = AgreementKey::generate();
   Offer offer{{}, entry_.terms, digest_of(entry_.roster), entry_.identity.public_key(), key.public_key(), {}};
   secure_bytes(offer.run);
@@ -148,32 +183,27 @@ void CoordinatorSession::connect() {
 }
 
 std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
-  ++round_;
-  if (verdict == kNobodyFailed) {
-    std::vector<std::uint32_t> awaited = left_;
-    const auto began = WireClock::now();
-    const Take take = [&](std::uint32_t, PayloadReader& payload) {
-      verdict = std::min(verdict, static_cast<std::int64_t>(payload.u64()));
+  lead([&] {
+    ++round_;
+    const Take take = [&](std::uint32_t silo, PayloadReader& payload) {
+      const std::int64_t told = told_failure(static_cast<std::int64_t>(payload.u64()), entry_.terms.silos);
       payload.end();
+      if (told == kNobodyFailed) return true;
+      if (is_due(entry_.fault, FaultKind::kOverrule, 1)) {
+        overruled_.emplace(silo, code_of(told));
+      } else {
+        verdict = std::min(verdict, failure_of(silo, code_of(told)));
+      }
       return true;
     };
     // A failure ends the run: the coordinator waits for no other silo.
-    while (!awaited.empty() && verdict == kNobodyFailed) {
-      const std::optional<Message> message = wire_.receive(began + entry_.timeout);
-      if (!message) break;
-      take_message(FrameKind::kStatus, *message, awaited, take);
-    }
-    if (verdict == kNobodyFailed) {
-      for (const std::uint32_t silo : std::vector<std::uint32_t>(awaited)) {
-        drop(silo, FrameKind::kStatus,
-             fmt::format("nothing came within --silo-timeout {} s", seconds_of(entry_.timeout)));
-      }
-    }
-    end_wait(FrameKind::kStatus, began);
-  }
-  const std::vector<std::byte> payload = PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take();
-  for (const std::uint32_t silo : left_) send(silo, FrameKind::kVerdict, payload);
-  if (verdict == kNobodyFailed) require_enough(left_.size());
+    const auto has_failed = [&] { return verdict != kNobodyFailed; };
+    if (!has_failed()) gather(FrameKind::kStatus, left_, take, has_failed);
+    const std::vector<std::byte> payload = PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take();
+    for (const std::uint32_t silo : left_) send(silo, FrameKind::kVerdict, payload);
+    if (verdict == kNobodyFailed) require_enough(left_.size());
+  });
+  is_over_ = verdict != kNobodyFailed;
   return verdict;
 }
 
@@ -257,16 +287,22 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
 
 void CoordinatorSession::sum(std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(!values.empty() && values.size() <= kMostWords);
-  ++round_;
-  ++sums_;
-  SumAttempt attempt{
-      run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()};
-  do {
-    ++attempt.attempt;
-  } while (!try_sum(attempt, values));
+  lead([&] {
+    ++round_;
+    ++sums_;
+    SumAttempt attempt{
+        run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()};
+    do {
+      ++attempt.attempt;
+    } while (!try_sum(attempt, values));
+  });
 }
 
 void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
+  lead([&] { send_to_all(bytes); });
+}
+
+void CoordinatorSession::send_to_all(std::span<const std::byte> bytes) {
   ++round_;
   std::vector<std::byte> lie;
   std::span<const std::byte> for_misled = bytes;
@@ -277,8 +313,8 @@ void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
     lie.front() ^= std::byte{1};
     for_misled = lie;
   }
-  for (std::size_t first = 0; first < bytes.size(); first += kBroadcastPiece) {
-    const std::size_t length = std::min(kBroadcastPiece, bytes.size() - first);
+  for (std::size_t first = 0; first < bytes.size(); first += SiloSession::kBroadcastPiece) {
+    const std::size_t length = std::min(SiloSession::kBroadcastPiece, bytes.size() - first);
     for (const std::uint32_t silo : left_) {
       send(silo, FrameKind::kBroadcast, (silo == misled_ ? for_misled : bytes).subspan(first, length));
     }
@@ -288,17 +324,19 @@ void CoordinatorSession::broadcast(std::span<const std::byte> bytes) {
 }
 
 double CoordinatorSession::largest(double value) {
-  ++round_;
-  gather(FrameKind::kNumber, left_, [&](std::uint32_t, PayloadReader& payload) {
-    value = std::max(value, std::bit_cast<double>(payload.u64()));
-    payload.end();
-    return true;
+  lead([&] {
+    ++round_;
+    gather(FrameKind::kNumber, left_, [&](std::uint32_t, PayloadReader& payload) {
+      value = std::max(value, finite(std::bit_cast<double>(payload.u64())));
+      payload.end();
+      return true;
+    });
+    require_enough(left_.size());
+    const std::vector<std::byte> payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take();
+    for (const std::uint32_t silo : left_) send(silo, FrameKind::kNumber, payload);
+    transcript_.add(FrameKind::kNumber, round_, payload);
+    if (misled_ != 0) transcript_of_misled_.add(FrameKind::kNumber, round_, payload);
   });
-  require_enough(left_.size());
-  const std::vector<std::byte> payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take();
-  for (const std::uint32_t silo : left_) send(silo, FrameKind::kNumber, payload);
-  transcript_.add(FrameKind::kNumber, round_, payload);
-  if (misled_ != 0) transcript_of_misled_.add(FrameKind::kNumber, round_, payload);
   return value;
 }
 

@@ -1,7 +1,8 @@
 // The coordinator's side of a run: it leads the silos through rounds, and goes on without those that are lost.
 //
-// A silo is lost where its process ends, where nothing comes from it for a timeout, or where a message of it is
-// refused. It is informed, and never comes back. With fewer than t left the run ends.
+// A silo is lost where its process ends, where its line is dead, or where a message of it is refused. It is informed,
+// and never comes back. With fewer than t left the run ends. A silo that is alive and late is not lost: it ends the run
+// for all.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/error.hpp"
 #include "common/silos/channel.hpp"
 #include "common/silos/masking_coordinator.hpp"
 #include "common/silos/silo_session.hpp"
@@ -36,7 +38,8 @@ struct PhaseCost {
   std::uint64_t bytes = 0;  ///< on the wire, in both directions
 };
 
-/// All throw AggregationAborted where fewer than t silos are left, naming the lost ones.
+/// All throw AggregationAborted where fewer than t silos are left, naming the lost ones, and where one is alive but
+/// late, naming it. After that, and after a failure that all have agreed on, the run is over: all of them throw.
 class CoordinatorSession {
  public:
   using OnLost = std::function<void(const LostSilo& lost, std::size_t left)>;
@@ -46,7 +49,7 @@ class CoordinatorSession {
 
   void connect();
 
-  /// What all agree on: the failure of the party with the smallest number, or none. After a failure the run is over.
+  /// What all agree on: the failure of the party with the smallest number, or none.
   std::int64_t agree(std::int64_t verdict);
 
   /// values += sum over the silos that stay, mod 2^64.
@@ -67,7 +70,13 @@ class CoordinatorSession {
   // Takes a silo's message of the kind that is due. Returns whether it was that silo's last message of the phase.
   using Take = std::function<bool(std::uint32_t silo, PayloadReader& payload)>;
 
-  void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take);
+  template <typename Step>
+  void lead(const Step& step);
+  void begin_run();
+  void send_to_all(std::span<const std::byte> bytes);
+  // Takes messages until all of them have come, or `is_enough`.
+  void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take,
+              const std::function<bool()>& is_enough = nullptr);
   void end_wait(FrameKind kind, WireClock::time_point began);
   void take_message(FrameKind kind, const Message& message, std::vector<std::uint32_t>& awaited, const Take& take);
   void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
@@ -91,6 +100,8 @@ class CoordinatorSession {
   std::map<std::uint32_t, Channel> channels_;
   std::vector<std::uint32_t> left_;
   std::vector<LostSilo> lost_;
+  bool is_over_ = false;
+  std::map<std::uint32_t, ExitCode> overruled_;  // silos that had failed and were told, on purpose, that nobody has
   std::vector<std::uint32_t> last_summed_;
   std::map<std::string, PhaseCost> costs_;
 };

@@ -17,7 +17,7 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FaultKind>, 10> kKinds{{{"kill", FaultKind::kKill},
+constexpr std::array<std::pair<std::string_view, FaultKind>, 11> kKinds{{{"kill", FaultKind::kKill},
                                                                          {"hang", FaultKind::kHang},
                                                                          {"slow", FaultKind::kSlow},
                                                                          {"corrupt", FaultKind::kCorrupt},
@@ -26,7 +26,9 @@ constexpr std::array<std::pair<std::string_view, FaultKind>, 10> kKinds{{{"kill"
                                                                          {"reflect", FaultKind::kReflect},
                                                                          {"wrong-key", FaultKind::kWrongKey},
                                                                          {"lie", FaultKind::kLie},
-                                                                         {"equivocate", FaultKind::kEquivocate}}};
+                                                                         {"equivocate", FaultKind::kEquivocate},
+                                                                         {"overrule", FaultKind::kOverrule}}};
+constexpr std::string_view kOverrule = "0:overrule";
 constexpr double kMostSeconds = 1e6;
 
 template <typename Number>
@@ -44,11 +46,12 @@ Fault parse_fault(const std::string& text) {
     std::string kinds;
     for (const auto& [name, kind] : kKinds) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", name);
     throw UsageError(
-        fmt::format("--fault {}: must be SILO:KIND@MESSAGE or SILO:KIND@MESSAGE#N; KIND one of {} (slow=SECONDS); "
-                    "MESSAGE as in docs/how-to/simulate-silos.md",
-                    text, kinds));
+        fmt::format("--fault {}: must be SILO:KIND@MESSAGE or SILO:KIND@MESSAGE#N; KIND one of {} (slow=SECONDS; "
+                    "overrule as {} alone); MESSAGE as in docs/how-to/simulate-silos.md",
+                    text, kinds, kOverrule));
   };
   const std::string_view all = text;
+  if (all == kOverrule) return {.party = 0, .kind = FaultKind::kOverrule, .at = FrameKind::kVerdict};
   const std::size_t colon = all.find(':');
   const std::size_t at = all.find('@');
   if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) refuse();
@@ -69,6 +72,7 @@ Fault parse_fault(const std::string& text) {
   const auto message = frame_kind_of(all.substr(at + 1, hash - at - 1));
   const auto number = hash == all.size() ? std::optional(1U) : number_of<std::uint32_t>(all.substr(hash + 1));
   if (known == kKinds.end() || !party || !message || !number || *number == 0) refuse();
+  if (known->second == FaultKind::kOverrule) refuse();  // it is at no single message
   fault.kind = known->second;
   fault.party = *party;
   fault.at = *message;
@@ -122,6 +126,7 @@ void FaultyWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
         break;
       case FaultKind::kLie:
       case FaultKind::kEquivocate:
+      case FaultKind::kOverrule:
         break;
     }
   }

@@ -1,6 +1,7 @@
 // Faults on purpose, for simulations and tests: one party does one wrong thing at one message.
 //
 //     SILO:KIND@MESSAGE[#N]      e.g. 3:kill@masked, 2:slow=5@shares#2, 0:corrupt@keys#4
+//     0:overrule                 at every verdict
 //
 // SILO sends the message (0: the coordinator), MESSAGE is its kind (frame.hpp), N counts them from 1 (of equivocate:
 // the sums, or the broadcasts that are not empty). A fault changes only this process and what it sends. It never helps
@@ -19,16 +20,17 @@
 namespace dpreduce {
 
 enum class FaultKind {
-  kKill,       ///< the process is killed, the message is not sent
-  kHang,       ///< it stops, until it is woken or killed
-  kSlow,       ///< it waits for some seconds first
-  kCorrupt,    ///< one bit of the payload is changed
-  kTruncate,   ///< the last byte is missing
-  kReplay,     ///< the message before is sent again instead
-  kReflect,    ///< the last message that came is sent back instead
-  kWrongKey,   ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
-  kLie,        ///< a silo reveals another share than it was given (SiloEntry); the wire itself is sound
-  kEquivocate  ///< the coordinator sends contradictory lists or values (SiloEntry); the wire itself is sound
+  kKill,        ///< the process is killed, the message is not sent
+  kHang,        ///< it stops, until it is woken or killed
+  kSlow,        ///< it waits for some seconds first
+  kCorrupt,     ///< one bit of the payload is changed
+  kTruncate,    ///< the last byte is missing
+  kReplay,      ///< the message before is sent again instead
+  kReflect,     ///< the last message that came is sent back instead
+  kWrongKey,    ///< every byte of the payload is another: as sealed with a foreign key; a hello is of another identity
+  kLie,         ///< a silo reveals another share than it was given (SiloEntry); the wire itself is sound
+  kEquivocate,  ///< the coordinator sends contradictory lists or values (SiloEntry); the wire itself is sound
+  kOverrule     ///< the coordinator tells all that nobody has failed, whoever has (SiloEntry); the wire itself is sound
 };
 
 struct Fault {
@@ -40,7 +42,8 @@ struct Fault {
 };
 
 /// Throws UsageError with the text and the form, and where a lie is told elsewhere than at "reveal", or contradictory
-/// lists or values elsewhere than by the coordinator at "broadcast", "delivery" or "unmask".
+/// lists or values elsewhere than by the coordinator at "broadcast", "delivery" or "unmask", or somebody else
+/// overrules.
 Fault parse_fault(const std::string& text);
 
 /// Whether it is that fault's turn, the number-th time from 1.

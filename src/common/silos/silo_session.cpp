@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <iterator>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/base/peer_failed.hpp"
+#include "common/base/verdict.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr std::int64_t kExitCodes = 256;  // verdict = party * 256 + exit code
 constexpr std::size_t kShownOfKeys = 16;  // hex digits
 // In the body of a reveal the shares follow the number of the silo and the kind of its secret.
 constexpr std::size_t kFirstShareAt = 8;
@@ -32,9 +32,47 @@ SiloSession::SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry) : wi
   self_.roster = &roster_;
 }
 
+template <typename Step>
+void SiloSession::take_part(const Step& step) {
+  if (ended_) {
+    throw AggregationAborted(
+        fmt::format("silo {} has ended with exit code {} before, and takes no further part in this run", self_.number,
+                    static_cast<int>(code_of(*ended_))));
+  }
+  try {
+    step();
+  } catch (const PeerFailed& failure) {
+    end_with(failure_of(failure.rank, failure.code()));
+    throw;
+  } catch (const Error& error) {
+    end_with(failure_of(self_.number, error.code()));
+    throw;
+  } catch (...) {
+    end_with(failure_of(self_.number, ExitCode::kInternal));
+    throw;
+  }
+}
+
+void SiloSession::end_with(std::int64_t failure) {
+  ended_ = failure;
+  self_.pair_secrets.clear();
+}
+
+// What others say is nobody's word: not even that they end.
+std::optional<Message> SiloSession::of_coordinator(WireClock::time_point until) {
+  for (;;) {
+    std::optional<Message> message = wire_.receive(until);
+    if (!message || message->from == 0) return message;
+    if (WireClock::now() > until) return std::nullopt;
+  }
+}
+
 void SiloSession::connect() {
-  const auto until = WireClock::now() + kPatience * entry_.timeout;
-  const std::optional<Message> message = wire_.receive(until);
+  take_part([&] { begin_run(); });
+}
+
+void SiloSession::begin_run() {
+  const std::optional<Message> message = of_coordinator(end_of_patience());
   if (!message) throw AggregationAborted("the coordinator does not begin the run");
   if (message->is_farewell) throw_gone();
   const Offer offer = open_offer(message->bytes, self_.number, entry_.terms, entry_.roster);
@@ -96,7 +134,6 @@ void SiloSession::send(FrameKind kind, std::span<const std::byte> payload) {
 void SiloSession::refuse_run_end(const OpenedMessage& opened) {
   PayloadReader reader(opened.payload);
   if (opened.kind == FrameKind::kDropped) {
-    failed_ = self_.number * kExitCodes + static_cast<std::int64_t>(ExitCode::kAggregationAborted);
     const auto reason = reader.rest();
     std::string text;
     for (const std::byte byte : reason) {
@@ -106,14 +143,16 @@ void SiloSession::refuse_run_end(const OpenedMessage& opened) {
     throw AggregationAborted(fmt::format("the run goes on without silo {}: {}", self_.number, text));
   }
   if (opened.kind != FrameKind::kVerdict) return;
-  const auto verdict = static_cast<std::int64_t>(reader.u64());
-  if (verdict == std::numeric_limits<std::int64_t>::max()) return;
-  failed_ = verdict;
-  throw PeerFailed(static_cast<ExitCode>(verdict % kExitCodes), static_cast<int>(verdict / kExitCodes));
+  const std::int64_t told = told_failure(static_cast<std::int64_t>(reader.u64()), entry_.terms.silos);
+  reader.end();
+  if (told == kNobodyFailed) return;
+  // This silo knows itself whether it has failed.
+  const int party = failed_party(told) == static_cast<int>(self_.number) ? 0 : failed_party(told);
+  throw PeerFailed(code_of(told), party);
 }
 
-OpenedMessage SiloSession::wait() {
-  const std::optional<Message> message = wire_.receive(WireClock::now() + kPatience * entry_.timeout);
+OpenedMessage SiloSession::wait(WireClock::time_point until) {
+  const std::optional<Message> message = of_coordinator(until);
   if (!message) throw AggregationAborted(fmt::format("silo {}: the coordinator is silent", self_.number));
   if (message->is_farewell) throw_gone();
   OpenedMessage opened = channel_->open(round_, message->bytes);
@@ -122,24 +161,27 @@ OpenedMessage SiloSession::wait() {
 }
 
 void SiloSession::check() {
-  const std::optional<Message> message = wire_.receive(WireClock::now());
-  if (!message) return;
-  if (message->is_farewell) throw_gone();
-  refuse_run_end(channel_->open(round_ + 1, message->bytes));  // the next round is that of `agree`
-  throw AggregationAborted("the coordinator goes ahead of this silo");
+  take_part([&] {
+    const std::optional<Message> message = of_coordinator(WireClock::now());
+    if (!message) return;
+    if (message->is_farewell) throw_gone();
+    refuse_run_end(channel_->open(round_ + 1, message->bytes));  // the next round is that of `agree`
+    throw AggregationAborted("the coordinator goes ahead of this silo");
+  });
 }
 
 std::int64_t SiloSession::agree(std::int64_t verdict) {
-  if (failed_) return *failed_;
-  ++round_;
-  send(FrameKind::kStatus, PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take());
+  if (ended_) return *ended_;
   try {
-    const OpenedMessage opened = wait();
-    if (opened.kind != FrameKind::kVerdict) throw AggregationAborted("the coordinator sends no verdict");
-  } catch (const PeerFailed& failure) {
-    return failure.rank * kExitCodes + static_cast<int>(failure.code());
+    take_part([&] {
+      ++round_;
+      send(FrameKind::kStatus, PayloadWriter().u64(static_cast<std::uint64_t>(verdict)).take());
+      if (verdict != kNobodyFailed) return end_with(verdict);
+      if (wait().kind != FrameKind::kVerdict) throw AggregationAborted("the coordinator sends no verdict");
+    });
+  } catch (const PeerFailed&) {  // told by what is returned
   }
-  return std::numeric_limits<std::int64_t>::max();
+  return ended_.value_or(kNobodyFailed);
 }
 
 void SiloSession::send_pieces(SiloSum& sum, std::span<const std::uint64_t> values) {
@@ -158,6 +200,10 @@ void SiloSession::send_pieces(SiloSum& sum, std::span<const std::uint64_t> value
 }
 
 void SiloSession::sum(std::span<const std::uint64_t> values) {
+  take_part([&] { add_to_sum(values); });
+}
+
+void SiloSession::add_to_sum(std::span<const std::uint64_t> values) {
   ++round_;
   SiloSum sum(self_,
               {run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()},
@@ -187,30 +233,37 @@ void SiloSession::sum(std::span<const std::uint64_t> values) {
   }
 }
 
+// However it is cut, it has to be there in time. The cut is fixed: pieces are no way to keep a silo waiting.
 void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
-  ++round_;
-  const std::span<const std::byte> whole = bytes;
-  while (!bytes.empty()) {
-    const OpenedMessage opened = wait();
-    if (opened.kind != FrameKind::kBroadcast || opened.payload.empty() || opened.payload.size() > bytes.size()) {
-      throw AggregationAborted("the coordinator broadcasts something else than this silo waits for");
+  take_part([&] {
+    ++round_;
+    const auto until = end_of_patience();
+    for (std::span<std::byte> due = bytes; !due.empty();) {
+      const std::size_t length = std::min(kBroadcastPiece, due.size());
+      const OpenedMessage opened = wait(until);
+      if (opened.kind != FrameKind::kBroadcast || opened.payload.size() != length) {
+        throw AggregationAborted("the coordinator broadcasts something else than this silo waits for");
+      }
+      std::copy(opened.payload.begin(), opened.payload.end(), due.begin());
+      due = due.subspan(length);
     }
-    std::copy(opened.payload.begin(), opened.payload.end(), bytes.begin());
-    bytes = bytes.subspan(opened.payload.size());
-  }
-  transcript_.add(FrameKind::kBroadcast, round_, whole);
+    transcript_.add(FrameKind::kBroadcast, round_, bytes);
+  });
 }
 
 double SiloSession::largest(double value) {
-  ++round_;
-  send(FrameKind::kNumber, PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take());
-  const OpenedMessage opened = wait();
-  PayloadReader reader(opened.payload);
-  const std::uint64_t bits = reader.u64();
-  reader.end();
-  if (opened.kind != FrameKind::kNumber) throw AggregationAborted("the coordinator sends no number");
-  transcript_.add(FrameKind::kNumber, round_, opened.payload);
-  return std::bit_cast<double>(bits);
+  take_part([&] {
+    ++round_;
+    send(FrameKind::kNumber, PayloadWriter().u64(std::bit_cast<std::uint64_t>(value)).take());
+    const OpenedMessage opened = wait();
+    if (opened.kind != FrameKind::kNumber) throw AggregationAborted("the coordinator sends no number");
+    PayloadReader reader(opened.payload);
+    value = std::bit_cast<double>(reader.u64());
+    reader.end();
+    if (!std::isfinite(value)) throw AggregationAborted("the coordinator's number is not finite");
+    transcript_.add(FrameKind::kNumber, round_, opened.payload);
+  });
+  return value;
 }
 
 }  // namespace dpreduce

@@ -29,11 +29,17 @@ struct SiloEntry {
   std::optional<Fault> fault = std::nullopt;  ///< on purpose, of this party, above its wire: kLie, kEquivocate
 };
 
-/// All throw AggregationAborted where the coordinator is gone or silent for kPatience timeouts, where a message is
-/// refused, and where the run goes on without this silo; PeerFailed where it has ended with an error of another's.
+/// All throw AggregationAborted where the coordinator is silent for kPatience timeouts, where a message of it is
+/// refused, and where the run goes on without this silo; PeerFailed where it is gone, or the run has ended with an
+/// error of another's. What others than party 0 send is not looked at.
+///
+/// A refusal is final. Once one of these has thrown, or this silo has said that it failed, nothing more is sent, and
+/// every other call throws, whatever the coordinator says.
 class SiloSession {
  public:
   static constexpr int kPatience = 4;
+  /// Bytes of each piece of a broadcast but the last.
+  static constexpr std::size_t kBroadcastPiece = std::size_t{1} << 20;
 
   /// `wire` outlives the session.
   SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry);
@@ -41,7 +47,8 @@ class SiloSession {
   /// The handshake.
   void connect();
 
-  /// Sends this silo's own verdict, and returns the one that all agree on (Communicator::together).
+  /// Sends this silo's own verdict (common/base/verdict.hpp), and returns the one that all agree on. After a failure of
+  /// its own it waits for no answer. Once this silo has ended with a failure it returns that one: never kNobodyFailed.
   std::int64_t agree(std::int64_t verdict);
   /// Throws PeerFailed where the run has failed elsewhere; does not wait.
   void check();
@@ -60,7 +67,16 @@ class SiloSession {
   const RunId& run() const { return run_; }
 
  private:
-  OpenedMessage wait();
+  // Runs `step`. Where it throws, this silo has ended.
+  template <typename Step>
+  void take_part(const Step& step);
+  void end_with(std::int64_t failure);
+  std::optional<Message> of_coordinator(WireClock::time_point until);
+  WireClock::time_point end_of_patience() const { return WireClock::now() + kPatience * entry_.timeout; }
+  OpenedMessage wait() { return wait(end_of_patience()); }
+  OpenedMessage wait(WireClock::time_point until);
+  void begin_run();
+  void add_to_sum(std::span<const std::uint64_t> values);
   void refuse_run_end(const OpenedMessage& opened);
   void send(FrameKind kind, std::span<const std::byte> payload);
   void note_present(const std::vector<std::uint32_t>& silos);
@@ -74,7 +90,7 @@ class SiloSession {
   std::uint64_t round_ = 0;
   Transcript transcript_;
   std::optional<Channel> channel_;
-  std::optional<std::int64_t> failed_;  // the verdict with which the run has ended
+  std::optional<std::int64_t> ended_;   // the failure with which it has ended for this silo
   std::vector<std::uint32_t> present_;  // silos of the run, as far as this one knows
   std::uint32_t reveals_ = 0;
   BeforeMasking before_masking_;

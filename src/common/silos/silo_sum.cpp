@@ -10,7 +10,7 @@
 namespace dpreduce {
 
 SiloSum::SiloSum(const SiloSelf& self, const SumAttempt& sum, std::vector<std::uint32_t> present)
-    : self_(self), attempt_(sum), present_(std::move(present)) {
+    : self_(self), attempt_(sum), attempts_left_(present.size()), present_(std::move(present)) {
   attempt_.attempt = 0;
 }
 
@@ -20,6 +20,8 @@ SiloSum::Due SiloSum::begin(std::uint32_t attempt, PayloadReader& body) {
   if (attempt <= attempt_.attempt || is_opened_) {
     throw AggregationAborted("the coordinator asks for a sum again that this silo has helped to open");
   }
+  if (attempts_left_ == 0) throw AggregationAborted("the coordinator tries a sum more often than there are silos");
+  --attempts_left_;
   if (words != attempt_.words) throw AggregationAborted("the coordinator sums another statistic than this silo");
   attempt_.attempt = attempt;
   masking_.emplace(self_, attempt_);

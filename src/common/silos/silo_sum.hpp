@@ -5,7 +5,7 @@
 //
 // An attempt may be given up for another one at any time before this silo has signed who is summed (U3). A silo that
 // has signed U3 takes part in no further attempt: two attempts that were both opened would give the difference of two
-// sums.
+// sums. Each attempt that is given up has cost a silo its place, so there are no more of them than silos.
 #pragma once
 
 #include <optional>
@@ -52,6 +52,7 @@ class SiloSum {
 
   const SiloSelf& self_;
   SumAttempt attempt_;
+  std::size_t attempts_left_;
   std::vector<std::uint32_t> present_;
   std::optional<MaskingSilo> masking_;
   bool may_mask_ = false;   // in this attempt

@@ -16,7 +16,8 @@ using WireClock = std::chrono::steady_clock;
 struct Message {
   std::uint32_t from = 0;
   std::vector<std::byte> bytes;
-  bool is_farewell = false;  ///< the party's process is gone; nothing more will come
+  bool is_farewell =
+      false;  ///< the party is gone, nothing more will come; `bytes` are then a text that says why, or none
 };
 
 class Wire {

@@ -1,5 +1,6 @@
 // Every single fault at every message of a run with 5 silos of which 3 must stay, each ends in a right sum over those
-// that stay, or in a refusal that says why; none hangs.
+// that stay, or in a refusal that says why; none hangs. A silo that is alive and late ends the run for all.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,6 +43,14 @@ TEST_P(FaultsTest, OfASiloLeaveTheSumOfTheOthers) {
       SCOPED_TRACE(std::string(to_string(at)) + "#" + std::to_string(number));
       const SiloRunPlan plan = plan_with({2, GetParam(), at, number});
       const SiloRunResult result = run_silos(plan);
+      if (GetParam() == FaultKind::kHang) {
+        EXPECT_THAT(result.refusal, HasSubstr("silo 2"));
+        EXPECT_THAT(result.refusal, HasSubstr(fmt::format("alive, but no \"{}\" came within", to_string(at))));
+        EXPECT_TRUE(result.lost.empty());
+        EXPECT_TRUE(result.sums.empty());
+        EXPECT_EQ(result.silo_refusals.size(), 4U);  // all but the one that hangs
+        continue;
+      }
       EXPECT_EQ(result.refusal, "");
       ASSERT_EQ(result.sums.size(), 2U);
       EXPECT_TRUE(sums_are_right(result, plan));
@@ -63,10 +72,11 @@ TEST_P(FaultsTest, OfTheCoordinatorAreRefusedByTheSiloThatMeetsThem) {
     for (const FrameKind at : kOfCoordinator) {
       SCOPED_TRACE(std::string(to_string(at)));
       SiloRunPlan plan = plan_with({0, GetParam(), at, 3});
-      plan.timeout = std::chrono::milliseconds(250);  // a busy machine keeps a living silo waiting too
+      plan.timeout = std::chrono::seconds(20);
+      plan.of_silos = std::chrono::milliseconds(250);  // a busy machine keeps a living silo waiting too
       const auto began = WireClock::now();
       const SiloRunResult result = run_silos(plan);
-      EXPECT_LT(WireClock::now() - began, SiloSession::kPatience * plan.timeout + std::chrono::seconds(5));
+      EXPECT_LT(WireClock::now() - began, SiloSession::kPatience * *plan.of_silos + std::chrono::seconds(5));
       EXPECT_EQ(result.refusal, "the coordinator was killed");
       EXPECT_EQ(result.silo_refusals.size(), 5U);
       for (const auto& [silo, reason] : result.silo_refusals) {
@@ -92,19 +102,26 @@ TEST_P(FaultsTest, OfTheCoordinatorAreRefusedByTheSiloThatMeetsThem) {
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, FaultsTest, testing::ValuesIn(kAllKinds));
 
-TEST(Faults, ASlowSiloIsLostOnlyPastTheTimeout) {
-  SiloRunPlan plan{.terms = {3, 2, 0}, .timeout = std::chrono::milliseconds(1500), .rounds = 2};
+// How long a silo computes may depend on one person: whoever is left out for being late shows it.
+TEST(Faults, ALateSiloThatIsAliveEndsTheRunForAllAndIsNeverLeftOut) {
+  SiloRunPlan plan{.terms = {3, 2, 0}, .timeout = std::chrono::milliseconds(3000), .rounds = 2};
   plan.fault = Fault{1, FaultKind::kSlow, FrameKind::kShares, 1, 0.05};
   SiloRunResult result = run_silos(plan);
-  EXPECT_TRUE(result.lost.empty());
-  plan.timeout = std::chrono::milliseconds(300);
-  plan.fault->seconds = 1.0;
-  result = run_silos(plan);
   EXPECT_EQ(result.refusal, "");
-  ASSERT_EQ(result.lost.size(), 1U);
-  EXPECT_THAT(result.lost[0].reason, HasSubstr("--silo-timeout 0.3 s"));
-  EXPECT_THAT(result.silo_refusals[1], HasSubstr("the run goes on without silo 1"));
+  EXPECT_TRUE(result.lost.empty());
   EXPECT_TRUE(sums_are_right(result, plan));
+  for (const FrameKind at : {FrameKind::kStatus, FrameKind::kShares, FrameKind::kMasked}) {
+    plan.timeout = std::chrono::milliseconds(500);
+    plan.fault = Fault{1, FaultKind::kSlow, at, 1, 2.0};
+    result = run_silos(plan);
+    EXPECT_THAT(result.refusal, HasSubstr("silo 1"));
+    EXPECT_THAT(result.refusal,
+                HasSubstr(fmt::format("alive, but no \"{}\" came within --silo-timeout 0.5 s", to_string(at))));
+    EXPECT_THAT(result.refusal, HasSubstr("Raise --silo-timeout"));
+    EXPECT_TRUE(result.lost.empty());
+    EXPECT_TRUE(result.sums.empty());
+    EXPECT_EQ(result.silo_refusals.size(), 3U);
+  }
 }
 
 TEST(Faults, ALieIsToldByTheSumThatIsMadeWithoutItAndByTheNameOfItsAuthor) {
@@ -184,8 +201,8 @@ TEST(Faults, PartsOfAStatisticAreNotSummed) {
 TEST(Faults, WithTooFewLeftTheRunEndsAndSaysWhy) {
   for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
                              FrameKind::kMasked, FrameKind::kReveal}) {
-    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::milliseconds(1000), .rounds = 2};
-    plan.fault = Fault{3, at == FrameKind::kMasked ? FaultKind::kHang : FaultKind::kKill, at, 1};
+    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::milliseconds(5000), .rounds = 2};
+    plan.fault = Fault{3, FaultKind::kKill, at, 1};
     const auto began = WireClock::now();
     const SiloRunResult result = run_silos(plan);
     EXPECT_LT(WireClock::now() - began, std::chrono::seconds(10));
@@ -205,13 +222,32 @@ TEST(FaultText, IsReadBack) {
   EXPECT_EQ(parse_fault("0:wrong-key@keys").number, 1U);
   EXPECT_EQ(parse_fault("0:equivocate@unmask#3").kind, FaultKind::kEquivocate);
   EXPECT_EQ(parse_fault("0:equivocate@broadcast").at, FrameKind::kBroadcast);
+  EXPECT_EQ(parse_fault("0:overrule").kind, FaultKind::kOverrule);
 }
 
 TEST(FaultText, WrongFormsAreRefused) {
-  for (const char* text : {"", "kill@masked", "1:kill", "1:kill@", "1:kill@nothing", "x:kill@masked", "1:boom@masked",
-                           "1:slow@masked", "1:slow=-1@masked", "1:kill=3@masked", "1:lie@masked", "0:lie@reveal",
-                           "1:equivocate@delivery", "1:equivocate@broadcast", "0:equivocate@keys",
-                           "0:equivocate=1@unmask", "1:kill@masked#0", "1:kill@masked#x", "@:kill"}) {
+  for (const char* text : {"",
+                           "kill@masked",
+                           "1:kill",
+                           "1:kill@",
+                           "1:kill@nothing",
+                           "x:kill@masked",
+                           "1:boom@masked",
+                           "1:slow@masked",
+                           "1:slow=-1@masked",
+                           "1:kill=3@masked",
+                           "1:lie@masked",
+                           "0:lie@reveal",
+                           "1:equivocate@delivery",
+                           "1:equivocate@broadcast",
+                           "0:equivocate@keys",
+                           "0:equivocate=1@unmask",
+                           "1:kill@masked#0",
+                           "1:kill@masked#x",
+                           "@:kill",
+                           "1:overrule",
+                           "0:overrule@verdict",
+                           "0:overrule#2"}) {
     EXPECT_THROW(parse_fault(text), UsageError) << text;
   }
 }

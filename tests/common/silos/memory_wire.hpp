@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "common/base/error.hpp"
+#include "common/base/verdict.hpp"
 #include "common/silos/coordinator_session.hpp"
 #include "common/silos/faulty_wire.hpp"
 
@@ -72,6 +72,7 @@ struct SiloRunResult {
 struct SiloRunPlan {
   SiloTerms terms;
   std::chrono::milliseconds timeout{5000};
+  std::optional<std::chrono::milliseconds> of_silos = std::nullopt;  ///< their timeout, where it is another
   std::size_t rounds = 1;
   std::size_t words = 100;
   std::optional<Fault> fault = std::nullopt;
@@ -112,8 +113,6 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
     if (!plan.fault || plan.fault->party != party) return nullptr;
     return std::make_unique<FaultyWire>(wire, *plan.fault, harm);
   };
-  constexpr std::int64_t kNobodyFailed = std::numeric_limits<std::int64_t>::max();
-
   std::vector<std::thread> silos;
   for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) {
     silos.emplace_back([&, silo] {
@@ -121,6 +120,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
       const std::unique_ptr<Wire> faulty = wire_of(plain, silo);
       try {
         SiloEntry entry = simulated_entry(plan);
+        entry.timeout = plan.of_silos.value_or(plan.timeout);
         if (faulty) entry.fault = plan.fault;
         SiloSession session(faulty ? *faulty : plain, silo, std::move(entry));
         session.connect();

@@ -390,6 +390,29 @@ TEST_F(SiloSessionTest, ASumOfAnotherLengthIsRefused) {
   EXPECT_THAT(refusal(1), HasSubstr("another statistic"));
 }
 
+// Pieces of a broadcast are as long as they can be: there is no end to those of one byte.
+TEST_F(SiloSessionTest, APieceOfABroadcastThatIsCutShortIsRefused) {
+  hears_first_ = true;
+  connect();
+  wire_.send(1, channels_.at(1).seal(FrameKind::kBroadcast, round_, std::vector<std::byte>(1)));
+  EXPECT_THAT(refusal(1), HasSubstr("broadcasts something else"));
+}
+
+// Nobody but party 0 speaks for the coordinator: another silo's message, and its farewell, are nothing to a silo.
+TEST_F(SiloSessionTest, WhatAnotherSiloSendsIsNotLookedAt) {
+  hears_first_ = true;
+  connect();
+  for (int time = 0; time < 3; ++time) {
+    queues_.post(1, {2, std::vector<std::byte>(1), false});
+    queues_.post(1, {2, {}, true});
+  }
+  broadcast(7, 7);
+  open_a_sum();
+  for (const std::uint32_t silo : {1U, 2U}) send(silo, FrameKind::kDone, 1);
+  EXPECT_EQ(refusal(1), "");
+  EXPECT_EQ(refusal(2), "");
+}
+
 TEST_F(SiloSessionTest, PhasesOutOfTurnAreRefused) {
   connect();
   send(1, FrameKind::kKeys, 1);

@@ -106,6 +106,13 @@ TEST_F(SiloSumTest, AnAttemptMayBeGivenUpForALaterOne) {
   EXPECT_THAT(refusal(2, FrameKind::kUnmask, 1), HasSubstr("mixes up attempts"));
 }
 
+// An attempt that is given up costs a silo its place: of two silos both of which must stay there are two at most.
+TEST_F(SiloSumTest, AttemptsHaveAnEnd) {
+  take(1, FrameKind::kBegin, 1, words(1));
+  take(1, FrameKind::kBegin, 2, words(1));
+  EXPECT_THAT(refusal(1, FrameKind::kBegin, 3, words(1)), HasSubstr("more often than there are silos"));
+}
+
 TEST_F(SiloSumTest, WhoHasSignedWhoIsSummedTakesPartInNoOtherAttempt) {
   up_to_masked(1);
   sign_summed(1);
