@@ -60,7 +60,9 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
             "with --count-persons: file of 32 random bytes or more, the same at every silo; {rank} is replaced")
       .typed("FILE")
       .in_group(kGroup);
-  table.number("--silo-timeout", silos.timeout_seconds, "a silo that is silent for so long is lost")
+  table
+      .number("--silo-timeout", silos.timeout_seconds,
+              "no message of a silo may take longer; one that is alive and later ends the run for all")
       .typed("SECONDS")
       .in_group(kGroup);
   table.text("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")

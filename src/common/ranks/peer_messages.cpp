@@ -120,7 +120,7 @@ bool PeerMessages::find_next(MPI_Status& status) {
   return is_there != 0;
 }
 
-bool PeerMessages::is_due(int from, PeerTag tag, int length) const {
+bool PeerMessages::is_due(int from, PeerTag tag, int length) {
   switch (tag) {
     case PeerTag::kMessage:
       return length >= 0 && static_cast<std::size_t>(length) >= kHeaderBytes + kTagBytes &&

@@ -67,6 +67,9 @@ class PeerMessages {
   /// Whether it has sent what no relay sends, and was not listened to from then on.
   bool is_refused(int peer) const { return is_refused_[static_cast<std::size_t>(peer)]; }
 
+  /// Whether relays send such a message: rank `from`, with that tag, of so many bytes.
+  static bool is_due(int from, PeerTag tag, int length);
+
   /// Leaves MPI together with the other relays, as MPI demands: true. False where `is_left_alone`, asked with the time
   /// that was waited for them, says that they do not come; then this process must end without MPI. Collective.
   bool leave(const std::function<bool(Clock::duration waited)>& is_left_alone, const Take& take);
@@ -85,7 +88,6 @@ class PeerMessages {
   void send_bytes(int to, PeerTag tag, int length);
   bool begin_receiving(const std::function<bool(std::size_t)>& may_begin);
   bool find_next(MPI_Status& status);
-  bool is_due(int from, PeerTag tag, int length) const;
 
   MPI_Comm job_ = MPI_COMM_NULL;
   int rank_ = 0;

@@ -24,7 +24,7 @@ struct SiloEntry {
   SiloTerms terms;
   std::optional<Roster> roster;  ///< none: identities as they come
   Identity identity;
-  std::chrono::milliseconds timeout{};        ///< a party that is silent for so long is lost
+  std::chrono::milliseconds timeout{};        ///< within which each message of a silo must come
   PartyLog* log = nullptr;                    ///< of the party; outlives the session
   std::optional<Fault> fault = std::nullopt;  ///< on purpose, of this party, above its wire: kLie, kEquivocate
 };
