@@ -65,7 +65,9 @@ class Communicator {
   SiloJob* silos() { return silos_; }
 
   /// Runs `work` on every rank and returns when all have succeeded. Collective. Where any failed, throws on every rank:
-  /// its own error on the lowest failing rank, PeerFailed on the others. `work` must not call a collective.
+  /// its own error on the lowest failing rank, PeerFailed on the others. Where `work` has thrown here, this throws,
+  /// whatever the others say; among silos a rank's own error is always what it throws. `work` must not call a
+  /// collective.
   void together(const std::function<void()>& work);
 
   /// Throws PeerFailed where another rank has failed. Cheap; call it between chunks of long work inside `together`.
