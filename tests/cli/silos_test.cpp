@@ -306,7 +306,6 @@ TEST_F(SilosTest, WhatASiloRefusesStaysRefusedWhereTheCoordinatorSaysThatAllIsWe
     EXPECT_THAT(run.err, HasSubstr(message));
     EXPECT_THAT(run.err, HasSubstr("had failed with exit code 3, was told that nobody has (--fault 0:overrule)"));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
-    EXPECT_TRUE(charges_in(read_bytes(folder_ / "ledger.jsonl")).empty());
     std::string ends;
     for (const int silo : {1, 2, 3}) {
       const std::string log = read_bytes(folder_ / fmt::format("{}.log", silo));
