@@ -25,6 +25,7 @@
 #include "common/data/atomic_file.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/fit_call.hpp"
@@ -157,6 +158,7 @@ void declare_ranks(py::module_& module) {
       .def_static("alone", [] { return std::make_shared<Communicator>(Communicator::alone()); })
       .def_property_readonly("rank", &Communicator::rank)
       .def_property_readonly("size", &Communicator::size);
+  module.def("require_single_process", &require_single_process);
 }
 
 void declare_fit(py::module_& module) {

@@ -32,6 +32,7 @@ class Ranks:
     @property
     def size(self) -> int: ...
 
+def require_single_process() -> None: ...
 def fit(
     arrays: Callable[[], dict[str, Any]],
     keywords: list[tuple[str, list[str]]],

@@ -25,7 +25,8 @@ def ranks_of(comm):
     """The ranks that `comm` stands for: None for those of the launcher, if there was one, else this process alone; or
     a communicator of mpi4py, MPI.COMM_WORLD or one of a single process.
 
-    Throws UsageError where it is another."""
+    Throws UsageError where it is another; and where it comes to this process alone, and a launcher says that it has
+    started several, unless DPREDUCE_SINGLE_PROCESS=1 says that they are meant to be single."""
     global _joined
     from .errors import UsageError
     if comm is not None:
@@ -39,10 +40,13 @@ def ranks_of(comm):
                 return core().Ranks.alone()
             raise UsageError("comm: has other ranks than MPI.COMM_WORLD; a fit is made by all ranks of a job, or by one alone")
         if comm.Get_size() == 1:
+            if relation == MPI.IDENT:  # MPI.COMM_SELF says that one process is meant; a world of one may be a mistake
+                core().require_single_process()
             return core().Ranks.alone()
     if not any(name in os.environ for name in _MPI_LAUNCHERS):
         if comm is not None:
             raise UsageError("comm: has several ranks, but no launcher that dpreduce knows; start them with mpirun or srun")
+        core().require_single_process()
         return core().Ranks.alone()
     if _joined is None:
         _joined = core().Ranks.join()

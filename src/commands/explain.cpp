@@ -241,7 +241,10 @@ std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
              : fmt::format("the coordinator together with up to {} silo{}: each silo adds a share of the "
                            "noise before its sums leave it, and the others' shares are enough",
                            run.silos->colluding, run.silos->colluding == 1 ? "" : "s")) +
-        (has_counted_persons(run) ? ", as long as no silo shows it the key of persons (--person-key)" : ""));
+        (has_counted_persons(run) ? ", as long as no silo shows it the key of persons (--person-key)" : "") +
+        (run.silos->is_ephemeral ? ", in a simulation alone: identities were ephemeral (no --roster), so that nobody "
+                                   "knows who the silos were, or whether they were one"
+                                 : ""));
   }
   return sentences;
 }

@@ -9,9 +9,10 @@
 
 namespace dpreduce {
 
-/// What the arguments of rank 0 ask for, on every rank; those of the others are not looked at. Rank 0 alone reads
-/// --config. Collective. Not among silos, where each party reads arguments of its own. Throws as parse_command_line
-/// does (at rank 0; PeerFailed elsewhere), and UsageError where ranks run different versions of the program.
+/// What the arguments of rank 0 ask for, on every rank. The others were started with the same words, and read the same
+/// in their --config; or with the command's name alone. Collective. Not among silos, where each party reads arguments
+/// of its own. Throws as parse_command_line does (at rank 0; PeerFailed elsewhere), and UsageError where a rank was
+/// told something else than rank 0 (unheard_words), or runs another version of the program.
 Command command_of_job(const std::vector<std::string>& arguments, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -96,20 +96,23 @@ void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
 }  // namespace
 
 std::string silos_text(const LedgerSilos& silos) {
+  const char* const who =
+      silos.is_ephemeral ? "; identities ephemeral (no roster): nobody knows who the parties are, as in a simulation"
+                         : "";
   if (!silos.is_of_silo()) {
-    return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding",
-                       to_string(silos.noise), silos.left, silos.threshold, silos.colluding);
+    return fmt::format("among silos: noise {}, {} left when charged, at least {} to the end, {} colluding{}",
+                       to_string(silos.noise), silos.left, silos.threshold, silos.colluding, who);
   }
   if (silos.noise == NoiseSource::kCentral) {
     return fmt::format(
-        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator",
-        silos.silo);
+        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator{}",
+        silos.silo, who);
   }
   return fmt::format(
       "account of silo {}: distributed noise, at least {} honest shares; holds against the coordinator and {} "
       "colluding "
-      "silos, too",
-      silos.silo, silos.threshold - silos.colluding, silos.colluding);
+      "silos, too{}",
+      silos.silo, silos.threshold - silos.colluding, silos.colluding, who);
 }
 
 std::string label_of(const LedgerEntry& entry) {

@@ -126,7 +126,8 @@ std::optional<ReportedSilos> silos_of(const ReportFields& report, const nlohmann
   if (!noise.is_object()) report.refuse("'noise' must be an object");
   const nlohmann::json& colluding = report.field(silos, "colluding");
   if (!colluding.is_number_unsigned()) report.refuse("'colluding' must be a whole number");
-  ReportedSilos reported{report.choice<NoiseSource>(noise, "source"), colluding.get<std::uint64_t>()};
+  ReportedSilos reported{report.choice<NoiseSource>(noise, "source"), colluding.get<std::uint64_t>(),
+                         silos.value("identities", nlohmann::json()) != "roster", std::nullopt};
   if (!silos.contains("lost")) return reported;
   const nlohmann::json& lost = silos["lost"];
   if (!lost.is_array()) report.refuse("'lost' must be a list");

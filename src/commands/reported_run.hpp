@@ -53,6 +53,7 @@ struct ReportedLostSilo {
 struct ReportedSilos {
   NoiseSource noise = NoiseSource::kCentral;
   std::uint64_t colluding = 0;  ///< c
+  bool is_ephemeral = false;    ///< no roster: nobody knows who the parties were
   std::optional<std::vector<ReportedLostSilo>> lost{};
 };
 

@@ -102,6 +102,15 @@ std::string role_of(const SiloEntry& entry, int rank) {
                      entry.roster ? "roster" : "ephemeral: a simulation");
 }
 
+// What the digest in offers is of.
+std::string options_of(const SiloEntry& entry, const SiloOptions& silos) {
+  std::string agreed = silos.agreed.substr(0, silos.agreed.find_last_not_of('\n') + 1);
+  for (std::size_t end = agreed.find('\n'); end != std::string::npos; end = agreed.find('\n', end + 2)) {
+    agreed.replace(end, 1, "; ");
+  }
+  return fmt::format("options {}: {}", short_hex(entry.terms.options), agreed);
+}
+
 }  // namespace
 
 FitOptions options_of_party(const std::vector<std::string>& arguments, int rank) {
@@ -130,6 +139,7 @@ SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& opt
   entry.log = &log;
   wire.set_send_timeout(rank == 0 ? entry.timeout : SiloSession::kPatience * entry.timeout);
   log.line(role_of(entry, rank));
+  log.line(options_of(entry, options.silos));
   if (rank != 0 && options.silos.has_line()) {
     const LineTerms line = line_of(options.silos);
     wire.set_line(line);

@@ -9,6 +9,7 @@
 #include "fit/one_call.hpp"
 #include "fit/row_preparation.hpp"
 #include "fit/run_binding.hpp"
+#include "fit/silo_plan.hpp"
 #include "methods/class_balance.hpp"
 
 namespace dpreduce {
@@ -17,12 +18,8 @@ namespace {
 std::unique_ptr<Releaser> make_releaser(const PlannedFit& fit, Communicator& ranks,
                                         std::optional<FitAccount>& account) {
   if (!account) return std::make_unique<Releaser>(ranks);
-  std::optional<NoiseShares> shares;
-  if (ranks.silos() != nullptr && fit.options().silos.is_distributed()) {
-    shares = NoiseShares{ranks.silos()->terms().honest_shares()};
-  }
   return std::make_unique<Releaser>(ranks, *fit.plan().noise, std::move(account->journal), account->charging,
-                                    fit.terms(), shares);
+                                    fit.terms(), shares_of_silos(fit.options(), ranks));
 }
 
 // From here on the run's releases are recorded in the checkpoint, and those that it holds already are taken from it.

@@ -14,6 +14,7 @@
 #include "common/silos/mask_stream.hpp"
 #include "common/silos/masked_sum.hpp"
 #include "common/silos/payload.hpp"
+#include "fit/silo_plan.hpp"
 
 namespace dpreduce {
 namespace {
@@ -169,8 +170,9 @@ MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& stated, Roster
                     "the same of both",
                     plan.dim, plan.options.data.classes, roster.dim, roster.classes));
   }
-  digest = sha256(
-      fmt::format("dpreduce masked plan v1\n{}\n{}\n{}\n", version(), to_hex(sha256(stated)), to_hex(roster.digest())));
+  const PublicKey noise = noise_plan_digest(PlannedFit(plan.options, plan.dim), std::nullopt);
+  digest = sha256(fmt::format("dpreduce masked plan v2\n{}\n{}\n{}\n{}\n", version(), to_hex(sha256(stated)),
+                              to_hex(roster.digest()), to_hex(noise)));
 }
 
 MaskedCoordinator::MaskedCoordinator(MaskedPlan plan, Identity identity)

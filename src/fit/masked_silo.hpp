@@ -41,7 +41,7 @@ namespace dpreduce {
 struct MaskedPlan {
   TravelingPlan plan;
   Roster roster;
-  PublicKey digest{};  ///< of text, roster and version: parties with different ones find out
+  PublicKey digest{};  ///< of text, noise, roster and version: parties with different ones find out
 
   /// Throws BadInput where roster and plan differ in features or classes; UsageError where its unit is a person, and it
   /// does not say in how many silos one may be, or says more than there are.

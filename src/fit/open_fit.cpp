@@ -16,6 +16,7 @@
 #include "fit/plan_fit.hpp"
 #include "fit/run_cost.hpp"
 #include "fit/silo_persons.hpp"
+#include "fit/silo_plan.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -68,6 +69,12 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
     check_labels(training, stated.data);
     if (memory != nullptr) check_label_values(training, stated.data);
   });
+  std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
+  const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
+  const MachineShare machine = machine_share(ranks);
+  std::shared_ptr<const PlannedFit> fit =
+      fit_planned_for_job(stated, dim, to_choose_from, machine.bytes_for_rank(), ranks);
+  agree_on_noise(*fit, ranks);  // silos count persons by a sum that is masked as well
   if (stated.data.has_persons()) {
     std::optional<ShardedArray> persons =
         open_persons(stated.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
@@ -93,11 +100,6 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
       if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);
     });
   }
-  std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
-  const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
-  const MachineShare machine = machine_share(ranks);
-  std::shared_ptr<const PlannedFit> fit =
-      fit_planned_for_job(stated, dim, to_choose_from, machine.bytes_for_rank(), ranks);
   ranks.together([&] {
     machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()) +
                     training.bytes_of_others());

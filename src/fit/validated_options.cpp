@@ -118,6 +118,8 @@ void check_among_silos(const FitOptions& options) {
                      options.privacy.limit_delta.has_value());
   refuse(options.privacy.budget.non_private && options.privacy.limit_epsilon, "--non-private and --budget-epsilon",
          "sums without noise are within no budget");
+  refuse(options.privacy.seed && options.privacy.limit_epsilon, "--seed and --budget-epsilon",
+         "noise that anyone can compute is within no budget");
   refuse(silos.is_distributed() && may_choose_public_rows(options), "choosing public rows by --noise distributed",
          "the coordinator would see the utilities of all rows; use central noise, or a method that sums rows");
   refuse(options.method.batch.has_value(), "--batch", "the coins of a sample would have to be known to every party");

@@ -1,5 +1,5 @@
-// Ranks that trust each other run what rank 0 was asked for, on the command line and in a file that only it need read;
-// a rank that may be a silo trusts nobody.
+// Ranks that trust each other are started with the same words, or with the command's name alone; what only one of them
+// is told ends the job. A rank that may be a silo trusts nobody.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -76,7 +76,7 @@ TEST_F(JobCommandTest, OnlyRank0NeedsTheConfigurationFile) {
 
 // The file may say that it is a silo: rank 0 must get no sum of its rows.
 TEST_F(JobCommandTest, ARankThatCannotReadItsOwnConfigurationFileEndsTheJob) {
-  const std::string message = "cannot be read (every rank reads the --config that its fit is started with";
+  const std::string message = "cannot be read (every rank reads the --config that it is started with";
   expect_refused("fit --config run.toml --ledger ledger", "fit --config silo.toml", "--config silo.toml: " + message);
   expect_refused("fit --config run.toml --ledger ledger", "--config silo.toml fit", "--config silo.toml: " + message);
   expect_refused("fit --config run.toml --secure-aggregation", "fit --config run.toml",
@@ -86,10 +86,26 @@ TEST_F(JobCommandTest, ARankThatCannotReadItsOwnConfigurationFileEndsTheJob) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
 }
 
-TEST_F(JobCommandTest, ArgumentsOfOtherRanksDoNotCount) {
+TEST_F(JobCommandTest, RanksMayBeStartedWithTheSameWordsOrTheCommandsNameAlone) {
   const std::string expected = model_of("fit --config run.toml", "fit");
-  EXPECT_TRUE(model_of("fit --config run.toml", "fit --mu 100 --seed 8 --classes 0 --nonsense") == expected);
-  EXPECT_TRUE(model_of("fit --config run.toml", "predict --help") == expected);
+  EXPECT_TRUE(model_of("fit --config run.toml", fmt::format("fit --config {}/run.toml --out model --ledger ledger",
+                                                            folder_.path())) == expected);
+}
+
+// Each as if it were meant for a party of a run among silos: rank 0 must get no sum of its rows.
+TEST_F(JobCommandTest, WhatOnlyOneRankIsToldEndsTheJob) {
+  const std::string of_rank_0 = fmt::format("fit --config {}/run.toml --ledger ledger", folder_.path());
+  expect_refused(of_rank_0, "fti --secure-aggregation --noise distributed --roster r --identity i --silo-config own",
+                 "rank 1: 'fti' is not a command");
+  expect_refused(of_rank_0, "fit --secure-agregation --noise distributed --threshold 3 --budget-epsilon 1",
+                 "rank 1: --secure-agregation");
+  expect_refused(of_rank_0, "", "rank 1: ");
+  expect_refused(of_rank_0, "fit --train-x a.npy --train-y b.npy --classes 3 --mu 1 --threshold 2",
+                 "rank 1: --threshold goes with --secure-aggregation");
+  expect_refused(of_rank_0, of_rank_0 + " --mu 100",
+                 "rank 1 was started with '--seed' where rank 0 was started with '--mu'");
+  expect_refused(of_rank_0, "predict", "rank 1 was started with 'predict' where rank 0 was started with 'fit'");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
 }
 
 TEST_F(JobCommandTest, EachRankPutsItsOwnNumberIntoPaths) {
@@ -116,7 +132,8 @@ TEST_F(JobCommandTest, RanksThatAreSilosAndRanksThatAreNotDoNotRunTogether) {
   expect_refused("fit --config run.toml --secure-aggregation", "fit", "--secure-aggregation: is given to some ranks");
   expect_refused("fit --config run.toml", "fit --silo-config a{rank}.toml", "--secure-aggregation: is given to some");
   expect_refused("fit --config run.toml", "fit --roster r.toml --identity me.pem",
-                 "--secure-aggregation: is given to some");
+                 "(rank 1 is a party of a run among silos, and rank 0 is not)");
+  expect_refused("fit --config run.toml --secure-aggregation", "fti --secure-aggregation", "rank 1: 'fti' is not");
 }
 
 }  // namespace job_command_test

@@ -205,8 +205,20 @@ TEST_F(SiloAccountsTest, APrivateChoiceIsCharged) {
   EXPECT_THAT(log(3), HasSubstr("a choice of epsilon"));
 }
 
-TEST_F(SiloAccountsTest, ASeededRunIsMarkedAndCostsNothing) {
+// Its noise protects nothing, so that it costs nothing: any budget would have room for it.
+TEST_F(SiloAccountsTest, ASeededRunIsWithinNoBudget) {
   const ProgramRun run = run_silos(3, "--method mean --mu 1 --seed 7 --budget-epsilon 0.1 --budget-delta 1e-6");
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("--seed and --budget-epsilon with --secure-aggregation"));
+  own(2, kBudgetOfTwo);
+  const ProgramRun of_one = run_silos(4, "--threshold 3 --method mean --mu 1 --seed 7");
+  EXPECT_EQ(of_one.exit_code, 0) << of_one.err;
+  EXPECT_THAT(of_one.err, HasSubstr("--seed and --budget-epsilon with --secure-aggregation"));
+  EXPECT_THAT(of_one.err, HasSubstr("silo 2 is lost"));
+}
+
+TEST_F(SiloAccountsTest, ASeededRunIsMarkedAndCostsNothing) {
+  const ProgramRun run = run_silos(3, "--method mean --mu 1 --seed 7");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   ASSERT_EQ(of_silo(2).charges().size(), 1U);
   EXPECT_FALSE(of_silo(2).charges()[0].entry.terms.is_private);

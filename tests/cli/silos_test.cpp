@@ -566,10 +566,40 @@ TEST_F(SilosTest, DistributedNoiseIsReleasedAndToldWithItsShares) {
   EXPECT_TRUE(report()["private"]);
   const std::vector<std::string> ledger = charges_in(read_bytes(folder_ / "ledger.jsonl"));
   ASSERT_EQ(ledger.size(), 1u);
-  EXPECT_THAT(ledger[0], HasSubstr(R"("silos":{"noise":"distributed","left":4,"threshold":3,"colluding":1})"));
+  EXPECT_THAT(
+      ledger[0],
+      HasSubstr(R"("silos":{"noise":"distributed","left":4,"threshold":3,"colluding":1,"identities":"ephemeral"})"));
   const ProgramRun shown =
       run_program(split_arguments("ledger show --ledger ledger.jsonl"), {.folder = folder_.path()});
   EXPECT_THAT(shown.out, HasSubstr("among silos: noise distributed, 4 left when charged, at least 3"));
+  EXPECT_THAT(shown.out, HasSubstr("identities ephemeral (no roster)"));
+  EXPECT_THAT(read_bytes(folder_ / "ledger-silo4.jsonl"),
+              HasSubstr(R"("silo":4,"threshold":3,"colluding":1,"identities":"ephemeral"})"));
+  const ProgramRun explained = run_program(split_arguments("privacy explain report.json"), {.folder = folder_.path()});
+  EXPECT_THAT(explained.out, HasSubstr("identities were ephemeral"));
+}
+
+// Programs that differ from this one in a silo's share of the noise, which is too small; one also says that it is of
+// another version. Two of three silos run it.
+TEST_F(SilosTest, AProgramThatMakesOtherNoiseTakesNoPart) {
+  const auto run_with = [&](const std::string& program, const std::string& threshold) {
+    std::vector<std::string> own =
+        among_silos("--mu 1 --method mean --noise distributed --log {rank}.log --threshold " + threshold);
+    std::vector<std::string> line = joined(own, {":", "-n", "2", program});
+    return run_program(joined(line, own), {.folder = folder_.path(), .ranks = 2, .timeout_seconds = 120.0});
+  };
+  const ProgramRun shares = run_with(DPREDUCE_SMALL_SHARES, "3");
+  EXPECT_EQ(shares.exit_code, 5) << shares.err;
+  EXPECT_THAT(shares.err, HasSubstr("it makes other noise than this party (noise plan "));
+  EXPECT_THAT(shares.err, HasSubstr("1 of 3 silos are left, --threshold 3 are needed"));
+  EXPECT_THAT(read_bytes(folder_ / "2.log"), HasSubstr("the run goes on without silo 2"));
+  const ProgramRun version = run_with(DPREDUCE_OTHER_VERSION, "2");
+  EXPECT_EQ(version.exit_code, 5) << version.err;
+  EXPECT_THAT(version.err, HasSubstr("the coordinator runs dpreduce 0.1.0, and this silo dpreduce 0.0.9"));
+  EXPECT_EQ(half_written(), "");
+  for (const std::string ledger : {"ledger.jsonl", "ledger-silo1.jsonl", "ledger-silo2.jsonl"}) {
+    EXPECT_FALSE(std::filesystem::exists(folder_ / ledger)) << ledger;  // nothing was reserved
+  }
 }
 
 }  // namespace silos_test

@@ -195,6 +195,16 @@ std::vector<Contradiction> contradictions() {
              fit.output.checkpoint = "folder";
            },
        .message = "--checkpoint with --secure-aggregation"},
+      {.name = "SilosWithASeedWithinABudget",
+       .method = "mean",
+       .change =
+           [=](FitOptions& fit) {
+             among_silos(fit);
+             fit.privacy.seed = 1;
+             fit.privacy.limit_epsilon = 2.0;
+             fit.privacy.limit_delta = 1e-6;
+           },
+       .message = "--seed and --budget-epsilon with --secure-aggregation"},
       {.name = "SilosWithHalfABudget",
        .method = "mean",
        .change =

@@ -20,26 +20,47 @@ namespace job_command_test {
 
 using testing::ElementsAre;
 
-TEST(JobCommand, IsThatOfRank0WhateverOtherRanksWereTold) {
+TEST(JobCommand, IsThatOfRank0OnAllRanks) {
   Communicator& ranks = test_ranks();
   const std::vector<std::string> of_coordinator{"fit",  "--train-x", "silo{rank}/x.npy", "--train-y", "y.npy",
                                                 "--mu", "0.1",       "--classes",        "10"};
-  const std::vector<std::vector<std::string>> of_others{
-      {"fit", "--mu", "8"}, {}, {"no command"}, {"fit", "--config", "/nonexistent"}};
-  const auto rank = static_cast<std::size_t>(ranks.rank());
-  const Command command = command_of_job(rank == 0 ? of_coordinator : of_others[rank % of_others.size()], ranks);
+  const std::vector<std::string> name_alone{"fit"};
+  const Command command = command_of_job(ranks.rank() % 2 == 0 ? of_coordinator : name_alone, ranks);
   const FitOptions& fit = std::get<FitOptions>(command);
   EXPECT_EQ(fit.privacy.budget.mu, 0.1);
   EXPECT_THAT(fit.data.train.x, ElementsAre("silo{rank}/x.npy"));  // each rank puts its own number in
 }
 
-TEST(JobCommand, ItsConfigurationFileIsReadByRank0Alone) {
+TEST(JobCommand, ARankThatIsToldSomethingElseEndsAll) {
+  Communicator& ranks = test_ranks();
+  if (ranks.size() == 1) return;
+  const int other = ranks.size() - 1;
+  const std::vector<std::string> of_rank_0{"privacy", "explain", "r.json"};
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{},
+                                             {"no", "command"},
+                                             {"privacy", "explain", "s.json"},
+                                             {"privacy", "explain", "--config", "/nonexistent"}}) {
+    try {
+      command_of_job(ranks.rank() == other ? words : of_rank_0, ranks);
+      ADD_FAILURE() << "no error";
+    } catch (const PeerFailed& failure) {
+      EXPECT_EQ(failure.rank, other);
+      EXPECT_EQ(failure.code(), ExitCode::kUsage);
+    } catch (const UsageError&) {
+      EXPECT_EQ(ranks.rank(), other);
+    }
+  }
+}
+
+TEST(JobCommand, ItsConfigurationFileMayBeReadByRank0Alone) {
   Communicator& ranks = test_ranks();
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("job_command_test_{}.toml", ::getpid());
   if (ranks.is_coordinator()) std::ofstream(path) << "report = 'r.json'\n";
-  // Elsewhere no file has that name.
-  const Command command = command_of_job({"privacy", "explain", "--config", path.string()}, ranks);
+  std::vector<std::string> words{"privacy", "explain"};
+  if (ranks.is_coordinator()) words.insert(words.end(), {"--config", path.string()});
+  const Command command = command_of_job(words, ranks);
   if (ranks.is_coordinator()) std::filesystem::remove(path);
   EXPECT_EQ(std::get<ExplainOptions>(command).report, "r.json");
 }

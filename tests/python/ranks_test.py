@@ -138,3 +138,14 @@ say(MPI.COMM_WORLD.allreduce(1))
 def test_what_is_no_communicator_is_refused():
     with pytest.raises(dpreduce.UsageError, match="no communicator of mpi4py"):
         dpreduce.fit(*labeled_rows(100), classes=CLASSES, epsilon=1, delta=1e-6, comm="world")
+
+
+def test_a_process_that_is_alone_where_a_launcher_has_started_several_is_refused(saved, monkeypatch, tmp_path):
+    """As under srun without PMI: each would make a whole fit, and charge it."""
+    terms = dict(classes=4, epsilon=1, delta=1e-6, method="mean", ledger=str(tmp_path / "ledger.jsonl"))
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    with pytest.raises(dpreduce.UsageError, match="SLURM_STEP_NUM_TASKS=4.*DPREDUCE_SINGLE_PROCESS=1"):
+        dpreduce.fit(*saved, **terms)
+    assert not (tmp_path / "ledger.jsonl").exists()
+    monkeypatch.setenv("DPREDUCE_SINGLE_PROCESS", "1")
+    assert dpreduce.fit(*saved, **terms).privacy.epsilon == 1

@@ -12,7 +12,8 @@ namespace {
 
 std::string noise_text(const LedgerSilos& silos) {
   if (silos.noise == NoiseSource::kCentral) return "central noise, not against the coordinator";
-  return fmt::format("distributed noise, {} honest shares at least", silos.threshold - silos.colluding);
+  return fmt::format("distributed noise, {} honest shares at least{}", silos.threshold - silos.colluding,
+                     silos.is_ephemeral ? ", of silos with ephemeral identities" : "");
 }
 
 std::string cost_text(const LedgerEntry& entry) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -48,6 +49,26 @@ bool has_party_option(const std::vector<std::string>& arguments) {
   return std::any_of(arguments.begin(), arguments.end(), is_of_a_party);
 }
 
+// Whether there are words, and each names a command of the one before it.
+bool name_command_alone(const std::vector<std::string>& words) {
+  CommandEntry root = dpreduce_command();
+  const CommandEntry* command = &root;
+  for (const std::string& word : words) {
+    if ((command = command->command(word)) == nullptr) return false;
+  }
+  return !words.empty();
+}
+
+// A word, with the option that it may be a value of.
+std::string shown_word(const std::vector<std::string>& words, std::ptrdiff_t place) {
+  if (place == std::ssize(words)) return words.empty() ? "no command" : "nothing more";
+  const auto word = words.begin() + place;
+  const bool is_value = !word->starts_with("--") && place > 0;
+  const auto option = std::find_if(std::make_reverse_iterator(word), words.rend(),
+                                   [](const std::string& earlier) { return earlier.starts_with("--"); });
+  return is_value && option != words.rend() ? fmt::format("'{} {}'", *option, *word) : fmt::format("'{}'", *word);
+}
+
 // Where the option stands that a message begins with; empty where no file has set it.
 std::string place_of_mistake(std::string_view message, const std::map<std::string, std::string>& places) {
   const std::string_view name = message.substr(0, message.find_first_of(" :,="));
@@ -83,22 +104,46 @@ void require_outputs_apart(const OptionTable& options, const ConfiguredArguments
 }  // namespace
 
 AskedJob asked_job(const std::vector<std::string>& arguments) {
+  if (name_command_alone(arguments)) return {};
   // --config may stand in front of the command.
-  if (std::find(arguments.begin(), arguments.end(), "fit") == arguments.end()) return {};
-  std::vector<std::string> all;
+  const bool is_fit = std::find(arguments.begin(), arguments.end(), "fit") != arguments.end();
+  std::string reason;  // of a mistake in --config
   try {
-    all = with_config_files(dpreduce_command(), arguments).arguments;
-  } catch (const Error& error) {
-    // Without --config the command line says all, however wrong they are.
+    reason = " (every rank reads the --config that it is started with: it may ask for --secure-aggregation)";
+    const std::vector<std::string> all = said_words(arguments);
+    reason.clear();
+    if (!all.empty() && all.front() == "fit" && has_party_option(all)) return {.is_of_silos = true};
+    parse_command_line(arguments);
+  } catch (const UsageError& error) {
+    // The command line says that it is a party, however wrong the rest is.
+    if (is_fit && has_party_option(arguments)) return {.is_of_silos = true};
     const bool has_config = std::any_of(arguments.begin(), arguments.end(),
                                         [](const std::string& argument) { return is_option(argument, "--config"); });
-    if (has_party_option(arguments)) return {.is_of_silos = true};
-    if (!has_config) return {};
-    return {.doubt = fmt::format(
-                "{} (every rank reads the --config that its fit is started with: it may ask for --secure-aggregation)",
-                error.what())};
+    return {.doubt = error.what() + (has_config ? reason : "")};
+  } catch (const Error&) {
+    // Of a file that the words name: it is not in doubt what they ask for.
   }
-  return {.is_of_silos = !all.empty() && all.front() == "fit" && has_party_option(all)};
+  return {};
+}
+
+std::vector<std::string> said_words(const std::vector<std::string>& arguments) {
+  return with_config_files(dpreduce_command(), arguments).arguments;
+}
+
+std::string unheard_words(const std::vector<std::string>& own, const std::vector<std::string>& of_rank_0) {
+  const std::size_t names = own.size();
+  const bool is_beginning = names <= of_rank_0.size() && std::equal(own.begin(), own.end(), of_rank_0.begin());
+  if (is_beginning && name_command_alone(own)) {
+    const auto rest = of_rank_0.begin() + static_cast<std::ptrdiff_t>(names);
+    if (rest == of_rank_0.end() || !name_command_alone({of_rank_0.begin(), rest + 1})) return {};
+  }
+  const std::vector<std::string> all = said_words(own);
+  if (all == of_rank_0) return {};
+  const auto [here, there] = std::mismatch(all.begin(), all.end(), of_rank_0.begin(), of_rank_0.end());
+  return fmt::format(
+      "was started with {} where rank 0 was started with {}; start all ranks with the same words and the same "
+      "--config, or with the command's name alone: what only one of them is told nobody would hear",
+      shown_word(all, here - all.begin()), shown_word(of_rank_0, there - of_rank_0.begin()));
 }
 
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party) {

@@ -17,16 +17,25 @@ namespace dpreduce {
 /// or are out of range; BadInput where a party's own file is wrong.
 Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party = std::nullopt);
 
-/// What kind of job arguments ask for, as far as that can be told before a party's own options are read.
+/// What kind of job the words of one rank ask for, as far as that can be told before a party's own options are read.
 struct AskedJob {
   /// A fit with an option that only parties of a run among silos have (--secure-aggregation, --silo-config, --roster,
   /// --identity), among the words or in a `--config` that can be read here.
   bool is_of_silos = false;
-  /// Why it may be one all the same: a `--config` of a fit that is wrong here. Empty where there is no doubt.
+  /// Why this rank must do nothing: its words are none of this program's, and so may be meant for anything, or its
+  /// `--config` is wrong here. Empty where there is no doubt, and where the words name a command and nothing else.
   std::string doubt{};
 };
 
 /// The ranks of a job compare their answers (Communicator::join).
 AskedJob asked_job(const std::vector<std::string>& arguments);
+
+/// What the words of a rank come to: those of its `--config` among them. Throws UsageError as with_config_files.
+std::vector<std::string> said_words(const std::vector<std::string>& arguments);
+
+/// Why a rank that was started with the words `own` must not do what rank 0 was asked for, whose said_words are
+/// `of_rank_0`: it was told something else, which nobody would hear. Empty where what it says is the same, or where its
+/// words are the name of that command alone. Throws as said_words.
+std::string unheard_words(const std::vector<std::string>& own, const std::vector<std::string>& of_rank_0);
 
 }  // namespace dpreduce

@@ -42,6 +42,7 @@ LineJson silos_json(const LedgerSilos& silos) {
   }
   json["threshold"] = silos.threshold;
   json["colluding"] = silos.colluding;
+  if (silos.is_ephemeral) json["identities"] = "ephemeral";
   return json;
 }
 
@@ -87,9 +88,12 @@ SelectionTerms read_selection(const LineJson& json) {
 
 LedgerSilos read_silos(const LineJson& json) {
   const bool is_of_silo = json.contains("silo");
-  return {read_choice<NoiseSource>(json.at("noise")), is_of_silo ? 0 : read_count(json.at("left")),
-          read_count(json.at("threshold")), read_count(json.at("colluding")),
-          is_of_silo ? read_count(json.at("silo")) : 0};
+  return {read_choice<NoiseSource>(json.at("noise")),
+          is_of_silo ? 0 : read_count(json.at("left")),
+          read_count(json.at("threshold")),
+          read_count(json.at("colluding")),
+          is_of_silo ? read_count(json.at("silo")) : 0,
+          json.contains("identities")};
 }
 
 void print_cost(LineJson& json, const LedgerEntry& entry) {

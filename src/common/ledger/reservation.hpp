@@ -20,6 +20,9 @@ struct LedgerSilos {
   std::uint64_t threshold = 0;  ///< with fewer nothing is released
   std::uint64_t colluding = 0;  ///< of them, as the noise allows for
   std::uint64_t silo = 0;       ///< whose ledger it is; 0: the coordinator's
+  /// No roster: identities were made for this run, so that nobody knows who the other silos are, or whether they are
+  /// one. What is charged is true of them in a simulation alone.
+  bool is_ephemeral = false;
 
   bool is_of_silo() const { return silo != 0; }
 

@@ -30,8 +30,12 @@ Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
 Communicator Communicator::join(const std::string& doubt) {
-  if (!launched_by_mpi()) return alone();
+  if (!launched_by_mpi()) {
+    require_single_process();
+    return alone();
+  }
   JoinedJob joined = join_mpi_job(doubt);
+  if (joined.size == 1) require_single_process();
   return {std::move(joined.job), joined.rank, joined.size};
 }
 

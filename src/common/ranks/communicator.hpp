@@ -38,10 +38,11 @@ class Communicator {
  public:
   /// Joins the job that launched this process (mpirun, srun with PMI or PMIx), or a job of one. Where MPI runs already,
   /// started by the program or by an earlier join, it is used and left to whoever started it. Collective. Throws
-  /// AggregationAborted where MPI does not start, or has ended; PeerFailed on every rank, once rank 0 has told why,
-  /// where some ranks were started as parties of a run among silos and others were not. `doubt` says why this process
-  /// may be such a party itself, and so must not trust rank 0; where a rank has one, the lowest of them prints it, and
-  /// all throw PeerFailed.
+  /// AggregationAborted where MPI does not start, or has ended; UsageError where the job is this process alone, and a
+  /// launcher says that it has started several (require_single_process); PeerFailed on every rank, once rank 0 has told
+  /// why, where some ranks were started as parties of a run among silos and others were not. `doubt` says why this
+  /// process may be such a party itself, and so must not trust rank 0; where a rank has one, the lowest of them prints
+  /// it, and all throw PeerFailed.
   static Communicator join(const std::string& doubt = {});
   /// A job of this process alone.
   static Communicator alone();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +68,34 @@ int wait_for_child(pid_t child) {
 
 bool launched_by_mpi() {
   return launcher_rank() != nullptr;
+}
+
+void require_single_process() {
+  const char* const meant = std::getenv("DPREDUCE_SINGLE_PROCESS");
+  if (meant != nullptr && std::string_view(meant) == "1") return;
+  const auto number = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? 0L : std::strtol(value, nullptr, 10);
+  };
+  const auto require_at_most = [&](const char* name, long most) {
+    if (number(name) <= most) return;
+    throw UsageError(fmt::format(
+        "{}={}: a launcher has started several processes, and this one is alone in its job: each would make a whole "
+        "run, and charge it. Start them so that they find each other (mpirun; srun --mpi=pmix or --mpi=pmi2, see srun "
+        "--mpi=list). Where single processes are meant, set DPREDUCE_SINGLE_PROCESS=1",
+        name, std::getenv(name)));
+  };
+  // Processes that were started together: Open MPI, PMI (MPICH, Intel MPI, Cray, Flux, srun --mpi=pmi2), MVAPICH, PALS,
+  // and srun whatever its --mpi. An allocation sets SLURM_NTASKS too, in which nothing has been started yet.
+  for (const char* count :
+       {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    require_at_most(count, 1);
+  }
+  if (std::getenv("SLURM_STEP_ID") != nullptr && std::getenv("SLURM_STEP_NUM_TASKS") == nullptr) {
+    require_at_most("SLURM_NTASKS", 1);
+  }
+  // Launchers that tell no count.
+  for (const char* rank : {"PMIX_RANK", "PALS_RANKID"}) require_at_most(rank, 0);
 }
 
 std::optional<pid_t> fork_worker(void (*before_the_end)() noexcept) {

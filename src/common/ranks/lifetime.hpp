@@ -17,6 +17,11 @@ namespace dpreduce {
 /// Whether mpirun, srun or another PMI launcher started this process.
 bool launched_by_mpi();
 
+/// Throws UsageError where a launcher says that it has started this process together with others, as a parallel
+/// program: of a job that is this process alone. Each of them would do the whole, and charge it. Not where the
+/// environment has DPREDUCE_SINGLE_PROCESS=1, by which a user says that single processes are meant.
+void require_single_process();
+
 /// Forks a worker. Returns 0 in the new child, which is the worker, and the child's process number in this process,
 /// which becomes its guard. The guard passes signals on to the worker; the worker dies with its guard, and ends on a
 /// signal as run_guarded says. Returns nothing, after a line on standard error, where no child can be made.

@@ -278,23 +278,26 @@ void require_one_kind(JobKind kind, const std::string& doubt) {
   constexpr int kNobody = std::numeric_limits<int>::max();
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const int is_of_silos = kind == JobKind::kSilos ? 1 : 0;
-  std::array<int, 3> least{is_of_silos, -is_of_silos, doubt.empty() ? kNobody : rank};
+  const bool is_of_silos = kind == JobKind::kSilos;
+  // The lowest rank of either kind, and the lowest in doubt.
+  std::array<int, 3> least{is_of_silos ? rank : kNobody, is_of_silos ? kNobody : rank, doubt.empty() ? kNobody : rank};
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD),
             "MPI_Allreduce");
   const int in_doubt = least[2];
   if (in_doubt != kNobody) {  // said before any rank ends: a launcher stops the others when one has failed
-    if (in_doubt == rank) fmt::print(stderr, "dpreduce: {}\n", doubt);
+    if (in_doubt == rank)
+      fmt::print(stderr, "dpreduce: {}{}\n", rank == 0 ? "" : fmt::format("rank {}: ", rank), doubt);
     throw PeerFailed(ExitCode::kUsage, in_doubt);
   }
-  if (least[0] == -least[1]) return;
+  const auto [of_silos, of_others, unused] = least;
+  if (of_silos == kNobody || of_others == kNobody) return;
   if (rank == 0) {
-    std::fputs(
-        "dpreduce: --secure-aggregation: is given to some ranks of this job and not to others; each party of a run "
-        "among silos reads options of its own, so give it to all of them, on the command line or in a --config that "
-        "each of "
-        "them can read\n",
-        stderr);
+    fmt::print(
+        stderr,
+        "dpreduce: --secure-aggregation: is given to some ranks of this job and not to others (rank {} is a party "
+        "of a run among silos, and rank {} is not); each party reads options of its own, so give it to all of "
+        "them, on the command line or in a --config that each of them can read\n",
+        of_silos, of_others);
   }
   throw PeerFailed(ExitCode::kUsage, 0);
 }

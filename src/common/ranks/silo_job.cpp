@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 namespace dpreduce {
 
 SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost)
@@ -16,6 +18,14 @@ SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLo
   }
 }
 
+void SiloJob::agree_on_plan(const PublicKey& plan) {
+  coordinator_ ? coordinator_->agree_on_plan(plan) : silo_->agree_on_plan(plan);
+  has_plan_ = true;
+  if (log_ != nullptr) {
+    log_->line(fmt::format("noise plan {}: all that are left have made the same", short_hex(plan)));
+  }
+}
+
 void SiloJob::check_peers() {
   if (silo_) silo_->check();
 }
@@ -25,7 +35,7 @@ std::int64_t SiloJob::agree(std::int64_t verdict) {
 }
 
 void SiloJob::sum_to(int owner, std::span<std::uint64_t> values, std::size_t) {
-  DPREDUCE_ASSERT(owner == 0);
+  DPREDUCE_ASSERT(owner == 0 && has_plan_);
   if (values.empty()) return;
   if (coordinator_) {
     coordinator_->sum(values);

@@ -27,6 +27,9 @@ class SiloJob final : public Job {
   const RunId& run() const { return silo_->run(); }
   /// At a silo: SiloSession::set_before_masking.
   void set_before_masking(SiloSession::BeforeMasking step) { silo_->set_before_masking(std::move(step)); }
+  /// Before any sum: every party that stays has made the noise plan of that digest itself. Collective. Throws
+  /// AggregationAborted as the sessions do.
+  void agree_on_plan(const PublicKey& plan);
   /// At the coordinator; null elsewhere.
   const CoordinatorSession* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
 
@@ -50,6 +53,7 @@ class SiloJob final : public Job {
   SiloTerms terms_;
   bool has_roster_;
   PartyLog* log_;
+  bool has_plan_ = false;
   std::optional<CoordinatorSession> coordinator_;
   std::optional<SiloSession> silo_;
 };

@@ -9,6 +9,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/verdict.hpp"
+#include "common/silos/plan_agreement.hpp"
 
 namespace dpreduce {
 namespace {
@@ -321,6 +322,26 @@ void CoordinatorSession::send_to_all(std::span<const std::byte> bytes) {
   }
   transcript_.add(FrameKind::kBroadcast, round_, bytes);
   if (misled_ != 0) transcript_of_misled_.add(FrameKind::kBroadcast, round_, for_misled);
+}
+
+void CoordinatorSession::agree_on_plan(const PublicKey& plan) {
+  lead([&] {
+    ++round_;
+    std::map<std::uint32_t, std::vector<std::byte>> of_silos;
+    gather(FrameKind::kPlan, left_, [&](std::uint32_t silo, PayloadReader& payload) {
+      of_silos[silo] = take_signed_plan(payload, roster_.members[silo].key, run_, silo, plan, "it");
+      payload.end();
+      return true;
+    });
+    require_enough(left_.size());
+    PayloadWriter writer;
+    writer.numbers(left_).bytes(make_signed_plan(entry_.identity, run_, 0, plan));
+    for (const std::uint32_t silo : left_) writer.bytes(of_silos.at(silo));
+    const std::vector<std::byte> payload = writer.take();
+    for (const std::uint32_t silo : left_) send(silo, FrameKind::kPlan, payload);
+    transcript_.add(FrameKind::kPlan, round_, payload);
+    if (misled_ != 0) transcript_of_misled_.add(FrameKind::kPlan, round_, payload);
+  });
 }
 
 double CoordinatorSession::largest(double value) {

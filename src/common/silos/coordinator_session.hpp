@@ -52,6 +52,9 @@ class CoordinatorSession {
   /// What all agree on: the failure of the party with the smallest number, or none.
   std::int64_t agree(std::int64_t verdict);
 
+  /// Goes on with the silos that have made the noise plan of that digest themselves (plan_agreement.hpp).
+  void agree_on_plan(const PublicKey& plan);
+
   /// values += sum over the silos that stay, mod 2^64.
   void sum(std::span<std::uint64_t> values);
   void broadcast(std::span<const std::byte> bytes);

@@ -14,25 +14,14 @@ namespace {
 constexpr std::array<std::byte, 4> kMagic{std::byte{'d'}, std::byte{'p'}, std::byte{'F'}, std::byte{'1'}};
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;
 
-constexpr std::array<std::pair<FrameKind, std::string_view>, 19> kNames{{{FrameKind::kOffer, "offer"},
-                                                                         {FrameKind::kHello, "hello"},
-                                                                         {FrameKind::kMembers, "members"},
-                                                                         {FrameKind::kStatus, "status"},
-                                                                         {FrameKind::kVerdict, "verdict"},
-                                                                         {FrameKind::kNumber, "number"},
-                                                                         {FrameKind::kBroadcast, "broadcast"},
-                                                                         {FrameKind::kBegin, "begin"},
-                                                                         {FrameKind::kAdvertise, "advertise"},
-                                                                         {FrameKind::kKeys, "keys"},
-                                                                         {FrameKind::kShares, "shares"},
-                                                                         {FrameKind::kDelivery, "delivery"},
-                                                                         {FrameKind::kMasked, "masked"},
-                                                                         {FrameKind::kUnmask, "unmask"},
-                                                                         {FrameKind::kReveal, "reveal"},
-                                                                         {FrameKind::kDone, "done"},
-                                                                         {FrameKind::kDropped, "dropped"},
-                                                                         {FrameKind::kConsent, "consent"},
-                                                                         {FrameKind::kQuorum, "quorum"}}};
+constexpr std::array<std::pair<FrameKind, std::string_view>, 20> kNames{
+    {{FrameKind::kOffer, "offer"},         {FrameKind::kHello, "hello"},     {FrameKind::kMembers, "members"},
+     {FrameKind::kStatus, "status"},       {FrameKind::kVerdict, "verdict"}, {FrameKind::kNumber, "number"},
+     {FrameKind::kBroadcast, "broadcast"}, {FrameKind::kBegin, "begin"},     {FrameKind::kAdvertise, "advertise"},
+     {FrameKind::kKeys, "keys"},           {FrameKind::kShares, "shares"},   {FrameKind::kDelivery, "delivery"},
+     {FrameKind::kMasked, "masked"},       {FrameKind::kUnmask, "unmask"},   {FrameKind::kReveal, "reveal"},
+     {FrameKind::kDone, "done"},           {FrameKind::kDropped, "dropped"}, {FrameKind::kConsent, "consent"},
+     {FrameKind::kQuorum, "quorum"},       {FrameKind::kPlan, "plan"}}};
 
 void put(std::span<std::byte> bytes, std::uint64_t number) {
   for (std::size_t place = 0; place < bytes.size(); ++place)

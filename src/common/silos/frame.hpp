@@ -45,7 +45,8 @@ enum class FrameKind : std::uint8_t {
   kDone,       ///< coordinator: the sum is made
   kDropped,    ///< coordinator: the run goes on without this silo, and why
   kConsent,    ///< silo: its signature on the lists that it has received
-  kQuorum      ///< coordinator: the signatures of at least t silos on them
+  kQuorum,     ///< coordinator: the signatures of at least t silos on them
+  kPlan        ///< silo: the digest of its own noise plan, signed; coordinator: those of all
 };
 
 /// "masked"; "unknown" for other numbers.

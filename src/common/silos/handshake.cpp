@@ -1,10 +1,13 @@
 #include "common/silos/handshake.hpp"
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/version.hpp"
 #include "common/silos/payload.hpp"
 
 namespace dpreduce {
@@ -16,17 +19,18 @@ std::span<const std::byte> text_bytes(std::string_view text) {
 
 std::vector<std::byte> body_of(const Offer& offer) {
   PayloadWriter writer;
+  writer.u32(kSiloProtocol).bytes(offer.version);
   writer.bytes(offer.run).u32(offer.terms.silos).u32(offer.terms.threshold).u32(offer.terms.colluding);
   return writer.bytes(offer.terms.options).bytes(offer.roster_digest).bytes(offer.identity).bytes(offer.key).take();
 }
 
 std::vector<std::byte> signed_part(const Offer& offer) {
-  return PayloadWriter().bytes(text_bytes("dpreduce offer v1")).bytes(body_of(offer)).take();
+  return PayloadWriter().bytes(text_bytes("dpreduce offer v2")).bytes(body_of(offer)).take();
 }
 
 std::vector<std::byte> signed_part(const Hello& hello, const Offer& offer, std::uint32_t silo) {
   PayloadWriter writer;
-  writer.bytes(text_bytes("dpreduce hello v1")).bytes(body_of(offer)).u32(silo);
+  writer.bytes(text_bytes("dpreduce hello v2")).bytes(body_of(offer)).u32(silo);
   return writer.bytes(hello.identity).bytes(hello.key).take();
 }
 
@@ -57,7 +61,52 @@ void require_identity(const PublicKey& identity, const std::optional<Roster>& ro
   }
 }
 
+std::string text_of(const VersionField& version) {
+  std::string text;
+  for (const std::byte byte : version) {
+    if (byte == std::byte{0}) break;
+    const auto c = static_cast<char>(byte);
+    text += c > ' ' && c <= '~' ? c : '?';
+  }
+  return text;
+}
+
+// What the offer says, and this silo was started with, must be the same in all of it.
+void require_own(const Offer& offer, const SiloTerms& terms, const std::optional<Roster>& roster) {
+  if (offer.version != own_version()) {
+    throw AggregationAborted(fmt::format(
+        "the coordinator runs dpreduce {}, and this silo dpreduce {}: other versions make other noise; start "
+        "the same version at all parties",
+        text_of(offer.version), version()));
+  }
+  if (offer.roster_digest != digest_of(roster)) {
+    throw AggregationAborted("the coordinator has another --roster than this silo; all need the same file");
+  }
+  if (offer.terms.silos != terms.silos || offer.terms.threshold != terms.threshold ||
+      offer.terms.colluding != terms.colluding) {
+    throw AggregationAborted(
+        fmt::format("the coordinator offers {} silos, threshold {}, {} colluding; this silo was told {}, {} and {}",
+                    offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
+                    terms.colluding));
+  }
+  if (offer.terms.options != terms.options) {
+    throw AggregationAborted(
+        fmt::format("the coordinator was started with other options than this silo (digest {} there, {} here; each "
+                    "party's --log lists its own); all but a party's own files must be the same for all, e.g. in one "
+                    "--config",
+                    short_hex(offer.terms.options), short_hex(terms.options)));
+  }
+}
+
 }  // namespace
+
+VersionField own_version() {
+  const std::string text = version();
+  VersionField field{};
+  DPREDUCE_ASSERT(text.size() <= field.size());
+  std::copy_n(text_bytes(text).begin(), text.size(), field.begin());
+  return field;
+}
 
 PublicKey digest_of(const std::optional<Roster>& roster) {
   return roster ? roster->digest() : PublicKey{};
@@ -80,7 +129,14 @@ std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const O
 Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
                  const std::optional<Roster>& roster) {
   PayloadReader reader(payload_of(FrameKind::kOffer, 0, silo, frame));
+  if (const std::uint32_t protocol = reader.u32(); protocol != kSiloProtocol) {
+    throw AggregationAborted(fmt::format(
+        "the coordinator's offer is of another protocol than number {}, which this silo speaks with dpreduce "
+        "{}; start the same version at all parties",
+        kSiloProtocol, version()));
+  }
   Offer offer;
+  offer.version = reader.array<32>();
   offer.run = reader.array<32>();
   offer.terms.silos = reader.u32();
   offer.terms.threshold = reader.u32();
@@ -95,21 +151,7 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
   if (!verifies(offer.identity, signed_part(offer), offer.signature)) {
     throw AggregationAborted("the coordinator's offer is not signed by its identity");
   }
-  if (offer.roster_digest != digest_of(roster)) {
-    throw AggregationAborted("the coordinator has another --roster than this silo; all need the same file");
-  }
-  if (offer.terms.silos == terms.silos && offer.terms.threshold == terms.threshold &&
-      offer.terms.colluding == terms.colluding && offer.terms.options != terms.options) {
-    throw AggregationAborted(
-        "the coordinator was started with other options than this silo; all but a party's own files must be the same "
-        "for all, e.g. in one --config");
-  }
-  if (offer.terms != terms) {
-    throw AggregationAborted(
-        fmt::format("the coordinator offers {} silos, threshold {}, {} colluding; this silo was told {}, {} and {}",
-                    offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
-                    terms.colluding));
-  }
+  require_own(offer, terms, roster);
   return offer;
 }
 

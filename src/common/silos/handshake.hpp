@@ -1,14 +1,19 @@
 // How a run begins: keys of the run, signed by identities.
 //
-//     offer    coordinator -> silo   run, terms, digests of options and roster, identity, key of the run; signed
+//     offer    coordinator -> silo   protocol, version, run, terms, digests of options and roster, identity, key of the
+//                                    run; signed
 //     hello    silo -> coordinator   identity, key of the run; signed together with the offer
 //     members  coordinator -> silo   everyone's hello, sealed from here on (channel.hpp)
 //
 // Offer and hello have a fixed length and are used only after their signature has been verified. With a roster an
 // identity must be the one that stands there. Without one any identity is accepted: a party is then only known to be
 // the same throughout the run, which is enough for a simulation.
+//
+// A silo says hello to an offer only where all of that is its own as well: what it signs is what it was started with.
+// The noise follows once rows are open (plan_agreement.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -32,6 +37,13 @@ struct SiloTerms {
   bool operator==(const SiloTerms&) const = default;
 };
 
+/// Of the messages between parties, and of what they agree on. Another number: nothing of an offer can be read.
+inline constexpr std::uint32_t kSiloProtocol = 2;
+
+/// A version of the program, filled up with zeros.
+using VersionField = std::array<std::byte, 32>;
+VersionField own_version();
+
 struct Offer {
   RunId run{};
   SiloTerms terms;
@@ -39,6 +51,7 @@ struct Offer {
   PublicKey identity{};
   PublicKey key{};
   Signature signature{};
+  VersionField version = own_version();
 };
 
 struct Hello {
@@ -55,7 +68,8 @@ PublicKey digest_of(const std::optional<Roster>& roster);
 std::vector<std::byte> make_offer(Offer offer, const Identity& identity, std::uint32_t silo);
 std::vector<std::byte> make_hello(Hello hello, const Identity& identity, const Offer& offer, std::uint32_t silo);
 
-/// Throws AggregationAborted naming the fault: of form, identity, terms or signature.
+/// Throws AggregationAborted naming the fault: of form, protocol, identity, signature, version, roster or terms; of
+/// what differs both sides, where that can be told.
 Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const SiloTerms& terms,
                  const std::optional<Roster>& roster);
 Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint32_t silo,

@@ -18,6 +18,11 @@ constexpr std::size_t kLargestIdentity = 4096;
 
 }  // namespace
 
+std::string short_hex(const PublicKey& digest) {
+  constexpr std::size_t kShownDigits = 16;
+  return to_hex(digest).substr(0, kShownDigits);
+}
+
 Identity Identity::load(const std::filesystem::path& path, std::string_view option) {
   const auto text = read_private_file(path, option, kLargestIdentity);
   if (!text) refuse(option, path, "cannot be opened: there is no such file; dpreduce keygen makes one");

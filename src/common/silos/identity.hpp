@@ -6,12 +6,16 @@
 #include <filesystem>
 #include <iosfwd>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
+
+/// The first digits of a key or digest in hex: enough for people to compare.
+std::string short_hex(const PublicKey& digest);
 
 /// Movable, not copyable, not printable.
 class Identity {

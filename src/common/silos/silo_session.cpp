@@ -11,6 +11,7 @@
 #include "common/base/error.hpp"
 #include "common/base/peer_failed.hpp"
 #include "common/base/verdict.hpp"
+#include "common/silos/plan_agreement.hpp"
 
 namespace dpreduce {
 namespace {
@@ -113,6 +114,12 @@ void SiloSession::begin_run() {
   }
 }
 
+std::string SiloSession::name_of(std::uint32_t party) const {
+  const std::string& name = roster_.members[party].name;
+  const std::string role = party == 0 ? "the coordinator" : fmt::format("silo {}", party);
+  return name.empty() ? role : fmt::format("{} ({})", role, name);
+}
+
 // Notes which silos the coordinator names no more: all that a silo learns of the others.
 void SiloSession::note_present(const std::vector<std::uint32_t>& silos) {
   std::vector<std::uint32_t> gone;
@@ -121,9 +128,7 @@ void SiloSession::note_present(const std::vector<std::uint32_t>& silos) {
   present_ = silos;
   if (entry_.log == nullptr) return;
   for (const std::uint32_t silo : gone) {
-    const std::string& name = roster_.members[silo].name;
-    entry_.log->line(fmt::format("round {}: without silo {}{} from here on", round_, silo,
-                                 name.empty() ? "" : fmt::format(" ({})", name)));
+    entry_.log->line(fmt::format("round {}: without {} from here on", round_, name_of(silo)));
   }
 }
 
@@ -248,6 +253,27 @@ void SiloSession::receive_broadcast(std::span<std::byte> bytes) {
       due = due.subspan(length);
     }
     transcript_.add(FrameKind::kBroadcast, round_, bytes);
+  });
+}
+
+void SiloSession::agree_on_plan(const PublicKey& plan) {
+  take_part([&] {
+    ++round_;
+    send(FrameKind::kPlan, make_signed_plan(entry_.identity, run_, self_.number, plan));
+    const OpenedMessage opened = wait();
+    PayloadReader reader(opened.payload);
+    const std::vector<std::uint32_t> present = reader.numbers();
+    if (opened.kind != FrameKind::kPlan || !is_rising(present) || !is_subset(present, present_) ||
+        present.size() < entry_.terms.threshold || !std::binary_search(present.begin(), present.end(), self_.number)) {
+      throw AggregationAborted("the coordinator does not show the noise plans of silos that this run can have");
+    }
+    take_signed_plan(reader, roster_.members[0].key, run_, 0, plan, name_of(0));
+    for (const std::uint32_t silo : present) {
+      take_signed_plan(reader, roster_.members[silo].key, run_, silo, plan, name_of(silo));
+    }
+    reader.end();
+    transcript_.add(FrameKind::kPlan, round_, opened.payload);
+    note_present(present);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,10 @@ class SiloSession {
   /// Throws PeerFailed where the run has failed elsewhere; does not wait.
   void check();
 
+  /// Returns where the coordinator and every silo that is left, at least t, have made the noise plan of that digest
+  /// themselves (plan_agreement.hpp): from here on this silo sums with these alone.
+  void agree_on_plan(const PublicKey& plan);
+
   /// A step that this silo takes in each attempt at a sum: after all silos have agreed on who takes part, and before
   /// its first masked word leaves it. It gets the values before they are masked. Where it throws, nothing leaves.
   using BeforeMasking = std::function<void(std::span<const std::uint64_t> values)>;
@@ -79,6 +84,7 @@ class SiloSession {
   void add_to_sum(std::span<const std::uint64_t> values);
   void refuse_run_end(const OpenedMessage& opened);
   void send(FrameKind kind, std::span<const std::byte> payload);
+  std::string name_of(std::uint32_t party) const;
   void note_present(const std::vector<std::uint32_t>& silos);
   void send_pieces(SiloSum& sum, std::span<const std::uint64_t> values);
 

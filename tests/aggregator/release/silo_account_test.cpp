@@ -84,6 +84,7 @@ class SiloAccountTest : public testing::Test {
         Communicator ranks = Communicator::among_silos(
             std::make_unique<SiloJob>(faulty ? *faulty : plain, static_cast<int>(rank), simulated_entry(run), nullptr),
             static_cast<int>(rank), static_cast<int>(terms.silos) + 1);
+        ranks.silos()->agree_on_plan({});
         if (rank == 0 && liar_) {
           liar_(ranks);
           throw AggregationAborted("the coordinator has lied");

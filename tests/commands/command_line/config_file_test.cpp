@@ -351,11 +351,47 @@ TEST(AskedJob, IsOfSilosByAnOptionThatOnlyPartiesHave) {
     EXPECT_EQ(asked.doubt, "");
     EXPECT_TRUE(asked_job({"fit", option}).is_of_silos);
   }
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"fit", "--mu", "1"}, {"sweep", "--secure-aggregation"}, {"predict", "--config", "/nonexistent"}, {}}) {
+  EXPECT_FALSE(asked_job({"sweep", "--secure-aggregation"}).is_of_silos);
+}
+
+// Whoever mistypes a word may have meant anything, and must not do what rank 0 asks for in its place.
+TEST(AskedJob, IsInDoubtWhereItsWordsAreWrong) {
+  for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"fti", "--secure-aggregation", "--roster", "r"}, "'fti' is not a command"},
+           {{"fit", "--secure-agregation", "--noise", "distributed"}, "--secure-agregation"},
+           {{"fit", "--noise", "distributed", "--train-x", "x", "--train-y", "y", "--classes", "3", "--mu", "1"},
+            "--noise distributed goes with --secure-aggregation"},
+           {{"sweep", "--secure-aggregation"}, "--secure-aggregation"},
+           {{"predict", "--config", "/nonexistent"}, "--config /nonexistent: cannot be read"},
+           {{"fit", "--mu", "1"}, "--train-x"},
+           {{}, "command"}}) {
     EXPECT_FALSE(asked_job(words).is_of_silos);
+    EXPECT_THAT(asked_job(words).doubt, HasSubstr(message));
+  }
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"fit"}, {"privacy", "explain"}, {"privacy", "convert", "--mu", "1"}, {"--help"}}) {
     EXPECT_EQ(asked_job(words).doubt, "");
   }
+}
+
+TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
+  std::ofstream(path_) << "mu = 1.0\n";
+  const std::vector<std::string> of_rank_0 = said_words({"fit", "--config", path_.string(), "--classes", "3"});
+  EXPECT_EQ(unheard_words({"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0), "");
+  EXPECT_EQ(unheard_words({"fit", "--mu", "1", "--classes", "3"}, of_rank_0), "");  // as the file has it
+  EXPECT_EQ(unheard_words({"fit"}, of_rank_0), "");
+  EXPECT_THAT(unheard_words({"fit", "--mu", "8", "--classes", "3"}, of_rank_0),
+              HasSubstr("was started with '--mu 8' where rank 0 was started with '--mu 1'"));
+  EXPECT_THAT(unheard_words({"fit", "--mu", "1"}, of_rank_0), HasSubstr("nothing more where rank 0"));
+  EXPECT_THAT(unheard_words({"fit", "--mu", "1", "--classes", "3", "--seed", "1"}, of_rank_0),
+              HasSubstr("'--seed' where rank 0 was started with nothing more"));
+  EXPECT_THAT(unheard_words({}, of_rank_0), HasSubstr("no command where rank 0 was started with 'fit'"));
+  EXPECT_THAT(unheard_words({"predict"}, of_rank_0), HasSubstr("'predict' where rank 0 was started with 'fit'"));
+  std::ofstream(path_) << "mu = 2.0\n";  // on another machine
+  EXPECT_THAT(unheard_words({"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0),
+              HasSubstr("'--mu 2' where rank 0 was started with '--mu 1'"));
+  EXPECT_EQ(unheard_words({"privacy", "explain"}, {"privacy", "explain", "r.json"}), "");
+  EXPECT_NE(unheard_words({"privacy"}, {"privacy", "explain", "r.json"}), "");
 }
 
 TEST_F(ConfigFile, AsksForSilosWhereverItIsNamed) {
@@ -365,7 +401,6 @@ TEST_F(ConfigFile, AsksForSilosWhereverItIsNamed) {
   EXPECT_TRUE(asked_job({"--config=" + path_.string(), "fit", "--mu", "1"}).is_of_silos);
   std::ofstream(path_) << "mu = 1.0\n";
   EXPECT_FALSE(asked_job({"fit", "--config", path_.string()}).is_of_silos);
-  EXPECT_EQ(asked_job({"fit", "--config", path_.string()}).doubt, "");
 }
 
 TEST_F(ConfigFile, OfAFitThatIsWrongLeavesInDoubtWhetherItAsksForSilos) {

@@ -206,6 +206,18 @@ TEST(LedgerLine, OfASilosOwnLedgerSaysWhichSiloAndNotHowManyAreLeft) {
   expect_corrupt(replaced(line, R"("colluding":1)", R"("colluding":4)"), "silo 3, 0 left, threshold 4, 4 colluding");
 }
 
+// Without a roster nobody knows who the other silos are.
+TEST(LedgerLine, OfSilosWithoutARosterSaysThatIdentitiesAreEphemeral) {
+  LedgerEntry entry = sample_entry("run-1/means");
+  for (const std::uint64_t silo : {0U, 3U}) {
+    entry.terms.silos = LedgerSilos{NoiseSource::kDistributed, silo == 0 ? 5U : 0U, 4, 1, silo, true};
+    const std::string line = line_of(entry);
+    EXPECT_THAT(line, HasSubstr(R"("colluding":1,"identities":"ephemeral"},)"));
+    EXPECT_EQ(parse_line(line, "here").record, record_of(entry));
+    expect_corrupt(replaced(line, R"("ephemeral")", R"("roster")"), "");
+  }
+}
+
 TEST(LedgerLine, ThatIsNotCanonicalIsRefused) {
   const std::string line = line_of(sample_entry("run-1/means"));
   const std::string reservation = line_of(sample_reservation("run-1"));

@@ -77,7 +77,13 @@ struct SiloRunPlan {
   std::size_t words = 100;
   std::optional<Fault> fault = std::nullopt;
   std::function<void(std::uint32_t, const Message&)> watcher = nullptr;
+  std::map<std::uint32_t, PublicKey> other_plans{};  ///< of noise, of parties that do not have the one of all others
 };
+
+inline PublicKey noise_plan_of(const SiloRunPlan& plan, std::uint32_t party) {
+  const auto other = plan.other_plans.find(party);
+  return other == plan.other_plans.end() ? PublicKey{} : other->second;
+}
 
 /// The word that silo `silo` adds at that place of that round.
 inline std::uint64_t addend(std::uint32_t silo, std::size_t round, std::size_t place) {
@@ -92,7 +98,7 @@ inline SiloEntry simulated_entry(const SiloRunPlan& plan) {
           .fault = std::nullopt};
 }
 
-/// One thread a party. Each round is an agreement, a sum and a broadcast.
+/// One thread a party. All agree on the noise first. Each round is an agreement, a sum and a broadcast.
 inline SiloRunResult run_silos(const SiloRunPlan& plan) {
   MessageQueues queues(plan.terms.silos + 1);
   if (plan.watcher) queues.watch(plan.watcher);
@@ -124,6 +130,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
         if (faulty) entry.fault = plan.fault;
         SiloSession session(faulty ? *faulty : plain, silo, std::move(entry));
         session.connect();
+        session.agree_on_plan(noise_plan_of(plan, silo));
         std::vector<std::uint64_t> values(plan.words);
         for (std::size_t round = 0; round < plan.rounds; ++round) {
           for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(silo, round, w);
@@ -152,6 +159,7 @@ inline SiloRunResult run_silos(const SiloRunPlan& plan) {
     CoordinatorSession session(faulty ? *faulty : plain, std::move(entry));
     try {
       session.connect();
+      session.agree_on_plan(noise_plan_of(plan, 0));
       for (std::size_t round = 0; round < plan.rounds; ++round) {
         std::vector<std::uint64_t> values(plan.words, 0);
         for (std::size_t w = 0; w < plan.words; ++w) values[w] = addend(0, round, w);

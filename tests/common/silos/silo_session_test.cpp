@@ -428,7 +428,7 @@ TEST_F(SiloSessionTest, OtherTermsThanItsOwnAreRefused) {
   EXPECT_THAT(refusal(1), HasSubstr("threshold 1"));
   offer.terms = terms_;
   std::vector<std::byte> changed = make_offer(offer, identity_, 2);
-  changed[kHeaderBytes + 20] ^= std::byte{1};
+  changed[kHeaderBytes + 60] ^= std::byte{1};  // of the run
   wire_.send(2, changed);
   EXPECT_THAT(refusal(2), HasSubstr("not signed by its identity"));
 }

@@ -1,0 +1,72 @@
+// A launcher that has started several processes which do not find each other: each would make a whole run, and charge
+// it.
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace launcher_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+class LauncherTest : public testing::Test {
+ protected:
+  LauncherTest() { write_npy(make_rows({40, 30, 20}, 8), folder_ / "x.npy", folder_ / "y.npy"); }
+
+  ProgramRun fit(const Environment& environment, int ranks = 0, std::vector<std::string> launcher_options = {}) const {
+    return run_program(
+        split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --out model "
+                        "--ledger ledger"),
+        {.folder = folder_.path(),
+         .ranks = ranks,
+         .launcher_options = std::move(launcher_options),
+         .environment = environment});
+  }
+  void expect_refused(const ProgramRun& run, const std::string& variable) const {
+    SCOPED_TRACE(variable);
+    EXPECT_EQ(run.exit_code, 2) << run.err;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("dpreduce: " + variable), HasSubstr("alone in its job"),
+                               HasSubstr("DPREDUCE_SINGLE_PROCESS=1")));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(LauncherTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {
+  // srun without PMI
+  expect_refused(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NTASKS", "4"}}),
+                 "SLURM_STEP_NUM_TASKS=4");
+  expect_refused(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}}), "SLURM_NTASKS=4");
+  // a launcher of another MPI, that tells no rank in a way that is known here
+  expect_refused(fit({{"PMI_SIZE", "3"}}), "PMI_SIZE=3");
+  expect_refused(fit({{"MV2_COMM_WORLD_SIZE", "2"}}), "MV2_COMM_WORLD_SIZE=2");
+  expect_refused(fit({{"PALS_LOCAL_SIZE", "2"}}), "PALS_LOCAL_SIZE=2");
+  expect_refused(fit({{"PALS_RANKID", "1"}}), "PALS_RANKID=1");
+}
+
+// MPI starts, and finds nobody else.
+TEST_F(LauncherTest, AJobOfOneRankOfALauncherThatHasStartedMoreIsRefused) {
+  expect_refused(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 1, {"-x", "SLURM_STEP_NUM_TASKS"}), "SLURM_STEP_NUM_TASKS=4");
+}
+
+TEST_F(LauncherTest, ASingleProcessRunsWhereItIsMeant) {
+  EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}, {"DPREDUCE_SINGLE_PROCESS", "1"}}).exit_code, 0);
+  EXPECT_EQ(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);
+  EXPECT_EQ(fit({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);  // a script in an allocation
+  EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 3, {"-x", "SLURM_STEP_NUM_TASKS"}).exit_code, 0);  // all of a job
+}
+
+}  // namespace launcher_test
+}  // namespace dpreduce
