@@ -15,6 +15,7 @@
 #include "commands/silo_party.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -111,6 +112,7 @@ int main_of(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_errors_of_standard_output();
   choose_blas_kernels(argv);
-  return main_of({argv + 1, argv + argc});
+  return closed_standard_output(main_of({argv + 1, argv + argc}));
 }

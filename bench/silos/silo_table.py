@@ -84,8 +84,8 @@ class Federation:
     def options(self, method, out):
         a = self.arguments
         options = METHODS[method].split() + ["--classes", a.classes, "--epsilon", a.epsilon, "--delta", a.delta, "--seed", a.seed,
-                                           "--ledger", self.path(out + ".jsonl"), "--out", self.path(out), "--overwrite",
-                                           "--format", "json"]
+                                           "--ledger", self.path(out + ".jsonl"), "--out", self.path(out),
+                                           "--timings", self.path(out + ".timings"), "--overwrite", "--format", "json"]
         if method == "fedavg":
             options += ["--rounds", a.rounds, "--local-steps", a.local_steps]
         return [str(option) for option in options]
@@ -152,14 +152,15 @@ class Federation:
             gradients = sum(1 for label in labels if label.startswith("gradient"))
             rounds += gradients // report["local_steps"] - gradients
         a = self.arguments
-        seconds = sum(report["timings"].values())
+        with open(self.path(method + ".timings"), encoding="utf-8") as file:
+            timings = json.load(file)
+        seconds = sum(timings["phases"].values())
         round_trips = rounds
         if a.secure:
-            messages = report["silos"]["messages"]
-            seconds += messages["hello"]["seconds"]  # before the first phase
-            round_trips = sum(kind["waits"] for kind in messages.values())
+            seconds += timings["waits"]["hello"]  # before the first phase
+            round_trips = sum(kind["waits"] for kind in report["silos"]["messages"].values())
         network = round_trips * a.round_trip / 1e3 + 8 * bytes_per_silo / line_rate(a)
-        phases = {name: seconds for name, seconds in report["timings"].items() if name not in ("open", "write", "test")}
+        phases = {name: seconds for name, seconds in timings["phases"].items() if name not in ("open", "write", "test")}
         return Row(self.name, method, report["test"]["accuracy"], rounds, bytes_per_silo, round_trips, network, seconds,
                    phases, self.model(method, lost), lost)
 

@@ -100,7 +100,7 @@ std::string told_of(const FitOptions& stated, const FittedRun& run, Communicator
     const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
     nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);
     if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
-    nlohmann::json told{{"report", report}};
+    nlohmann::json told{{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}};
     if (report.contains("ledger")) {
       told["account"] = {{"runs", charges_by_run(run.releaser->ledger()).size()}, {"balance", ledger_balance(run)}};
     }

@@ -20,7 +20,7 @@ from .arrays import as_array, as_labels, as_persons, indices_of
 from .errors import BadInput, DataDependentClassesWarning, RepeatedFitWarning, UsageError, in_keywords
 from .fitting import fit_arrays
 from .keywords import parameter_of
-from .promise import Privacy
+from .promise import Privacy, at_most
 
 if typing.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -69,7 +69,7 @@ def _count_fit(told, account):
         cost = ""
         if None not in fits:
             both = privacy.convert(mu=sum(mu**2 for mu in fits) ** 0.5, delta=told.delta)
-            cost = f", for these two epsilon {both['epsilon']:.4g} at delta {told.delta:g}"
+            cost = f", for these two epsilon {at_most(both['epsilon'], 4)} at delta {at_most(told.delta)}"
         text = (f"2 private fits of this process are on no ledger. On rows of the same people their costs add up{cost}; {_ADVICE}; "
                 "ledger= does")
     _warn_of_fits(text, stacklevel=3)

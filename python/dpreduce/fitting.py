@@ -12,7 +12,7 @@ from . import _library
 from .arrays import as_array, as_labels, as_persons, indices_of
 from .errors import BadInput, PrivacyWarning, UsageError, in_keywords
 from .keywords import words_of
-from .promise import Privacy, privacy_of
+from .promise import Privacy, at_most, privacy_of
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -27,11 +27,12 @@ class FittedRun:
     """What a fit made. The same on every rank."""
 
     def __init__(self, classifier: _core.Classifier, report: dict[str, typing.Any], account: dict[str, typing.Any] | None,
-                 ledger: str | None, rank: int) -> None:
+                 ledger: str | None, rank: int, timings: dict[str, float]) -> None:
         self.classifier = classifier  #: scores rows: predict, scores and probabilities are its
         self.report = report  #: as `dpreduce fit --report` writes it; "model" once it is saved
         self.account = account  #: of the ledger after this fit: {"runs", "balance"}; None where none was charged
         self._ledger, self._rank = ledger, rank
+        self.timings = timings  #: {phase: seconds} of rank 0. They tell of rows: for the data's owner, and in no file
         self._privacy: Privacy | None = None
 
     @property
@@ -41,10 +42,8 @@ class FittedRun:
             self._privacy = privacy_of(self.report, self._ledger, self.account)
         return self._privacy
 
-    @property
-    def timings(self) -> dict[str, float]:
-        """{phase: seconds}."""
-        return self.report["timings"]
+    def __getstate__(self) -> dict[str, typing.Any]:
+        return {**self.__dict__, "timings": {}}  # a pickle has readers
 
     def explain(self) -> str:
         """What is promised, in words."""
@@ -72,7 +71,7 @@ class FittedRun:
 
     def __repr__(self) -> str:
         told = self.report["privacy"]
-        promise = f"epsilon {told['epsilon']:.6g} at delta {told['delta']:g}" if self.report["private"] else "not private"
+        promise = f"epsilon {at_most(told['epsilon'])} at delta {at_most(told['delta'])}" if self.report["private"] else "not private"
         return f"<dpreduce.FittedRun: {self.report['method']}, {self.report['classes']} classes, {promise}>"
 
 
@@ -209,4 +208,4 @@ def fitted_run(classifier, words, ledger, rank):
     report.pop("model", None)
     if rank == 0 and "warning" in report["privacy"]:
         warn_of(in_keywords(report["privacy"]["warning"]))
-    return FittedRun(classifier, report, told.get("account"), ledger, rank)
+    return FittedRun(classifier, report, told.get("account"), ledger, rank, told["timings"])

@@ -24,6 +24,7 @@ import struct
 import numpy
 
 from .errors import BadInput, UsageError
+from .promise import at_most
 
 __all__ = ["Model", "load"]
 
@@ -114,9 +115,10 @@ class Model:
         if not self.privacy["private"]:
             promise = "not private"
         elif self.privacy["epsilon"] is not None:
-            promise = f"epsilon {self.privacy['epsilon']:g}, delta {self.privacy['delta']:g}"
+            promise = f"epsilon {at_most(self.privacy['epsilon'])}, delta {at_most(self.privacy['delta'])}"
         else:
-            promise = f"mu {self.privacy['mu']:g}" if self.privacy["mu"] is not None else f"rho {self.privacy['rho']:g}"
+            stated = "rho" if self.privacy["mu"] is None else "mu"
+            promise = f"{stated} {at_most(self.privacy[stated])}"
         if self.privacy.get("unit") == "person":
             promise += " of one person"
         return f"<dpreduce model: {self.method}, {len(self.classes)} classes, {self.n_features} features, {promise}>"

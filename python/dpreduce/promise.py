@@ -2,11 +2,18 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import json
 import typing
 
 from . import _library
 from .errors import in_keywords
+
+
+def at_most(value: float, digits: int = 6) -> str:
+    """What a release costs, with so many digits: rounded up, so that it is a bound still."""
+    rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return f"{float(rounding.create_decimal(repr(float(value)))):.{digits}g}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 #include "audit/public_fields.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -18,13 +18,11 @@
 namespace dpreduce {
 namespace {
 
-// Members of reports and ledger lines, and the first word of a line that `fit` prints, that are points in time or
-// durations.
-constexpr std::array<std::string_view, 4> kTimes{"timings", "rank_timings", "time", "seconds"};
-
-bool is_time(std::string_view name) {
-  return std::find(kTimes.begin(), kTimes.end(), name) != kTimes.end();
-}
+constexpr std::string_view kSeparators = " \t,:;=()[]{}<>\"'";
+constexpr std::string_view kHexadecimal = "0123456789abcdef";
+constexpr std::size_t kShortestDrawn = 16;  // digits of a word that looks drawn
+constexpr std::size_t kLongestLine = 4096;  // a longer one, a script's, is one word
+constexpr std::size_t kShortestText = 6;    // among bytes
 
 // Digests are no numbers, even where all of their digits are decimal.
 constexpr std::size_t kLongestNumber = 24;
@@ -88,28 +86,74 @@ std::vector<double> entries_of(const Tensor& tensor) {
   return {};
 }
 
+// "seconds    open 0.01, gram 0.20" without its numbers, where they can be what they seem; else the line as it is.
+std::string without_seconds(std::string_view line, double seconds) {
+  constexpr double kRounded = 0.005;
+  if (!line.starts_with("seconds ")) return std::string(line);
+  std::string phases;
+  double sum = 0.0;
+  for (const std::string_view word : split(line, kSeparators)) {
+    const std::optional<double> number = number_of(word);
+    if (!number) phases += std::string(word) + " ";
+    if (number && *number < 0.0) return std::string(line);
+    sum += std::max(0.0, number.value_or(0.0) - kRounded);
+  }
+  return sum <= seconds ? phases : std::string(line);
+}
+
 }  // namespace
 
 void PublicFields::add_word(const std::string& path, std::string_view word) {
   words_.emplace_back(path, word);
+  if (word.size() < kShortestDrawn || word.find_first_not_of(kHexadecimal) != std::string_view::npos) return;
+  for (std::size_t digit = 0; digit < word.size(); ++digit) {
+    numbers_.emplace_back(fmt::format("{}, digit {}", path, digit + 1),
+                          static_cast<double>(kHexadecimal.find(word[digit])));
+  }
 }
 
-void PublicFields::add_text(const std::string& name, std::string_view text) {
+void PublicFields::add_line(const std::string& path, std::string_view line) {
+  if (line.size() > kLongestLine) return add_word(path, line);
+  std::size_t place = 0;
+  for (const std::string_view word : split(line, kSeparators)) {
+    const std::string path_of_word = fmt::format("{}, word {}", path, ++place);
+    if (const auto number = number_of(word)) {
+      numbers_.emplace_back(path_of_word, *number);
+    } else {
+      add_word(path_of_word, word);
+    }
+  }
+}
+
+void PublicFields::add_text(const std::string& name, std::string_view text, const KnownLines& known) {
   std::size_t line_number = 0;
   for (const std::string_view line : split(text, "\n")) {
     ++line_number;
-    const std::vector<std::string_view> words = split(line, " \t,:;=()[]{}\"'");
-    if (!words.empty() && is_time(words.front())) continue;
-    for (std::size_t w = 0; w < words.size(); ++w) {
-      const std::string path = fmt::format("{}, line {}, word {}", name, line_number, w + 1);
-      if (const auto number = number_of(words[w])) {
-        numbers_.emplace_back(path, *number);
-      } else {
-        add_word(path, words[w]);
-      }
-    }
+    if (!known.contains(line)) add_line(fmt::format("{}, line {}", name, line_number), line);
   }
   numbers_.emplace_back(name + ", lines", static_cast<double>(line_number));
+}
+
+void PublicFields::add_output(const std::string& name, std::string_view text, double seconds) {
+  std::string read;
+  for (const std::string_view line : split(text, "\n")) read += without_seconds(line, seconds) + "\n";
+  add_text(name, read);
+}
+
+void PublicFields::add_bytes(const std::string& name, std::string_view bytes) {
+  add_word(name, bytes);
+  std::string texts;
+  std::string text;
+  for (const char c : bytes) {
+    if (std::isprint(static_cast<unsigned char>(c)) != 0) {
+      text += c;
+      continue;
+    }
+    if (text.size() >= kShortestText) texts += text + "\n";
+    text.clear();
+  }
+  add_text(name, texts + text);
+  numbers_.emplace_back(name + ", bytes", static_cast<double>(bytes.size()));
 }
 
 void PublicFields::add_json(const std::string& name, const nlohmann::json& value) {
@@ -117,7 +161,7 @@ void PublicFields::add_json(const std::string& name, const nlohmann::json& value
     numbers_.emplace_back(name, value.get<double>());
   } else if (value.is_structured()) {
     for (const auto& [key, member] : value.items()) {
-      if (value.is_array() || !is_time(key)) add_json(name + "/" + key, member);
+      add_json(name + "/" + key, member);
     }
     numbers_.emplace_back(name + ", members", static_cast<double>(value.size()));
   } else if (value.is_string()) {
@@ -130,7 +174,7 @@ void PublicFields::add_json(const std::string& name, const nlohmann::json& value
   }
 }
 
-void PublicFields::add_file(const std::string& name, const std::filesystem::path& path) {
+void PublicFields::add_file(const std::string& name, const std::filesystem::path& path, const KnownLines& known) {
   const std::string extension = path.extension();
   const std::string content = content_of(path);
   if (extension == ".json") {
@@ -156,8 +200,10 @@ void PublicFields::add_file(const std::string& name, const std::filesystem::path
         if (std::isfinite(entries[e])) numbers_.emplace_back(fmt::format("{}/{}[{}]", name, key, e), entries[e]);
       }
     }
+  } else if (extension == ".onnx") {
+    add_bytes(name, content);
   } else {
-    add_text(name, content);
+    add_text(name, content, known);
   }
 }
 

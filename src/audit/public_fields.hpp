@@ -4,15 +4,19 @@
 //     .json, and each line of .jsonl     every value, by its path
 //     .safetensors                       every entry of the metadata (JSON inside of it too) and of every tensor; each
 //                                        tensor's bytes once more as one word, so that equal tensors show
+//     .onnx                              its size, its bytes as one word, and every text among them
 //     any other text                     every word and number of every line
 //
-// Numbers are numbers. All else are words, which mean nothing, but may be equal to each other.
+// Numbers are numbers. All else are words, which mean nothing, but may be equal to each other. Each digit of a long
+// hexadecimal word is a number beside it: what looks drawn may hold a figure.
 //
-// Left out is what no claim is about (docs/explanation/privacy.md, "Not covered"): points in time, how long a phase
-// took, and what follows from them.
+// No field is left out for its name. Of what a run prints, which is for its owner (docs/explanation/privacy.md, "Not
+// covered"), seconds are left out where they are some: none below 0, and together no more than the run took.
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,19 +26,26 @@
 
 namespace dpreduce {
 
+/// Lines of text that readers have seen: where one stands again, it is known by its place, and not read again.
+using KnownLines = std::set<std::string, std::less<>>;
+
 class PublicFields {
  public:
   /// `name` begins the paths of the fields.
-  void add_text(const std::string& name, std::string_view text);
+  void add_text(const std::string& name, std::string_view text, const KnownLines& known = {});
+  /// What a run printed that took so many seconds.
+  void add_output(const std::string& name, std::string_view text, double seconds);
   void add_json(const std::string& name, const nlohmann::json& value);
   /// A file, by the ending of its name. Throws BadInput where it cannot be read, or is not what its name says.
-  void add_file(const std::string& name, const std::filesystem::path& path);
+  void add_file(const std::string& name, const std::filesystem::path& path, const KnownLines& known = {});
+  void add_bytes(const std::string& name, std::string_view bytes);
 
   const std::vector<std::pair<std::string, double>>& numbers() const { return numbers_; }
   const std::vector<std::pair<std::string, std::string>>& words() const { return words_; }
 
  private:
   void add_word(const std::string& path, std::string_view word);
+  void add_line(const std::string& path, std::string_view line);
 
   std::vector<std::pair<std::string, double>> numbers_;
   std::vector<std::pair<std::string, std::string>> words_;

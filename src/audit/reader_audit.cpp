@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "audit/field_table.hpp"
 #include "common/base/error.hpp"
@@ -9,11 +11,12 @@
 namespace dpreduce {
 namespace {
 
-Runs table_of(const std::vector<PublicFields>& runs, const FieldTable& columns) {
-  Runs table(static_cast<Eigen::Index>(runs.size()), static_cast<Eigen::Index>(columns.columns().size()));
-  for (std::size_t run = 0; run < runs.size(); ++run) {
-    const std::vector<double> row = columns.row(runs[run]);
-    std::copy(row.begin(), row.end(), table.row(static_cast<Eigen::Index>(run)).begin());
+constexpr std::size_t kMostColumns = 256;  // more than are attacked
+
+Runs table_of(const std::vector<std::vector<double>>& rows) {
+  Runs table(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(rows.front().size()));
+  for (std::size_t run = 0; run < rows.size(); ++run) {
+    std::copy(rows[run].begin(), rows[run].end(), table.row(static_cast<Eigen::Index>(run)).begin());
   }
   return table;
 }
@@ -27,27 +30,41 @@ std::size_t reader_runs(double mu) {
 
 ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {
   DPREDUCE_ASSERT(terms.runs_per_world >= 12);
+  const std::size_t to_learn = 2 * (terms.runs_per_world / kShareToLearn);
+  std::vector<std::pair<World, PublicFields>> learning;
+  std::size_t runs = 0;
   // 0 1 1 0 0 1 1 0 ...: so what drifts with time reveals nothing of the world.
-  std::vector<PublicFields> worlds[2];
-  for (std::size_t run = 0; run < 2 * terms.runs_per_world; ++run) {
-    const bool has_canary = run % 4 == 1 || run % 4 == 2;
-    worlds[has_canary ? 1 : 0].push_back(read_run(has_canary ? World::kWithCanary : World::kWithoutCanary));
-  }
+  const auto next_world = [&] {
+    const std::size_t place = runs++ % 4;
+    return place == 1 || place == 2 ? World::kWithCanary : World::kWithoutCanary;
+  };
   // Runs that attacks are learned from decide on columns, and none that is counted.
-  std::vector<const PublicFields*> learning;
-  for (const auto& runs : worlds) {
-    for (std::size_t run = 0; run < runs.size() / kShareToLearn; ++run) learning.push_back(&runs[run]);
+  while (learning.size() < to_learn) {
+    const World world = next_world();
+    learning.emplace_back(world, read_run(world));
   }
-  const FieldTable columns(learning);
-  const Runs without = table_of(worlds[0], columns);
-  const Runs with = table_of(worlds[1], columns);
-  const std::vector<View> all{{0, columns.columns().size(), ViewKind::kFewOfMany}};
-  ReaderLoss loss{.proven = proven_loss(without, with, all, terms.delta, terms.error),
-                  .fields = columns.columns().size(),
-                  .strongest = {}};
-  const auto learned = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / kShareToLearn); };
-  const std::vector<Eigen::Index> best = strongest_columns(learned(without), learned(with), 1);
-  if (!best.empty()) loss.strongest = columns.columns()[static_cast<std::size_t>(best.front())];
+  std::vector<const PublicFields*> fields;
+  for (const auto& [world, of_run] : learning) fields.push_back(&of_run);
+  const FieldTable columns(fields);
+  std::vector<std::vector<double>> worlds[2];
+  for (const auto& [world, of_run] : learning) worlds[static_cast<int>(world)].push_back(columns.row(of_run));
+  const std::vector<Eigen::Index> best = strongest_columns(table_of(worlds[0]), table_of(worlds[1]), kMostColumns);
+  ReaderLoss loss{.proven = {}, .fields = columns.columns().size(), .strongest = {}};
+  if (best.empty()) return loss;
+  loss.strongest = columns.columns()[static_cast<std::size_t>(best.front())];
+
+  const auto kept = [&](const std::vector<double>& row) {
+    std::vector<double> of_best;
+    for (const Eigen::Index column : best) of_best.push_back(row[static_cast<std::size_t>(column)]);
+    return of_best;
+  };
+  for (auto& world : worlds) std::transform(world.begin(), world.end(), world.begin(), kept);
+  while (runs < 2 * terms.runs_per_world) {
+    const World world = next_world();
+    worlds[static_cast<int>(world)].push_back(kept(columns.row(read_run(world))));
+  }
+  const std::vector<View> all{{0, best.size(), ViewKind::kFewOfMany}};
+  loss.proven = proven_loss(table_of(worlds[0]), table_of(worlds[1]), all, terms.delta, terms.error);
   return loss;
 }
 

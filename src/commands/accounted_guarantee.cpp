@@ -6,9 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr int kFigureDigits = 15;
 
 struct Figure {
   std::string key;
@@ -44,10 +47,13 @@ nlohmann::json to_json(const AccountedGuarantee& guarantee) {
 }
 
 void print_text(const AccountedGuarantee& guarantee) {
-  fmt::print("delta                {:g}\n", guarantee.delta);
+  fmt::print("delta                {}\n", upper_figure(guarantee.delta));
   for (const Figure& figure : figures_of(guarantee)) {
     if (figure.value) {
-      fmt::print("{:<20} {:<18.15g} {}\n", figure.key, *figure.value, figure.meaning);
+      const bool is_lower = figure.key == "epsilon_pld_lower" || figure.key == "sigma";
+      fmt::print("{:<20} {:<18} {}\n", figure.key,
+                 is_lower ? lower_figure(*figure.value, kFigureDigits) : upper_figure(*figure.value, kFigureDigits),
+                 figure.meaning);
     } else {
       fmt::print("{:<20} none: {}\n", figure.key, figure.reason_if_absent);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include "commands/commands.hpp"
 #include "commands/read_fit.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -48,6 +50,7 @@ constexpr std::size_t kSyntheticDim = 256;
 constexpr std::size_t kFewestDefaultTrials = 4000;
 constexpr std::size_t kMostDefaultTrials = 60000;
 constexpr double kLargestEpsilonToCheck = 100.0;
+constexpr int kBoundDigits = 5;  // of bounds in text
 
 struct Verdict {
   std::string method;
@@ -56,6 +59,7 @@ struct Verdict {
   double mu_lower = 0.0;
   nlohmann::json details;
   std::vector<ReleaseLoss> releases{};  // each by itself
+  std::string fault{};                  // what readers get that no run may leave, in words
   bool refutes_mu() const { return claimed.mu && mu_lower > *claimed.mu; }
   bool refutes_epsilon() const { return epsilon_lower > claimed.epsilon; }
   // The first release that costs more than what is charged for it; null where none does.
@@ -64,7 +68,7 @@ struct Verdict {
         std::find_if(releases.begin(), releases.end(), [](const auto& r) { return r.mu_lower > r.mu_claimed; });
     return found == releases.end() ? nullptr : &*found;
   }
-  bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr; }
+  bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr || !fault.empty(); }
 };
 
 // What a report of such a run states. mu is the plan's, but never above what (epsilon, delta) allow by a conversion of
@@ -134,18 +138,38 @@ WorldFiles write_worlds(const NeighborPair& pair, bool has_public_rows, double c
   return files;
 }
 
-// What readers of files and output can tell, on the pair of worlds `files`; its bounds go into the verdict.
-void audit_by_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& files, const ReaderTerms& terms,
-                      const PrivateFolder& folder) {
+// The same rows with a last one that a fit refuses: its label is no class, or (unless it counts as zero) it is no
+// number.
+std::vector<WorldRows> write_bad_rows(const LabeledRows& rows, const DataOptions& data, const PrivateFolder& folder) {
+  LabeledRows of_label = rows;
+  of_label.y.back() = static_cast<std::int32_t>(data.classes);
+  std::vector<WorldRows> bad{of_label.write(folder.path(), "label")};
+  if (data.train.bad_rows == BadRows::kZero) return bad;
+  LabeledRows of_number = rows;
+  of_number.x.back() = std::numeric_limits<float>::quiet_NaN();
+  bad.push_back(of_number.write(folder.path(), "number"));
+  return bad;
+}
+
+// What readers of files and output can tell, on the pair of worlds `files`, and of the rows `bad`, which are refused;
+// its bounds go into the verdict.
+void audit_by_reading(Verdict& verdict, const FitOptions& fit, const WorldFiles& files,
+                      const std::vector<WorldRows>& bad, const ReaderTerms& terms, const PrivateFolder& folder) {
   const ReadFit read_fit(fit, files, folder);
+  if (const std::string undecided = read_fit.undecided(); !undecided.empty()) {
+    verdict.fault =
+        "readers get what neither rows nor noise decide, and may tell of rows as a clock does: " + undecided;
+  }
+  for (const WorldRows& refused : bad) {
+    const std::string trace = read_fit.trace_of(refused);
+    if (!trace.empty()) verdict.fault = "a run that refuses a row leaves a trace of it: " + trace;
+  }
   const ReaderLoss loss = audit_by_reading([&](World world) { return read_fit.read(world); }, terms);
   verdict.epsilon_lower = std::max(verdict.epsilon_lower, loss.proven.epsilon);
   verdict.mu_lower = std::max(verdict.mu_lower, loss.proven.mu);
-  verdict.details["reader"] = {{"runs", 2 * terms.runs_per_world},
-                               {"fields", loss.fields},
-                               {"strongest_field", loss.strongest},
-                               {"epsilon_lower", loss.proven.epsilon},
-                               {"mu_lower", loss.proven.mu}};
+  verdict.details["reader"] = {{"runs", 2 * terms.runs_per_world},     {"fields", loss.fields},
+                               {"strongest_field", loss.strongest},    {"fault", verdict.fault},
+                               {"epsilon_lower", loss.proven.epsilon}, {"mu_lower", loss.proven.mu}};
 }
 
 // The allowed probability of a false alarm is divided: equal parts for each pair of neighbors, one for the audit of
@@ -190,7 +214,8 @@ Verdict audit_many_runs(const AuditOptions& options) {
       verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder);
       const std::size_t reader_runs_per_world =
           std::min(reader_runs(verdict.claimed.mu.value_or(kMuOfSamples)), terms.runs_per_world);
-      audit_by_reading(verdict, fit, files, {reader_runs_per_world, terms.delta, terms.error}, folder);
+      audit_by_reading(verdict, fit, files, write_bad_rows(pair.with, fit.data, folder),
+                       {reader_runs_per_world, terms.delta, terms.error}, folder);
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.epsilon_lower = std::max(verdict.epsilon_lower, proven.epsilon);
@@ -260,6 +285,8 @@ nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, doub
 
 void print_text(const nlohmann::json& json) {
   const auto number = [](const nlohmann::json& value) { return value.get<double>(); };
+  const auto at_most = [&](const nlohmann::json& value) { return upper_figure(number(value), kBoundDigits); };
+  const auto at_least = [&](const nlohmann::json& value) { return lower_figure(number(value), kBoundDigits); };
   const nlohmann::json& claimed = json["claimed"];
   if (json.contains("canaries")) {
     fmt::print("observed   one run of {}, {} canaries, {} of {} guesses right\n", json["method"].get<std::string>(),
@@ -269,26 +296,26 @@ void print_text(const nlohmann::json& json) {
                json["method"].get<std::string>(), json["pairs"].size());
   }
   const bool has_mu = claimed["mu"].is_number();
-  fmt::print("claimed    epsilon {:<10.5g} at delta {:g} of one {}, mu {}\n", number(claimed["epsilon"]),
-             number(claimed["delta"]), json["unit"].get<std::string>(),
-             has_mu ? fmt::format("{:.5g}", number(claimed["mu"])) : "none: rounds on samples");
-  fmt::print("proven     epsilon {:<10.5g} whatever the mechanism\n", number(json["epsilon_lower"]));
+  fmt::print("claimed    epsilon {:<10} at delta {} of one {}, mu {}\n", at_most(claimed["epsilon"]),
+             at_most(claimed["delta"]), json["unit"].get<std::string>(),
+             has_mu ? at_most(claimed["mu"]) : "none: rounds on samples");
+  fmt::print("proven     epsilon {:<10} whatever the mechanism\n", at_least(json["epsilon_lower"]));
   if (has_mu && json["epsilon_lower_if_gaussian"].is_number()) {
-    fmt::print("           mu      {:<10.5g} (epsilon {:.5g}) of a Gaussian one\n", number(json["mu_lower"]),
-               number(json["epsilon_lower_if_gaussian"]));
+    fmt::print("           mu      {:<10} (epsilon {}) of a Gaussian one\n", at_least(json["mu_lower"]),
+               at_least(json["epsilon_lower_if_gaussian"]));
   } else if (has_mu) {
-    fmt::print("           mu      {:<10.5g} of one that is mu-GDP\n", number(json["mu_lower"]));
+    fmt::print("           mu      {:<10} of one that is mu-GDP\n", at_least(json["mu_lower"]));
   }
   if (json.contains("releases")) {
     for (const nlohmann::json& release : json["releases"]) {
-      fmt::print("release    {:<18} mu {:<10.5g} proven of {:.5g} charged\n", release["name"].get<std::string>(),
-                 number(release["mu_lower"]), number(release["mu_claimed"]));
+      fmt::print("release    {:<18} mu {:<10} proven of {} charged\n", release["name"].get<std::string>(),
+                 at_least(release["mu_lower"]), at_most(release["mu_claimed"]));
     }
   }
   if (json.contains("reader")) {
     const nlohmann::json& reader = json["reader"];
-    fmt::print("readers    mu {:<10.5g} and epsilon {:.5g} proven from {} fields of files and output, {} runs\n",
-               number(reader["mu_lower"]), number(reader["epsilon_lower"]), json_text(reader["fields"]),
+    fmt::print("readers    mu {:<10} and epsilon {} proven from {} fields of files and output, {} runs\n",
+               at_least(reader["mu_lower"]), at_least(reader["epsilon_lower"]), json_text(reader["fields"]),
                json_text(reader["runs"]));
   }
   fmt::print("verdict    {} (confidence {:g}, {:.1f} s)\n",
@@ -297,9 +324,8 @@ void print_text(const nlohmann::json& json) {
 }
 
 [[noreturn]] void refute(const std::string& name, double proven, double claimed) {
-  throw ClaimRefuted(
-      fmt::format("the claim is refuted: {} is at least {:.5g}, not {:.5g}; do not trust releases of this build", name,
-                  proven, claimed));
+  throw ClaimRefuted(fmt::format("the claim is refuted: {} is at least {}, not {}; do not trust releases of this build",
+                                 name, lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits)));
 }
 
 }  // namespace
@@ -321,6 +347,9 @@ void run_command(const AuditOptions& options, Communicator& ranks) {
     if (verdict.refutes_epsilon()) refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
     if (const ReleaseLoss* release = verdict.refuted_release()) {
       refute("mu of " + release->name, release->mu_lower, release->mu_claimed);
+    }
+    if (!verdict.fault.empty()) {
+      throw ClaimRefuted(fmt::format("the claim is refuted: {}; do not trust releases of this build", verdict.fault));
     }
   });
 }

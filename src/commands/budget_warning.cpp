@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "common/base/bound_text.hpp"
+
 namespace dpreduce {
 
 std::string weakness_of(double epsilon, double delta, PrivacyUnit unit) {
@@ -11,12 +13,12 @@ std::string weakness_of(double epsilon, double delta, PrivacyUnit unit) {
   std::string warning;
   if (epsilon > kLargeEpsilon) {
     warning =
-        fmt::format("epsilon {0:g} promises little: with one {1}, an outcome may be e^{0:g} times as likely as without",
-                    epsilon, member);
+        fmt::format("epsilon {0} promises little: with one {1}, an outcome may be e^{0} times as likely as without",
+                    upper_figure(epsilon), member);
   }
   if (delta >= kLargeDelta) {
-    warning += fmt::format("{}delta {:g} promises little: publishing each {} with that probability keeps to it",
-                           warning.empty() ? "" : "; ", delta, member);
+    warning += fmt::format("{}delta {} promises little: publishing each {} with that probability keeps to it",
+                           warning.empty() ? "" : "; ", upper_figure(delta), member);
   }
   return warning;
 }

@@ -11,10 +11,13 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/accounting/high_precision.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr int kCalibrationDigits = 15;
 
 // sigma of every step, rounded up, with what all steps together then guarantee.
 struct Calibration {
@@ -61,18 +64,21 @@ nlohmann::json calibration_json(const CalibrateOptions& options, const Calibrati
 }
 
 void print_text(const CalibrateOptions& options, const Calibration& calibration) {
-  fmt::print("sigma    {:.15g}   Gaussian noise on every coordinate{}, for L2 sensitivity {:g}\n", calibration.sigma,
+  // Up as well: this noise is yet to be added.
+  fmt::print("sigma    {}   Gaussian noise on every coordinate{}, for L2 sensitivity {:g}\n",
+             upper_figure(calibration.sigma, kCalibrationDigits),
              options.steps > 1 ? fmt::format(" of each of {} steps", options.steps) : "", options.sensitivity);
   if (calibration.mu) {
-    fmt::print("mu       {:.15g}   Gaussian DP\n", *calibration.mu);
-    fmt::print("rho      {:.15g}   zero-concentrated DP\n", *calibration.rho);
+    fmt::print("mu       {}   Gaussian DP\n", upper_figure(*calibration.mu, kCalibrationDigits));
+    fmt::print("rho      {}   zero-concentrated DP\n", upper_figure(*calibration.rho, kCalibrationDigits));
   } else {
     fmt::print("mu, rho  none: the loss of a step on a Poisson sample (rate {:g}) is not Gaussian\n",
                options.sampling_rate);
   }
   const Accountant accountant = options.budget.accountant;
   const bool exact = calibration.mu && (accountant == Accountant::kGdp || accountant == Accountant::kPld);
-  fmt::print("epsilon  {:.15g}   at delta {:g}, {}\n", calibration.epsilon, calibration.delta,
+  fmt::print("epsilon  {}   at delta {}, {}\n", upper_figure(calibration.epsilon, kCalibrationDigits),
+             upper_figure(calibration.delta),
              exact ? "exact for Gaussian noise" : fmt::format("an upper bound by {}", to_string(accountant)));
 }
 

@@ -10,6 +10,7 @@
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 
@@ -98,7 +99,7 @@ void print_run(const ComposeOptions& options, const std::vector<RepeatedMechanis
   }
   fmt::print("neighbors            {}, {} record{}\n", to_string(options.adjacency), options.group,
              options.group > 1 ? "s" : "");
-  fmt::print("epsilon              {:<18.15g} the least upper bound below\n", *guarantee.epsilon);
+  fmt::print("epsilon              {:<18} the least upper bound below\n", upper_figure(*guarantee.epsilon, 15));
   print_text(guarantee);
 }
 

@@ -15,6 +15,7 @@
 #include "common/accounting/attack_bound.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/json_text.hpp"
 #include "methods/registry.hpp"
 
@@ -56,14 +57,6 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
   return result;
 }
 
-// A bound with so many digits, rounded up so that it stays one.
-std::string rounded_up(double value, int digits) {
-  if (!(value > 0.0) || !std::isfinite(value)) return fmt::format("{:g}", value);
-  constexpr double kWhole = 1e-9;  // of a digit's unit: a double that stands for a decimal number is that number
-  const double unit = std::pow(10.0, std::floor(std::log10(value)) - digits + 1);
-  return fmt::format("{:.{}g}", std::ceil(value / unit - kWhole) * unit, digits);
-}
-
 // The definition of neighboring data sets, which does not depend on the numbers of the guarantee.
 std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
   const bool is_person = guarantee.unit == PrivacyUnit::kPerson;
@@ -74,9 +67,9 @@ std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
           : fmt::format("replace-one: with any one {} exchanged, no set of outcomes becomes more likely than",
                         is_person ? "person, and all rows of theirs," : "record");
   const std::string factor = guarantee.epsilon <= kLargeEpsilon
-                                 ? fmt::format("{} times", rounded_up(std::exp(guarantee.epsilon), 4))
-                                 : fmt::format("e^{:g} times", guarantee.epsilon);
-  const std::string slack = guarantee.delta == 0.0 ? "" : fmt::format(", plus {:g}", guarantee.delta);
+                                 ? fmt::format("{} times", upper_figure(std::exp(guarantee.epsilon), 4))
+                                 : fmt::format("e^{} times", upper_figure(guarantee.epsilon));
+  const std::string slack = guarantee.delta == 0.0 ? "" : ", plus " + upper_figure(guarantee.delta);
   return fmt::format("{} {} what it was{}", pair, factor, slack);
 }
 
@@ -88,12 +81,12 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   const ReportedGuarantee& g = *run.guarantee;
   std::vector<std::string> sentences;
   if (g.delta == 0.0) {
-    sentences.push_back(
-        fmt::format("epsilon {:g}, pure: delta is 0; it is mu {:g} (Gaussian DP) as well", g.epsilon, *g.mu));
+    sentences.push_back(fmt::format("epsilon {}, pure: delta is 0; it is mu {} (Gaussian DP) as well",
+                                    upper_figure(g.epsilon), upper_figure(*g.mu)));
   } else {
-    const std::string mu = g.mu ? fmt::format("mu {:g} (Gaussian DP), that is ", *g.mu) : "";
-    sentences.push_back(fmt::format("{}epsilon {:g} at delta {:g}, by the {} accountant", mu, g.epsilon, g.delta,
-                                    to_string(g.accountant)));
+    const std::string mu = g.mu ? fmt::format("mu {} (Gaussian DP), that is ", upper_figure(*g.mu)) : "";
+    sentences.push_back(fmt::format("{}epsilon {} at delta {}, by the {} accountant", mu, upper_figure(g.epsilon),
+                                    upper_figure(g.delta), to_string(g.accountant)));
   }
   if (g.unit == PrivacyUnit::kPerson) {
     sentences.push_back(
@@ -116,6 +109,11 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
     }
   }
   sentences.push_back(neighbors_sentence(g));
+  if (run.is_on_a_long_tail) {
+    sentences.emplace_back(
+        "it is for all rows, also those that were left out for the long tail (--imbalance-ratio): a row's own bytes, "
+        "and no other row, decide whether it is kept");
+  }
   if (std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
     sentences.push_back(std::move(weakness));
   return sentences;
@@ -128,12 +126,12 @@ std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, 
       "guessing: {:g} %)",
       guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
       adds ? "whether a certain one is in" : "which of two certain ones is in", 100 * kFalsePositiveRate,
-      rounded_up(100 * consequences.true_positive_rate, 4), adds ? "who are in" : "of whom the other is in",
+      upper_figure(100 * consequences.true_positive_rate, 4), adds ? "who are in" : "of whom the other is in",
       100 * kFalsePositiveRate)};
   if (consequences.even_odds_accuracy) {
     sentences.push_back(
         fmt::format("from even odds, the guess is right at most {} % of the time (blind guessing: 50 %)",
-                    rounded_up(100 * *consequences.even_odds_accuracy, 4)));
+                    upper_figure(100 * *consequences.even_odds_accuracy, 4)));
   }
   return sentences;
 }
@@ -164,10 +162,11 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
     const std::string rounds = last == first ? "" : fmt::format(" to {}", run.blocks[last].release);
     const std::string times = last == first ? "" : fmt::format(", {} times", last - first + 1);
     sentences.push_back(fmt::format(
-        "{} ({}{}): {} number{}{}, each with {} of standard deviation {:g} in the block's integer units, {:.4g} "
+        "{} ({}{}): {} number{}{}, each with {} of standard deviation {} in the block's integer units, {} "
         "times the most that one change moves the block{}{}",
         block.name, block.release, rounds, block.coordinates, block.coordinates == 1 ? "" : "s", times,
-        run.is_private ? "Gaussian noise" : "seeded noise", block.sigma, block.sigma / block.sensitivity,
+        run.is_private ? "Gaussian noise" : "seeded noise", lower_figure(block.sigma),
+        lower_figure(block.sigma / block.sensitivity, 4),
         block.sampling_rate < 1.0
             ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
                           run.unit == PrivacyUnit::kPerson ? "a person, with all rows of theirs," : "a row",
@@ -180,8 +179,8 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
     const std::string which = selection.groups > 1
                                   ? fmt::format("for each of {} classes {} of", selection.groups, selection.chosen)
                                   : "which of";
-    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {:.4g}{}",
-                                    selection.name, which, selection.candidates, selection.epsilon,
+    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}",
+                                    selection.name, which, selection.candidates, upper_figure(selection.epsilon, 4),
                                     run.is_private ? "" : ", seeded"));
   }
   sentences.push_back(fmt::format(
@@ -197,8 +196,8 @@ std::vector<std::string> group_sentences(const ReportedRun& run, const Consequen
   const char* const members = is_person ? "persons" : "records";
   for (const GroupCost& group : consequences.groups) {
     sentences.push_back(group.epsilon
-                            ? fmt::format("{} {}: epsilon {} at delta {:g}", group.records, members,
-                                          rounded_up(*group.epsilon, 6), run.guarantee->delta)
+                            ? fmt::format("{} {}: epsilon {} at delta {}", group.records, members,
+                                          upper_figure(*group.epsilon), upper_figure(run.guarantee->delta))
                             : fmt::format("{} {}: no useful bound follows from this report", group.records, members));
   }
   if (is_person) {
@@ -221,11 +220,12 @@ std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
       fmt::format("rule: delta at most 1 / (10 n), n a public figure of about the number of {}; ", members);
   const double records = std::floor(0.1 / guarantee.delta * (1.0 + std::numeric_limits<double>::epsilon()));
   if (guarantee.delta >= kLargeDelta) {
-    return {rule + fmt::format("{:g} is too large: publishing each {} with that probability keeps to it",
-                               guarantee.delta, guarantee.unit == PrivacyUnit::kPerson ? "person" : "record")};
+    return {rule + fmt::format("{} is too large: publishing each {} with that probability keeps to it",
+                               upper_figure(guarantee.delta),
+                               guarantee.unit == PrivacyUnit::kPerson ? "person" : "record")};
   }
-  return {rule + fmt::format("{:g} suits up to {:.6g} {} (the exact number is private, and not in the report)",
-                             guarantee.delta, records, members)};
+  return {rule + fmt::format("{} suits up to {} {} (the exact number is private, and not in the report)",
+                             upper_figure(guarantee.delta), lower_figure(records), members)};
 }
 
 bool has_counted_persons(const ReportedRun& run) {
@@ -296,7 +296,7 @@ std::string other_releases_sentence(const ReportedRun& run) {
 std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{
       "figures about test rows, which are exact",
-      "running times, also those in the report, file sizes, and the memory, swap and disks of the machines that "
+      "running times, file sizes, and the memory, swap and disks of the machines that "
       "computed it",
       "how a run ended: an exit code or a missing model says that a row was refused, or that there was too little "
       "memory",
@@ -306,11 +306,6 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
       "what is true of the population, which a model may reveal about a person who is not in the data"};
   if (run.is_chosen_by_validation)
     sentences.push_back("validation rows: the setting was chosen by exact figures about them");
-  if (run.is_on_a_long_tail) {
-    sentences.push_back(
-        "which rows were kept for the long tail (--imbalance-ratio): it depends on all of them; the guarantee is about "
-        "the rows that were kept");
-  }
   return sentences;
 }
 

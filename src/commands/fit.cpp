@@ -92,6 +92,7 @@ struct Outputs {
     model.reserve(model_bytes(options, plan));
     if (!options.output.report.empty()) report.emplace(options.output.report, existing);
     if (!options.output.html.empty()) html.emplace(options.output.html, existing);
+    if (!options.output.timings.empty()) timings.emplace(options.output.timings, existing, Readers::kOwnerOnly);
     if (!options.output.metrics.empty()) {
       metrics_file.emplace(options.output.metrics, existing);
       metrics.emplace(*metrics_file, plan, options.data.unit(), options.privacy.budget.delta.value_or(kDeltaToTell),
@@ -101,6 +102,7 @@ struct Outputs {
   AtomicFile model;
   std::optional<AtomicFile> report;
   std::optional<AtomicFile> html;
+  std::optional<AtomicFile> timings;
   std::optional<LineFile> metrics_file;
   std::optional<RunMetrics> metrics;
 };
@@ -109,7 +111,8 @@ struct Outputs {
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
   const std::array outputs{NamedPath{"--out", options.output.out}, NamedPath{"--report", options.output.report},
-                           NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics}};
+                           NamedPath{"--html", options.output.html}, NamedPath{"--metrics", options.output.metrics},
+                           NamedPath{"--timings", options.output.timings}};
   require_not_read(outputs, open.training);
   if (!open.training.is_none()) {  // the coordinator of silos has no identifiers
     for (const std::string& path : expand_paths(options.data.train.person, static_cast<std::size_t>(rank))) {
@@ -189,7 +192,13 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
   const FitPlan& plan = open.fit->plan();
   const WorkerRows& rows = open.training;
   ranks.together([&] { check_against_roster(stated, rows.dim()); });
-  if (PartyLog* log = log_of(ranks)) log->line(rows.is_none() ? "no rows here" : "rows opened, they fit");
+  if (PartyLog* log = log_of(ranks)) {
+    // Told to nobody else: whether a silo has rows is its own.
+    const bool is_empty = rows.range().count == 0;
+    log->line(rows.is_none() ? "no rows here"
+              : is_empty     ? "files opened, there is NO ROW in them"
+                             : "rows opened, they fit");
+  }
   if (ranks.is_coordinator()) warn_of_weakness(weakness_of(plan, options.data.unit()));
   if (options.output.dry_run) {
     const RunEstimate cost = estimate(options, plan, rows, open.threads, ranks);
@@ -255,13 +264,18 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     ranks.together([&] {
       if (!ranks.is_coordinator()) return;
       report = fit_report(run, test, ranks.size(), open.threads);
-      for (const RankTimings& timings_of_rank : of_ranks) report["rank_timings"].push_back(to_json(timings_of_rank));
       if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
       if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
       if (figures) add_figures(report, *figures);
       if (outputs->report) {
         outputs->report->write(json_text(report, 2) + "\n");
         outputs->report->commit();
+      }
+      if (outputs->timings) {
+        nlohmann::json seconds = timings_json(run.timings.phases(), of_ranks);
+        if (ranks.silos() != nullptr) seconds["waits"] = waits_json(ranks);
+        outputs->timings->write(json_text(seconds, 2) + "\n");
+        outputs->timings->commit();
       }
     });
     run.finish();

@@ -23,6 +23,9 @@ namespace {
 // K^2 counts of more classes would be most of the report; evaluate writes them all.
 constexpr std::size_t kMostClassesInConfusion = 64;
 
+constexpr const char* kNoteOnTimings =
+    "seconds tell of rows, and may tell of a single person: for the data's owner alone, never for release";
+
 // Figures of each class, from the largest training share to the smallest, as a plot over class sizes needs them. The
 // shares are the experimenter's word, and public.
 nlohmann::json by_class_json(const ConfusionMatrix& matrix, std::span<const double> shares) {
@@ -120,8 +123,8 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
         {"ratio", tail->ratio},
         {"seed", tail->seed},
         {"note",
-         "an experiment: trained on a part of the rows; order and shares of classes are public design, and which "
-         "rows are kept is no part of the mechanism: the guarantee is about the rows that were kept"}};
+         "an experiment: trained on a part of the rows; order and shares of classes are public design, and a row's own "
+         "bytes alone decide whether it is kept: the guarantee is for all rows"}};
   }
   if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
   if (options.method.choose) report["choice"] = choice_json(run);
@@ -129,7 +132,6 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser);
   if (run.log)
     report["checkpoint"] = {{"folder", options.output.checkpoint}, {"resumed_releases", run.resumed_releases}};
-  report["timings"] = to_json(run.timings.phases());
   return report;
 }
 
@@ -150,9 +152,14 @@ void add_figures(nlohmann::json& report, const ReleaseFigures& figures) {
   }
 }
 
-nlohmann::json to_json(const RankTimings& timings) {
-  nlohmann::json json = nlohmann::json::object();
-  for (const auto& [phase, seconds] : timings) json[phase] = seconds;
+nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks) {
+  const auto seconds_of = [](const RankTimings& timings) {
+    nlohmann::json json = nlohmann::json::object();
+    for (const auto& [phase, seconds] : timings) json[phase] = seconds;
+    return json;
+  };
+  nlohmann::json json{{"for_release", false}, {"note", kNoteOnTimings}, {"phases", seconds_of(phases)}};
+  for (const RankTimings& of_rank : of_ranks) json["ranks"].push_back(seconds_of(of_rank));
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -29,8 +30,9 @@ void print_fit(const FittedRun& run, const nlohmann::json& report);
 /// its releases are charged to a ledger.
 std::string ledger_balance(const FittedRun& run);
 
-/// {phase: seconds}.
-nlohmann::json to_json(const RankTimings& timings);
+/// {"for_release": false, "note", "phases": {phase: seconds}, "ranks": [the same of each]}: seconds of the coordinator,
+/// and of every rank where there are several. For the data's owner alone.
+nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks);
 
 /// {"method", "chosen", "by"}: which method the stated one stands for, of resolved `options`.
 nlohmann::json adaptive_json(const FitOptions& stated, const FitOptions& options);

@@ -14,6 +14,7 @@
 #include "commands/ledger_json.hpp"
 #include "commands/ledger_text.hpp"
 #include "common/accounting/high_precision.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/version.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/plan/spending.hpp"
@@ -63,8 +64,8 @@ std::string looseness_of(const Spending& spent, const RunTerms& terms, double sa
   std::string why;
   const auto add = [&](const std::string& reason) { why += (why.empty() ? "" : "; ") + reason; };
   if (!spent.selections.empty() && std::holds_alternative<ExponentialMechanism>(spent.selections.front().mechanism)) {
-    add(fmt::format("an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is {:.6g}",
-                    rho_of(spent)));
+    add(fmt::format("an exponential mechanism has a range of epsilon, which is less than epsilon-DP: its rho is {}",
+                    upper_figure(rho_of(spent))));
   } else if (!spent.selections.empty()) {
     add("permute-and-flip is less than any epsilon-DP mechanism");
   }

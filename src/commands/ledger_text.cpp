@@ -10,11 +10,15 @@
 #include <fmt/core.h>
 
 #include "commands/ledger_json.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/plan/spending.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr int kChargeDigits = 4;
+constexpr int kNoiseDigits = 9;
 
 std::string of_sample(double sampling_rate) {
   return sampling_rate < 1.0 ? fmt::format(" of a row that is drawn (probability {:g})", sampling_rate) : "";
@@ -50,24 +54,24 @@ void print_rounds(std::span<const LedgerCharge> rounds) {
   const LedgerEntry& entry = rounds.front().entry;
   if (entry.selection) {
     const SelectionTerms& terms = *entry.selection;
-    fmt::print("    {}: selection by {}: {} of {} candidates{}, sensitivity {}, epsilon {:.4g}\n", label_of(entry),
+    fmt::print("    {}: selection by {}: {} of {} candidates{}, sensitivity {}, epsilon {}\n", label_of(entry),
                to_string(terms.mechanism), terms.chosen, terms.candidates,
                terms.groups == 1 ? "" : fmt::format(" in each of {} groups", terms.groups), terms.sensitivity,
-               terms.epsilon);
+               upper_figure(terms.epsilon, kChargeDigits));
   } else {
-    fmt::print("    {}: mu {:.4g}{}{}\n", rounds_text(rounds), entry.mu, rounds.size() > 1 ? " each" : "",
-               of_sample(entry.sampling_rate));
+    fmt::print("    {}: mu {}{}{}\n", rounds_text(rounds), upper_figure(entry.mu, kChargeDigits),
+               rounds.size() > 1 ? " each" : "", of_sample(entry.sampling_rate));
   }
   if (entry.terms.silos) fmt::print("        {}\n", silos_text(*entry.terms.silos));
   for (const LedgerBlock& block : entry.blocks) {
-    fmt::print("        {:<14} {:>12} coordinates, sensitivity {:.9g}, sigma {:.9g}\n", block.name, block.elements,
-               block.sensitivity, block.sigma);
+    fmt::print("        {:<14} {:>12} coordinates, sensitivity {}, sigma {}\n", block.name, block.elements,
+               upper_figure(block.sensitivity, kNoiseDigits), lower_figure(block.sigma, kNoiseDigits));
   }
 }
 
 std::string spent_by_run(const Spending& spent, bool tells_distribution, double delta) {
   if (spent.is_gaussian() || tells_distribution) return spent_text(spent, delta);
-  return fmt::format("rho {:.4g}", rho_of(spent));
+  return "rho " + upper_figure(rho_of(spent), kChargeDigits);
 }
 
 std::string adjacency_text(const RunTerms& terms) {
@@ -123,11 +127,11 @@ std::string label_of(const LedgerEntry& entry) {
 void print_remains(const Reservation& remains) {
   if (remains.is_empty()) fmt::print("    nothing\n");
   for (const ReservedRelease& release : remains.releases) {
-    fmt::print("    {:<14} {:>12} {} of mu {:.6g}{}\n", release.name, release.rounds,
-               release.rounds == 1 ? "round" : "rounds", release.mu, of_sample(release.sampling_rate));
+    fmt::print("    {:<14} {:>12} {} of mu {}{}\n", release.name, release.rounds,
+               release.rounds == 1 ? "round" : "rounds", upper_figure(release.mu), of_sample(release.sampling_rate));
   }
   for (const PlannedSelection& selection : remains.selections) {
-    fmt::print("    {:<14} selection of epsilon {:.6g}\n", selection.name, selection.terms.epsilon);
+    fmt::print("    {:<14} selection of epsilon {}\n", selection.name, upper_figure(selection.terms.epsilon));
   }
 }
 
@@ -143,8 +147,7 @@ void print_ledger(const LedgerState& state, double delta) {
     const bool are_persons = charges.front().entry.terms.unit == PrivacyUnit::kPerson;
     fmt::print("; if all were about the same {}: {} together (", are_persons ? "persons" : "records",
                spent_text(spent, delta));
-    fmt::print("{})",
-               spent.is_gaussian() ? fmt::format("mu {:.6g}", spent.mu) : fmt::format("rho {:.6g}", rho_of(spent)));
+    fmt::print("{})", spent.is_gaussian() ? "mu " + upper_figure(spent.mu) : "rho " + upper_figure(rho_of(spent)));
   }
   fmt::print("\n");
   if (state.open_runs().empty()) return;

@@ -9,6 +9,7 @@
 
 #include "commands/budget_warning.hpp"
 #include "common/accounting/selection_charge.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
@@ -82,13 +83,15 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
 
 std::string guarantee_text(const Guarantee& guarantee, const BudgetOptions& budget) {
   if (guarantee.is_pure()) {
-    return fmt::format("epsilon {:g}, pure (delta 0); mu {:.6g}, rho {:.6g}; epsilon {:.6g} at delta {:g}",
-                       guarantee.epsilon, *guarantee.mu, *guarantee.rho, guarantee.bounded_range->epsilon,
-                       guarantee.bounded_range->delta);
+    return fmt::format("epsilon {}, pure (delta 0); mu {}, rho {}; epsilon {} at delta {}",
+                       upper_figure(guarantee.epsilon), upper_figure(*guarantee.mu), upper_figure(*guarantee.rho),
+                       upper_figure(guarantee.bounded_range->epsilon), upper_figure(guarantee.bounded_range->delta));
   }
-  const std::string figures = guarantee.mu ? fmt::format("mu {:.6g}, rho {:.6g}", *guarantee.mu, *guarantee.rho)
-                                           : fmt::format("by {}", to_string(budget.accountant));
-  return fmt::format("epsilon {:g} at delta {:g} ({})", guarantee.epsilon, guarantee.delta, figures);
+  const std::string figures =
+      guarantee.mu ? fmt::format("mu {}, rho {}", upper_figure(*guarantee.mu), upper_figure(*guarantee.rho))
+                   : fmt::format("by {}", to_string(budget.accountant));
+  return fmt::format("epsilon {} at delta {} ({})", upper_figure(guarantee.epsilon), upper_figure(guarantee.delta),
+                     figures);
 }
 
 void print_unit(const FitOptions& options) {
@@ -178,8 +181,8 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
   for (const PlannedRelease& release : plan.noise->releases) {
     for (const PlannedBlock& block : release.blocks) {
       fmt::print(
-          "noise      {:<14} {:>10} coordinates, sensitivity {:.9g}, sigma {:.9g}, mu {:.6g}{}{}{}\n", block.name,
-          block.elements, block.sensitivity, block.sigma, block.mu,
+          "noise      {:<14} {:>10} coordinates, sensitivity {}, sigma {}, mu {}{}{}{}\n", block.name, block.elements,
+          upper_figure(block.sensitivity, 9), lower_figure(block.sigma, 9), upper_figure(block.mu),
           release.is_sampled() ? fmt::format(" of a row that is drawn (probability {:g})", release.sampling_rate) : "",
           release.rounds > 1 ? fmt::format(", {} times", release.rounds) : "",
           block.noise == BlockNoise::kSymmetric ? " (off the diagonal sigma / sqrt(2))" : "");
@@ -187,10 +190,10 @@ void print_plan(const FitOptions& options, const FitPlan& plan) {
   }
   for (const PlannedSelection& selection : plan.noise->selections) {
     const SelectionTerms& terms = selection.terms;
-    fmt::print("selection  {:<14} {}of {} candidates by {}, sensitivity {}, epsilon {:.6g}, mu {:.6g}\n",
-               selection.name, terms.groups > 1 ? fmt::format("{} a class ", terms.chosen) : "", terms.candidates,
-               plan.public_selection ? "summed cosines" : "correct rows", terms.sensitivity, terms.epsilon,
-               selection_mu(terms.epsilon));
+    fmt::print("selection  {:<14} {}of {} candidates by {}, sensitivity {}, epsilon {}, mu {}\n", selection.name,
+               terms.groups > 1 ? fmt::format("{} a class ", terms.chosen) : "", terms.candidates,
+               plan.public_selection ? "summed cosines" : "correct rows", terms.sensitivity,
+               upper_figure(terms.epsilon), upper_figure(selection_mu(terms.epsilon)));
   }
   print_expected_errors(plan, changed_row(options));
 }

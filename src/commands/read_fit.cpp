@@ -1,9 +1,13 @@
 #include "commands/read_fit.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <functional>
+#include <iterator>
+#include <map>
+#include <sstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -11,7 +15,12 @@
 #include <unistd.h>
 
 #include "commands/commands.hpp"
+#include "commands/model_card.hpp"
+#include "commands/page_documents.hpp"
 #include "common/base/error.hpp"
+#include "common/model/classifier_file.hpp"
+#include "common/model/safetensors_header.hpp"
+#include "common/onnx/onnx_classifier.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -50,33 +59,112 @@ class CapturedOutput {
 };
 
 // Runs a fit as the program does: prints the message of an error, and returns the exit code.
-int exit_code_of(const FitOptions& options) {
+ExitCode exit_code_of(const FitOptions& options) {
   Communicator alone = Communicator::alone();
   try {
     run_command(options, alone);
-    return static_cast<int>(ExitCode::kDone);
+    return ExitCode::kDone;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    return static_cast<int>(error.code());
+    return error.code();
   }
 }
 
-// Whether readers may see the file. Keys and journals are for their owner alone.
+std::string content_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string card_of(const fs::path& model, const fs::path& report) {
+  return model_card(load_classifier(model), "model", document_of_file(report), report);
+}
+
+void add_lines(KnownLines& known, const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) known.insert(line);
+}
+
+// Whether readers may see the file. Keys, journals and seconds are for their owner alone.
 bool is_public(const fs::path& path) {
   const bool is_for_others =
       (fs::status(path).permissions() & (fs::perms::group_read | fs::perms::others_read)) != fs::perms::none;
   const std::string extension = path.extension();
   return is_for_others || extension == ".json" || extension == ".jsonl" || extension == ".safetensors" ||
-         extension == ".txt";
+         extension == ".html";
 }
 
-void add_folder(PublicFields& fields, const fs::path& folder) {
+std::vector<fs::path> public_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file() && is_public(entry.path())) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) fields.add_file(fs::relative(file, folder).string(), file);
+  return files;
+}
+
+// {name: content} of all that readers may see.
+std::map<std::string, std::string> contents_of(const fs::path& folder) {
+  std::map<std::string, std::string> contents;
+  for (const fs::path& file : public_files(folder)) contents[fs::relative(file, folder)] = content_of(file);
+  return contents;
+}
+
+// Whether the text begins with a time in whole minutes, as ledger lines have it.
+bool begins_with_minute(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:";
+  constexpr std::string_view kEnd = "00Z";
+  if (text.substr(kForm.size(), kEnd.size()) != kEnd) return false;
+  return std::equal(kForm.begin(), kForm.end(), text.begin(), [](char form, char c) {
+    return form == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : form == c;
+  });
+}
+
+// What every run draws anew, whatever its seed: long hexadecimal words (of runs, keys, digests, signatures) as "#", and
+// the minute as "@".
+std::string without_drawn(std::string_view text) {
+  constexpr std::size_t kShortestDrawn = 32;  // longer than the digits of a number
+  constexpr std::size_t kMinute = 20;
+  std::string rest;
+  while (!text.empty()) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789abcdef"), text.size());
+    const bool is_minute = text.size() >= kMinute && begins_with_minute(text);
+    if (is_minute || digits >= kShortestDrawn) {
+      rest += is_minute ? '@' : '#';
+      text.remove_prefix(is_minute ? kMinute : digits);
+    } else {
+      const std::size_t kept = std::max<std::size_t>(digits, 1);
+      rest += text.substr(0, kept);
+      text.remove_prefix(kept);
+    }
+  }
+  return rest;
+}
+
+// Where two texts begin to differ: the line of the second, or of the first where the second has none. Empty: nowhere.
+std::string first_difference(const std::string& one, const std::string& other) {
+  std::istringstream lines(one);
+  std::istringstream others(other);
+  std::string line;
+  std::string of_other;
+  while (true) {
+    const bool has_line = static_cast<bool>(std::getline(lines, line));
+    const bool has_other = static_cast<bool>(std::getline(others, of_other));
+    if (!has_line && !has_other) return {};
+    if (!has_other || !has_line || line != of_other) return "\"" + (has_other ? of_other : line) + "\"";
+  }
+}
+
+// The first of the files of which the two have not the same, with where it begins to differ; empty where there is none.
+std::string first_difference(const std::map<std::string, std::string>& one,
+                             const std::map<std::string, std::string>& other) {
+  for (const auto* files : {&one, &other}) {
+    for (const auto& [name, unused] : *files) {
+      if (!one.contains(name) || !other.contains(name)) return name;
+      const std::string difference = first_difference(one.at(name), other.at(name));
+      if (!difference.empty()) return printable_name(name + ": " + difference);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -85,13 +173,19 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
     : options_(std::move(options)),
       files_(std::move(files)),
       known_(folder.path() / "known"),
-      next_(folder.path() / "next") {
+      next_(folder.path() / "next"),
+      printed_(folder.path() / "printed") {
   options_.machine.threads = 1;
-  options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat, durations among it
+  options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat
   fs::create_directory(known_);
   Communicator alone = Communicator::alone();
-  const CapturedOutput output(known_ / "output-0.txt");
-  run_command(options_of(World::kWithoutCanary, known_, "0"), alone);
+  const FitOptions first = options_of(World::kWithoutCanary, known_, "0");
+  {
+    const CapturedOutput output(printed_);
+    run_command(first, alone);
+  }
+  add_lines(known_lines_, content_of(first.output.html));
+  add_lines(known_lines_, card_of(first.output.out, first.output.report));
 }
 
 FitOptions ReadFit::options_of(World world, const fs::path& folder, const std::string& run) const {
@@ -104,6 +198,9 @@ FitOptions ReadFit::options_of(World world, const fs::path& folder, const std::s
   options.privacy.ledger = folder / "ledger.jsonl";
   options.output.out = folder / ("model-" + run + ".safetensors");
   options.output.report = folder / ("report-" + run + ".json");
+  options.output.html = folder / ("page-" + run + ".html");
+  options.output.metrics = folder / ("metrics-" + run + ".jsonl");
+  options.output.timings = folder / ("seconds-" + run);
   if (!method_entry(options.method).refuses_option("--checkpoint"))
     options.output.checkpoint = folder / ("checkpoint-" + run);
   return options;
@@ -113,14 +210,56 @@ PublicFields ReadFit::read(World world) const {
   fs::remove_all(next_);
   fs::copy(known_, next_, fs::copy_options::recursive);
   PublicFields fields;
-  int code = 0;
+  const FitOptions options = options_of(world, next_, "1");
+  const auto started = std::chrono::steady_clock::now();
+  ExitCode code = ExitCode::kDone;
   {
-    const CapturedOutput output(next_ / "output-1.txt");
-    code = exit_code_of(options_of(world, next_, "1"));
+    const CapturedOutput output(printed_);
+    code = exit_code_of(options);
   }
-  fields.add_json("exit code", code);
-  add_folder(fields, next_);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+  fields.add_json("exit code", static_cast<int>(code));
+  fields.add_output("output", content_of(printed_), elapsed.count());
+  for (const fs::path& file : public_files(next_)) {
+    fields.add_file(fs::relative(file, next_).string(), file, known_lines_);
+  }
+  if (code == ExitCode::kDone) {
+    fields.add_bytes("onnx", onnx_bytes(load_classifier(options.output.out), FloatWidth::kFloat32));
+    fields.add_text("card", card_of(options.output.out, options.output.report), known_lines_);
+  }
   return fields;
+}
+
+std::string ReadFit::undecided() const {
+  std::map<std::string, std::string> of_runs[2];
+  for (auto& of_run : of_runs) {
+    fs::remove_all(next_);
+    fs::create_directory(next_);
+    FitOptions options = options_of(World::kWithCanary, next_, "1");
+    options.privacy.seed = 1;
+    {
+      const CapturedOutput output(printed_);
+      Communicator alone = Communicator::alone();
+      run_command(options, alone);
+    }
+    of_run = contents_of(next_);
+    for (auto& [name, content] : of_run) content = without_drawn(content);
+  }
+  return first_difference(of_runs[0], of_runs[1]);
+}
+
+std::string ReadFit::trace_of(const WorldRows& refused) const {
+  fs::remove_all(next_);
+  fs::copy(known_, next_, fs::copy_options::recursive);
+  FitOptions options = options_of(World::kWithCanary, next_, "1");
+  options.data.train.x = refused.x;
+  options.data.train.y = refused.y;
+  options.data.train.person = refused.person;
+  {
+    const CapturedOutput output(printed_);
+    if (exit_code_of(options) == ExitCode::kDone) return "rows that are to be refused are not";
+  }
+  return first_difference(contents_of(known_), contents_of(next_));
 }
 
 }  // namespace dpreduce

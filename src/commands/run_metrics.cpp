@@ -28,10 +28,6 @@ RunMetrics::RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, do
 
 RunMetrics::~RunMetrics() = default;
 
-double RunMetrics::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-}
-
 Spending RunMetrics::spent() const {
   Spending all;
   for (const auto& [name, rounds] : rounds_) {
@@ -49,7 +45,6 @@ Spending RunMetrics::spent() const {
 
 void RunMetrics::write(nlohmann::json line) {
   line["private"] = plan_.is_private;
-  line["seconds"] = seconds();
   if (!which_->is_null()) line["run"] = *which_;
   file_.write(json_text(line));
 }

@@ -1,16 +1,15 @@
 // The course of runs for programs that look on (--metrics): a JSON line for every release as it becomes public, and
 // one for the end of each run.
 //
-//     {"phase": "gradient", "round": 3, "rounds": 20, "private": true, "seconds": 1.7, "bytes": 40960,
+//     {"phase": "gradient", "round": 3, "rounds": 20, "private": true, "bytes": 40960,
 //      "blocks": [{"name": "gradient", "norm": 812.4, "noise_norm": 655.1}],
 //      "spent": {"mu": 0.09, "epsilon": 0.31, "delta": 1e-6, "unit": "record"}}
 //
-// Functions of released numbers, of the plan, and of time: they cost nothing. In a run with a seed, whose noise anyone
+// Functions of released numbers and of the plan: they cost nothing. In a run with a seed, whose noise anyone
 // can compute, "private" is false, and norms are for the data's owner. In a sweep each line also says of which run it
 // is.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,7 +41,6 @@ class RunMetrics {
   void end();
 
  private:
-  double seconds() const;
   Spending spent() const;
   void write(nlohmann::json line);
 
@@ -51,7 +49,6 @@ class RunMetrics {
   PrivacyUnit unit_;
   double delta_;
   std::unique_ptr<const nlohmann::json> which_;
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::map<std::string, std::uint64_t, std::less<>> rounds_;  // of each release so far
 };
 

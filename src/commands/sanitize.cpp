@@ -8,6 +8,7 @@
 
 #include "commands/commands.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/data/npy_writer.hpp"
@@ -100,11 +101,11 @@ void print(const SanitizeOptions& options, const Guarantee& guarantee, double si
     fmt::print("{}\n", json_text(json, 2));
     return;
   }
-  fmt::print("privacy    epsilon {:g} at delta {:g} (mu {:.6g}){}\n", guarantee.epsilon, guarantee.delta, *guarantee.mu,
-             is_private ? "" : "; seeded, so NOT private");
+  fmt::print("privacy    epsilon {} at delta {} (mu {}){}\n", upper_figure(guarantee.epsilon),
+             upper_figure(guarantee.delta), upper_figure(*guarantee.mu), is_private ? "" : "; seeded, so NOT private");
   fmt::print("protects   {}\n", kProtected);
   fmt::print("not        {}\n", kNotProtected);
-  fmt::print("noise      sigma {:.6g} on every feature, at clip norm {:g}\n", sigma, options.clip_norm);
+  fmt::print("noise      sigma {} on every feature, at clip norm {:g}\n", lower_figure(sigma), options.clip_norm);
   for (const std::string& file : files) fmt::print("{}\n", file);
 }
 

@@ -50,9 +50,14 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
                             {"reason", lost.reason}});
   }
   for (const auto& [kind, cost] : session.costs()) {
-    json["messages"][kind] = {
-        {"count", cost.messages}, {"bytes", cost.bytes}, {"waits", cost.waits}, {"seconds", cost.seconds}};
+    json["messages"][kind] = {{"count", cost.messages}, {"bytes", cost.bytes}, {"waits", cost.waits}};
   }
+  return json;
+}
+
+nlohmann::json waits_json(const Communicator& ranks) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [kind, cost] : ranks.silos()->coordinator()->costs()) json[kind] = cost.seconds;
   return json;
 }
 

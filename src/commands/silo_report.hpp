@@ -20,4 +20,7 @@ void check_against_roster(const FitOptions& options, std::size_t dim);
 /// Who took part, who was lost when and why, and what each kind of message took. At the coordinator of a run of silos.
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 
+/// {kind: seconds}: how long the coordinator waited for messages of each kind. Beside Timings, for the data's owner.
+nlohmann::json waits_json(const Communicator& ranks);
+
 }  // namespace dpreduce

@@ -9,10 +9,13 @@
 #include "commands/privacy_results.hpp"
 #include "common/accounting/block_split.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr int kSplitDigits = 15;
 
 struct Split {
   Guarantee guarantee;
@@ -44,11 +47,14 @@ nlohmann::json split_json(const SplitOptions& options, const Split& split) {
 
 void print_text(const SplitOptions& options, const Split& split) {
   const auto& [guarantee, noise] = split;
-  fmt::print("budget   mu {:.15g}, rho {:.15g}; epsilon {:.15g} at delta {:g}\n", *guarantee.mu, *guarantee.rho,
-             guarantee.epsilon, guarantee.delta);
+  fmt::print("budget   mu {}, rho {}; epsilon {} at delta {}\n", upper_figure(*guarantee.mu, kSplitDigits),
+             upper_figure(*guarantee.rho, kSplitDigits), upper_figure(guarantee.epsilon, kSplitDigits),
+             upper_figure(guarantee.delta));
   for (std::size_t block = 0; block < noise.size(); ++block) {
-    fmt::print("{}: sigma {:.15g}, variance {:.15g}, {:.6g} % of mu^2\n", options.blocks[block].name,
-               noise[block].sigma, noise[block].variance, 100.0 * noise[block].share_of_mu2);
+    // Up as well: this noise is yet to be added.
+    fmt::print("{}: sigma {}, variance {}, {:.6g} % of mu^2\n", options.blocks[block].name,
+               upper_figure(noise[block].sigma, kSplitDigits), upper_figure(noise[block].variance, kSplitDigits),
+               100.0 * noise[block].share_of_mu2);
   }
 }
 

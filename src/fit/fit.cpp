@@ -53,8 +53,7 @@ FittedRun fit_on(const FitOptions& stated, const RowsInMemory* memory, Communica
   require_one_call(options, accounts, ranks);
   OpenFit open = open_fit(options, ranks, memory);
   if (memory != nullptr && accounts == Accounts::kLedger) {
-    ranks.together(
-        [&] { check_features_in_memory(*memory, open.fit->options().data, open.fit->plan(), open.threads); });
+    ranks.together([&] { check_public_features_in_memory(*memory, open.fit->options().data, open.threads); });
   }
   std::optional<FitAccount> account =
       accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);

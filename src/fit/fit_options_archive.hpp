@@ -63,8 +63,10 @@ void serialize(Archive& archive, PrivacyOptions& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, OutputOptions& options, unsigned) {
-  auto& [out, report, html, metrics, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet] = options;
-  archive_all(archive, out, report, html, metrics, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet);
+  auto& [out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet] =
+      options;
+  archive_all(archive, out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run, overwrite,
+              quiet);
 }
 
 template <typename Archive>

@@ -1,6 +1,7 @@
 #include "fit/fit_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/data/label_slots.hpp"
 #include "common/data/paths.hpp"
 #include "common/data/row_values.hpp"
 #include "common/kernels/thread_team.hpp"
@@ -16,7 +16,6 @@
 #include "fit/ranked_rows.hpp"
 #include "fit/validated_options.hpp"
 #include "worker/bad_row.hpp"
-#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -59,19 +58,6 @@ void require_finite(const ArrayView& view, const std::string& name, ThreadTeam& 
   });
   const auto bad = std::find_if(found.begin(), found.end(), [](const auto& row) { return row.has_value(); });
   if (bad != found.end()) refuse_not_finite(fmt::format("{}: row {}", name, **bad));
-}
-
-// Whether it takes little beside what the plan makes of the rows.
-bool is_cheap_to_look_at(const ArrayView& view, const FitPlan& plan) {
-  constexpr std::uint64_t kFewBytes = std::uint64_t{1} << 26;
-  constexpr double kMacsOfElement = 64.0;
-  if (view.rows * view.columns * size_of(view.dtype) <= kFewBytes || plan.public_selection) return true;
-  double macs = 0.0;  // a row
-  for (const ReleaseRequest& request : plan.requests) {
-    const StatisticCost cost = registered_statistic(request.name).cost(request, {});
-    macs += static_cast<double>(request.rounds) * (cost.product_macs + cost.round_macs);
-  }
-  return macs >= kMacsOfElement * static_cast<double>(view.columns);
 }
 
 // One of two ways to give rows.
@@ -128,27 +114,18 @@ void check_labels(WorkerRows& rows, const DataOptions& data) {
   }
 }
 
-void check_label_values(WorkerRows& rows, const DataOptions& data) {
-  constexpr std::uint64_t kRowsAtATime = std::uint64_t{1} << 16;
-  const std::size_t per_row = data.max_labels.value_or(1);
-  std::vector<std::int32_t> slots;
-  for (std::uint64_t first = rows.range().first; first < rows.range().end(); first += kRowsAtATime) {
-    const std::uint64_t count = std::min(kRowsAtATime, rows.range().end() - first);
-    slots.resize(count * per_row);
-    rows.labels().read_labels(first, count, data.classes, slots);
-    if (data.train.bad_rows != BadRows::kFail) continue;
-    for (std::size_t row = 0; row < count; ++row) {
-      const std::size_t surplus = surplus_classes(slots_of(slots, per_row, row));
-      if (surplus > 0) refuse_surplus_labels(rows.where_labels(first + row), surplus, per_row);
-    }
-  }
+void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
+  if (ranks.silos() != nullptr) return;
+  std::array<std::uint64_t, 1> count{rows.range().count};
+  ranks.sum_everywhere(count);
+  ranks.together([&] {
+    if (count[0] == 0) throw BadInput(fmt::format("{}: no rows; give some", name));
+  });
 }
 
-void check_features_in_memory(const RowsInMemory& memory, const DataOptions& data, const FitPlan& plan,
-                              unsigned threads) {
+void check_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads) {
   if (data.train.bad_rows != BadRows::kFail) return;
   ThreadTeam team(threads);
-  if (is_cheap_to_look_at(memory.train_x, plan)) require_finite(memory.train_x, data.train.x.front(), team);
   if (memory.public_x) require_finite(*memory.public_x, data.public_x.front(), team);
   if (memory.validation_x) require_finite(*memory.validation_x, data.validation.x.front(), team);
 }

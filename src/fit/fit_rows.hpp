@@ -34,16 +34,13 @@ WorkerRows open_training_rows(const FitOptions& options, Communicator& ranks, co
 /// not a column a class.
 void check_labels(WorkerRows& rows, const DataOptions& data);
 
-/// Reads all labels: those in memory are looked at before the fit opens what it charges. Throws BadInput as
-/// ArrayFile::read_labels, and without --bad-rows zero where a row has more labels than --max-labels.
-void check_label_values(WorkerRows& rows, const DataOptions& data);
+/// Returns where a rank has a row: a fit without any would charge for noise alone. Silos do not tell each other whether
+/// they have rows, and are not asked. Collective. Throws BadInput, naming what rows were looked for in.
+void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks);
 
-/// Reads all features in memory, for a fit with a ledger: there a run that cannot end would show. Without --bad-rows
-/// zero it throws BadInput where a training, public or validation row is not finite, which other runs find while they
-/// sum rows up. So do runs on more than 64 MiB that do little more than to add them up: the look would take a fifth of
-/// the run.
-void check_features_in_memory(const RowsInMemory& memory, const DataOptions& data, const FitPlan& plan,
-                              unsigned threads);
+/// Reads the public and validation features in memory, for a fit with a ledger: before it costs. Throws BadInput where
+/// one is not finite, unless under --bad-rows zero.
+void check_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads);
 
 /// This rank's share of --public-x, for sums of them; none where nothing is summed. Collective. Throws BadInput where
 /// rows have not `dim` features, and as open_ranked_rows.

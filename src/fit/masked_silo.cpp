@@ -232,7 +232,7 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
   std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kCheckWords, came.begin());
   const RunId run = run_of_request(read_request(request, plan_), plan_);
   if (came != check_of(run, statistic)) throw AggregationAborted(kNoSum);
-  return PartialSum::sealed(statistic, task.ticket(plan_.plan), "all silos");
+  return PartialSum::sealed(statistic, true, task.ticket(plan_.plan), "all silos");
 }
 
 MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path state)

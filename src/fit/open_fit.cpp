@@ -65,10 +65,8 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
   });
   WorkerRows training = open_training_rows(stated, ranks, memory);
   const std::size_t dim = training.dim();
-  ranks.together([&] {
-    check_labels(training, stated.data);
-    if (memory != nullptr) check_label_values(training, stated.data);
-  });
+  ranks.together([&] { check_labels(training, stated.data); });
+  require_rows(training, stated.data.train.x.front(), ranks);
   std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
   const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
   const MachineShare machine = machine_share(ranks);

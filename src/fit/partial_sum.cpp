@@ -66,7 +66,8 @@ void check_partition_name(const std::string& partition) {
                                partition.size(), kLongestName));
 }
 
-PartialSum PartialSum::sealed(const Statistic& of_partition, const SumTicket& ticket, const std::string& partition) {
+PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
+                              const std::string& partition) {
   check_partition_name(partition);
   PartialSum sum;
   sum.session_ = ticket.session;
@@ -78,6 +79,7 @@ PartialSum PartialSum::sealed(const Statistic& of_partition, const SumTicket& ti
   const FingerprintPart fingerprint = fingerprint_of_statistic(of_partition, key, ticket);
   sum.words_.assign(of_partition.words().begin(), of_partition.words().end());
   sum.words_.insert(sum.words_.end(), fingerprint.begin(), fingerprint.end());
+  sum.words_.push_back(has_rows ? 1 : 0);
   with_pad(sum.words_, key, ticket, own, [](std::uint64_t& word, std::uint64_t pad) { word += pad; });
   sum.partitions_.push_back(std::move(own));
   return sum;
@@ -121,7 +123,7 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   const std::size_t elements = statistic.words().size();
   const char* const kDamaged =
       "the partial sum is not what its partitions have sealed: words or names were changed on the way; make it again";
-  if (words_.size() != elements + kFingerprintWords) throw AggregationAborted(kDamaged);
+  if (words_.size() != elements + kFingerprintWords + 1) throw AggregationAborted(kDamaged);
   std::vector<std::uint64_t> words = words_;
   const NoiseKey key = key_of(ticket);
   const auto is_same = [](const SummedPartition& a, const SummedPartition& b) { return a.name == b.name; };
@@ -133,9 +135,11 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   std::copy_n(words.begin(), elements, statistic.words().begin());
   FingerprintPart came{};
   std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(elements), kFingerprintWords, came.begin());
+  const bool has_rows = words.back() != 0;
   cleanse(words.data(), words.size() * sizeof(words.front()));
   const std::string expected = fingerprint_of(fingerprint_of_statistic(statistic, key, ticket));
   if (fingerprint_of(came) != expected) throw AggregationAborted(kDamaged);
+  if (!has_rows) throw BadInput("no partition has a row; give some");
   return statistic;
 }
 

@@ -45,15 +45,17 @@ void check_partition_name(const std::string& partition);
 class PartialSum {
  public:
   PartialSum() = default;
-  /// Of one partition. Throws UsageError unless its name has 1 to 255 bytes; EntropyFailure.
-  static PartialSum sealed(const Statistic& of_partition, const SumTicket& ticket, const std::string& partition);
+  /// Of one partition, which has rows or none. Throws UsageError unless its name has 1 to 255 bytes; EntropyFailure.
+  static PartialSum sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
+                           const std::string& partition);
 
   /// Of all partitions of both. Throws UsageError naming the partition that is in both; where they are of two sessions
   /// or tasks.
   void add(const PartialSum& other);
 
   /// The statistic of its partitions, in these blocks. Throws UsageError where it is of another session or task;
-  /// AggregationAborted where its words are not the sum of what its partitions sealed.
+  /// AggregationAborted where its words are not the sum of what its partitions sealed; BadInput where none of them has
+  /// a row: such a fit would charge for noise alone.
   Statistic opened(const SumTicket& ticket, std::vector<BlockShape> shape) const;
 
   std::uint64_t step() const { return step_; }
@@ -76,7 +78,7 @@ class PartialSum {
   std::uint64_t step_ = 0;
   std::array<std::uint8_t, 32> task_{};
   std::vector<SummedPartition> partitions_;
-  std::vector<std::uint64_t> words_;  // of the statistic, then four of the fingerprint; sealed
+  std::vector<std::uint64_t> words_;  // of the statistic, four of the fingerprint, partitions with rows; sealed
 };
 
 /// Throws UsageError naming what is missing, or there without being expected, up to three of each.

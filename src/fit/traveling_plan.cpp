@@ -234,8 +234,8 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
 PartialSum partial_sum(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                        const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
   require_no_silos(plan);
-  return PartialSum::sealed(partition_statistic(plan, task, rows, partition, threads, on_chunk), task.ticket(plan),
-                            partition);
+  return PartialSum::sealed(partition_statistic(plan, task, rows, partition, threads, on_chunk), rows.train_x.rows > 0,
+                            task.ticket(plan), partition);
 }
 
 // Those that each sum must hold; nothing where any will do.

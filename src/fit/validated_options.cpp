@@ -228,10 +228,13 @@ void check_outputs(const FitOptions& options) {
   if (!options.output.metrics.empty() && options.privacy.budget.non_private) {
     throw UsageError("--metrics with --non-private: it tells norms of what is released, which without noise are exact");
   }
-  const std::vector<std::pair<const char*, std::string>> outputs{
-      {"--out", options.output.out},        {"--report", options.output.report},
-      {"--html", options.output.html},      {"--metrics", options.output.metrics},
-      {"--ledger", options.privacy.ledger}, {"--checkpoint", options.output.checkpoint}};
+  const std::vector<std::pair<const char*, std::string>> outputs{{"--out", options.output.out},
+                                                                 {"--report", options.output.report},
+                                                                 {"--html", options.output.html},
+                                                                 {"--metrics", options.output.metrics},
+                                                                 {"--timings", options.output.timings},
+                                                                 {"--ledger", options.privacy.ledger},
+                                                                 {"--checkpoint", options.output.checkpoint}};
   for (std::size_t first = 0; first < outputs.size(); ++first) {
     for (std::size_t second = first + 1; second < outputs.size(); ++second) {
       if (outputs[first].second.empty() || !is_same_file(outputs[first].second, outputs[second].second)) continue;

@@ -1,5 +1,6 @@
 #include "audit/reader_audit.hpp"
 
+#include <cstdio>
 #include <random>
 #include <stdexcept>
 
@@ -62,6 +63,26 @@ TEST(ReaderAudit, FindsAFieldThatIsThereInOneWorldAlone) {
     if (world == World::kWithCanary) json["warning"] = "w" + json["number"][0].dump();
   });
   EXPECT_GT(loss.proven.mu, 2.0);
+}
+
+TEST(ReaderAudit, FindsAFigureUnderAnyName) {
+  for (const std::string name : {"timings", "seconds", "time", "version", "run"}) {
+    const ReaderLoss loss = audit(
+        [&](World world, nlohmann::json& json) { json[name]["rows"] = world == World::kWithCanary ? 4754.0 : 4736.0; });
+    EXPECT_GT(loss.proven.mu, 2.0) << name;
+  }
+}
+
+TEST(ReaderAudit, FindsAFigureInAWordThatLooksDrawn) {
+  std::mt19937_64 draws(2);
+  const ReaderLoss loss = audit([&](World world, nlohmann::json& json) {
+    char id[33];
+    std::snprintf(id, sizeof id, "%016zx%014zx%02x", static_cast<std::size_t>(draws()),
+                  static_cast<std::size_t>(draws() >> 8), world == World::kWithCanary ? 18U : 17U);
+    json["run"] = id;
+  });
+  EXPECT_GT(loss.proven.mu, 2.0);
+  EXPECT_EQ(loss.strongest, "f/run, digit 32");
 }
 
 TEST(ReaderAudit, WhatDriftsWithTimeTellsNothing) {

@@ -175,7 +175,7 @@ class PageInBrowser(unittest.TestCase):
         self.open("fit")
         shown = self.shown_values()
         report = self.json_of("fit.json")
-        for part in ("privacy", "spectra", "test", "rank_timings"):
+        for part in ("privacy", "spectra", "test"):
             for number in numbers_in(report[part]):
                 self.assertIn(float(number), shown, part)
         self.open("sweep")

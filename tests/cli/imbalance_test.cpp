@@ -80,6 +80,10 @@ TEST_F(ImbalanceTest, TheReportHasTheLawTheMinorityAndATableByClass) {
   EXPECT_EQ(report["imbalance"]["ratio"], 16.0);
   EXPECT_EQ(report["imbalance"]["seed"], 1);
   EXPECT_THAT(report["imbalance"]["note"].get<std::string>(), HasSubstr("experiment"));
+  // Whether a row is kept hangs on no other row, so that neighbors stay neighbors (long_tail_test).
+  const std::string explained = run_program({"privacy", "explain", "report.json"}, {.folder = folder_.path()}).out;
+  EXPECT_THAT(explained, HasSubstr("it is for all rows, also those that were left out for the long tail"));
+  EXPECT_THAT(explained, testing::Not(HasSubstr("depends on all of them")));
   const json& test = report["test"];
   EXPECT_EQ(test["minority_classes"], json({3, 4}));
   EXPECT_DOUBLE_EQ(test["minority_accuracy"].get<double>(),

@@ -1,10 +1,12 @@
 // Files that a command would write: none that it reads is touched, and none that is finished is replaced unasked.
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/training_files.hpp"
@@ -55,6 +57,8 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
     expect_refused(fit_ + "--out soft" + overwrite, 2, "--out soft: is the input x.npy");
     expect_refused(fit_ + "--report hard" + overwrite, 2, "--report hard: is the input y.npy");
     expect_refused(fit_ + "--html soft" + overwrite, 2, "--html soft: is the input x.npy");
+    expect_refused(fit_ + "--timings x.npy" + overwrite, 2, "--timings x.npy: is the input x.npy");
+    expect_refused(fit_ + "--timings r --report r" + overwrite, 2, "--report and --timings are both r");
     expect_refused(sweep_ + "--html hard" + overwrite, 2, "--html hard: is the input y.npy");
     expect_refused(fit_ + "--test-x t.npy --test-y y.npy --out t.npy" + overwrite, 3, "t.npy");
     expect_refused(fit_ + "--out x.npy" + overwrite, 2, "is the input x.npy", 2);
@@ -180,6 +184,27 @@ TEST_F(OutputFilesTest, OfTheRunThatGoesOnMayBeItsReport) {
 TEST_F(OutputFilesTest, MayBeDevices) {
   EXPECT_EQ(run(fit_ + "--out /dev/null --report /dev/null").exit_code, 0);
   EXPECT_EQ(run(fit_ + "--out /dev/null").exit_code, 0);
+}
+
+// What a command prints is an output as well.
+TEST_F(OutputFilesTest, StandardOutputThatCannotBeWrittenIsAnError) {
+  ASSERT_EQ(run(fit_ + "--seed 1").exit_code, 0);
+  const auto end_of = [&](const std::string& arguments, const std::string& redirected) {
+    const std::string command =
+        fmt::format("cd '{}' && '{}' {} 2> err {}", folder_.path(), program_path(), arguments, redirected);
+    return WEXITSTATUS(std::system(fmt::format("bash -o pipefail -c \"{}\"", command).c_str()));
+  };
+  const std::string predict = "predict --model model.safetensors --x x.npy";
+  const std::string evaluate = "evaluate --model model.safetensors --x x.npy --y y.npy";
+  for (const std::string& arguments : {predict, evaluate, std::string("--version"), std::string("ledger show"),
+                                       std::string("fit --help"), fit_ + "--seed 2 --out other"}) {
+    SCOPED_TRACE(arguments);
+    EXPECT_EQ(end_of(arguments, "> /dev/full"), 3);
+    EXPECT_EQ(read_bytes(folder_ / "err"), "dpreduce: standard output: cannot be written: No space left on device\n");
+  }
+  EXPECT_EQ(end_of(predict, "| true"), 141);
+  EXPECT_EQ(read_bytes(folder_ / "err"), "");
+  EXPECT_EQ(end_of(predict, "> labels"), 0);
 }
 
 }  // namespace output_files_test

@@ -47,7 +47,6 @@ TEST_F(PageTest, FitWritesThePageOfItsReportAndItsLedger) {
   ASSERT_EQ(run("report report.json ledger.jsonl --out again.html").exit_code, 0);
   EXPECT_TRUE(bytes("page.html") == bytes("again.html"));
   const json report = this->report();
-  EXPECT_EQ(report["rank_timings"].size(), 3u);
   for (const json& release : report["privacy"]["releases"]) {
     EXPECT_TRUE(page_has("page.html", "<data value=\"" + release["norm"].dump() + "\">"));
   }

@@ -95,6 +95,28 @@ TEST_F(ReservationTest, OfSixRunsAtOnceAsManyAsHaveRoomFinishAndTheOthersChargeN
   EXPECT_TRUE(journals().empty());
 }
 
+// Started at once, or while the first has not ended.
+TEST_F(ReservationTest, OfFourRunsWithOneOutputOneChargesAndTheOthersChargeNothing) {
+  std::vector<std::unique_ptr<RunningProgram>> runs;
+  for (int number = 0; number < 4; ++number) {
+    runs.push_back(std::make_unique<RunningProgram>(
+        fit_arguments("--method gd --rounds 30 --epsilon 0.5 --delta 1e-6 --out one.safetensors"),
+        RunOptions{.folder = folder_.path(), .keeps_files = true}));
+  }
+  int finished = 0;
+  for (const std::unique_ptr<RunningProgram>& started : runs) {
+    const ProgramRun run = started->finish();
+    finished += run.exit_code == 0 ? 1 : 0;
+    if (run.exit_code == 0) continue;
+    EXPECT_THAT(run.err, testing::AnyOf(HasSubstr("one.safetensors: another process is writing it"),
+                                        HasSubstr("one.safetensors: is there already")));
+    EXPECT_THAT(run.exit_code, testing::AnyOf(2, 3));
+  }
+  EXPECT_EQ(finished, 1);
+  EXPECT_EQ(ledger().charges().size(), 30U);
+  EXPECT_TRUE(journals().empty());
+}
+
 // A refused run never comes to its rows: that they are bad shows only to those that have room.
 TEST_F(ReservationTest, ARunIsRefusedBeforeARowIsRead) {
   ASSERT_EQ(fit("--method mean --epsilon 1 --delta 1e-6 " + kLimit).exit_code, 0);
@@ -104,7 +126,7 @@ TEST_F(ReservationTest, ARunIsRefusedBeforeARowIsRead) {
   EXPECT_EQ(fit("--method mean --epsilon 1 --delta 1e-6 " + kLimit).exit_code, 4);
   EXPECT_EQ(fit("--method mean --epsilon 0.1 --delta 1e-6 " + kLimit).exit_code, 3);
   EXPECT_EQ(ledger().charges().size(), 1U);
-  EXPECT_TRUE(ledger().open_runs().empty()) << "what it never began is given back";
+  EXPECT_TRUE(ledger().open_runs().empty());
   EXPECT_TRUE(journals().empty());
 }
 

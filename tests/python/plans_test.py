@@ -194,9 +194,12 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_charged(rows, tmp_p
         session.step(plan.partial(x, y, 3))
 
 
-def test_a_session_that_is_dropped_gives_back_what_it_reserved(tmp_path):
+def test_a_session_that_is_dropped_gives_back_what_it_reserved(rows, tmp_path):
+    x, y = rows
     plan = dpreduce.Plan(DIM, method="fc", classes=CLASSES, epsilon=1, delta=1e-6)
     session = plan.start(tmp_path / "ledger.jsonl")
+    assert not (tmp_path / "ledger.jsonl").exists()
+    session.step(plan.partial(x, y, "p", session.task))
     assert dpreduce.read_ledger(tmp_path / "ledger.jsonl")
     del session
     from dpreduce import _core

@@ -19,7 +19,7 @@ import jsonschema
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
-           for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics", "sweep")}
+           for name in ("dp-events", "dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics", "sweep", "timings")}
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
 PUBLIC_ROWS = "--public-x one/test_x.npy"
 FITS = [  # rows, options, ranks
@@ -110,8 +110,9 @@ def make_documents(folder):
                             (f"{rows}/train_{name}.npy" for name in "xy"))
         test = "sets" if rows == "sets" else "one"
         program(folder, f"fit --train-x {train_x} --train-y {train_y} --test-x {test}/test_x.npy --test-y {test}/test_y.npy "
-                        f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
+                        f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json --timings r{number}.timings {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
         documents.append(("fit-report", options, json.loads((folder / f"r{number}.json").read_text())))
+        documents.append(("timings", options, json.loads((folder / f"r{number}.timings").read_text())))
         if "--non-private" not in options:
             lines = (folder / f"r{number}.metrics").read_text().splitlines()
             documents += [("metrics", options, json.loads(line)) for line in lines]

@@ -33,14 +33,18 @@ ChargedRun::ChargedRun(NoisePlan plan, RunJournal journal, Charging charging, Ru
 }
 
 ChargedRun::~ChargedRun() {
-  if (!has_written_ || has_finished_) return;
+  if (has_finished_) return;
   try {
-    stop();
+    if (has_written_) {
+      stop();
+    } else if (journal_.is_new()) {
+      journal_.destroy();
+    }
   } catch (const std::exception&) {  // the reservation stays, and `ledger show` lists it
   }
 }
 
-void ChargedRun::reserve() {
+void ChargedRun::open() {
   if (journal_.has_ended()) return;
   try {
     const LedgerState& state = ledger_.current();
@@ -49,22 +53,29 @@ void ChargedRun::reserve() {
       if (journal_.has_run(run_of(charge.entry.release_id))) on_file_.emplace(charge.entry.release_id, charge.entry);
     }
     if (state.outcome(run_id()) == RunOutcome::kReleased) journal_.begin_run();
-    Reservation reservation = rest();
-    const OpenRun* open = state.open_run(run_id());
-    const bool is_reserved = open != nullptr && open->remains.releases == reservation.releases &&
-                             open->remains.selections == reservation.selections && !charging_.limit;
-    // A run that was killed while it began anew has left the reservation that it had under its earlier id.
-    for (const std::string& before : journal_.run_ids()) {
-      if (before != run_id() && state.open_run(before) != nullptr) reservation.instead_of = before;
-    }
-    if (!is_reserved && !reservation.is_empty()) {
-      ledger_.reserve(std::move(reservation), charging_.limit);
-      has_written_ = true;
-    }
+    const Reservation reservation = rest();
+    if (!is_reserved(reservation)) ledger_.check(reservation, charging_.limit);
   } catch (...) {
     if (journal_.is_new()) journal_.destroy();
     throw;
   }
+}
+
+// Whether nothing needs to be written for it.
+bool ChargedRun::is_reserved(const Reservation& reservation) {
+  const OpenRun* open = ledger_.current().open_run(run_id());
+  return reservation.is_empty() || (open != nullptr && open->remains.releases == reservation.releases &&
+                                    open->remains.selections == reservation.selections && !charging_.limit);
+}
+
+void ChargedRun::reserve() {
+  if (has_reserved_) return;
+  Reservation reservation = rest();
+  if (!is_reserved(reservation)) {
+    ledger_.reserve(std::move(reservation), charging_.limit);
+    has_written_ = true;
+  }
+  has_reserved_ = true;
 }
 
 void ChargedRun::finish() {
@@ -244,6 +255,7 @@ std::string ChargedRun::charge(const LedgerEntry& entry, const std::string& labe
 }
 
 std::string ChargedRun::append(LedgerEntry entry, const std::string& label, const std::string& fingerprint) {
+  reserve();
   has_new_release_ = true;
   entry.release_id = release_id(run_id(), label);
   journal_.add_charge(label, fingerprint);
@@ -303,8 +315,9 @@ std::uint64_t ChargedRun::first_round_left(const std::string& name) const {
   return begun->second + (name == current_ ? 0 : 1);
 }
 
-// All that this run may still charge.
-Reservation ChargedRun::rest() const {
+// All that this run may still charge, in the place of what it has reserved under an earlier id: a run that began anew,
+// or was killed while it did, has that.
+Reservation ChargedRun::rest() {
   Reservation all = reservation_of(plan_, run_id(), terms_);
   Reservation rest{.run_id = all.run_id, .terms = all.terms, .releases = {}, .selections = {}};
   for (std::size_t r = 0; r < plan_.releases.size(); ++r) {
@@ -321,17 +334,16 @@ Reservation ChargedRun::rest() const {
     const bool is_left = first_round_left(planned.name) == 1 && !on_file_.contains(release_id(run_id(), planned.name));
     if (is_left) rest.selections.push_back(planned);
   }
+  for (const std::string& before : journal_.run_ids()) {
+    if (before != run_id() && ledger_.current().open_run(before) != nullptr) rest.instead_of = before;
+  }
   return rest;
 }
 
 // Called when the statistic is not the one that the run has charged: what follows is charged under another id.
 void ChargedRun::begin_anew() {
-  const std::string before = run_id();
   journal_.begin_run();
-  Reservation reservation = rest();
-  reservation.instead_of = before;
-  has_written_ = true;
-  ledger_.reserve(std::move(reservation), charging_.limit);
+  has_reserved_ = false;
 }
 
 }  // namespace dpreduce

@@ -1,8 +1,15 @@
 // A run whose releases are charged: plan, journal and ledger together. Whatever becomes public passes here first.
 //
-//     reservation of all that the plan may charge, before a row is read
+//     room for all that the plan may charge is looked for; nothing is written
+//     first pass over all rows, on all ranks
+//     reservation of all that the plan may charge, before the first line that charges
 //     fingerprint of the exact statistic  ->  journal  ->  ledger line, both fsynced  ->  the id of its randomness
 //     end: finished (its result is on disk; the journal is destroyed) or stopped (what was not charged is given back)
+//
+// How a run ends is public: its lines show it. So nothing is written before every row has been looked at. A row that
+// the run refuses leaves no line, and what can end the run later depends on no row (docs/explanation/ledger.md).
+// Another run may take the room in the meantime: the reservation is then refused, and has cost a pass over the rows,
+// but no budget.
 //
 // A release is charged before it is made, and never refunded. A run that was killed goes on with its journal: a release
 // whose fingerprint is the one in the journal, and whose line is on the ledger, is repeated bit for bit at no charge.
@@ -42,8 +49,8 @@ class ChargedRun {
   /// `terms` need neither adjacency nor is_private: plan and journal have them.
   ChargedRun(NoisePlan plan, RunJournal journal, Charging charging, RunTerms terms);
   /// Stops a run that has written on the ledger and not finished: what it did not charge is given back, and where it
-  /// has charged nothing its journal is destroyed. A resumed run that wrote nothing leaves all as it found it; an error
-  /// on the way leaves the reservation as it is.
+  /// has charged nothing its journal is destroyed. One that has written nothing leaves all as it found it: a journal
+  /// that it has made is destroyed. An error on the way leaves the reservation as it is.
   ~ChargedRun();
   ChargedRun(const ChargedRun&) = delete;
   ChargedRun& operator=(const ChargedRun&) = delete;
@@ -54,9 +61,10 @@ class ChargedRun {
   /// What names this run in the ledger.
   const std::string& run_id() const { return journal_.run_id(); }
 
-  /// Reserves what the plan may still charge; nothing where that is reserved already, or where the run has ended. On
-  /// the coordinator, before any release. Throws as Ledger::reserve; then the run has stopped.
-  void reserve();
+  /// Takes from the ledger what the run has charged before, and looks whether what the plan may still charge can be
+  /// reserved: nothing is written on the ledger before the first charge. On the coordinator, before any release. Throws
+  /// as Ledger::check; then the run has stopped.
+  void open();
 
   /// The result is on disk: the run has ended, and its journal is destroyed. On the coordinator.
   void finish();
@@ -99,8 +107,9 @@ class ChargedRun {
                                                    const Statistic& local) const;
 
   /// Charges the round that was begun; returns the id that its randomness is drawn under, which ends in the
-  /// fingerprint. On the coordinator. Throws as Ledger::append; BudgetRefused where another statistic than the one that
-  /// was charged has no room; ResumeMismatch where the run has ended.
+  /// fingerprint. On the coordinator. The first that is new reserves all that the plan may still charge: so must
+  /// another statistic than the one that was charged. Throws as Ledger::reserve and Ledger::append; ResumeMismatch
+  /// where the run has ended.
   std::string charge(const PlannedRelease& planned, const std::string& fingerprint);
   std::string charge(const PlannedSelection& planned, const std::string& fingerprint);
 
@@ -108,7 +117,7 @@ class ChargedRun {
   std::uint64_t rounds_begun() const { return begun_; }
 
   /// Charges the round that was begun last, where nobody has charged it yet; returns what it then charged. For a silo,
-  /// which repeats no round and so needs no fingerprint. Throws as Ledger::append. Precondition: rounds_begun() > 0.
+  /// which repeats no round and so needs no fingerprint. Throws as charge. Precondition: rounds_begun() > 0.
   std::optional<LedgerEntry> charge_begun();
 
   /// The runs of the journal under which the round that was begun was charged, the newest first: its sample may be one
@@ -120,7 +129,7 @@ class ChargedRun {
   std::optional<std::string> charge_again(const PlannedRelease& planned, const std::string& run_id,
                                           const std::string& fingerprint);
   /// The run whose sample for the round has not been drawn yet: this one, under another id where it has drawn one
-  /// before. On the coordinator. Throws as Ledger::reserve; ResumeMismatch where the run has ended.
+  /// before. On the coordinator. Throws ResumeMismatch where the run has ended.
   std::string run_of_new_sample(const PlannedRelease& planned);
   /// As charge, for that sample: never a repetition. Two samples may have the same statistic; whether they do must not
   /// become public.
@@ -146,7 +155,9 @@ class ChargedRun {
   void require_not_ended(const std::string& label) const;
   std::string append(LedgerEntry entry, const std::string& label, const std::string& fingerprint);
   std::string charge(const LedgerEntry& entry, const std::string& label, const std::string& fingerprint);
-  Reservation rest() const;
+  Reservation rest();
+  bool is_reserved(const Reservation& reservation);
+  void reserve();
   void begin_anew();
   void stop();
 
@@ -155,7 +166,8 @@ class ChargedRun {
   Charging charging_;
   Ledger ledger_;
   RunTerms terms_;
-  bool has_written_ = false;  // on the ledger, in this process
+  bool has_written_ = false;   // on the ledger, in this process
+  bool has_reserved_ = false;  // what it may charge from here on under run_id()
   bool has_finished_ = false;
   std::map<std::string, LedgerEntry> on_file_;  // charges of the journal's runs, by release id
   std::map<std::string, std::uint64_t, std::less<>> rounds_begun_;

@@ -89,7 +89,7 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunJournal journal, Char
   run_ = std::make_unique<ChargedRun>(std::move(plan), std::move(journal), std::move(charging), std::move(terms));
   if (is_silo) account_ = std::make_unique<SiloAccount>(*silos, *run_, limit);
   ranks_.together([&] {
-    if (ranks_.is_coordinator()) run_->reserve();
+    if (ranks_.is_coordinator()) run_->open();
   });
 }
 

@@ -58,7 +58,8 @@ class Releaser {
   explicit Releaser(Communicator& ranks);
 
   /// With the noise of `plan`, drawn from the journal's secret, each release charged as `charging` says. The
-  /// coordinator reserves all of it now. A run that is destroyed before `finish` was called has stopped (~ChargedRun).
+  /// coordinator looks for room for all of it now, and reserves it with the first charge: every rank has then looked at
+  /// each of its rows. A run that is destroyed before `finish` was called has stopped (~ChargedRun).
   ///
   /// With `shares`, in a run among silos, each silo adds its share of the noise, which it draws from a secret of its
   /// own. The coordinator adds none, and never sees a sum without noise. No statistic has a fingerprint then, since
@@ -67,7 +68,7 @@ class Releaser {
   ///
   /// At a silo `charging` is its own: it reserves too, and charges what it can answer for before it masks
   /// (silo_account.hpp). Where its budget does not allow that, it throws alone, and is lost to the others. Collective.
-  /// Throws as ChargedRun::reserve.
+  /// Throws as ChargedRun::open.
   Releaser(Communicator& ranks, NoisePlan plan, RunJournal journal, Charging charging, RunTerms terms,
            std::optional<NoiseShares> shares = std::nullopt);
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -17,16 +18,16 @@ std::string noise_text(const LedgerSilos& silos) {
 }
 
 std::string cost_text(const LedgerEntry& entry) {
-  return entry.selection ? fmt::format("a choice of epsilon {:.6g}", entry.selection->epsilon)
-                         : fmt::format("mu {:.6g}", entry.mu);
+  return entry.selection ? "a choice of epsilon " + upper_figure(entry.selection->epsilon)
+                         : "mu " + upper_figure(entry.mu);
 }
 
 }  // namespace
 
 SiloAccount::SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit)
     : job_(job), run_(run), limit_(limit) {
-  run_.reserve();
-  log_balance("has reserved what it may charge");
+  run_.open();
+  log_balance("has room for what it may charge");
   job_.set_before_masking([this](std::span<const std::uint64_t> values) { charge(values); });
 }
 

@@ -1,8 +1,9 @@
 // A silo's own account of a run: it charges what it can answer for on a ledger of its own, before anything of its rows
 // leaves it.
 //
-//     the whole plan is reserved, within the silo's own budget   before the first sum
-//     the release that was begun is charged, fsynced             before the first masked word of its first sum
+//     there is room for the whole plan in the silo's own budget   before the first pass over its rows
+//     the whole plan is reserved, and the release charged, fsynced   before the first masked word of its first sum
+//     each later release that was begun is charged, fsynced          before the first masked word of its first sum
 //
 // Nothing of it comes from the coordinator: the plan follows from the options that the silo was given itself, the run's
 // name is made here and new each time, and how many silos are left does not enter. So a run that a coordinator loses,
@@ -29,8 +30,8 @@ namespace dpreduce {
 /// The account of a run whose releases have noise, at a silo.
 class SiloAccount {
  public:
-  /// Reserves the whole plan. From here on every sum that leaves this silo belongs to a release that is charged. `job`
-  /// and `run` outlive it. Throws as ChargedRun::reserve.
+  /// Looks for room for the whole plan. From here on every sum that leaves this silo belongs to a release that is
+  /// charged. `job` and `run` outlive it. Throws as ChargedRun::open.
   SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit);
   ~SiloAccount();
   SiloAccount(const SiloAccount&) = delete;

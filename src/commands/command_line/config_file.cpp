@@ -133,8 +133,8 @@ void check_own_item(const TomlItem& item, const std::string& file, std::size_t r
                                                     "identity",       "roster",       "log",          "ledger",
                                                     "budget-epsilon", "budget-delta", "threads",      "memory",
                                                     "round-trip",     "bandwidth",    "packet-loss",  "class-names"};
-  constexpr std::array<std::string_view, 8> kOfCoordinator{"test-x", "test-y",  "out",       "report",
-                                                           "html",   "metrics", "overwrite", "quiet"};
+  constexpr std::array<std::string_view, 9> kOfCoordinator{"test-x",  "test-y",  "out",       "report", "html",
+                                                           "metrics", "timings", "overwrite", "quiet"};
   std::string key = item.key;
   std::replace(key.begin(), key.end(), '_', '-');
   const auto is_in = [&](const auto& keys) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };

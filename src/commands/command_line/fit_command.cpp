@@ -102,14 +102,16 @@ void declare_output(OptionTable& table, OutputOptions& output) {
       .written()
       .in_group(kGroup);
   table
-      .text(
-          "--metrics", output.metrics,
-          "JSON lines that grow with the run: phase, round, seconds, norm of what is released beside its noise, budget "
-          "spent")
+      .text("--metrics", output.metrics,
+            "JSON lines that grow with the run: phase, round, norm of what is released beside its noise, budget spent")
       .typed("FILE")
       .written()
       .in_group(kGroup);
-  table.flag("--overwrite", output.overwrite, "replace what is there already: model, report, page and metrics")
+  table.text("--timings", output.timings, "JSON, readable by its owner alone: the seconds of each phase and rank")
+      .typed("FILE")
+      .written()
+      .in_group(kGroup);
+  table.flag("--overwrite", output.overwrite, "replace what is there already: model, report, page, metrics, timings")
       .in_group(kGroup);
   table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay").in_group(kGroup);
   declare_format(table, output.format);

@@ -18,10 +18,10 @@ namespace {
 // Rows are given as arrays, names of classes as a list, results are objects, and silos are processes that the command
 // joins. How many of them have rows of one person is asked of silos of an engine and of fedavg as well.
 bool is_commands_alone(const Option& option) {
-  constexpr std::array<std::string_view, 18> kNames{
-      "train-x",      "train-y",   "train-person", "test-x", "test-y", "validation-x",
-      "validation-y", "public-x",  "out",          "report", "html",   "metrics",
-      "dry-run",      "overwrite", "quiet",        "format", "config", "class-names"};
+  constexpr std::array<std::string_view, 19> kNames{
+      "train-x",   "train-y", "train-person", "test-x", "test-y",     "validation-x", "validation-y",
+      "public-x",  "out",     "report",       "html",   "metrics",    "timings",      "dry-run",
+      "overwrite", "quiet",   "format",       "config", "class-names"};
   const bool is_of_silos = option.group == "Silos" && option.long_name() != "silos-per-person";
   return is_of_silos || std::find(kNames.begin(), kNames.end(), option.long_name()) != kNames.end();
 }

@@ -31,7 +31,7 @@ CommandEntry report_command() {
       .written();
   command.options.flag("--overwrite", options->overwrite, "replace a page that is there already");
   command.options.flag("--public", options->for_public,
-                       "leave out test figures, running times and all else that is for the data's owner");
+                       "leave out test figures and all else that is for the data's owner");
   command.footer =
       "Examples:\n"
       "  dpreduce report report.json ledger.jsonl --out report.html\n"

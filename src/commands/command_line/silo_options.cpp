@@ -102,11 +102,12 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
 }
 
 std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names) {
-  constexpr std::array<std::string_view, 28> kOwn{
-      "train-x",   "train-y",     "train-person",   "person-key",   "identity",  "roster",      "log",
-      "threads",   "memory",      "test-x",         "test-y",       "out",       "report",      "html",
-      "metrics",   "ledger",      "format",         "config",       "fault",     "silo-config", "round-trip",
-      "bandwidth", "packet-loss", "budget-epsilon", "budget-delta", "overwrite", "quiet",       "class-names"};
+  constexpr std::array<std::string_view, 29> kOwn{
+      "train-x",    "train-y",   "train-person", "person-key",     "identity",     "roster",    "log",
+      "threads",    "memory",    "test-x",       "test-y",         "out",          "report",    "html",
+      "metrics",    "timings",   "ledger",       "format",         "config",       "fault",     "silo-config",
+      "round-trip", "bandwidth", "packet-loss",  "budget-epsilon", "budget-delta", "overwrite", "quiet",
+      "class-names"};
   constexpr std::array<std::string_view, 3> kFiles{"validation-x", "validation-y", "public-x"};
   const auto is_in = [](const auto& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();

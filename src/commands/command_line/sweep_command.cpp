@@ -85,7 +85,7 @@ CommandEntry sweep_command() {
   table.text("--html", options->html, "a page to look at: charts and tables of OUT.json").typed("FILE").written();
   table
       .text("--metrics", options->metrics,
-            "JSON lines that grow with the sweep: run, phase, round, seconds, norm of what is released beside its "
+            "JSON lines that grow with the sweep: run, phase, round, norm of what is released beside its "
             "noise, budget spent; no test figures")
       .typed("FILE")
       .written();

@@ -95,7 +95,7 @@ void refuse_existing(const std::string& path) {
   throw BadInput(fmt::format("{}: is there already; give another name, or --overwrite to replace it", path));
 }
 
-AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(path), existing_(existing) {
+AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers readers) : path_(path), existing_(existing) {
   if (path.empty()) throw BadInput("an output path is empty; name a file");
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
@@ -107,14 +107,20 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(path)
     if (fd_ < 0) fail("cannot be written");
     return;
   }
-  if (exists && existing_ == Existing::kKeep) refuse_existing(path_);
-  open_beside(without_links(path), exists, exists ? status.st_mode & 07777 : 0);
+  const std::string target = without_links(path);
+  claim_ = OutputClaim(path, target);
+  if (existing_ == Existing::kKeep && is_file(target)) refuse_existing(path_);  // perhaps by who had the claim before
+  std::optional<unsigned> mode;
+  if (exists) mode = status.st_mode & 07777;
+  if (readers == Readers::kOwnerOnly) mode = S_IRUSR | S_IWUSR;
+  open_beside(target, mode);
 }
 
-void AtomicFile::open_beside(const std::string& target, bool exists, unsigned mode) {
+void AtomicFile::open_beside(const std::string& target, std::optional<unsigned> mode) {
   const std::filesystem::path directory = std::filesystem::path(target).parent_path();
   directory_ = directory.empty() ? "." : directory.string();
-  fd_ = ::open(directory_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  const unsigned made = mode.value_or(0666);
+  fd_ = ::open(directory_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, made);
   if (fd_ >= 0 && ::access(name_in_proc(fd_).c_str(), F_OK) != 0) {  // no /proc: the file could never get a name
     ::close(fd_);
     fd_ = -1;
@@ -122,12 +128,12 @@ void AtomicFile::open_beside(const std::string& target, bool exists, unsigned mo
   if (fd_ < 0) {
     const std::string beside = name_beside(target);
     ::unlink(beside.c_str());  // of a killed process that had this number
-    fd_ = ::open(beside.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    fd_ = ::open(beside.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, made);
     if (fd_ < 0) fail(fmt::format("cannot be written in directory {}", directory_));
     temporary_ = beside;
     unfinished_names.add(temporary_);
   }
-  if (exists) ::fchmod(fd_, mode);
+  if (mode) ::fchmod(fd_, *mode);  // the umask may have taken some of it
   target_ = target;
 }
 
@@ -181,6 +187,7 @@ void AtomicFile::commit() {
   if (::fsync(fd_) != 0) fail("cannot be flushed to disk");
   rename_onto_target();
   committed_ = true;
+  claim_ = OutputClaim();
   // The rename itself is durable once its directory is; a file system that cannot do this has done what it can.
   const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory >= 0) {

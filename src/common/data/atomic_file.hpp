@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "common/data/output_claim.hpp"
 
 namespace dpreduce {
 
@@ -13,6 +16,12 @@ namespace dpreduce {
 enum class Existing {
   kKeep,    ///< it is an error
   kReplace  ///< the new file takes its place, at once and whole
+};
+
+/// Who may read a file that is made.
+enum class Readers {
+  kAsUsual,   ///< as the process's umask, or the file in its place, has it
+  kOwnerOnly  ///< 0600, whatever was there
 };
 
 /// Whether a regular file of this name is there; links are followed.
@@ -26,14 +35,18 @@ bool is_file(const std::string& path);
 /// either as it was or whole; destruction without commit(), and a killed process, leave the target as it was and, with
 /// O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and rename.)
 ///
+/// The name is claimed (OutputClaim) until the file is there: of processes that would write one and the same file, the
+/// others are refused before they do any work.
+///
 /// A symbolic link is followed: what it points to is replaced, with its permissions kept. A device or pipe, such as
 /// /dev/stdout, is written directly.
 class AtomicFile {
  public:
   /// Throws BadInput with the path and the system's reason where the path is empty or a directory, its directory is
   /// missing or not writable, or the file exists and is to be kept: known before any work is done. (commit() throws
-  /// where it has come to be there since.)
-  explicit AtomicFile(const std::string& path, Existing existing = Existing::kKeep);
+  /// where it has come to be there since.) UsageError where another process is writing it.
+  explicit AtomicFile(const std::string& path, Existing existing = Existing::kKeep,
+                      Readers readers = Readers::kAsUsual);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -59,7 +72,7 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
-  void open_beside(const std::string& target, bool exists, unsigned mode);
+  void open_beside(const std::string& target, std::optional<unsigned> mode);
   void rename_onto_target();
 
   std::string path_;  // as given
@@ -69,6 +82,7 @@ class AtomicFile {
   std::string temporary_;  // name to remove unless renamed; empty where unnamed
   std::uint64_t written_ = 0;
   int fd_ = -1;
+  OutputClaim claim_;
   bool committed_ = false;
 };
 

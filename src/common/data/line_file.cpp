@@ -1,6 +1,7 @@
 #include "common/data/line_file.hpp"
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
@@ -22,6 +23,10 @@ namespace {
 
 int LineFile::opened(Existing existing) {
   if (path_.empty()) throw BadInput("an output path is empty; name a file");
+  std::error_code error;
+  if (is_file(path_) || !std::filesystem::exists(path_, error)) {
+    claim_ = OutputClaim(path_, std::filesystem::weakly_canonical(path_, error));
+  }
   const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   is_new_ = made >= 0;
   if (is_new_) return made;

@@ -13,7 +13,8 @@ namespace dpreduce {
 /// sooner: a run that is refused leaves the file as it was.
 class LineFile {
  public:
-  /// Throws BadInput where the path is empty or a directory, the file cannot be written, or is there and is to be kept.
+  /// Throws BadInput where the path is empty or a directory, the file cannot be written, or is there and is to be kept;
+  /// UsageError where another process is writing it.
   LineFile(const std::string& path, Existing existing);
   /// Removes a file that it has made and never written to.
   ~LineFile();
@@ -28,6 +29,7 @@ class LineFile {
 
   std::string path_;
   bool is_new_ = false;
+  OutputClaim claim_;
   FileDescriptor file_;
   bool is_written_ = false;
 };

@@ -10,6 +10,7 @@
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -66,16 +67,7 @@ bool is_nothing(const Spending& spending) {
   return spending.is_gaussian() && spending.mu == 0;
 }
 
-// Four digits.
-std::string print_epsilon(double epsilon) {
-  return fmt::format("{:.4g}", epsilon);
-}
-
-// Four digits, rounded down: so much there is at least.
-std::string print_epsilon_down(double epsilon) {
-  const double unit = std::pow(10.0, std::floor(std::log10(std::max(epsilon, 1e-300))) - 3.0);
-  return print_epsilon(std::floor(epsilon / unit) * unit);
-}
+constexpr int kBudgetDigits = 4;
 
 }  // namespace
 
@@ -131,14 +123,16 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
   };
   const double sum = cost(total);
   if (sum <= most) return;
-  const auto told = [&](const Spending& spending) { return print_epsilon(epsilon_of(spending, limit.delta)); };
+  const auto told = [&](const Spending& spending) {
+    return upper_figure(epsilon_of(spending, limit.delta), kBudgetDigits);
+  };
   const std::string others =
       is_nothing(reserved)
           ? ""
           : fmt::format(", those that have not ended may still charge {} (dpreduce ledger show)", told(reserved));
   // Four digits, but where they would hide which of the two is larger.
   std::string together = told(total);
-  std::string allowed = print_epsilon(limit.epsilon);
+  std::string allowed = lower_figure(limit.epsilon, kBudgetDigits);
   if (together == allowed) {
     together = fmt::format("{:.17g}", epsilon_of(total, limit.delta));
     allowed = print_number(limit.epsilon);
@@ -152,8 +146,8 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 
 std::string spent_text(const Spending& spending, double delta) {
   const double epsilon = is_nothing(spending) ? 0.0 : epsilon_of(spending, delta);
-  if (!std::isfinite(epsilon)) return fmt::format("rho {:.4g}", rho_of(spending));
-  return fmt::format("epsilon {} at delta {:g}", print_epsilon(epsilon), delta);
+  if (!std::isfinite(epsilon)) return "rho " + upper_figure(rho_of(spending), kBudgetDigits);
+  return fmt::format("epsilon {} at delta {}", upper_figure(epsilon, kBudgetDigits), upper_figure(delta));
 }
 
 std::string balance_text(const LedgerState& state, Adjacency adjacency, const std::optional<DataSetBudget>& limit,
@@ -161,14 +155,14 @@ std::string balance_text(const LedgerState& state, Adjacency adjacency, const st
   const Spending spent = spending_of(state.charges(), adjacency);
   if (!limit) return spent_text(spent, delta) + " is spent in all, no budget is set";
   const std::string balance = fmt::format("{} is spent in all, of the data set's budget of epsilon {}",
-                                          spent_text(spent, limit->delta), print_epsilon(limit->epsilon));
+                                          spent_text(spent, limit->delta), lower_figure(limit->epsilon, kBudgetDigits));
   const Spending reserved = reserved_by_others(state, adjacency, {});
   const Spending taken = composed(spent, reserved);
   if (!taken.is_gaussian()) return balance;  // what has room beside a distribution of losses has no closed form
   const double most = gdp_mu(limit->epsilon, limit->delta);
   const double left = std::sqrt(std::max(0.0, most * most - taken.mu * taken.mu));
   return fmt::format("{}; a run of epsilon {} has room{}", balance,
-                     left < kSmallestMu ? "0" : print_epsilon_down(gdp_epsilon(left, limit->delta)),
+                     left < kSmallestMu ? "0" : lower_figure(gdp_epsilon(left, limit->delta), kBudgetDigits),
                      is_nothing(reserved) ? "" : " beside those that have not ended");
 }
 

@@ -15,8 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whole minutes, rounded down: a ledger's readers are not told how long a pass over rows took, to the second.
 std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+  constexpr std::time_t kMinute = 60;
+  const std::time_t now = std::time(nullptr) / kMinute * kMinute;
   std::tm parts{};
   ::gmtime_r(&now, &parts);
   std::array<char, 32> text{};
@@ -85,6 +87,15 @@ void require_not_released(const LedgerState& state, const fs::path& path, const 
                       " was given up (dpreduce ledger release), and may charge nothing more; start a new run");
 }
 
+// That the state takes the reservation, under that limit.
+void require_reservable(const LedgerState& state, const Reservation& reservation,
+                        const std::optional<DataSetBudget>& limit, const fs::path& path) {
+  require_not_released(state, path, reservation.run_id);
+  require_not_released(state, path, reservation.instead_of);
+  require_one_unit(state, reservation.terms.unit, path);
+  if (limit) require_room(state, reservation, *limit, path);
+}
+
 }  // namespace
 
 // Makes state_ that of the text, whose lines are verified, but for the signatures of lines that are this object's own.
@@ -127,14 +138,16 @@ const SigningKey& Ledger::key() {
   return *key_;
 }
 
+void Ledger::check(const Reservation& reservation, const std::optional<DataSetBudget>& limit) {
+  require_writable("ledger reservation", fault_of(reservation));
+  require_reservable(current(), reservation, limit, path_);
+}
+
 void Ledger::reserve(Reservation reservation, const std::optional<DataSetBudget>& limit) {
   require_writable("ledger reservation", fault_of(reservation));
   extend([&] {
-    require_not_released(state_, path_, reservation.run_id);
-    require_not_released(state_, path_, reservation.instead_of);
+    require_reservable(state_, reservation, limit, path_);
     if (state_.open_run(reservation.instead_of) == nullptr) reservation.instead_of.clear();
-    require_one_unit(state_, reservation.terms.unit, path_);
-    if (limit) require_room(state_, reservation, *limit, path_);
     const std::string version = reservation.terms.version;
     NewLines lines(key(), state_.head());
     lines.add(std::move(reservation), version);

@@ -1,8 +1,8 @@
 // The ledger file: what has been spent, written before it is spent, and what runs may still spend.
 //
 // A release is charged on intent and never refunded: the line is on the disk before any noisy byte leaves, and a crash
-// in between costs budget, not privacy. A run reserves all that it may charge before it reads a row, so that runs that
-// begin at once do not race for one budget; what it never began is given back when it ends.
+// in between costs budget, not privacy. A run reserves all that it may charge before its first charge, so that runs
+// that go on at once do not race for one budget; what it never began is given back when it ends.
 //
 // Form of lines: ledger_line.hpp. Signatures: line_signature.hpp, with the key of ledger_key.hpp.
 #pragma once
@@ -46,6 +46,10 @@ class Ledger {
   /// empty. Throws UsageError naming the field; BudgetRefused where there is no room (require_room) or where the run,
   /// or the one that it replaces, was released; nothing is written then.
   void reserve(Reservation reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
+
+  /// Throws what `reserve` would throw now of a reservation that cannot be made; writes nothing. Another process may
+  /// still take the room before `reserve` does.
+  void check(const Reservation& reservation, const std::optional<DataSetBudget>& limit = std::nullopt);
 
   /// Charges one release. Preconditions: fault_of(entry) is empty; the line is at most kLongestLedgerLine bytes long.
   /// Throws UsageError naming the field, or what the run's reservation does not cover; BudgetRefused where the run has

@@ -306,16 +306,18 @@ std::optional<RunJournal> RunJournal::of_run(const fs::path& ledger, const std::
 }
 
 void RunJournal::destroy_ended(const fs::path& ledger, const LedgerState& state) {
-  const auto has_ended = [&](const std::string& run_id) {
-    const std::optional<RunOutcome> outcome = state.outcome(run_id);
-    return outcome == RunOutcome::kFinished || outcome == RunOutcome::kReleased;
+  const auto has_ended = [&](const RunJournal& journal) {
+    const std::optional<RunOutcome> outcome = state.outcome(journal.run_id());
+    const bool is_unknown = !outcome && state.open_run(journal.run_id()) == nullptr;
+    return outcome == RunOutcome::kFinished || outcome == RunOutcome::kReleased ||
+           (is_unknown && !journal.has_charged());
   };
   for (const fs::path& path : journals_of(ledger)) {
     try {
       std::optional<RunJournal> journal = open(path);
-      if (!journal || !has_ended(journal->run_id()) || !journal->try_lock()) continue;
-      if (has_ended(journal->run_id())) journal->destroy();  // still: it may have been resumed in the meantime
-    } catch (const BadInput&) {  // another user's, or damaged: the run that needs it reports that
+      if (!journal || !has_ended(*journal) || !journal->try_lock()) continue;
+      if (has_ended(*journal)) journal->destroy();  // still: it may have been resumed in the meantime
+    } catch (const BadInput&) {                     // another user's, or damaged: the run that needs it reports that
     }
   }
 }

@@ -69,8 +69,9 @@ class RunJournal {
   static std::optional<RunJournal> of_run(const std::filesystem::path& ledger, const std::string& run_id,
                                           LockedJournal locked = LockedJournal::kWait);
 
-  /// Destroys the journals beside that ledger whose runs have all finished or were released: those of runs that were
-  /// killed between their last line and the end of their journal. Journals of living runs, and such as cannot be used,
+  /// Destroys the journals beside that ledger whose runs have all finished or were released, those of runs that were
+  /// killed between their last line and the end of their journal, and of runs that were killed before their first line:
+  /// neither is needed any more. Journals of living runs, and such as cannot be used,
   /// stay as they are.
   static void destroy_ended(const std::filesystem::path& ledger, const LedgerState& state);
 

@@ -72,7 +72,7 @@ std::string shares_chart(const std::vector<Spent>& spent) {
   for (const Spent& one : spent) {
     const double share = one.squared_mu / sum;
     bars.push_back({{"name", one.heading}, {"values", {share}}});
-    values.add({name(one.heading), figure(std::sqrt(one.squared_mu)), percent(share)});
+    values.add({name(one.heading), at_most(std::sqrt(one.squared_mu)), percent(share)});
   }
   return chart_html(
       {.title = "The budget by release",
@@ -86,8 +86,8 @@ std::string releases_table(const DocumentFields& privacy) {
                                              "beside the diagonal", "mu", "sampling rate"});
   for (const DocumentFields& release : privacy.objects("releases")) {
     table.add({name(release.text("release")), name(release.text("name")), figure(release.number("coordinates")),
-               figure(release.number("sensitivity")), figure(release.number("sigma")),
-               figure(release.number("sigma_off_diagonal")), figure(release.number("mu")),
+               at_most(release.number("sensitivity")), at_least(release.number("sigma")),
+               at_least(release.number("sigma_off_diagonal")), at_most(release.number("mu")),
                figure(release.number("sampling_rate"))});
   }
   return table.is_empty() ? "" : "<details>\n<summary>All releases</summary>\n" + table.html() + "</details>\n";
@@ -97,8 +97,8 @@ std::string selections_table(const DocumentFields& privacy) {
   Table table("Private selections",
               {"selection", "mechanism", "epsilon", "mu", "candidates", "chosen of each group", "groups"});
   for (const DocumentFields& selection : privacy.objects("selections")) {
-    table.add({name(selection.text("name")), escaped(selection.text("mechanism")), figure(selection.number("epsilon")),
-               figure(selection.number("mu")), figure(selection.number("candidates")),
+    table.add({name(selection.text("name")), escaped(selection.text("mechanism")), at_most(selection.number("epsilon")),
+               at_most(selection.number("mu")), figure(selection.number("candidates")),
                figure(selection.number("chosen")), figure(selection.number("groups"))});
   }
   return table.is_empty() ? "" : table.html();

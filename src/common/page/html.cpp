@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 
@@ -72,6 +73,14 @@ std::string figure(const nlohmann::json& number) {
   DPREDUCE_ASSERT(number.is_number());
   if (number.is_number_integer()) return data(number, json_text(number));
   return data(number, fmt::format("{:.6g}", number.get<double>()));
+}
+
+std::string at_most(const nlohmann::json& number) {
+  return number.is_number_float() ? data(number, upper_figure(number.get<double>())) : figure(number);
+}
+
+std::string at_least(const nlohmann::json& number) {
+  return number.is_number_float() ? data(number, lower_figure(number.get<double>())) : figure(number);
 }
 
 std::string percent(const nlohmann::json& share) {

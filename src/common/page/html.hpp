@@ -20,6 +20,9 @@ std::string embedded(const nlohmann::json& json);
 /// A number as people read it, and in <data> exactly as the document has it; "–" for null.
 /// @pre a number or null.
 std::string figure(const nlohmann::json& number);
+/// The same of what a release costs, rounded up, and of its noise, rounded down.
+std::string at_most(const nlohmann::json& number);
+std::string at_least(const nlohmann::json& number);
 /// The same of a share of 1, as per cent with one decimal.
 std::string percent(const nlohmann::json& share);
 /// A name out of a document: escaped, and by itself in the direction of its own script.

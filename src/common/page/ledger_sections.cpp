@@ -1,6 +1,7 @@
 // A ledger: what its runs have spent, one after the other.
 #include <fmt/format.h>
 
+#include "common/base/bound_text.hpp"
 #include "common/page/html.hpp"
 #include "common/page/sections.hpp"
 
@@ -15,11 +16,11 @@ std::string life_chart(const DocumentFields& ledger) {
   for (const DocumentFields& run : ledger.objects("runs")) {
     const DocumentFields so_far = run.object("so_far");
     if (so_far.has("epsilon")) points.push_back({points.size(), so_far.number("epsilon")});
-    if (so_far.has("delta")) at_delta = fmt::format(" at delta {:g}", so_far.number("delta").get<double>());
+    if (so_far.has("delta")) at_delta = " at delta " + upper_figure(so_far.number("delta").get<double>());
     values.add({name(run.text("run")), escaped(run.text("since")),
                 name(run.text("method") + (run.flag("private") ? "" : " (seeded: not private)")),
-                figure(run.number("releases")), figure(so_far.number("epsilon")), figure(so_far.number("mu")),
-                figure(so_far.number("rho"))});
+                figure(run.number("releases")), at_most(so_far.number("epsilon")), at_most(so_far.number("mu")),
+                at_most(so_far.number("rho"))});
   }
   if (values.is_empty()) return paragraph("Nothing has been charged so far.");
   if (points.size() < 2) return values.html();
@@ -37,7 +38,7 @@ std::string releases_of_all(const DocumentFields& ledger) {
   Table table("All releases", {"release", "time", "method", "mu", "rho", "sampling rate"});
   for (const DocumentFields& release : ledger.objects("releases")) {
     table.add({name(release.text("release")), escaped(release.text("time")), name(release.text("method")),
-               figure(release.number("mu")), figure(release.number("rho")), figure(release.number("sampling_rate"))});
+               at_most(release.number("mu")), at_most(release.number("rho")), figure(release.number("sampling_rate"))});
   }
   return table.is_empty() ? "" : "<details>\n<summary>All releases</summary>\n" + table.html() + "</details>\n";
 }
@@ -49,11 +50,11 @@ std::string open_runs_of(const DocumentFields& ledger) {
     std::string remains;
     for (const DocumentFields& release : run.objects("releases")) {
       remains += fmt::format("<li>{}: {} × mu {}</li>", name(release.text("name")), figure(release.number("rounds")),
-                             figure(release.number("mu")));
+                             at_most(release.number("mu")));
     }
     for (const DocumentFields& selection : run.objects("selections")) {
       remains +=
-          fmt::format("<li>{}: epsilon {}</li>", name(selection.text("name")), figure(selection.number("epsilon")));
+          fmt::format("<li>{}: epsilon {}</li>", name(selection.text("name")), at_most(selection.number("epsilon")));
     }
     table.add({name(run.text("run")), escaped(run.text("since")), name(run.text("method")),
                remains.empty() ? "nothing" : "<ul>" + remains + "</ul>"});

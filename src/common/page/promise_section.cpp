@@ -21,7 +21,7 @@ std::string fact(const std::string& term, const std::string& value) {
 std::string facts_of(const nlohmann::json& promise) {
   std::string facts;
   for (const char* term : {"epsilon", "delta", "mu"}) {
-    if (promise[term].is_number()) facts += fact(term, figure(promise[term]));
+    if (promise[term].is_number()) facts += fact(term, at_most(promise[term]));
   }
   if (promise["adjacency"].is_string()) facts += fact("neighbors", escaped(promise["adjacency"].get<std::string>()));
   if (const auto unit = promise.find("unit"); unit != promise.end() && unit->is_string()) {

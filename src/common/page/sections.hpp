@@ -26,7 +26,6 @@ void add_budget(std::vector<Section>& sections, const DocumentFields& report);
 void add_released_values(std::vector<Section>& sections, const DocumentFields& report);
 void add_test_figures(std::vector<Section>& sections, const DocumentFields& report);
 void add_silos(std::vector<Section>& sections, const DocumentFields& report);
-void add_times(std::vector<Section>& sections, const DocumentFields& report);
 void add_settings(std::vector<Section>& sections, const DocumentFields& report);
 
 }  // namespace dpreduce

@@ -39,12 +39,12 @@ std::string silos_table(const DocumentFields& silos) {
 }
 
 std::string messages_table(const DocumentFields& silos) {
-  Table table("Messages", {"kind", "messages", "bytes", "waits of the coordinator", "seconds waited"});
+  Table table("Messages", {"kind", "messages", "bytes", "waits of the coordinator"});
   const DocumentFields messages = silos.object("messages");
   for (const auto& [kind, unused] : messages.json().items()) {
     const DocumentFields cost = messages.object(kind);
-    table.add({escaped(kind), figure(cost.number("count")), figure(cost.number("bytes")), figure(cost.number("waits")),
-               figure(cost.number("seconds"))});
+    table.add(
+        {escaped(kind), figure(cost.number("count")), figure(cost.number("bytes")), figure(cost.number("waits"))});
   }
   return table.html();
 }
@@ -56,8 +56,7 @@ void add_silos(std::vector<Section>& sections, const DocumentFields& report) {
   const DocumentFields silos = report.object("silos");
   sections.push_back({"Who took part", summary_of(silos) + silos_table(silos)});
   if (silos.object("messages").json().empty()) return;
-  sections.push_back(
-      {"What the silos' messages cost", messages_table(silos), "times are not covered by the guarantee"});
+  sections.push_back({"What the silos' messages cost", messages_table(silos), "not covered by the guarantee"});
 }
 
 }  // namespace dpreduce

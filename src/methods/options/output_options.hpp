@@ -12,6 +12,7 @@ struct OutputOptions {
   std::string report{};           ///< empty: none
   std::string html{};             ///< a page on report and ledger; empty: none
   std::string metrics{};          ///< JSON lines of the run; empty: none
+  std::string timings{};          ///< seconds of the run, for the data's owner; empty: none
   std::string checkpoint{};       ///< folder for what was released so far; empty: none
   double checkpoint_every = 0.0;  ///< seconds between writes; 0: after every release
   OutputFormat format = OutputFormat::kText;

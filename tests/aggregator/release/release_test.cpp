@@ -248,14 +248,46 @@ TEST_F(ReleaserTest, ARunThatEndsGivesBackWhatItNeverBegan) {
   Releaser next = releaser(NoiseKey::from_entropy(), 0.9, kLimit);
 }
 
-TEST_F(ReleaserTest, ARunThatChargedNothingLeavesNoJournal) {
+// Its rows may have been refused: readers of the ledger are not to know.
+TEST_F(ReleaserTest, ARunThatChargedNothingLeavesNoLineAndNoJournal) {
   std::string run;
   {
     Releaser noised = releaser(resumed_journal(ledger_));
     run = noised.run_id();
+    EXPECT_FALSE(std::filesystem::exists(ledger_));
   }
-  EXPECT_EQ(Ledger::read(ledger_).outcome(run), RunOutcome::kStopped);
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
   EXPECT_FALSE(RunJournal::of_run(ledger_, run).has_value());
+}
+
+// Nothing was released under its secret, and nobody who looks at the folder should find that it was tried.
+TEST_F(ReleaserTest, TheJournalOfARunThatWasKilledBeforeItsFirstLineGoesWithTheNextRun) {
+  std::string killed;
+  {
+    const RunJournal journal = RunJournal::make(ledger_, std::string(64, 'e'), NoiseKey::from_entropy());
+    killed = journal.run_id();
+    Releaser beside = releaser(resumed_journal(ledger_));
+    EXPECT_TRUE(std::filesystem::exists(ledger_.string() + "." + killed + ".journal")) << "it is alive";
+  }
+  Releaser next = releaser(resumed_journal(ledger_));
+  EXPECT_FALSE(std::filesystem::exists(ledger_.string() + "." + killed + ".journal"));
+}
+
+// Who loses the race for the budget loses a pass over its rows.
+TEST_F(ReleaserTest, RoomThatAnotherRunHasTakenSinceIsRefusedWithTheFirstCharge) {
+  Releaser first = releaser(NoiseKey::from_entropy(), 0.9, kLimit);
+  std::string run;
+  {
+    Releaser second = releaser(resumed_journal(ledger_), 0.9, kLimit);
+    run = second.run_id();
+    first.release("center", counting_statistic(requests()[0]));
+    EXPECT_THROW(second.release("center", counting_statistic(requests()[0])), BudgetRefused);
+  }
+  EXPECT_FALSE(RunJournal::of_run(ledger_, run).has_value());
+  const LedgerState state = Ledger::read(ledger_);
+  EXPECT_EQ(state.charges().size(), 1U);
+  EXPECT_EQ(state.open_runs().size(), 1U);
+  EXPECT_TRUE(state.open_runs().contains(first.run_id()));
 }
 
 TEST_F(ReleaserTest, ARunThatIsRefusedLeavesNothing) {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
@@ -40,6 +41,20 @@ TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
   struct stat status {};
   ::stat((folder / "model").c_str(), &status);
   EXPECT_EQ(status.st_mode & 07777, 0640u);
+}
+
+TEST(AtomicFile, WhatIsForItsOwnerIsReadByNobodyElseWhateverWasThere) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "old", "old");
+  ::chmod((folder / "old").c_str(), 0644);
+  for (const char* name : {"old", "new"}) {
+    AtomicFile file(folder / name, Existing::kReplace, Readers::kOwnerOnly);
+    file.write("secret");
+    file.commit();
+    struct stat status {};
+    ::stat((folder / name).c_str(), &status);
+    EXPECT_EQ(status.st_mode & 07777, 0600u) << name;
+  }
 }
 
 TEST(AtomicFile, AFileThatIsToBeKeptIsRefusedAtOnceUnderWhateverName) {
@@ -90,6 +105,51 @@ TEST(AtomicFile, AKilledProcessLeavesNothingWhereFilesMayBeUnnamed) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(folder.names(), Names{});
+}
+
+TEST(AtomicFile, ANameIsOneWritersUntilTheFileIsThere) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("model", folder / "link");
+  std::filesystem::create_directory(folder / "within");
+  const auto expect_claimed = [&](const char* name) {
+    for (const Existing existing : {Existing::kKeep, Existing::kReplace}) {
+      EXPECT_THROW(AtomicFile(folder / name, existing), UsageError) << name;
+    }
+  };
+  {
+    AtomicFile first(folder / "model");
+    for (const char* name : {"model", "link", "within/../model"}) expect_claimed(name);
+    AtomicFile other(folder / "model2");
+    first.write("first");
+    first.commit();
+    expect_bad_input([&] { AtomicFile(folder / "model"); }, {"is there already"});
+    AtomicFile next(folder / "model", Existing::kReplace);
+    expect_claimed("link");
+  }
+  AtomicFile again(folder / "model", Existing::kReplace);
+  EXPECT_EQ(folder.names(), (Names{"link", "model", "within"}));
+}
+
+// A claim must not outlive who has it.
+TEST(AtomicFile, TheNameOfAKilledWriterIsFree) {
+  const TemporaryFolder folder;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(folder / "model");
+    [[maybe_unused]] const ssize_t told = ::write(ready[1], "1", 1);
+    ::pause();
+  }
+  char one = 0;
+  ASSERT_EQ(::read(ready[0], &one, 1), 1);
+  EXPECT_THROW(AtomicFile(folder / "model"), UsageError);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  AtomicFile file(folder / "model");
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST(AtomicFile, ASymbolicLinkStaysAndWhatItPointsToIsReplaced) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -117,6 +118,19 @@ TEST_F(LedgerFile, WhatWasWrittenIsRead) {
   EXPECT_EQ(state.head().lines, 4U);
   EXPECT_EQ(state.head().public_key, to_hex(find_signing_key(path_)->public_key()));
   EXPECT_EQ(ledger.current().head(), state.head());
+}
+
+TEST_F(LedgerFile, TellsTimesInWholeMinutes) {
+  Ledger ledger(path_);
+  ledger.reserve(sample_reservation("run-1", 3));
+  ledger.append(sample_entry("run-1/means/1"));
+  ledger.end("run-1", RunOutcome::kFinished);
+  std::istringstream lines(content());
+  int times = 0;
+  for (std::string line; std::getline(lines, line); ++times) {
+    EXPECT_THAT(line, testing::ContainsRegex("\"time\":\"....-..-..T..:..:00Z\""));
+  }
+  EXPECT_EQ(times, 4);
 }
 
 TEST_F(LedgerFile, BeginsWithALineThatHasThePublicKeyAndTheVersion) {

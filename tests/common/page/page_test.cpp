@@ -35,8 +35,7 @@ json small_report() {
               "noise": {"source": "distributed"},
               "took_part": [{"silo": 1, "name": "north"}, {"silo": 2, "name": "east"}, {"silo": 4, "name": "west"}],
               "lost": [{"silo": 3, "name": "south", "phase": "shares", "round": 5, "reason": "its line was cut"}],
-              "messages": {"masked": {"count": 9, "bytes": 8192, "waits": 3, "seconds": 0.0625}}},
-    "timings": {"open": 0.125, "gram": 1.75}, "rank_timings": [{"open": 0.125, "gram": 1.75}, {"open": 0.25, "gram": 2.5}]
+              "messages": {"masked": {"count": 9, "bytes": 8192, "waits": 3}}}
   })");
 }
 
@@ -128,9 +127,9 @@ TEST(Page, HoldsEveryFigureOfAReportExactly) {
 
 TEST(Page, HoldsEverySectionOfAFit) {
   const std::string page = page_of_one(fit_of(small_report()));
-  for (const char* heading : {"What is promised, and to whom", "Where the budget went",
-                              "What came out, beside its noise", "How well the model does", "Who took part",
-                              "What the silos&#39; messages cost", "Where the time went", "Settings"}) {
+  for (const char* heading :
+       {"What is promised, and to whom", "Where the budget went", "What came out, beside its noise",
+        "How well the model does", "Who took part", "What the silos&#39; messages cost", "Settings"}) {
     EXPECT_EQ(count_of(page, ">" + std::string(heading) + "</a>"), 1u) << heading;
     EXPECT_TRUE(has(page, "-title\">" + std::string(heading))) << heading;
   }
@@ -138,26 +137,43 @@ TEST(Page, HoldsEverySectionOfAFit) {
                             "south", "its line was cut", "distributed", "north"}) {
     EXPECT_TRUE(has(page, words));
   }
-  // shares, norms, spectrum, recalls, confusion, times
-  EXPECT_EQ(count_of(page, "<figure "), 6u);
+  // shares, norms, spectrum, recalls, confusion
+  EXPECT_EQ(count_of(page, "<figure "), 5u);
 }
 
 TEST(Page, LeavesOutWhatAReportDoesNotHave) {
   json report = small_report();
-  for (const char* part : {"test", "silos", "spectra", "timings", "rank_timings"}) report.erase(part);
+  for (const char* part : {"test", "silos", "spectra"}) report.erase(part);
   const std::string page = page_of_one(fit_of(report));
-  for (const char* heading : {"How well the model does", "Who took part", "Where the time went", "Spectrum"}) {
+  for (const char* heading : {"How well the model does", "Who took part", "Spectrum"}) {
     EXPECT_FALSE(has(page, heading));
   }
 }
 
-TEST(Page, MarksTestFiguresAndTimesForTheOwner) {
+TEST(Page, ShowsNoSecondsOfAnOlderReport) {
+  json report = small_report();
+  report["timings"] = {{"open", 0.125}, {"gram", 1.75}};
+  report["rank_timings"] = {{{"open", 0.125}, {"gram", 1.75}}, {{"open", 0.25}, {"gram", 2.5}}};
+  report["silos"]["messages"]["masked"]["seconds"] = 0.0625;
+  EXPECT_TRUE(page_of_one(fit_of(report)) == page_of_one(fit_of(small_report())));
+}
+
+TEST(Page, RoundsCostsUpAndNoiseDown) {
+  json report = small_report();
+  report["privacy"]["releases"][0]["mu"] = 0.30000001;
+  report["privacy"]["releases"][0]["sigma"] = 11.2599999;
+  const std::string page = page_of_one(fit_of(report));
+  EXPECT_TRUE(has(page, "<data value=\"0.30000001\">0.300001</data>"));
+  EXPECT_TRUE(has(page, "<data value=\"11.2599999\">11.2599</data>"));
+}
+
+TEST(Page, MarksTestFiguresAndMessagesForTheOwner) {
   const std::string page = page_of_one(fit_of(small_report()));
   const std::string mark = " <span class=\"owner\">for the data's owner</span></h3>";
-  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost", "Where the time went"}) {
+  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost"}) {
     EXPECT_TRUE(has(page, heading + mark));
   }
-  EXPECT_EQ(count_of(page, mark), 3u);
+  EXPECT_EQ(count_of(page, mark), 2u);
   const std::string of_sweep = page_of_one(sweep_of_two_methods());
   EXPECT_TRUE(has(of_sweep, "None of these runs is private"));
   EXPECT_EQ(count_of(of_sweep, mark), 2u);
@@ -166,10 +182,10 @@ TEST(Page, MarksTestFiguresAndTimesForTheOwner) {
 TEST(Page, ForThePublicHasNoSectionAndNoFigureOfTheOwners) {
   const PageDocument document = fit_of(small_report());
   const std::string page = page_of({&document, 1}, Audience::kPublic);
-  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost", "Where the time went"}) {
+  for (const char* heading : {"How well the model does", "What the silos&#39; messages cost"}) {
     EXPECT_FALSE(has(page, heading)) << heading;
   }
-  for (const char* value : {"0.953125", "0.9515", "0.96875", "0.934375", "8192", "1.75"}) {
+  for (const char* value : {"0.953125", "0.9515", "0.96875", "0.934375", "8192"}) {
     EXPECT_FALSE(has(without_inlined_texts(page), value)) << value;
   }
   EXPECT_TRUE(has(page, "All of this page is public."));
@@ -250,7 +266,6 @@ TEST(Page, LetsNoNameOutOfItsPlace) {
   report["silos"]["lost"][0]["reason"] = kHostile;
   report["silos"]["messages"][kHostile] = {{"count", 1}};
   report["privacy"]["releases"][0]["release"] = kHostile;
-  report["rank_timings"][0][kHostile] = 1.0;
   report[kHostile] = kHostile;
   PageDocument document = fit_of(report);
   document.name = kHostile;
@@ -277,8 +292,7 @@ TEST(Page, RefusesAMemberOfAnotherType) {
                                                           {"/spectra/0/eigenvalues", {nullptr}},
                                                           {"/spectra/0/noise_radius", -1.0},
                                                           {"/silos/lost", "nobody"},
-                                                          {"/silos/messages/masked", 9},
-                                                          {"/rank_timings", {1, 2}}};
+                                                          {"/silos/messages/masked", 9}};
   for (const auto& [place, value] : changes) {
     json report = small_report();
     report[json::json_pointer(place)] = value;

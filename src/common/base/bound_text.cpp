@@ -1,0 +1,27 @@
+#include "common/base/bound_text.hpp"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "common/base/error.hpp"
+
+namespace dpreduce {
+
+std::string upper_figure(double value, int digits) {
+  DPREDUCE_ASSERT(digits >= 1 && digits <= 15);
+  std::string nearest = fmt::format("{:.{}g}", value, digits);
+  // A text that is read as `value` again stands for it: 0.1 is "0.1".
+  const double read = std::strtod(nearest.c_str(), nullptr);
+  if (!std::isfinite(value) || !(read < value)) return nearest;
+  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - digits + 1);
+  return fmt::format("{:.{}g}", read + unit, digits);
+}
+
+std::string lower_figure(double value, int digits) {
+  const std::string negated = upper_figure(-value, digits);
+  return negated.front() == '-' ? negated.substr(1) : (value == 0.0 ? "0" : "-" + negated);
+}
+
+}  // namespace dpreduce

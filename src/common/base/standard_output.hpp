@@ -1,0 +1,22 @@
+// What a command prints reaches its reader, or the command fails.
+//
+// stdio keeps text until its buffer is full, and a print that fails then is seen by nobody, or throws in the middle of
+// a run. Here no print fails: text that cannot be written is dropped, the first reason is kept, and the end of the
+// program asks for it.
+#pragma once
+
+namespace dpreduce {
+
+/// Exit code where whoever read standard output has gone: 128 + SIGPIPE, as of a program that the signal ends.
+inline constexpr int kClosedPipe = 141;
+
+/// From here on `stdout` writes through to the descriptor of standard output, and no print fails. Descriptors 0 to 2
+/// that the process was started without are taken by /dev/null, so that no file that is opened later gets what is
+/// printed. Call it first in main, once.
+void keep_errors_of_standard_output();
+
+/// Flushes and closes standard output. Returns `code`, or where that is 0 and text was not written: kBadInput, with one
+/// message on standard error; without a message kClosedPipe, where its reader has gone.
+int closed_standard_output(int code);
+
+}  // namespace dpreduce

@@ -1,0 +1,217 @@
+// A row that a run refuses leaves nothing on the ledger: who reads it cannot tell such a run from none.
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/ledger/ledger.hpp"
+#include "fit/traveling_plan.hpp"
+#include "tests/fit/fitted_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct RefusedCase {
+  std::string name;
+  std::string method;
+  std::function<void(FitOptions&)> change = [](FitOptions&) {};
+  bool has_public_rows = false;
+  bool has_persons = false;
+};
+
+void sample_rows(FitOptions& options) {
+  options.method.rounds = 3;
+  options.method.batch = 0.2;
+  options.privacy.budget = {};
+  options.privacy.budget.epsilon = 2.0;
+  options.privacy.budget.delta = 1e-6;
+}
+
+const std::vector<RefusedCase> kRefusedCases{
+    {"mean", "mean"},
+    {"mean_in_chunks_of_two_threads", "mean", [](FitOptions& options) { options.machine.threads = 2; }},
+    {"ls_class_by_class", "ls"},
+    {"ls_shared", "ls", [](FitOptions& options) { options.method.shared_gram = true; }},
+    {"ls_chosen", "ls", [](FitOptions& options) { options.method.shared_gram = options.method.choose = true; }},
+    {"fc", "fc", [](FitOptions& options) { options.method.rounds = 3; }},
+    {"gd", "gd", [](FitOptions& options) { options.method.rounds = 3; }},
+    {"gd_on_samples", "gd", sample_rows},
+    {"gd_on_samples_of_persons", "gd", sample_rows, false, true},
+    {"adam", "adam", [](FitOptions& options) { options.method.rounds = 3; }},
+    {"newton", "newton", [](FitOptions& options) { options.method.rounds = 2; }},
+    {"auto", "auto"},
+    {"fisher", "fisher"},
+    {"coinpress", "coinpress"},
+    {"global_adapt", "global-adapt", [](FitOptions& options) { options.method.rounds = 2; }},
+    {"public", "public", [](FitOptions&) {}, true},
+    {"centered", "mean", [](FitOptions& options) { options.rows.center = Centering::kDp; }},
+    {"centered_by_public_rows", "mean", [](FitOptions& options) { options.rows.center = Centering::kPublic; }, true},
+    {"projected", "mean", [](FitOptions& options) { options.rows.pca = 3; }},
+    {"selected", "gd",
+     [](FitOptions& options) {
+       options.rows.select = 3;
+       options.method.rounds = 2;
+     }},
+    {"weighted_persons", "mean", [](FitOptions&) {}, false, true},
+    {"clipped_persons", "ls", [](FitOptions& options) { options.data.person_bound = PersonBound::kClip; }, false, true},
+};
+
+class RefusedRows : public testing::TestWithParam<RefusedCase> {
+ protected:
+  // The fit on as many ranks, the last of which has `of_last`. Returns what it was refused with; empty: not at all.
+  std::string refusal(const FittedRows& of_last, int size) {
+    const FittedRows others(60, 1);
+    const FittedRows of_public(30, 2);
+    FitOptions options = seeded_fit(GetParam().method, folder_);
+    options.privacy.seed.reset();
+    GetParam().change(options);
+    try {
+      Communicator::on_threads(size, [&](Communicator& ranks) {
+        const FittedRows& own = ranks.rank() + 1 == size ? of_last : others;
+        std::vector<std::int64_t> persons(own.y.size());
+        for (std::size_t row = 0; row < persons.size(); ++row) persons[row] = static_cast<std::int64_t>(row / 2);
+        RowsInMemory rows = own.all();
+        if (GetParam().has_public_rows) rows.public_x = of_public.features();
+        if (GetParam().has_persons) rows.train_person = array_view(persons);
+        fit(options, rows, ranks).finish();
+      });
+    } catch (const BadInput& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(RefusedRows, LeaveNothingOnTheLedger) {
+  for (const int size : {1, 3}) {
+    FittedRows rows(60, 3);
+    rows.x.back() = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_THAT(refusal(rows, size), HasSubstr("row 59: not a finite number"));
+    EXPECT_THAT(folder_.names(), IsEmpty()) << size;
+    rows.x.back() = 0.0F;
+    rows.y.back() = 3;
+    EXPECT_THAT(refusal(rows, size), HasSubstr("row 59 has label 3, outside 0 to 2"));
+    EXPECT_THAT(folder_.names(), IsEmpty()) << size;
+  }
+  EXPECT_EQ(refusal(FittedRows(60, 3), 3), "");
+  EXPECT_FALSE(Ledger::read(folder_ / "ledger.jsonl").charges().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, RefusedRows, testing::ValuesIn(kRefusedCases),
+                         [](const auto& of) { return of.param.name; });
+
+class RefusedRowsTest : public testing::Test {
+ protected:
+  template <typename Refusal>
+  static std::string refusal(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Refusal& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  TemporaryFolder folder_;
+  Communicator alone_ = Communicator::alone();
+};
+
+// Also of a run with a checkpoint, which has looked at all rows for their digest.
+TEST_F(RefusedRowsTest, OfARunWithACheckpointLeaveNothingOnTheLedger) {
+  FittedRows rows(60, 3);
+  rows.x.back() = std::numeric_limits<float>::quiet_NaN();
+  FitOptions options = seeded_fit("gd", folder_);
+  options.method.rounds = 3;
+  options.output.checkpoint = folder_ / "checkpoint";
+  options.data.train = rows.write(folder_, "train");
+  EXPECT_THAT(refusal<BadInput>([&] { fit(options, alone_); }), HasSubstr("row 59"));
+  EXPECT_THAT(folder_.names(), testing::Not(testing::Contains(HasSubstr("ledger"))));
+}
+
+TEST_F(RefusedRowsTest, InFilesOfShardsLeaveNothingOnTheLedger) {
+  FittedRows rows(60, 3);
+  rows.y.back() = -1;
+  FitOptions options = seeded_fit("fc", folder_);
+  options.method.rounds = 2;
+  options.data.train = FittedRows(60, 2).write(folder_, "a");
+  const RowsOptions last = rows.write(folder_, "b");
+  options.data.train.x.push_back(last.x.front());
+  options.data.train.y.push_back(last.y.front());
+  EXPECT_THAT(refusal<BadInput>([&] { fit(options, alone_); }), HasSubstr("label -1"));
+  EXPECT_THAT(folder_.names(), testing::Not(testing::Contains(HasSubstr("ledger"))));
+}
+
+// Before anything is charged or reserved: in memory, in files, on any number of ranks.
+TEST_F(RefusedRowsTest, AFitWithoutRowsIsRefusedAndOneWithAnEmptyRankIsNot) {
+  const FittedRows some(60, 1);
+  const FittedRows none(0, 1);
+  const FitOptions options = seeded_fit("mean", folder_);
+  const auto fit_on = [&](std::array<const FittedRows*, 3> of_ranks) {
+    Communicator::on_threads(3, [&](Communicator& ranks) {
+      fit(options, of_ranks[static_cast<std::size_t>(ranks.rank())]->all(), ranks).finish();
+    });
+  };
+  EXPECT_THAT(refusal<BadInput>([&] { fit(options, none.all(), alone_); }),
+              HasSubstr("training features in memory: no rows"));
+  EXPECT_THAT(refusal<BadInput>([&] { fit_on({&none, &none, &none}); }), HasSubstr("no rows"));
+  EXPECT_THAT(folder_.names(), IsEmpty());
+  fit_on({&none, &some, &none});
+  EXPECT_EQ(Ledger::read(options.privacy.ledger).charges().size(), 1U);
+  std::filesystem::remove(options.privacy.ledger);
+
+  FitOptions in_files = options;
+  none.write(folder_, "0");
+  in_files.data.train = {.x = {folder_ / "{rank}_x.npy"}, .y = {folder_ / "{rank}_y.npy"}};
+  EXPECT_THAT(refusal<BadInput>([&] { fit(in_files, alone_); }), HasSubstr("no rows"));
+  EXPECT_FALSE(std::filesystem::exists(options.privacy.ledger));
+}
+
+TEST_F(RefusedRowsTest, ASessionOfNoRowsIsRefusedAndOneWithAnEmptyPartitionIsNot) {
+  const FittedRows some(60, 1);
+  const FittedRows none(0, 1);
+  for (const char* method : {"mean", "ls", "gd"}) {
+    FitOptions options = seeded_fit(method, folder_);
+    if (options.method.name == "gd") options.method.rounds = 2;
+    const TravelingPlan plan = TravelingPlan::made(options, FittedRows::kDim);
+    const auto part = [&](const FitSession& session, const FittedRows& rows, const std::string& name) {
+      return partial_sum(plan, *session.task(), rows.all(), name, 1, [](double) {});
+    };
+    {
+      FitSession session(plan, options.privacy.ledger, std::nullopt);
+      PartialSum sum = part(session, none, "a");
+      sum.add(part(session, none, "b"));
+      EXPECT_THAT(refusal<BadInput>([&] { session.give(sum); }), HasSubstr("no partition has a row"));
+    }
+    EXPECT_THAT(folder_.names(), IsEmpty()) << method;
+    FitSession session(plan, options.privacy.ledger, std::nullopt);
+    while (session.task()) {
+      PartialSum sum = part(session, none, "a");
+      sum.add(part(session, some, "b"));
+      session.give(sum);
+    }
+    session.fitted().finish();
+    for (const std::string& name : folder_.names()) std::filesystem::remove(folder_ / name);
+  }
+}
+
+// Nothing is written before a sum has come, so that a worker's refusal, or its loss, leaves no trace.
+TEST_F(RefusedRowsTest, ASessionThatNeverGetsASumLeavesNothingOnTheLedger) {
+  FitOptions options = seeded_fit("ls", folder_);
+  options.privacy.seed.reset();
+  { FitSession session(TravelingPlan::made(options, FittedRows::kDim), options.privacy.ledger, std::nullopt); }
+  EXPECT_THAT(folder_.names(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace dpreduce
