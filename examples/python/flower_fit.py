@@ -1,11 +1,22 @@
 """A private classifier from silos that Flower connects (1.21 or later): the server sees sums over all silos, and no silo's own.
 
 Apps are `server = "flower_fit:server"` and `client = "flower_fit:client"` in pyproject.toml. The server's run configuration
-names the files plan, roster, identity, ledger and model. Each node's own configuration (flower-supernode --node-config),
-which the server does not make, names plan, roster, identity, state, x and y, and person where the plan's unit is a person.
-Plan and roster are the same text everywhere;
+names the files plan, roster, identity, ledger and model.
+
+Flower may run its client app in a new process for each message, and keys of masks live in the memory of the process that
+has joined. So the silo is a process of its own, which its owner starts beside the node, and which alone reads rows:
+
+    python3 flower_fit.py plan.json roster.toml north.key north.state x.npy y.npy
+
+with person.npy behind them where the plan's unit is a person. The node's own configuration (flower-supernode
+--node-config), which the server does not make, names that `state`. Plan and roster are the same text everywhere;
 docs/how-to/use-flower-nvflare.md says how they are agreed on.
 """
+import logging
+import os
+import sys
+from multiprocessing.connection import Client, Listener
+
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
 from flwr.clientapp import ClientApp
@@ -44,18 +55,50 @@ def fit(grid, context):
     print(run)
 
 
+def socket_in(state):
+    return os.path.join(state, "socket")
+
+
+def serve(plan, roster, identity, state, x, y, person=None):
+    """The silo's own process: it answers its node, until it is told to "stop"."""
+    silo = dpreduce.silos.Silo(read(plan), roster, identity, state)
+    if os.path.exists(socket_in(state)):
+        os.unlink(socket_in(state))  # of a process that was killed
+    with Listener(socket_in(state), "AF_UNIX") as listener:
+        while True:
+            with listener.accept() as node:
+                what, message = node.recv_bytes(), node.recv_bytes()
+                if what == b"stop":
+                    return
+                words = b""
+                try:
+                    match what:
+                        case b"join":
+                            words = silo.join(message)
+                        case b"answer":
+                            words = silo.answer(message, np.load(x, mmap_mode="r"), np.load(y),
+                                                person=person and np.load(person)).tobytes()
+                        case b"end":
+                            silo.end(message)
+                    node.send_bytes(b"done")
+                    node.send_bytes(words)
+                except Exception:  # in whatever words: they are for this silo alone
+                    logging.exception("%s", what.decode())
+                    node.send_bytes(b"the silo could not answer; its own log says why")
+
+
 @client.query()
 def answer(message, context):
-    files = context.node_config
-    silo = dpreduce.silos.Silo(read(files["plan"]), files["roster"], files["identity"], files["state"])
-    received = message.content["message"].to_numpy_ndarrays()[0].tobytes()
-    words = np.zeros(0, np.uint8)
-    match message.content["what"]["do"]:
-        case "join":
-            words = np.frombuffer(silo.join(received), np.uint8)
-        case "answer":
-            person = np.load(files["person"]) if "person" in files else None
-            words = silo.answer(received, np.load(files["x"], mmap_mode="r"), np.load(files["y"]), person=person)
-        case "end":
-            silo.end(received)
+    what = message.content["what"]["do"]
+    with Client(socket_in(context.node_config["state"]), "AF_UNIX") as silo:
+        silo.send_bytes(what.encode())
+        silo.send_bytes(message.content["message"].to_numpy_ndarrays()[0].tobytes())
+        how = silo.recv_bytes().decode()
+        if how != "done":
+            raise RuntimeError(how)
+        words = np.frombuffer(silo.recv_bytes(), np.uint64 if what == "answer" else np.uint8)
     return Message(RecordDict({"answer": ArrayRecord([words])}), reply_to=message)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])

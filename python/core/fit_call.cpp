@@ -35,10 +35,11 @@ struct Given {
   RowsInMemory rows;
   std::size_t classes = 0;  // 0: the options say
   std::vector<std::string> class_names;
+  bool classes_are_of_rows = false;
 };
 
 Given given_by(const py::object& arrays) {
-  Given given{.made = arrays(), .rows = {}, .classes = 0, .class_names = {}};
+  Given given{.made = arrays(), .rows = {}, .classes = 0, .class_names = {}, .classes_are_of_rows = false};
   const auto array = [&](const char* name) { return py::cast<py::array>(given.made[name]); };
   const auto persons_where_given = [&]() -> std::optional<ArrayView> {
     if (!given.made.contains("train_person")) return std::nullopt;
@@ -56,6 +57,7 @@ Given given_by(const py::object& arrays) {
                 .validation_y = view_where_given("validation_y", "validation labels in memory", true),
                 .train_person = persons_where_given()};
   if (given.made.contains("classes")) given.classes = py::cast<std::size_t>(given.made["classes"]);
+  given.classes_are_of_rows = given.made.contains("classes_are_of_rows");
   if (given.made.contains("class_names")) {
     given.class_names = py::cast<std::vector<std::string>>(given.made["class_names"]);
   }
@@ -118,6 +120,7 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, Given& given, Pyth
     error.guard([&] { given = given_by(call.arrays); });
     options = fit_options_of(call.keywords);
     if (given.classes > 0) options.data.classes = given.classes;
+    options.data.classes_are_of_rows = given.classes_are_of_rows;
     if (!given.class_names.empty()) options.data.train.class_names = given.class_names;
   });
   Onlooker onlooker(call.on_progress, error);

@@ -101,7 +101,7 @@ MaskedSilo masked_silo(const TravelingPlan& plan, const std::string& stated, con
 
 using Words = py::array_t<std::uint64_t, py::array::c_style>;
 
-Words answer(const MaskedSilo& silo, const py::bytes& request, const py::object& x, const py::object& y,
+Words answer(MaskedSilo& silo, const py::bytes& request, const py::object& x, const py::object& y,
              const py::object& person, const py::object& threads_given) {
   const std::string message = request;
   const unsigned threads = threads_given_as(threads_given);
@@ -230,11 +230,24 @@ void declare_travel(py::module_& module) {
       .def(py::init(&masked_silo), py::arg("plan"), py::arg("stated"), py::arg("roster"), py::arg("identity"),
            py::arg("state"))
       .def(
-          "join", [](const MaskedSilo& own, const py::bytes& invitation) { return py::bytes(own.join(invitation)); },
+          "join",
+          [](MaskedSilo& own, const py::bytes& invitation) {
+            const std::string message = invitation;
+            return py::bytes([&] {
+              const py::gil_scoped_release unlocked;  // another thread may answer, and look at signals
+              return own.join(message);
+            }());
+          },
           py::arg("invitation"))
       .def("answer", &answer, py::arg("request"), py::arg("x"), py::arg("y"), py::arg("person"), py::arg("threads"))
       .def(
-          "end", [](const MaskedSilo& own, const py::bytes& message) { own.end(message); }, py::arg("message"));
+          "end",
+          [](MaskedSilo& own, const py::bytes& of_session) {
+            const std::string message = of_session;
+            const py::gil_scoped_release unlocked;
+            own.end(message);
+          },
+          py::arg("message"));
   py::class_<PersonCounts>(module, "PersonCounts")
       .def_property_readonly("partitions", &PersonCounts::partitions)
       .def("plus",

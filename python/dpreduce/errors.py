@@ -68,7 +68,7 @@ class PrivacyWarning(UserWarning):
 
 
 class DataDependentClassesWarning(PrivacyWarning):
-    """Classes were taken from the labels of the rows, which no guarantee covers."""
+    """Classes were taken from the labels of the rows, so that the fit is not private."""
 
 
 class RepeatedFitWarning(PrivacyWarning):

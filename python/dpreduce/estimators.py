@@ -193,13 +193,14 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
         return {**own, "method": self._method()}
 
     def _classes_of(self, y):
+        """The classes, and whether they were taken from `y`."""
         if self.classes is not None:
-            return _sorted_classes(self.classes)
+            return _sorted_classes(self.classes), False
         if _library.ranks_of(self.comm).size > 1:
             raise UsageError("classes: give the public list; each rank sees labels of its own rows alone")
-        warnings.warn("classes are taken from the labels of the rows, which the guarantee does not cover: give the public list, "
-                      "classes=", DataDependentClassesWarning, stacklevel=5)
-        return np.unique(y)
+        warnings.warn("classes are taken from the labels of the rows, so that the fit is not private: the label of one row may "
+                      "show in the model; give the public list, classes=", DataDependentClassesWarning, stacklevel=5)
+        return np.unique(y), True
 
     classes_: NDArray[typing.Any]
     classifier_: _core.Classifier
@@ -223,7 +224,10 @@ class _PrivateClassifier(_ScikitLearn, metaclass=_Joining):
             from sklearn.utils.validation import column_or_1d
             labels = column_or_1d(as_labels(y, "y"), warn=True)
             check_classification_targets(labels)
-            found["classes"] = classes = self._classes_of(labels)
+            classes, are_of_rows = self._classes_of(labels)
+            found["classes"] = classes
+            if are_of_rows:
+                rows["classes_are_of_rows"] = True
             if len(classes) < 2:
                 raise BadInput(f"y: classifier needs at least two classes, and there is {len(classes)} class; list all in classes=")
             if _are_indices(classes) and labels.dtype.kind in "iub":
@@ -301,7 +305,7 @@ class DPClassifier(_PrivateClassifier):
     """A private classifier, by any method of `dpreduce fit`.
 
     Parameters: the budget as epsilon and delta, rho or mu, or non_private=True for a comparison without noise; `classes`, the
-    public list of labels (without it they are taken from the rows, with a warning); `ledger`, the file that every fit is
+    public list of labels (without it they are taken from the rows, and nothing is private); `ledger`, the file that every fit is
     charged to (None: the caller keeps the account); `random_state`, which makes the noise repeatable, so that nothing is
     private; `comm` and `progress` as fit() has them. All others are options of `dpreduce fit`, below.
 

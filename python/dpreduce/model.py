@@ -83,7 +83,8 @@ class Model:
         there is none), "adjacency" and "unit": "record", a row, or "person", with any number of rows. Then
         "rows_per_person" is what a person's rows count for together, "person_bound" how they are held to that
         ("weight" or "clip"), and "silos_per_person" the most silos of a person, where that was promised (else None).
-        A statement, not a proof.
+        Of a model that is not private though its sums had noise, "forfeited_by" is why, where that was no seed. A statement,
+        not a proof.
     link : str or None
         "softmax" or "sigmoid", where scores have probabilities.
     threshold : float or None
@@ -430,7 +431,12 @@ class _Reader:
         if not isinstance(statement, dict) or not isinstance(statement.get("private"), bool):
             self._fail("privacy is no JSON object that says private: true or false")
         if not statement["private"]:
-            return {"private": False}
+            reasons = statement.get("forfeited_by")
+            if reasons is None:
+                return {"private": False}
+            if not isinstance(reasons, list) or not all(reason in ("seed", "classes-from-rows") for reason in reasons):
+                self._fail("privacy: forfeited_by is no list of reasons that this version knows")
+            return {"private": False, "forfeited_by": reasons}
         result = {"private": True}
         for name in ("epsilon", "delta", "mu", "rho"):
             value = statement.get(name)

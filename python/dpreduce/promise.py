@@ -20,7 +20,7 @@ def at_most(value: float, digits: int = 6) -> str:
 class Privacy:
     """The guarantee of a fit. Figures are None where there is no noise; `mu` and `rho` also where rounds are on samples."""
 
-    private: bool  #: whether it holds: not with a seed, nor without noise
+    private: bool  #: whether it holds: not with a seed, without noise, or with classes that were taken from the rows
     epsilon: float | None
     delta: float | None
     mu: float | None  #: Gaussian DP
@@ -32,6 +32,7 @@ class Privacy:
     releases: list[dict[str, typing.Any]]  #: dicts: name, release, sensitivity, sigma, mu, coordinates
     selections: list[dict[str, typing.Any]]
     ledger: str | None  #: where it is charged; None: accounts are the caller's
+    forfeited_by: list[str]  #: why it does not hold though there is noise: "seed", "classes-from-rows"
     words: dict[str, list[str]]  #: heading -> sentences, as `dpreduce privacy explain` says them
 
     def __str__(self) -> str:
@@ -51,4 +52,4 @@ def privacy_of(report: dict[str, typing.Any], ledger: str | None, account: dict[
     return Privacy(private=report["private"], epsilon=told["epsilon"], delta=told["delta"], mu=told["mu"], rho=told["rho"],
                    adjacency=told["adjacency"], accountant=told["accountant"], unit=told["unit"],
                    rows_per_person=told.get("rows_per_person"), releases=told["releases"],
-                   selections=told["selections"], ledger=ledger, words=words)
+                   selections=told["selections"], ledger=ledger, forfeited_by=told.get("forfeited_by", []), words=words)

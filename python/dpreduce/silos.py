@@ -98,7 +98,9 @@ class Coordinator:
 
 
 class Silo:
-    """A silo's end. It may be made anew for each message: what it must remember is in its state folder.
+    """A silo's end, in one process that lives from the join to the last answer: keys of masks are in its memory alone, so that
+    no folder that is restored, and no other process, can mask two data sets alike. Made anew, it joins a new session. Its
+    state folder keeps its last answer, which is given again as it was.
 
     Its errors go to the log `dpreduce.silos`, in words that may show a row. What is raised says no more than that the silo has
     failed, since engines pass exceptions on to the server."""
@@ -112,7 +114,7 @@ class Silo:
                                                os.fspath(state))
 
     def join(self, invitation: bytes) -> bytes:
-        """This silo's new key for the session, signed. The same whenever it is asked for. Throws AggregationAborted unless the
+        """This silo's new key for the session, signed. The same whenever this Silo is asked for it. Throws AggregationAborted unless the
         roster's coordinator has invited to the same plan."""
         return self._quietly(lambda: self._own.join(invitation))
 
@@ -120,7 +122,8 @@ class Silo:
                person: ArrayLike | None = None) -> NDArray[np.uint64]:
         """The masked statistic of all rows of this silo (n x d, and n labels). `person` says whose each row is, where the
         plan has rows_per_person. A step is answered once, or with the same words again. Throws AggregationAborted where the
-        request is not what the coordinator of the roster signs, a join is not its silo's, or the step was answered otherwise;
+        request is not what the coordinator of the roster signs, a join is not its silo's, the step was answered otherwise, or this
+        Silo has not joined the session (another one did, or a process that has ended);
         BadInput where rows, labels or identifiers do not fit; UsageError where the unit is a person and identifiers are
         missing, or the other way round."""
         names = self._plan._stated["class_names"] or None

@@ -1,5 +1,6 @@
 #include "commands/command_archive.hpp"
 
+#include "common/ranks/rank_archive.hpp"
 #include "fit/fit_options_archive.hpp"
 
 namespace dpreduce {

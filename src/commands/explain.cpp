@@ -75,8 +75,10 @@ std::string neighbors_sentence(const ReportedGuarantee& guarantee) {
 
 std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   if (!run.guarantee) {
-    return {run.has_noise ? "none: the noise has a seed, so that anyone can compute it and take it off"
-                          : "none: there is no noise"};
+    if (!run.has_noise) return {"none: there is no noise"};
+    std::vector<std::string> reasons;
+    for (const Forfeit own : run.forfeits) reasons.push_back(fmt::format("none: {}", reason_of(own)));
+    return reasons;
   }
   const ReportedGuarantee& g = *run.guarantee;
   std::vector<std::string> sentences;
@@ -165,7 +167,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
         "{} ({}{}): {} number{}{}, each with {} of standard deviation {} in the block's integer units, {} "
         "times the most that one change moves the block{}{}",
         block.name, block.release, rounds, block.coordinates, block.coordinates == 1 ? "" : "s", times,
-        run.is_private ? "Gaussian noise" : "seeded noise", lower_figure(block.sigma),
+        run.is_seeded() ? "seeded noise" : "Gaussian noise", lower_figure(block.sigma),
         lower_figure(block.sigma / block.sensitivity, 4),
         block.sampling_rate < 1.0
             ? fmt::format("; {} counts with probability {:g}, by a secret coin in every round",
@@ -181,7 +183,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
                                   : "which of";
     sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}",
                                     selection.name, which, selection.candidates, upper_figure(selection.epsilon, 4),
-                                    run.is_private ? "" : ", seeded"));
+                                    run.is_seeded() ? ", seeded" : ""));
   }
   sentences.push_back(fmt::format(
       "model, scores and predictions are computed from these numbers and public knowledge{}, and cost nothing more",
@@ -314,9 +316,11 @@ std::vector<ExplainedSection> sections_of(const ReportedRun& run, const std::opt
   if (consequences) sections.emplace_back("attacker", attacker_sentences(*run.guarantee, *consequences));
   sections.emplace_back("released", released_sentences(run));
   if (!run.guarantee) {
-    sections.emplace_back("advice",
-                          std::vector<std::string>{"keep model and report as you keep the data; fit without --seed and "
-                                                   "--non-private for a release"});
+    const bool lacks_noise = run.is_seeded() || !run.has_noise;
+    const char* const other_fit =
+        lacks_noise ? "fit without --seed and --non-private for a release" : "fit with what is public for a release";
+    sections.emplace_back(
+        "advice", std::vector<std::string>{fmt::format("keep model and report as you keep the data; {}", other_fit)});
     return sections;
   }
   sections.emplace_back("holds_for", holds_for_sentences(run));
@@ -333,6 +337,7 @@ nlohmann::json json_of(const ReportedRun& run, const std::optional<Consequences>
                       {"adjacency", nullptr},      {"accountant", nullptr},     {"unit", nullptr},
                       {"attack", nullptr},         {"warning", nullptr}};
   json["groups"] = nlohmann::json::array();
+  if (!run.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(run.forfeits);
   if (run.guarantee) {
     const ReportedGuarantee& g = *run.guarantee;
     json.update({{"epsilon", g.epsilon},

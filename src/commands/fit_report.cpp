@@ -84,6 +84,12 @@ nlohmann::json ledger_json(const Releaser& releaser) {
           {"last_line_sha256", head.last_line_sha256}};
 }
 
+std::string note_of(const Forfeits& forfeits) {
+  std::string note;
+  for (const Forfeit own : forfeits) note += (note.empty() ? "" : "; ") + std::string(reason_of(own));
+  return note + ": this run is NOT private";
+}
+
 }  // namespace
 
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads) {
@@ -111,8 +117,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (options.rows.pca > 0) report["pca"] = options.rows.pca;
   if (options.rows.select > 0) report["select"] = options.rows.select;
   report.update(run.fit->method().settings());
-  if (plan.noise && !plan.is_private)
-    report["note"] = "seeded noise can be computed by anyone: this run is NOT private";
+  if (!plan.forfeits.empty()) report["note"] = note_of(plan.forfeits);
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
   if (test) {
     report["test"] = test_json(*test, options);
@@ -184,7 +189,7 @@ void print_fit(const FittedRun& run, const nlohmann::json& report) {
   if (plan.guarantee) {
     const Guarantee& g = *plan.guarantee;
     fmt::print("privacy    {}, {}{}\n", guarantee_text(g, options.privacy.budget), to_string(options.privacy.adjacency),
-               plan.is_private ? "" : "; seeded, so NOT private");
+               plan.is_private ? "" : fmt::format("; {}, so NOT private", words_of(plan.forfeits)));
     print_unit(options);
     if (const std::string note = delta_note(options, plan); !note.empty()) fmt::print("           {}\n", note);
     fmt::print("ledger     {}: {}\n", options.privacy.ledger, ledger_balance(run));

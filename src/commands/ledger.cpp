@@ -66,6 +66,9 @@ nlohmann::json runs_of(const LedgerState& state, double delta) {
                       {"rho", rho_of(so_far)},
                       {"epsilon", has_epsilon && std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
                       {"delta", delta}}}});
+    if (!first.entry.terms.forfeits.empty()) {
+      json.back()["forfeited_by"] = forfeits_json<nlohmann::json>(first.entry.terms.forfeits);
+    }
   }
   return json;
 }

@@ -86,7 +86,7 @@ void print_run(const ChargesOfRun& run, bool tells_distribution, double delta) {
       terms.is_private
           ? fmt::format("{}, {}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
                         adjacency_text(terms))
-          : "seeded: NOT private, not counted";
+          : fmt::format("{}: NOT private, not counted", words_of(terms.forfeits));
   fmt::print("{}  run {}  {}  {}\n", first.utc_time, run.run, terms.method, spent);
   const std::span<const LedgerCharge> charges = run.charges;
   for (std::size_t begin = 0; begin < charges.size();) {
@@ -153,8 +153,9 @@ void print_ledger(const LedgerState& state, double delta) {
   if (state.open_runs().empty()) return;
   fmt::print("open runs, and what they may still charge (alive, or ended early: resume those, or ledger release):\n");
   for (const auto& [run_id, run] : state.open_runs()) {
-    fmt::print("{}  run {}  {}{}\n", run.since, run_id, run.remains.terms.method,
-               run.remains.terms.is_private ? "" : "  (seeded: NOT private)");
+    fmt::print(
+        "{}  run {}  {}{}\n", run.since, run_id, run.remains.terms.method,
+        run.remains.terms.is_private ? "" : fmt::format("  ({}: NOT private)", words_of(run.remains.terms.forfeits)));
     print_remains(run.remains);
   }
 }

@@ -156,6 +156,7 @@ std::string promise_section(const nlohmann::json& statement, const ClassifierPar
   std::string text = "## Privacy\n\n";
   if (!parts.privacy) {
     text += "**Nothing is promised**: this model is not private. Keep it as you keep the data.\n\n";
+    for (const Forfeit own : parts.forfeits) text += fmt::format("- {}\n\n", as_text(reason_of(own)));
   } else {
     text += figures_table(statement, *parts.privacy);
   }

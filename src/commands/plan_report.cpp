@@ -54,6 +54,7 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   if (options.silos.counted_persons) json["count_persons"] = *options.silos.counted_persons;
   json["adjacency"] = to_string(options.privacy.adjacency);
   json["accountant"] = to_string(options.privacy.budget.accountant);
+  if (!plan.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(plan.forfeits);
   json["releases"] = nlohmann::json::array();
   json["selections"] = nlohmann::json::array();
   if (!plan.noise) return json;

@@ -225,6 +225,17 @@ ReportedGuarantee guarantee_of(const ReportFields& report, const nlohmann::json&
   return guarantee;
 }
 
+// Reports that say none are of a seeded run, where there was noise.
+Forfeits forfeits_of(const ReportFields& report, const nlohmann::json& privacy, const ReportedRun& run) {
+  if (!privacy.contains("forfeited_by")) {
+    return run.is_private || !run.has_noise ? Forfeits{} : Forfeits{Forfeit::kSeed};
+  }
+  std::optional<Forfeits> forfeits = forfeits_in(privacy["forfeited_by"]);
+  if (!forfeits) report.refuse("'forfeited_by' is no list of reasons that this version knows");
+  if (run.is_private) report.refuse("contradicts itself: private, and forfeited");
+  return std::move(*forfeits);
+}
+
 }  // namespace
 
 ReportedRun parse_report(std::string_view text, const std::string& path) {
@@ -248,6 +259,7 @@ ReportedRun parse_report(std::string_view text, const std::string& path) {
                   .is_on_a_long_tail = root.contains("imbalance"),
                   .ledger = ledger_of(report, root)};
   run.has_noise = !run.blocks.empty() || !run.selections.empty();
+  run.forfeits = forfeits_of(report, privacy, run);
   if (!run.is_private) return run;
   if (!run.has_noise) report.refuse("contradicts itself: private, but without a release");
   run.guarantee = guarantee_of(report, privacy, run.blocks, run.selections);

@@ -1,6 +1,7 @@
 // What a report of fit says about privacy, read back and checked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "common/base/choices.hpp"
+#include "common/base/forfeit.hpp"
 #include "common/ledger/ledger_state.hpp"
 
 namespace dpreduce {
@@ -60,16 +62,19 @@ struct ReportedSilos {
 struct ReportedRun {
   std::string method;
   bool is_private = false;
+  Forfeits forfeits{};                         ///< why a run with noise is not private
   bool is_dry_run = false;                     ///< a plan: nothing was released
-  bool has_noise = false;                      ///< a run that is not private may be seeded, or without noise
+  bool has_noise = false;                      ///< a run without it is not private either
   PrivacyUnit unit = PrivacyUnit::kRecord;     ///< whom it protects, or would
-  std::optional<ReportedGuarantee> guarantee;  ///< of private runs only: a seeded one has none to give
+  std::optional<ReportedGuarantee> guarantee;  ///< of private runs only
   std::vector<ReportedBlock> blocks;
   std::vector<ReportedSelection> selections;
   std::optional<ReportedSilos> silos;
   bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
   bool is_on_a_long_tail = false;        ///< an experiment: trained on a part of the rows
   std::optional<LedgerHead> ledger{};    ///< when the report was made; absent where nothing was charged
+
+  bool is_seeded() const { return std::ranges::find(forfeits, Forfeit::kSeed) != forfeits.end(); }
 };
 
 /// Larger files are refused: a report of 2^20 classes takes about 25 MB.

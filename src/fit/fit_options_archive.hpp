@@ -1,10 +1,8 @@
-// How a fit's options are archived, to travel between ranks or to be compared (common/ranks/rank_archive.hpp).
-// Boost's headers are slow: include this in few files.
+// How a fit's options are archived, to travel (common/ranks/rank_archive.hpp, common/silos/payload_archive.hpp) or to
+// be compared.
 #pragma once
 
-#include <boost/serialization/base_object.hpp>
-
-#include "common/ranks/rank_archive.hpp"
+#include "common/base/archive_all.hpp"
 #include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
@@ -26,16 +24,15 @@ void serialize(Archive& archive, StatedBudget& options, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, BudgetOptions& options, unsigned) {
-  archive& boost::serialization::base_object<StatedBudget>(options);
-  archive_all(archive, options.accountant, options.non_private);
+  archive_all(archive, static_cast<StatedBudget&>(options), options.accountant, options.non_private);
 }
 
 template <typename Archive>
 void serialize(Archive& archive, DataOptions& options, unsigned) {
-  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, rows_per_person, person_bound,
-         max_labels] = options;
-  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, rows_per_person,
-              person_bound, max_labels);
+  auto& [train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, classes_are_of_rows,
+         rows_per_person, person_bound, max_labels] = options;
+  archive_all(archive, train, test, validation, public_x, imbalance_ratio, imbalance_seed, classes, classes_are_of_rows,
+              rows_per_person, person_bound, max_labels);
 }
 
 template <typename Archive>

@@ -18,7 +18,8 @@ Classifier fitted_classifier(const TrainingMethod& method, LinearScores scores, 
                         .cosine_head = std::move(scores.cosine_head),
                         .threshold = std::nullopt,
                         .class_names = options.data.train.class_names,
-                        .link = method.link()};
+                        .link = method.link(),
+                        .forfeits = beside_seed(plan.forfeits)};
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : method.threshold();
   if (plan.is_private) {
     const Guarantee& g = *plan.guarantee;

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
@@ -235,8 +239,32 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
   return PartialSum::sealed(statistic, true, task.ticket(plan_.plan), "all silos");
 }
 
+struct MaskedSilo::Memory {
+  struct Answered {
+    RunId run{};
+    PublicKey digest{};  // of its words
+  };
+  struct OwnSession {
+    AgreementKey key = AgreementKey::generate();
+    std::map<std::uint64_t, Answered> answered;  // by step
+  };
+
+  // Nothing where this process has not joined.
+  OwnSession* session(const Session& session) {
+    const auto found = sessions.find(session);
+    return found == sessions.end() || process != ::getpid() ? nullptr : &found->second;
+  }
+
+  std::mutex mutex;
+  pid_t process = ::getpid();
+  std::map<Session, OwnSession> sessions;
+};
+
 MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path state)
-    : plan_(std::move(plan)), identity_(std::move(identity)), state_(std::move(state)) {
+    : plan_(std::move(plan)),
+      identity_(std::move(identity)),
+      state_(std::move(state)),
+      memory_(std::make_unique<Memory>()) {
   const std::vector<Member>& members = plan_.roster.members;
   const auto own = std::find_if(members.begin() + 1, members.end(),
                                 [&](const Member& member) { return member.key == identity_.public_key(); });
@@ -251,27 +279,49 @@ MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path
   }
 }
 
-std::filesystem::path MaskedSilo::kept(std::span<const std::uint8_t> session, const std::string& what) const {
-  return state_ / (to_hex(std::as_bytes(session)) + "." + what);
+MaskedSilo::MaskedSilo(MaskedSilo&&) noexcept = default;
+MaskedSilo::~MaskedSilo() = default;
+
+std::filesystem::path MaskedSilo::kept(std::span<const std::uint8_t> session) const {
+  return state_ / (to_hex(std::as_bytes(session)) + ".answer");
 }
 
-AgreementKey MaskedSilo::own_key(std::span<const std::uint8_t> session, bool is_new_session) const {
-  const std::filesystem::path path = kept(session, "key");
-  if (is_new_session) make_private_file(path, kState, AgreementKey::generate().secret(), ExistingFile::kWins);
-  const auto secret = read_private_file(path, kState, kDigestBytes);
-  if (!secret || secret->size() != kDigestBytes) {
+std::vector<std::uint64_t> MaskedSilo::kept_answer(std::span<const std::uint8_t> session, const RunId& run) const {
+  const std::filesystem::path path = kept(session);
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  const auto file = error ? std::nullopt : read_private_file(path, kState, static_cast<std::size_t>(size));
+  if (!file || file->size() < run.size() || !std::equal(run.begin(), run.end(), file->begin())) {
     throw AggregationAborted(
-        "this silo has no key of the session; it must join first, with the state folder that it has now");
+        "this process has not joined the session: keys of masks live in the memory of the process that joins, and end "
+        "with it; keep one process alive from the join to the last answer, or begin a new session and join it");
   }
-  return AgreementKey::of_secret(std::span<const std::byte, kDigestBytes>(*secret));
+  const std::span<const std::byte> bytes = *file;
+  PayloadReader reader(bytes.subspan(run.size()));
+  std::vector<std::uint64_t> words(reader.size_left() / sizeof(std::uint64_t));
+  for (std::uint64_t& word : words) word = reader.u64();
+  return words;
 }
 
-std::string MaskedSilo::join(const std::string& invitation) const {
+void MaskedSilo::keep_answer(std::span<const std::uint8_t> session, const RunId& run,
+                             std::span<const std::uint64_t> words) const {
+  PayloadWriter writer;
+  writer.bytes(run);
+  for (const std::uint64_t word : words) writer.u64(word);
+  destroy_private_file(kept(session), kState);
+  make_private_file(kept(session), kState, writer.take(), ExistingFile::kWins);
+}
+
+std::string MaskedSilo::join(const std::string& invitation) {
   Session session{};
   if (!verified(invitation, kInvitationDomain, plan_, session).empty()) {
     throw AggregationAborted("an invitation has more than a session in it");
   }
-  Join join{.silo = number_, .key = own_key(session, true).public_key(), .signature = {}};
+  const std::lock_guard lock(memory_->mutex);
+  if (memory_->process != ::getpid()) {
+    throw AggregationAborted("a silo belongs to the process that has made it; make one in this process, and join anew");
+  }
+  Join join{.silo = number_, .key = memory_->sessions[session].key.public_key(), .signature = {}};
   join.signature = identity_.sign(to_sign(kJoinDomain, session, plan_, join.signed_part()));
   std::vector<std::byte> message = join.signed_part();
   message.insert(message.end(), join.signature.begin(), join.signature.end());
@@ -279,32 +329,29 @@ std::string MaskedSilo::join(const std::string& invitation) const {
 }
 
 std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const RowsInMemory& rows, unsigned threads,
-                                              const OnChunk& on_chunk) const {
+                                              const OnChunk& on_chunk) {
   const Request request = read_request(message, plan_);
   for (const Join& join : request.joins) require_join(join, request.session, plan_);
-  const AgreementKey key = own_key(request.session, false);
-  if (request.joins[number_ - 1].key != key.public_key()) {
+  const RunId run = run_of_request(request, plan_);
+  const std::lock_guard lock(memory_->mutex);
+  Memory::OwnSession* const own = memory_->session(request.session);
+  if (own == nullptr) return kept_answer(request.session, run);
+  if (request.joins[number_ - 1].key != own->key.public_key()) {
     throw AggregationAborted("the request has another join in the place of this silo's");
   }
   if (request.step >= plan_.plan.tasks()) {
     throw AggregationAborted(
         fmt::format("the request is for step {}, and the plan has {}", request.step, plan_.plan.tasks()));
   }
-  const RunId run = run_of_request(request, plan_);
-  const std::filesystem::path answered = kept(request.session, std::to_string(request.step));
-  const auto require_same = [&](std::size_t first, const PublicKey& expected) {
-    const auto before = read_private_file(answered, kState, 2 * kDigestBytes);
-    if (!before) return;
-    const bool is_same =
-        before->size() == 2 * kDigestBytes &&
-        std::equal(expected.begin(), expected.end(), before->begin() + static_cast<std::ptrdiff_t>(first));
+  const auto before = own->answered.find(request.step);
+  const auto require = [&](bool is_same) {
     if (is_same) return;
     throw AggregationAborted(fmt::format(
         "step {} of this session was answered already, to another request or with other rows; a silo answers a step "
         "once, or the same again",
         request.step));
   };
-  require_same(0, run);
+  if (before != own->answered.end()) require(before->second.run == run);
 
   TravelingPlan plan = plan_.plan;
   plan.ticket.session = request.session;
@@ -318,31 +365,31 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   const SumAttempt sum{.run = run, .round = request.step};
   for (const Join& other : request.joins) {
     if (other.silo == number_) continue;
-    masks.add(pair_mask_key(sum, number_, other.silo, key, other.key),
+    masks.add(pair_mask_key(sum, number_, other.silo, own->key, other.key),
               other.silo > number_ ? MaskSign::kAdd : MaskSign::kSubtract);
   }
   masks.apply(0, words);
 
   const PublicKey digest = digest_of(std::as_bytes(std::span(words)));
-  std::vector<std::byte> record(run.begin(), run.end());
-  record.insert(record.end(), digest.begin(), digest.end());
-  make_private_file(answered, kState, record, ExistingFile::kWins);
-  require_same(0, run);
-  require_same(kDigestBytes, digest);
+  if (before != own->answered.end()) {
+    require(before->second.digest == digest);
+  } else {
+    own->answered.emplace(request.step, Memory::Answered{run, digest});
+  }
+  keep_answer(request.session, run, words);
   return words;
 }
 
-void MaskedSilo::end(const std::string& message) const {
+void MaskedSilo::end(const std::string& message) {
   Session session{};
   try {
     verified(message, kRequestDomain, plan_, session);
   } catch (const AggregationAborted&) {
     verified(message, kInvitationDomain, plan_, session);
   }
-  destroy_private_file(kept(session, "key"), kState);
-  for (std::uint64_t step = 0; step < plan_.plan.tasks(); ++step) {
-    destroy_private_file(kept(session, std::to_string(step)), kState);
-  }
+  const std::lock_guard lock(memory_->mutex);
+  memory_->sessions.erase(session);
+  destroy_private_file(kept(session), kState);
 }
 
 }  // namespace dpreduce

@@ -14,7 +14,12 @@
 // were told anything different share no mask, and their sum looks random. Keys are agreed by silos: each verifies all
 // joins by the identities of its own roster. No silo may be missing; nothing is ever unmasked, so that there are no
 // shares of secrets, and nothing that a coordinator could ask for twice: a silo answers a step of a session once, or
-// with the same bytes again. Its private folder keeps what it needs to know for that.
+// with the same bytes again.
+//
+// Keys live in the memory of the process that has joined, beside what it has answered under them: two answers under one
+// mask would give their difference, and whatever is on a disk can be restored to what it was before. A process that has
+// not joined, or is a fork of one that has, makes no answer. The silo's folder keeps its last one, as it was sent: a
+// process that is started again gives it again, and has no key.
 //
 // Where the unit is a person, silos tell each other no names. The plan says the most silos that have rows of one
 // person, and each lets a person count for their share of the bound (weigh_in_silo).
@@ -26,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,29 +80,35 @@ class MaskedSilo {
   /// `state` is a folder that only this silo uses; it is made where it is not there. Throws UsageError unless the
   /// identity is that of one of the roster's silos; as MaskedPlan, and BadInput where the folder cannot be made.
   MaskedSilo(MaskedPlan plan, Identity identity, std::filesystem::path state);
+  MaskedSilo(MaskedSilo&&) noexcept;
+  ~MaskedSilo();
 
-  /// The same whenever it is asked for in a session. Throws AggregationAborted unless the roster's coordinator has
-  /// signed the invitation, to the same plan.
-  std::string join(const std::string& invitation) const;
+  /// The same whenever it is asked for in a session of this process. Throws AggregationAborted unless the roster's
+  /// coordinator has signed the invitation, to the same plan.
+  std::string join(const std::string& invitation);
 
   /// y_u, for all rows of this silo. Throws AggregationAborted unless the coordinator has signed the request, it has
   /// this silo's join of the session and one of every other silo that is signed by it, and the step is one of the
-  /// plan's; where the step was answered with other bytes. Throws as partial_sum.
+  /// plan's; where the step was answered with other bytes, or where this process has not joined and the folder does not
+  /// have this very answer. Throws as partial_sum. Threads may share the silo; one answers at a time.
   std::vector<std::uint64_t> answer(const std::string& request, const RowsInMemory& rows, unsigned threads,
-                                    const OnChunk& on_chunk) const;
+                                    const OnChunk& on_chunk);
 
   /// Destroys what is kept of the session that a request or an invitation is of: nobody can take a mask off its
   /// answers any more. Throws AggregationAborted unless the coordinator has signed it.
-  void end(const std::string& message) const;
+  void end(const std::string& message);
 
  private:
-  std::filesystem::path kept(std::span<const std::uint8_t> session, const std::string& what) const;
-  AgreementKey own_key(std::span<const std::uint8_t> session, bool is_new_session) const;
+  struct Memory;
+  std::filesystem::path kept(std::span<const std::uint8_t> session) const;
+  std::vector<std::uint64_t> kept_answer(std::span<const std::uint8_t> session, const RunId& run) const;
+  void keep_answer(std::span<const std::uint8_t> session, const RunId& run, std::span<const std::uint64_t> words) const;
 
   MaskedPlan plan_;
   Identity identity_;
   std::uint32_t number_ = 0;
   std::filesystem::path state_;
+  std::unique_ptr<Memory> memory_;
 };
 
 }  // namespace dpreduce

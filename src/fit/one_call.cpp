@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/ranks/rank_archive.hpp"
 #include "fit/fit_options_archive.hpp"
 #include "fit/validated_options.hpp"
 

@@ -5,14 +5,13 @@
 #include <span>
 #include <utility>
 
-#include <boost/serialization/array.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "aggregator/release/statistic_fingerprint.hpp"
 #include "common/base/error.hpp"
 #include "common/randomness/signing_key.hpp"
-#include "common/ranks/rank_archive.hpp"
+#include "common/silos/payload_archive.hpp"
 
 namespace dpreduce {
 namespace {
@@ -20,6 +19,7 @@ namespace {
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kFingerprintWords = FingerprintPart{}.size();
 constexpr std::size_t kMostNamed = 3;
+constexpr std::string_view kPartialSum = "partial sum";
 
 NoiseKey key_of(const SumTicket& ticket) {
   return NoiseKey::from_bytes(std::as_bytes(std::span(ticket.secret)));
@@ -60,8 +60,12 @@ void PartialSum::serialize(Archive& archive, unsigned) {
   archive_all(archive, session_, step_, task_, partitions_, words_);
 }
 
+bool is_partition_name(const std::string& partition) {
+  return !partition.empty() && partition.size() <= kLongestName;
+}
+
 void check_partition_name(const std::string& partition) {
-  if (!partition.empty() && partition.size() <= kLongestName) return;
+  if (is_partition_name(partition)) return;
   throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
                                partition.size(), kLongestName));
 }
@@ -144,15 +148,13 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
 }
 
 std::string PartialSum::to_bytes() const {
-  return archived(*this);
+  return message_of(kPartialSum, *this);
 }
 
 PartialSum PartialSum::from_bytes(const std::string& bytes) {
-  try {
-    return unarchived<PartialSum>(bytes);
-  } catch (const AggregationAborted&) {
-    throw BadInput("these bytes are no partial sum, or a damaged one; make it again");
-  }
+  PartialSum sum = value_of_message<PartialSum>(kPartialSum, bytes);
+  if (!are_partitions(sum.partitions_)) refuse_message(kPartialSum);
+  return sum;
 }
 
 namespace {

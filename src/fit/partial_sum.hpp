@@ -41,6 +41,17 @@ struct SummedPartition {
 
 /// Throws UsageError unless the name has 1 to 255 bytes.
 void check_partition_name(const std::string& partition);
+bool is_partition_name(const std::string& partition);
+
+/// Whether each has a name, and names rise: what is listed twice would count twice.
+template <typename Partition>
+bool are_partitions(const std::vector<Partition>& listed) {
+  for (std::size_t place = 0; place < listed.size(); ++place) {
+    if (!is_partition_name(listed[place].name)) return false;
+    if (place > 0 && listed[place].name <= listed[place - 1].name) return false;
+  }
+  return true;
+}
 
 class PartialSum {
  public:
@@ -62,8 +73,8 @@ class PartialSum {
   /// Sorted by name.
   const std::vector<SummedPartition>& partitions() const { return partitions_; }
 
-  /// As bytes, for the same version of the program alone. They are read back on trust, as ranks trust each other: not
-  /// what a stranger sent.
+  /// As bytes, for the same version of the program alone. Nothing of them is trusted when they are read back: who adds
+  /// sums up may be anybody.
   std::string to_bytes() const;
   /// Throws UsageError where another version made them; BadInput where they are damaged, or something else.
   static PartialSum from_bytes(const std::string& bytes);

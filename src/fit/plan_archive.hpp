@@ -2,6 +2,7 @@
 // include this in few files.
 #pragma once
 
+#include "common/ranks/rank_archive.hpp"
 #include "fit/preprocessing_archive.hpp"
 #include "run/fit_plan.hpp"
 
@@ -78,10 +79,10 @@ void serialize(Archive& archive, DataSetBudget& budget, unsigned) {
 
 template <typename Archive>
 void serialize(Archive& archive, FitPlan& plan, unsigned) {
-  auto& [preprocessing, dim, projection_elements, requests, choice, public_selection, noise, guarantee, is_private,
-         limit, config, config_digest, memory_bytes] = plan;
-  archive_all(archive, preprocessing, dim, projection_elements, requests, choice, public_selection, noise, guarantee,
-              is_private, limit, config, config_digest, memory_bytes);
+  auto& [preprocessing, dim, projection_elements, requests, loss, choice, public_selection, noise, guarantee,
+         is_private, forfeits, limit, config, config_digest, memory_bytes] = plan;
+  archive_all(archive, preprocessing, dim, projection_elements, requests, loss, choice, public_selection, noise,
+              guarantee, is_private, forfeits, limit, config, config_digest, memory_bytes);
 }
 
 }  // namespace dpreduce

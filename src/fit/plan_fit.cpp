@@ -206,6 +206,8 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
   for (ReleaseRequest& request : plan.requests) request.rows_per_person = options.data.bounded_rows();
   if (options.data.clips_persons()) clip_persons(plan.requests, *method);
 
+  plan.loss = method->loss();
+
   const BudgetOptions& budget = options.privacy.budget;
   if (budget.non_private) {
     if (budget.epsilon || budget.delta || budget.rho || budget.mu) {
@@ -219,10 +221,16 @@ FitPlan plan_fit(const FitOptions& options, std::size_t input_dim, std::uint64_t
     plan_releases(plan, options, *method);
   }
   if (!budget.non_private) {
-    plan.is_private = !options.privacy.seed.has_value();
+    if (options.privacy.seed) plan.forfeits.push_back(Forfeit::kSeed);
+    if (options.data.classes_are_of_rows) plan.forfeits.push_back(Forfeit::kClassesFromRows);
+    plan.is_private = plan.forfeits.empty();
     if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
       if (!options.privacy.limit_epsilon || !options.privacy.limit_delta) {
         throw UsageError("--budget-epsilon and --budget-delta go together");
+      }
+      if (const Forfeits other = beside_seed(plan.forfeits); !other.empty()) {
+        throw UsageError(fmt::format("--budget-epsilon: a run that is not private is within no budget: {}",
+                                     reason_of(other.front())));
       }
       plan.limit = data_set_budget(*options.privacy.limit_epsilon, *options.privacy.limit_delta);
     }

@@ -50,7 +50,8 @@ RunTerms PlannedFit::terms() const {
           .epsilon = is_stated ? budget.epsilon : std::nullopt,
           .delta = is_stated ? budget.delta : std::nullopt,
           .config_digest = plan_.config_digest,
-          .version = version()};
+          .version = version(),
+          .forfeits = beside_seed(plan_.forfeits)};
 }
 
 StreamPlan PlannedFit::stream_over(const WorkerRows& rows, unsigned threads,

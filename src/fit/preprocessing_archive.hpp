@@ -1,8 +1,8 @@
-// How a preparation of rows is archived (common/ranks/rank_archive.hpp).
+// How a preparation of rows is archived (common/ranks/rank_archive.hpp, common/silos/payload_archive.hpp).
 #pragma once
 
+#include "common/base/archive_all.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/ranks/rank_archive.hpp"
 
 namespace dpreduce {
 

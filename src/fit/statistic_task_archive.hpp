@@ -1,18 +1,8 @@
-// How a statistic's task is archived, to travel to workers (common/ranks/rank_archive.hpp). Boost's headers are slow:
-// include this in few files.
+// How a statistic's task is archived, to travel to workers and silos (common/silos/payload_archive.hpp).
 #pragma once
-
-#include <boost/serialization/array.hpp>
 
 #include "fit/preprocessing_archive.hpp"
 #include "run/statistic_task.hpp"
-
-namespace boost::serialization {
-
-template <typename Archive>
-void serialize(Archive&, std::monostate&, unsigned) {}
-
-}  // namespace boost::serialization
 
 namespace dpreduce {
 

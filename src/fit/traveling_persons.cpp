@@ -5,18 +5,18 @@
 #include <span>
 #include <utility>
 
-#include <boost/serialization/array.hpp>
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"
-#include "common/ranks/rank_archive.hpp"
+#include "common/silos/payload_archive.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::size_t kWordsOfPerson = 3;  // high, low, rows
+constexpr std::string_view kCounts = "count of persons";
 
 NoiseKey plan_key(const SumTicket& ticket) {
   return NoiseKey::from_bytes(std::as_bytes(std::span(ticket.secret)));
@@ -156,15 +156,13 @@ std::vector<std::string> PersonCounts::partitions() const {
 }
 
 std::string PersonCounts::to_bytes() const {
-  return archived(*this);
+  return message_of(kCounts, *this);
 }
 
 PersonCounts PersonCounts::from_bytes(const std::string& bytes) {
-  try {
-    return unarchived<PersonCounts>(bytes);
-  } catch (const AggregationAborted&) {
-    throw BadInput("these bytes are no counts of persons, or damaged ones; make them again");
-  }
+  PersonCounts counts = value_of_message<PersonCounts>(kCounts, bytes);
+  if (!are_partitions(counts.partitions_)) refuse_message(kCounts);
+  return counts;
 }
 
 IdentifiedRows traveling_persons(ShardedArray& persons, RowRange range, const SumTicket& ticket) {

@@ -14,6 +14,7 @@
 #include "common/base/error.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "common/silos/payload_archive.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/fit_options_archive.hpp"
@@ -86,14 +87,8 @@ FitOptions options_with(FitOptions options, const std::optional<std::string>& le
   return checked_call(std::move(options), Communicator::alone(), ledger ? Accounts::kLedger : Accounts::kElsewhere);
 }
 
-template <typename Value>
-Value from_archive(const std::string& bytes, const char* what) {
-  try {
-    return unarchived<Value>(bytes);
-  } catch (const AggregationAborted&) {
-    throw BadInput(fmt::format("these bytes are no {}, or a damaged one; make it again", what));
-  }
-}
+constexpr std::string_view kPlan = "plan";
+constexpr std::string_view kTask = "task";
 
 }  // namespace
 
@@ -163,11 +158,11 @@ std::uint64_t TravelingPlan::tasks() const {
 }
 
 std::string TravelingPlan::to_bytes() const {
-  return archived(*this);
+  return message_of(kPlan, *this);
 }
 
 TravelingPlan TravelingPlan::from_bytes(const std::string& bytes) {
-  return from_archive<TravelingPlan>(bytes, "plan");
+  return value_of_message<TravelingPlan>(kPlan, bytes);
 }
 
 SumTicket TravelingTask::ticket(const TravelingPlan& plan) const {
@@ -179,11 +174,11 @@ SumTicket TravelingTask::ticket(const TravelingPlan& plan) const {
 }
 
 std::string TravelingTask::to_bytes() const {
-  return archived(*this);
+  return message_of(kTask, *this);
 }
 
 TravelingTask TravelingTask::from_bytes(const std::string& bytes) {
-  return from_archive<TravelingTask>(bytes, "task");
+  return value_of_message<TravelingTask>(kTask, bytes);
 }
 
 PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, const std::string& partition) {

@@ -75,6 +75,8 @@ class OneStepMethod : public TrainingMethod {
     return json;
   }
 
+  std::optional<Loss> loss() const override { return rounds_.loss; }
+
   LinearScores train(TrainingRun& run) const override {
     run.set_intercept(rounds_.intercept_share);
     const Release gram = run.release("gram");

@@ -94,6 +94,7 @@ class NewtonMethod : public TrainingMethod {
     return json;
   }
 
+  std::optional<Loss> loss() const override { return settings_.loss; }
   std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
   std::optional<Link> link() const override { return link_of(settings_.loss); }
 

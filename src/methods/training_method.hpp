@@ -40,6 +40,9 @@ class TrainingMethod {
   /// Everything public that decides what is released, beyond the options common to all methods.
   virtual nlohmann::json settings() const = 0;
 
+  /// Of the gradients, and Hessians, that it releases; none where it releases none.
+  virtual std::optional<Loss> loss() const { return std::nullopt; }
+
   /// How many releases each rank makes of its own rows, with noise of its own, between two sums over ranks; 1: every
   /// release is a sum over ranks itself.
   virtual std::uint64_t releases_per_sum() const { return 1; }

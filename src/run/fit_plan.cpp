@@ -6,6 +6,10 @@
 
 namespace dpreduce {
 
+bool FitPlan::has_request(std::string_view name) const {
+  return std::ranges::any_of(requests, [&](const ReleaseRequest& request) { return request.name == name; });
+}
+
 const ReleaseRequest& FitPlan::request(std::string_view name) const {
   const auto found = std::find_if(requests.begin(), requests.end(), [&](const auto& r) { return r.name == name; });
   DPREDUCE_ASSERT(found != requests.end());

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "common/accounting/guarantee.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/forfeit.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/plan/noise_plan.hpp"
@@ -19,17 +21,21 @@ struct FitPlan {
   std::size_t dim = 0;                     ///< of prepared rows, and so of the model; without an intercept
   std::size_t projection_elements = 0;     ///< of the matrix that rows are projected or whitened by; 0 for none
   std::vector<ReleaseRequest> requests;    ///< in the order in which they are made
+  std::optional<Loss> loss;                ///< of gradients and Hessians; none where none are released
   std::optional<PlannedSelection> choice;  ///< among candidates, by training rows; also in `noise`
   /// Of prototypes among public rows; also in `noise`, or with epsilon 0.
   std::optional<PlannedSelection> public_selection;
   std::optional<NoisePlan> noise;      ///< none in a non-private run
   std::optional<Guarantee> guarantee;  ///< as above
-  bool is_private = false;             ///< false also under a seed
+  bool is_private = false;             ///< with noise, and no forfeits
+  Forfeits forfeits{};                 ///< why a run with noise is not
   std::optional<DataSetBudget> limit;  ///< of the data set, over all runs, where the user sets one
   std::string config;                  ///< everything public that decides what is released, as JSON
   std::string config_digest;           ///< of that
   std::size_t memory_bytes = 0;        ///< of a rank: row buffers and statistic, whatever the number of rows
 
+  bool has_request(std::string_view name) const;
+  /// Precondition (asserted): there is one.
   const ReleaseRequest& request(std::string_view name) const;
   /// Whether Gram matrices are released class by class (TrainingRun::release_class_grams).
   bool makes_class_grams() const;

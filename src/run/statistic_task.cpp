@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char* kPartsBlock = "class_grams";
 constexpr const char* kDigestsBlock = "digests";
+constexpr std::string_view kCenterRelease = "center";
+constexpr std::string_view kDirectionsRelease = "class_means";  // of a second head
+constexpr std::string_view kAdaptiveRelease = "adaptive_gradient";
 constexpr unsigned kHalfBits = 32;
 constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
 
@@ -49,32 +52,73 @@ class PointOfTask {
   PublicPoint point_;
 };
 
+const ReleaseRequest& requested(const StatisticTask& task, const FitPlan& plan) {
+  if (plan.has_request(task.release)) return plan.request(task.release);
+  throw UsageError("the task is for a release that the plan does not have; take it from a session of this plan");
+}
+
+bool are_within(std::span<const double> values, double smallest, double largest) {
+  return std::ranges::all_of(values, [&](double value) { return value >= smallest && value <= largest; });
+}
+
+// What is rows of a matrix, or scales them, may be multiplied and divided without overflow.
+constexpr double kLargest = 1e100;
+constexpr double kSmallest = 1e-100;
+
 bool is_of(const StatedWeights& weights, std::size_t classes, std::size_t dim) {
-  return weights.largest.size() == classes && weights.values.size() == classes * dim;
+  return weights.largest.size() == classes && weights.values.size() == classes * dim &&
+         are_within(weights.largest, 0.0, kLargest) &&
+         std::ranges::all_of(weights.values, [](std::int16_t value) { return value >= -kLatticeNorm; });
 }
 
-bool is_of(const StatedPoint& point, std::size_t classes, std::size_t dim) {
-  if (const auto* balls = std::get_if<ClassBalls>(&point)) {
-    return balls->centers.size() == classes * dim && balls->radii.size() == classes;
+bool is_of(const StatedGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
+           std::size_t dim) {
+  const bool has_prior = point.directions.has_value();
+  const bool adapts = task.release == kAdaptiveRelease;
+  if (has_prior && (!plan.has_request(kDirectionsRelease) || point.loss != Loss::kSoftmax)) return false;
+  return point.loss == plan.loss && is_of(point.weights, classes, dim) &&
+         (!has_prior || is_of(*point.directions, classes, dim)) &&
+         point.features == (has_prior ? task.preprocessing.dim() : 0) &&
+         (adapts ? are_within({&point.residual_norm, 1}, kSmallest, kLargest) : point.residual_norm == 1.0);
+}
+
+bool is_of(const ClassBalls& balls, std::size_t classes, std::size_t dim) {
+  return balls.centers.size() == classes * dim && balls.radii.size() == classes &&
+         are_within(balls.centers, -kLargest, kLargest) && are_within(balls.radii, kSmallest, kLargest);
+}
+
+// Of the kind that the release is made at, and of these sizes.
+bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t classes, std::size_t dim) {
+  switch (registered_statistic(task.release).taken_at) {
+    case TakenAt::kRows:
+      return std::holds_alternative<std::monostate>(task.point);
+    case TakenAt::kWeights: {
+      const auto* gradient = std::get_if<StatedGradientPoint>(&task.point);
+      return gradient != nullptr && is_of(*gradient, task, plan, classes, dim);
+    }
+    case TakenAt::kBalls: {
+      const auto* balls = std::get_if<ClassBalls>(&task.point);
+      return balls != nullptr && is_of(*balls, classes, dim);
+    }
   }
-  const auto* gradient = std::get_if<StatedGradientPoint>(&point);
-  return gradient == nullptr ||
-         (is_of(gradient->weights, classes, dim) &&
-          (!gradient->directions || (is_of(*gradient->directions, classes, dim) && gradient->features <= dim)));
+  return false;
 }
 
-// A task comes from elsewhere. What it says of sizes decides where is read and written.
-void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes) {
+// Rows are prepared as planned, by what the plan releases for that before.
+bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::size_t dim) {
   const Preprocessing& planned = plan.preprocessing;
-  const Preprocessing& asked = task.preprocessing;
-  const std::size_t dim = plan.request(task.release).dim;
-  if (asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.normalize == planned.normalize &&
-      asked.clip_norm == planned.clip_norm && asked.output_dim() == dim && task.label < classes &&
-      task.part <= StatisticPart::kGramOfClass && is_of(task.point, classes, dim)) {
-    return;
-  }
-  throw UsageError("the task for release " + task.release +
-                   " is of rows, classes or weights that the plan does not have; take it from a session of this plan");
+  const bool may_center = plan.has_request(kCenterRelease);
+  const bool may_project = plan.projection_elements > 0;
+  return asked.input_dim == planned.input_dim && asked.pool == planned.pool && asked.normalize == planned.normalize &&
+         asked.clip_norm == planned.clip_norm && asked.output_dim() == dim &&
+         (asked.center.empty() || (may_center && are_within(asked.center, -kLargest, kLargest))) &&
+         (asked.projection.empty() || (may_project && are_within(asked.projection, -kLargest, kLargest)));
+}
+
+bool is_part_of(const StatisticTask& task, std::size_t classes) {
+  const bool has_secret = std::ranges::any_of(task.secret, [](std::uint8_t byte) { return byte != 0; });
+  if (task.part == StatisticPart::kWhole && has_secret) return false;
+  return task.part == StatisticPart::kGramOfClass ? task.label < classes : task.label == 0;
 }
 
 void put_digests(std::span<const RowDigest> digests, std::span<std::int64_t> halves) {
@@ -133,8 +177,18 @@ StatisticTask task_of(std::string_view release, const Preprocessing& preprocessi
   return task;
 }
 
+void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes) {
+  const std::size_t dim = requested(task, plan).dim;
+  if (is_part_of(task, classes) && is_preparation_of(task.preprocessing, plan, dim) &&
+      is_point_of(task, plan, classes, dim)) {
+    return;
+  }
+  throw UsageError("the task for release " + task.release +
+                   " is of rows, classes or weights that the plan does not have; take it from a session of this plan");
+}
+
 std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan) {
-  const ReleaseRequest& request = plan.request(task.release);
+  const ReleaseRequest& request = requested(task, plan);
   if (request.in_parts == (task.part == StatisticPart::kWhole)) {
     throw UsageError("release " + task.release + ": the plan makes it " + (request.in_parts ? "in parts" : "whole"));
   }

@@ -8,9 +8,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "common/base/choices.hpp"
 #include "common/plan/statistic.hpp"
 #include "run/fit_plan.hpp"
 #include "worker/row_digest.hpp"
@@ -50,6 +53,12 @@ enum class StatisticPart : std::uint8_t {
   kGramOfClass
 };
 
+template <>
+inline constexpr std::array spellings<StatisticPart>{
+    std::pair{std::string_view{"whole"}, StatisticPart::kWhole},
+    std::pair{std::string_view{"class sums"}, StatisticPart::kClassSums},
+    std::pair{std::string_view{"Gram matrix of a class"}, StatisticPart::kGramOfClass}};
+
 struct StatisticTask {
   std::string release;          ///< its name in the plan
   Preprocessing preprocessing;  ///< of the rows that are summed
@@ -65,13 +74,20 @@ StatisticTask task_of(std::string_view release, const Preprocessing& preprocessi
 /// The blocks that a task asks for. Throws UsageError where the plan has no such release, or none of such a part.
 std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan);
 
+/// A task comes from elsewhere, and what it says decides what is read and written, and how far a row moves the sums.
+/// Throws UsageError unless the plan has the release, made at a point of that kind and in that part; with the plan's
+/// preparation of rows, sizes, loss and bound on residuals; centers, weights and radii within the range that arithmetic
+/// takes; and nothing set that the release does not use. So any task that is not refused moves by at most what the plan
+/// has charged.
+void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes);
+
 /// The digests whose halves a sum of parts holds, in its last block.
 std::vector<RowDigest> digests_of(const Statistic& sum);
 
 /// The exact statistic of `rows` alone. Sums of it over rows that are cut in any way are the statistic of all.
 /// Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d + 1) / 2
 /// multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk, and UsageError where the
-/// task is of another preparation of rows, or another number of features or classes, than the plan's.
+/// task is none of the plan's (require_of_plan).
 Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
                             const OnChunk& on_chunk);
 

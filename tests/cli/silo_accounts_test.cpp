@@ -147,7 +147,7 @@ TEST_F(SiloAccountsTest, ASecondRunIsRefusedBySilosThoughTheCoordinatorsLedgerIs
   EXPECT_TRUE(ledger("ledger.jsonl").charges().empty());
 }
 
-// A silo has charged where it may have masked, and nowhere else; who is killed leaves a reservation for its owner.
+// A silo has charged where it may have masked, and nowhere else; who is killed then leaves a reservation for its owner.
 TEST_F(SiloAccountsTest, WhoIsLostHasChargedWhatItMasked) {
   for (const auto& [message, charged] : {std::pair{"consent", 0U}, std::pair{"masked", 1U}}) {
     SCOPED_TRACE(message);
@@ -157,7 +157,8 @@ TEST_F(SiloAccountsTest, WhoIsLostHasChargedWhatItMasked) {
     ASSERT_EQ(run.exit_code, 0) << run.err;
     const LedgerState lost = of_silo(2);
     EXPECT_EQ(lost.charges().size(), charged);
-    ASSERT_EQ(lost.open_runs().size(), 1U);
+    ASSERT_EQ(lost.open_runs().size(), charged) << "it reserves with its first charge";
+    if (charged == 0) continue;
     const std::string name = lost.open_runs().begin()->first;
     EXPECT_EQ(alone("ledger release " + name + " ledger-silo2.jsonl").exit_code, 0);
     EXPECT_TRUE(of_silo(2).open_runs().empty());

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
@@ -46,8 +50,13 @@ class MaskedSiloTest : public testing::Test {
   MaskedPlan plan(const std::string& text = kText) const {
     return {TravelingPlan::made(options_, FittedRows::kDim), text, roster_};
   }
-  MaskedSilo silo(std::size_t number, const std::string& text = kText) {
-    return {plan(text), identity(number), folder_ / ("state" + std::to_string(number))};
+  std::filesystem::path state(std::size_t number) { return folder_ / ("state" + std::to_string(number)); }
+  // Made once, as by a process that lives until the session ends.
+  MaskedSilo& silo(std::size_t number, const std::string& text = kText) {
+    const auto name = std::pair(number, text);
+    const auto found = silos_.find(name);
+    if (found != silos_.end()) return found->second;
+    return silos_.emplace(name, MaskedSilo(plan(text), identity(number), state(number))).first->second;
   }
   MaskedCoordinator coordinator(const TravelingPlan& of) { return {{of, kText, roster_}, identity(0)}; }
 
@@ -92,6 +101,7 @@ class MaskedSiloTest : public testing::Test {
   }
   std::vector<Party> parties_;
   Roster roster_;
+  std::map<std::pair<std::size_t, std::string>, MaskedSilo> silos_;
 };
 
 class MaskedFit : public MaskedSiloTest, public testing::WithParamInterface<std::size_t> {
@@ -102,6 +112,7 @@ class MaskedFit : public MaskedSiloTest, public testing::WithParamInterface<std:
 TEST_P(MaskedFit, IsTheFitOfAllRows) {
   for (const std::string method : {"mean", "ls", "gd", "fc"}) {
     options_ = seeded_fit(method, folder_);
+    silos_.clear();
     if (method == "gd" || method == "fc") options_.method.rounds = 3;
     Communicator alone = Communicator::alone();
     FittedRun whole = fit(options_, rows_.all(), alone);
@@ -125,7 +136,7 @@ TEST_P(MaskedFit, IsTheFitOfAllRows) {
     EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier)) << method;
     for (std::size_t number = 1; number <= roster_.silos(); ++number) {
       silo(number).end(request);
-      EXPECT_TRUE(std::filesystem::is_empty(folder_ / ("state" + std::to_string(number))));
+      EXPECT_TRUE(std::filesystem::is_empty(state(number)));
     }
     std::filesystem::remove_all(folder_ / "ledger.jsonl");
   }
@@ -143,6 +154,7 @@ TEST_P(MaskedFit, OfPersonsInOneSiloEachIsTheFitThatCountsThemOverAllRows) {
   for (const auto& [method, bound] :
        {std::pair{"gd", PersonBound::kWeight}, {"gd", PersonBound::kClip}, {"ls", PersonBound::kClip}}) {
     options_ = seeded_fit(method, folder_);
+    silos_.clear();
     if (options_.method.name == "gd") options_.method.rounds = 3;
     options_.data.rows_per_person = 2;
     options_.data.person_bound = bound;
@@ -217,6 +229,67 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, beyond); }), HasSubstr("the plan has 3"));
 }
 
+// Two answers under one mask would give the difference of the rows that they are of.
+TEST_F(MaskedSiloTest, AFolderThatIsRestoredMakesNoSecondAnswer) {
+  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
+  const MaskedCoordinator coordinator = this->coordinator(driver);
+  const std::string request = coordinator.request(first_of(driver), joins(coordinator.invitation()));
+  const std::filesystem::path backup = folder_ / "backup";
+  const std::filesystem::path after = folder_ / "after";
+  const auto copy = [&](const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::filesystem::remove_all(to);
+    std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+  };
+  copy(state(1), backup);
+  const std::vector<std::uint64_t> answered = answer(1, request);
+  copy(state(1), after);
+  const auto with_other_rows = [&] { return silo(1).answer(request, rows_of(2), 1, [](double) {}); };
+
+  copy(backup, state(1));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("was answered already"));
+  EXPECT_EQ(answer(1, request), answered);
+  copy(backup, state(1));
+  silos_.clear();  // the process ends, and is started again
+  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("has not joined the session"));
+  copy(after, state(1));
+  EXPECT_EQ(with_other_rows(), answered) << "what was sent, whatever the rows are now";
+  silo(1).join(coordinator.invitation());
+  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("another join in the place"));
+}
+
+TEST_F(MaskedSiloTest, ItsFolderHoldsTheLastAnswerAndNoKey) {
+  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
+  const MaskedCoordinator coordinator = this->coordinator(driver);
+  const std::vector<std::string> joins = this->joins(coordinator.invitation());
+  EXPECT_TRUE(std::filesystem::is_empty(state(1)));
+  TravelingTask task = first_of(driver);
+  std::vector<std::uint64_t> answered;
+  for (task.step = 0; task.step < 2; ++task.step) answered = answer(1, coordinator.request(task, joins));
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(state(1))) {
+    ++files;
+    EXPECT_EQ(file.file_size(), 32 + 8 * answered.size()) << "the request's digest, and words that were sent";
+  }
+  EXPECT_EQ(files, 1U);
+}
+
+TEST_F(MaskedSiloTest, AForkOfTheProcessThatJoinedDoesNotAnswer) {
+  const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
+  const MaskedCoordinator coordinator = this->coordinator(driver);
+  const std::string request = coordinator.request(first_of(driver), joins(coordinator.invitation()));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool is_refused = !refusal<AggregationAborted>([&] { answer(1, request); }).empty() &&
+                            !refusal<AggregationAborted>([&] { silo(1).join(coordinator.invitation()); }).empty();
+    ::_exit(is_refused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(answer(1, request).empty());
+}
+
 // What a coordinator signs decides where a silo reads and writes.
 TEST_F(MaskedSiloTest, ATaskOfOtherSizesThanThePlansIsRefused) {
   const TravelingPlan driver = TravelingPlan::made(options_, FittedRows::kDim);
@@ -248,7 +321,7 @@ TEST_F(MaskedSiloTest, ASessionHasKeysOfItsOwn) {
   const std::string request = coordinator.request(first_of(driver), before);
   const std::vector<std::uint64_t> answered = answer(1, request);
   silo(1).end(coordinator.invitation());
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("no key of the session"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("has not joined the session"));
   EXPECT_NE(silo(1).join(coordinator.invitation()), before.back());
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("another join in the place"));
   const std::vector<std::string> now = joins(coordinator.invitation());
@@ -269,7 +342,7 @@ TEST_F(MaskedSiloTest, MessagesOfOthersAreRefused) {
   EXPECT_THAT(refusal<AggregationAborted>([&] { silo(1).join(request); }), HasSubstr("not signed by the roster's"));
   EXPECT_THAT(refusal<AggregationAborted>([&] { silo(1, "another plan").join(coordinator.invitation()); }),
               HasSubstr("the same plan"));
-  const MaskedSilo told_otherwise = silo(2, "another plan");
+  MaskedSilo& told_otherwise = silo(2, "another plan");
   EXPECT_THAT(refusal<AggregationAborted>([&] { told_otherwise.answer(request, rows_of(2), 1, [](double) {}); }),
               HasSubstr("the same plan"));
 

@@ -34,6 +34,7 @@ void sample_rows(FitOptions& options) {
   options.privacy.budget = {};
   options.privacy.budget.epsilon = 2.0;
   options.privacy.budget.delta = 1e-6;
+  options.privacy.budget.accountant = Accountant::kRdp;
 }
 
 const std::vector<RefusedCase> kRefusedCases{

@@ -15,6 +15,7 @@
 
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
+#include "common/silos/payload_archive.hpp"
 #include "tests/fit/fitted_rows.hpp"
 
 namespace dpreduce {
@@ -198,6 +199,47 @@ TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged
   EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes("x"); }), HasSubstr("no partial sum"));
 }
 
+// Whoever adds sums up needs no secret. A list that names one partition twice, with its words in twice, would open.
+TEST_F(TravelingPlanTest, AListThatNamesAPartitionTwiceIsRefused) {
+  const TravelingPlan plan = plan_of(options_of("mean"));
+  const TravelingTask task = first_task(plan);
+  const std::string a = part(plan, task, "a", 0, 30).to_bytes();
+  const std::string b = part(plan, task, "b", 30, kAllRows).to_bytes();
+  const auto value_of = [](const std::string& message) {
+    const std::span<const std::byte> value = value_in(message, "partial sum");
+    return std::vector<std::byte>(value.begin(), value.end());
+  };
+  // 16 bytes of the session, 8 of the step, 32 of the task, the number of partitions; of each its name of one byte and
+  // a nonce; the number of words, and these.
+  constexpr std::size_t kList = 16 + 8 + 32;
+  constexpr std::size_t kPartition = 8 + 1 + 16;
+  const std::vector<std::byte> of_a = value_of(a);
+  const std::vector<std::byte> of_b = value_of(b);
+  const auto words_of = [&](const std::vector<std::byte>& value) {
+    const std::span<const std::byte> bytes = value;
+    PayloadReader reader(bytes.subspan(kList + 8 + kPartition));
+    std::vector<std::uint64_t> words(reader.u64());
+    for (std::uint64_t& word : words) word = reader.u64();
+    return words;
+  };
+  const auto forged = [&](std::initializer_list<const std::vector<std::byte>*> parts) {
+    PayloadWriter writer;
+    writer.bytes(std::span(of_a).first(kList)).u64(parts.size());
+    std::vector<std::uint64_t> sum(words_of(of_a).size(), 0);
+    for (const std::vector<std::byte>* one : parts) {
+      writer.bytes(std::span(*one).subspan(kList + 8, kPartition));
+      for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += words_of(*one)[word];
+    }
+    writer.u64(sum.size());
+    for (const std::uint64_t word : sum) writer.u64(word);
+    return framed_message("partial sum", writer.take());
+  };
+  EXPECT_NO_THROW(PartialSum::from_bytes(forged({&of_a, &of_b})));
+  for (const auto& twice : {forged({&of_a, &of_b, &of_a}), forged({&of_a, &of_a}), forged({&of_b, &of_a})}) {
+    EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(twice); }), HasSubstr("no partial sum"));
+  }
+}
+
 // Bytes of the same partition differ each time, and in about half of all bits: they say nothing of the rows.
 TEST_F(TravelingPlanTest, SealedWordsLookRandom) {
   const TravelingPlan plan = plan_of(options_of("mean"));
@@ -214,14 +256,21 @@ TEST_F(TravelingPlanTest, SealedWordsLookRandom) {
 }
 
 TEST_F(TravelingPlanTest, ASessionThatIsGivenUpGivesBackWhatItReserved) {
-  const FitOptions options = options_of("mean");
+  FitOptions options = options_of("gd");
+  options.method.rounds = 3;
+  const TravelingPlan plan = plan_of(options);
+  std::size_t charges = 0;
   {
-    const FitSession session(plan_of(options), options.privacy.ledger, std::nullopt);
-    EXPECT_EQ(Ledger::read(options.privacy.ledger).open_runs().size(), 1U);
+    FitSession session(plan, options.privacy.ledger, std::nullopt);
+    EXPECT_TRUE(Ledger::read(options.privacy.ledger).open_runs().empty()) << "no row has been looked at";
+    session.give(sum_of(plan, *session.task(), 1));
+    const LedgerState ledger = Ledger::read(options.privacy.ledger);
+    EXPECT_EQ(ledger.open_runs().size(), 1U);
+    charges = ledger.charges().size();
   }
   const LedgerState ledger = Ledger::read(options.privacy.ledger);
   EXPECT_TRUE(ledger.open_runs().empty());
-  EXPECT_TRUE(ledger.charges().empty());
+  EXPECT_EQ(ledger.charges().size(), charges);
 }
 
 // Noise of class Gram matrices is bound to the digest of the first sum, and each is made for rows of one class.
@@ -272,9 +321,11 @@ TEST_F(TravelingPlanTest, ASumIsTakenOnceByManyThreads) {
 }
 
 TEST_F(TravelingPlanTest, AForkedProcessNeitherUsesNorEndsTheSession) {
-  const FitOptions options = options_of("mean");
+  FitOptions options = options_of("gd");
+  options.method.rounds = 2;
   const TravelingPlan plan = plan_of(options);
   auto session = std::make_unique<FitSession>(plan, options.privacy.ledger, std::nullopt);
+  session->give(sum_of(plan, *session->task(), 1));
   const pid_t child = ::fork();
   if (child == 0) {
     const bool is_refused = !refusal<UsageError>([&] { session->task(); }).empty();
@@ -285,7 +336,7 @@ TEST_F(TravelingPlanTest, AForkedProcessNeitherUsesNorEndsTheSession) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(Ledger::read(options.privacy.ledger).open_runs().size(), 1U);
-  session->give(sum_of(plan, *session->task(), 1));
+  run(*session, plan, 1);
   session->fitted().finish();
 }
 

@@ -1,6 +1,7 @@
 """DPClassifier and DPMeanClassifier beside scikit-learn's own."""
 import html
 import html.parser
+import json
 import pickle
 import warnings
 
@@ -53,11 +54,53 @@ def test_labels_of_a_data_frame(rows):
     assert list(model.feature_names_in_) == list(frame.columns) and model.score(frame, pandas.Series(list("abcd"))[y]) > 0.7
 
 
-def test_classes_from_the_data_are_warned_of(rows):
-    with pytest.warns(dpreduce.DataDependentClassesWarning, match="the public list") as caught:
-        model = DPClassifier(epsilon=1, delta=1e-6).fit(*rows)
-    assert caught[0].filename == __file__
-    assert list(model.classes_) == list(range(CLASSES))
+def test_classes_from_the_rows_forfeit_private_in_every_file_that_says_it(rows, tmp_path, program):
+    x, y = rows
+    names = np.array(["healthy", "flu", "cold", "HIV (one person)"])[y]
+    ledger = tmp_path / "ledger.jsonl"
+    with pytest.warns(dpreduce.DataDependentClassesWarning, match="not private.*the public list, classes=") as caught:
+        model = DPClassifier(epsilon=1, delta=1e-6, method="mean", ledger=ledger).fit(x, names)
+    assert caught[0].filename == __file__ and len(caught) == 1
+    assert list(model.classes_) == sorted(set(names))
+    assert not model.privacy_.private and model.privacy_.forfeited_by == ["classes-from-rows"]
+    report = model.report_
+    assert not report["private"] and report["privacy"]["forfeited_by"] == ["classes-from-rows"]
+    said = "classes were taken from the labels of the rows"
+    assert said in report["note"] and said in model.explain() and "seed" not in model.explain() and said in model._repr_html_()
+
+    model.classifier_.save(str(tmp_path / "m.safetensors"), False)
+    assert dpreduce.load(tmp_path / "m.safetensors").privacy == {"private": False, "forfeited_by": ["classes-from-rows"]}
+    again = pickle.loads(pickle.dumps(model)).classifier_
+    assert again.to_bytes() == model.classifier_.to_bytes()
+    (tmp_path / "r.json").write_text(json.dumps({**report, "model": "m.safetensors"}))
+    assert said in program("privacy", "explain", "r.json")
+    program("report", "r.json", "ledger.jsonl", "--out", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert said in page and "classes from rows: not private" in page
+    program("export", "m.safetensors", "--card", "card.md", "--report", "r.json")
+    assert said in (tmp_path / "card.md").read_text().replace("\\", "")
+    lines = [json.loads(line) for line in ledger.read_text().splitlines()]
+    terms = [line for line in lines if line["kind"] in ("reservation", "charge")]
+    assert len(terms) == 2 and all(not line["private"] and line["forfeited_by"] == ["classes-from-rows"] for line in terms)
+    told = program("ledger", "show", "ledger.jsonl")
+    assert "classes from rows: NOT private, not counted" in told
+    shown = json.loads(program("ledger", "show", "ledger.jsonl", "--format", "json"))
+    assert shown["runs"][0]["forfeited_by"] == ["classes-from-rows"]
+
+
+def test_classes_from_the_rows_are_within_no_budget(rows, tmp_path):
+    ledger = tmp_path / "ledger.jsonl"
+    with pytest.warns(dpreduce.DataDependentClassesWarning), pytest.raises(dpreduce.UsageError, match="within no budget.*classes"):
+        DPMeanClassifier(epsilon=1, delta=1e-6, ledger=ledger, budget_epsilon=2, budget_delta=1e-6).fit(*rows)
+    assert not ledger.exists() or '"kind":"charge"' not in ledger.read_text()
+
+
+def test_a_seed_and_classes_from_the_rows_are_both_said(rows):
+    with pytest.warns(dpreduce.DataDependentClassesWarning):
+        model = DPClassifier(epsilon=1, delta=1e-6, method="mean", random_state=3).fit(*rows)
+    assert model.privacy_.forfeited_by == ["seed", "classes-from-rows"]
+    assert "has a seed" in model.explain() and "classes were taken" in model.explain()
+    assert DPClassifier(**BUDGET, method="mean").fit(*rows).privacy_.forfeited_by == []
 
 
 def test_parameters_are_the_options_of_fit(rows):

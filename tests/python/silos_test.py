@@ -1,5 +1,6 @@
 """dpreduce.silos, and the examples for Flower and NVFlare on doubles of these engines: each message as bytes, some of them
-twice, and a client that is made anew for each."""
+twice."""
+import contextlib
 import importlib.util
 import io
 import logging
@@ -10,6 +11,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 import types
 
 import numpy as np
@@ -55,8 +57,24 @@ def federation(parties, rows):
     return plan
 
 
+SILOS = {}
+
+
+@pytest.fixture(autouse=True)
+def no_silos():
+    SILOS.clear()
+
+
 def silo_of(own, **other):
+    """The silo of these files: one object, as in a process that lives as long as the session."""
     terms = {**own, **other}
+    name = (pathlib.Path(terms["plan"]).read_text(), *terms.values())
+    if name not in SILOS:
+        SILOS[name] = new_silo(terms)
+    return SILOS[name]
+
+
+def new_silo(terms):
     return dpreduce.silos.Silo(pathlib.Path(terms["plan"]).read_text(), terms["roster"], terms["identity"], terms["state"])
 
 
@@ -213,6 +231,26 @@ def test_a_silo_answers_a_step_once(parties, federation, caplog):
     assert "step 0 of this session was answered already" in caplog.text
 
 
+def test_a_silo_that_is_made_anew_has_no_key(parties, federation, tmp_path, caplog):
+    hub, silos = parties
+    federation("mean")
+    coordinator = coordinator_of(hub)
+    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+    request = coordinator.request(joins)
+    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    with pytest.raises(dpreduce.AggregationAborted):
+        new_silo(silos[0]).answer(request, x, y)
+    assert "keys of masks live in the memory of the process that joins" in caplog.text
+    once = silo_of(silos[0]).answer(request, x, y)
+    assert (new_silo(silos[0]).answer(request, x[1:], y[1:]) == once).all()  # what was sent, and no other
+    for file in pathlib.Path(silos[0]["state"]).iterdir():  # a folder as it was before
+        file.unlink()
+    with pytest.raises(dpreduce.AggregationAborted):
+        silo_of(silos[0]).answer(request, x[1:], y[1:])
+    with pytest.raises(dpreduce.AggregationAborted):
+        new_silo(silos[0]).answer(request, x[1:], y[1:])
+
+
 def test_parties_with_another_plan_or_roster_find_out(parties, federation, tmp_path, caplog):
     hub, silos = parties
     federation("mean")
@@ -248,6 +286,31 @@ def example(name, monkeypatch, **modules):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def flower_example(monkeypatch):
+    return example("flower_fit", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
+                   flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
+
+
+@contextlib.contextmanager
+def served(flower, silos):
+    """The silos' own processes, as threads; their nodes, which know no file of rows."""
+    names = ("plan", "roster", "identity", "state", "x", "y", "person")
+    threads = [threading.Thread(target=flower.serve, args=[own[name] for name in names if name in own]) for own in silos]
+    for thread, own in zip(threads, silos):
+        thread.start()
+        while not os.path.exists(flower.socket_in(own["state"])):
+            assert thread.is_alive()
+            time.sleep(0.01)
+    try:
+        yield {70 + place: {"state": own["state"]} for place, own in enumerate(silos)}
+    finally:
+        for thread, own in zip(threads, silos):
+            with flower.Client(flower.socket_in(own["state"]), "AF_UNIX") as silo:
+                silo.send_bytes(b"stop")
+                silo.send_bytes(b"")
+            thread.join()
 
 
 def make_persons(parties, method, **options):
@@ -317,10 +380,10 @@ def test_flower(method, options, has_persons, parties, federation, monkeypatch):
     expected = federation(method, **options)
     if has_persons:
         make_persons(parties, method, **options)
-    flower = example("flower_fit", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
-                     flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
-    grid = Grid({70 + place: own for place, own in enumerate(silos)}, flower.client.function)
-    flower.server.function(grid, types.SimpleNamespace(run_config=hub))
+    flower = flower_example(monkeypatch)
+    with served(flower, silos) as nodes:
+        grid = Grid(nodes, flower.client.function)
+        flower.server.function(grid, types.SimpleNamespace(run_config=hub))
     assert pathlib.Path(hub["model"]).read_bytes() == expected
     assert grid.delivered_twice and all(os.listdir(own["state"]) == [] for own in silos)
 
@@ -328,12 +391,12 @@ def test_flower(method, options, has_persons, parties, federation, monkeypatch):
 def test_a_failing_silo_ends_a_fit_in_flower(parties, federation, monkeypatch):
     hub, silos = parties
     federation("mean")
-    flower = example("flower_fit", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
-                     flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
+    flower = flower_example(monkeypatch)
     np.save(silos[1]["y"], np.load(silos[1]["y"]) + 1)
-    grid = Grid({place: own for place, own in enumerate(silos)}, flower.client.function)
-    with pytest.raises(RuntimeError, match="answer: not all of the 3 silos have answered"):
-        flower.server.function(grid, types.SimpleNamespace(run_config=hub))
+    with served(flower, silos) as nodes:
+        grid = Grid(nodes, flower.client.function)
+        with pytest.raises(RuntimeError, match="answer: not all of the 3 silos have answered"):
+            flower.server.function(grid, types.SimpleNamespace(run_config=hub))
     assert not pathlib.Path(hub["model"]).exists() and len(dpreduce.read_ledger(hub["ledger"])["releases"]) == 0
 
 

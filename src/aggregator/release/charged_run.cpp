@@ -27,9 +27,10 @@ ChargedRun::ChargedRun(NoisePlan plan, RunJournal journal, Charging charging, Ru
       journal_(std::move(journal)),
       charging_(std::move(charging)),
       ledger_(charging_.ledger_path),
-      terms_(std::move(terms)) {
+      terms_(std::move(terms)),
+      has_secret_noise_(journal_.secret().is_private()) {
   terms_.adjacency = plan_.adjacency;
-  terms_.is_private = journal_.secret().is_private();
+  terms_.is_private = has_secret_noise_ && terms_.forfeits.empty();
 }
 
 ChargedRun::~ChargedRun() {
@@ -203,7 +204,7 @@ std::string ChargedRun::label_of_begun(const PlannedRelease& planned) const {
 
 // Under a seed randomness must not depend on the run's name, which is new every time.
 std::string ChargedRun::randomness_id(const std::string& run_id, const std::string& label) const {
-  return release_id(terms_.is_private ? run_id : "seeded", label);
+  return release_id(has_secret_noise() ? run_id : "seeded", label);
 }
 
 bool ChargedRun::is_on_file(LedgerEntry entry, const std::string& run_id, const std::string& label) const {

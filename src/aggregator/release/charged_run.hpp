@@ -56,8 +56,8 @@ class ChargedRun {
   ChargedRun& operator=(const ChargedRun&) = delete;
 
   const NoisePlan& plan() const { return plan_; }
-  /// Whether its noise protects anything: under a seed it does not.
-  bool is_private() const { return terms_.is_private; }
+  /// Whether its noise hides anything: under a seed it does not.
+  bool has_secret_noise() const { return has_secret_noise_; }
   /// What names this run in the ledger.
   const std::string& run_id() const { return journal_.run_id(); }
 
@@ -166,6 +166,7 @@ class ChargedRun {
   Charging charging_;
   Ledger ledger_;
   RunTerms terms_;
+  bool has_secret_noise_;
   bool has_written_ = false;   // on the ledger, in this process
   bool has_reserved_ = false;  // what it may charge from here on under run_id()
   bool has_finished_ = false;

@@ -113,7 +113,7 @@ const LedgerState& Releaser::ledger() const {
 // itself is summed, the two differ by what that silo has. Nobody resumes a run among silos, so a fingerprint serves
 // only a seed there, which protects nothing.
 bool Releaser::has_fingerprints() const {
-  return ranks_.silos() == nullptr || !run_->is_private();
+  return ranks_.silos() == nullptr || !run_->has_secret_noise();
 }
 
 std::string Releaser::fingerprint(std::string_view name, const Statistic& local) {

@@ -141,6 +141,7 @@ const SigningKey& Ledger::key() {
 void Ledger::check(const Reservation& reservation, const std::optional<DataSetBudget>& limit) {
   require_writable("ledger reservation", fault_of(reservation));
   require_reservable(current(), reservation, limit, path_);
+  if (!state_.head().public_key.empty()) key();  // it is there, and its owner's alone
 }
 
 void Ledger::reserve(Reservation reservation, const std::optional<DataSetBudget>& limit) {

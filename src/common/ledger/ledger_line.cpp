@@ -24,6 +24,7 @@ void print_terms(LineJson& json, const RunTerms& terms) {
   json["adjacency"] = to_string(terms.adjacency);
   json["accountant"] = to_string(terms.accountant);
   json["private"] = terms.is_private;
+  if (!terms.forfeits.empty()) json["forfeited_by"] = forfeits_json<LineJson>(terms.forfeits);
   if (terms.silos) json["silos"] = silos_json(*terms.silos);
   json["unit"] = to_string(terms.unit);
   json["epsilon"] = optional_number(terms.epsilon);
@@ -32,12 +33,19 @@ void print_terms(LineJson& json, const RunTerms& terms) {
   json["version"] = terms.version;
 }
 
+Forfeits read_forfeits(const LineJson& json) {
+  std::optional<Forfeits> forfeits = forfeits_in(json);
+  if (!forfeits) throw std::invalid_argument("its forfeited_by is no list of reasons that this version knows");
+  return std::move(*forfeits);
+}
+
 RunTerms read_terms(const LineJson& json) {
   RunTerms terms;
   terms.method = json.at("method").get<std::string>();
   terms.adjacency = read_choice<Adjacency>(json.at("adjacency"));
   terms.accountant = read_choice<Accountant>(json.at("accountant"));
   terms.is_private = json.at("private").get<bool>();
+  if (json.contains("forfeited_by")) terms.forfeits = read_forfeits(json.at("forfeited_by"));
   if (json.contains("silos")) terms.silos = read_silos(json.at("silos"));
   terms.unit = read_choice<PrivacyUnit>(json.at("unit"));
   terms.epsilon = read_optional_number(json.at("epsilon"));

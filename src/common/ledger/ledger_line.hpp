@@ -9,7 +9,8 @@
 //   {"schema":2,"kind":"end","time":...,"previous":...,"run":...,"outcome":"finished"|"stopped"|"released",
 //    "signature":...}
 //
-//   TERMS      "method":...,"adjacency":...,"accountant":...,"private":...,["silos":{"noise":"central"|"distributed",
+//   TERMS      "method":...,"adjacency":...,"accountant":...,"private":...,["forfeited_by":[...],]
+//              ["silos":{"noise":"central"|"distributed",
 //              "left":...,"threshold":...,"colluding":...},]"unit":"record","epsilon":...,"delta":...,
 //              "config_digest":...,"version":...
 //   SELECTION  "mechanism":...,"epsilon":...,"sensitivity":...,"candidates":...,"groups":...,"chosen":...
@@ -19,6 +20,8 @@
 //
 // The charge of a round on a Poisson sample has "sampling_rate":q, 0 < q < 1. Its mu and rho are those of a row that is
 // drawn: true without the gain from sampling, which composition knows (spending.hpp).
+//
+// "forfeited_by" of a run that is not private: why (base/forfeit.hpp), beside a seed; without it, it was a seed.
 //
 // "silos" of a run among silos: how many were left when the line was written, and how many stay at least. With
 // distributed noise the release has a share of each silo that stayed, and sigma is what threshold - colluding shares

@@ -55,7 +55,7 @@ std::string difference(const RunTerms& reserved, const RunTerms& terms) {
   if (reserved.method != terms.method) return "method";
   if (reserved.adjacency != terms.adjacency) return "adjacency";
   if (reserved.accountant != terms.accountant) return "accountant";
-  if (reserved.is_private != terms.is_private) return "private";
+  if (reserved.is_private != terms.is_private || reserved.forfeits != terms.forfeits) return "private";
   if (reserved.unit != terms.unit) return "unit";
   if (reserved.epsilon != terms.epsilon) return "epsilon";
   if (reserved.delta != terms.delta) return "delta";
@@ -90,6 +90,7 @@ std::string fault_of(const RunTerms& terms) {
   if (fault.empty() && terms.delta && !(*terms.delta > 0 && *terms.delta < 1)) {
     fault = "delta = " + print_number(*terms.delta) + " must be between 0 and 1";
   }
+  if (fault.empty() && terms.is_private && !terms.forfeits.empty()) fault = "private, and forfeited, cannot be";
   if (fault.empty() && terms.silos) fault = fault_of_silos(*terms.silos);
   if (fault.empty()) fault = fault_of_digest("config digest", terms.config_digest);
   return fault;

@@ -8,6 +8,7 @@
 
 #include "common/accounting/selection_terms.hpp"
 #include "common/base/choices.hpp"
+#include "common/base/forfeit.hpp"
 #include "common/plan/noise_plan.hpp"
 
 namespace dpreduce {
@@ -34,13 +35,14 @@ struct RunTerms {
   std::string method;
   Adjacency adjacency = Adjacency::kAddRemove;
   Accountant accountant = Accountant::kGdp;
-  bool is_private = false;  ///< false for a run that a seed makes repeatable
+  bool is_private = false;  ///< false for a run that a seed makes repeatable, or with forfeits
   PrivacyUnit unit = PrivacyUnit::kRecord;
   std::optional<double> epsilon;  ///< the budget as stated; both or neither
   std::optional<double> delta;
   std::string config_digest;  ///< of the public configuration; lower-case hex, 16 to 128 digits
   std::string version;        ///< of this library
   std::optional<LedgerSilos> silos{};
+  Forfeits forfeits{};  ///< beside a seed
 
   bool operator==(const RunTerms&) const = default;
 };

@@ -86,6 +86,7 @@ const std::vector<double>& weights_of_checked(const ClassifierParts& parts, std:
   if (!parts.cosine_head.empty()) check_entries("prototypes", parts.cosine_head, parts.classes * dim);
   check_method(parts.method);
   if (parts.privacy) check_privacy(*parts.privacy);
+  if (parts.privacy && !parts.forfeits.empty()) throw UsageError("privacy: is forfeited, and promised all the same");
   check_class_names(parts.class_names, parts.classes);
   if (parts.link == Link::kSigmoid && !parts.cosine_head.empty()) {
     throw UsageError("link sigmoid with prototypes: their scores are a sum of two softmax");

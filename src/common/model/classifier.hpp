@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/base/choices.hpp"
+#include "common/base/forfeit.hpp"
 #include "common/base/link.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/class_scores.hpp"
@@ -63,6 +64,7 @@ struct ClassifierParts {
   std::vector<std::string> class_names{};
   /// What makes probabilities of W u + b; empty where scores only rank classes.
   std::optional<Link> link = std::nullopt;
+  Forfeits forfeits{};  ///< why nothing is promised, beside a seed; none where something is
 };
 
 class Classifier {

@@ -26,8 +26,9 @@ constexpr std::uint64_t kFormatVersion = 2;
 constexpr std::uint64_t kFormatVersionWithoutProjection = 1;    // the same in both
 constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
-json to_json(const std::optional<PrivacyStatement>& privacy) {
-  if (!privacy) return {{"private", false}};
+json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
+  if (!privacy && forfeits.empty()) return {{"private", false}};
+  if (!privacy) return {{"private", false}, {"forfeited_by", forfeits_json<json>(forfeits)}};
   const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
   json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
                  {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
@@ -50,7 +51,7 @@ class ClassifierReader {
     check_format();
     ClassifierParts parts;
     parts.method = text("method");
-    parts.privacy = privacy();
+    read_privacy(parts);
     parts.classes = number<std::size_t>("classes");
     parts.preprocessing.input_dim = number<std::size_t>("input_dim");
     parts.preprocessing.pool = number<std::size_t>("pool");
@@ -148,13 +149,19 @@ class ClassifierReader {
     fail(fmt::format("normalize is {}, neither l2 nor none", printable_name(text("normalize"))));
   }
 
-  std::optional<PrivacyStatement> privacy() const {
+  void read_privacy(ClassifierParts& parts) const {
     const json statement = parse_json(text("privacy"));
     const auto is_private = statement.is_object() ? statement.find("private") : statement.end();
     if (is_private == statement.end() || !is_private->is_boolean()) {
       fail("privacy is no JSON object that says private: true or false");
     }
-    if (!is_private->get<bool>()) return std::nullopt;
+    const auto forfeited = statement.find("forfeited_by");
+    if (forfeited != statement.end()) {
+      std::optional<Forfeits> forfeits = forfeits_in(*forfeited);
+      if (!forfeits) fail("privacy: forfeited_by is no list of reasons that this version knows");
+      parts.forfeits = std::move(*forfeits);
+    }
+    if (!is_private->get<bool>()) return;
     const auto figure = [&](const char* key) -> std::optional<double> {
       const auto found = statement.find(key);
       if (found == statement.end() || found->is_null()) return std::nullopt;
@@ -163,9 +170,9 @@ class ClassifierReader {
     };
     const auto adjacency = statement.find("adjacency");
     if (adjacency == statement.end() || !adjacency->is_string()) fail("privacy: adjacency is missing");
-    return PrivacyStatement{
-        figure("epsilon"), figure("delta"), figure("mu"), figure("rho"), adjacency->get<std::string>(),
-        person(statement)};
+    parts.privacy =
+        PrivacyStatement{figure("epsilon"), figure("delta"), figure("mu"), figure("rho"), adjacency->get<std::string>(),
+                         person(statement)};
   }
 
   // Empty where the unit is a row.
@@ -259,7 +266,7 @@ std::map<std::string, std::string> metadata_of(const Classifier& classifier) {
       {"pool", fmt::format("{}", preprocessing.pool)},
       {"normalize", std::string(to_string(preprocessing.normalize))},
       {"clip_norm", fmt::format("{}", preprocessing.clip_norm)},
-      {"privacy", json_text(to_json(parts.privacy))}};
+      {"privacy", json_text(to_json(parts.privacy, parts.forfeits))}};
   if (parts.threshold) metadata["threshold"] = fmt::format("{}", *parts.threshold);
   if (!parts.class_names.empty()) metadata["class_names"] = json_text(json(parts.class_names));
   if (parts.link) metadata["link"] = std::string(to_string(*parts.link));

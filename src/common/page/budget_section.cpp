@@ -201,8 +201,8 @@ void add_released_values(std::vector<Section>& sections, const DocumentFields& r
   body += norms_table(privacy);
   for (const DocumentFields& spectrum : report.objects("spectra")) body += spectrum_chart(spectrum);
   if (body.empty()) return;
-  sections.push_back({"What came out, beside its noise", body,
-                      report.flag("private") ? "" : "the noise of this run has a seed, so that anyone can compute it"});
+  sections.push_back(
+      {"What came out, beside its noise", body, report.flag("private") ? "" : "this run is not private"});
 }
 
 }  // namespace dpreduce

@@ -2,11 +2,16 @@
 #include <fmt/format.h>
 
 #include "common/base/bound_text.hpp"
+#include "common/base/forfeit.hpp"
 #include "common/page/html.hpp"
 #include "common/page/sections.hpp"
 
 namespace dpreduce {
 namespace {
+
+std::string reasons_of(const DocumentFields& run) {
+  return words_of(forfeits_in(nlohmann::json(run.texts("forfeited_by"))).value_or(Forfeits{}));
+}
 
 std::string life_chart(const DocumentFields& ledger) {
   Table values("Spending, run by run", {"run", "since", "method", "releases", "epsilon of all so far",
@@ -17,10 +22,11 @@ std::string life_chart(const DocumentFields& ledger) {
     const DocumentFields so_far = run.object("so_far");
     if (so_far.has("epsilon")) points.push_back({points.size(), so_far.number("epsilon")});
     if (so_far.has("delta")) at_delta = " at delta " + upper_figure(so_far.number("delta").get<double>());
-    values.add({name(run.text("run")), escaped(run.text("since")),
-                name(run.text("method") + (run.flag("private") ? "" : " (seeded: not private)")),
-                figure(run.number("releases")), at_most(so_far.number("epsilon")), at_most(so_far.number("mu")),
-                at_most(so_far.number("rho"))});
+    values.add(
+        {name(run.text("run")), escaped(run.text("since")),
+         name(run.text("method") + (run.flag("private") ? "" : fmt::format(" ({}: not private)", reasons_of(run)))),
+         figure(run.number("releases")), at_most(so_far.number("epsilon")), at_most(so_far.number("mu")),
+         at_most(so_far.number("rho"))});
   }
   if (values.is_empty()) return paragraph("Nothing has been charged so far.");
   if (points.size() < 2) return values.html();

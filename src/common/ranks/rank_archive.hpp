@@ -4,9 +4,8 @@
 //                                             (hex) of the name of the value's type followed by it
 //     Boost's binary archive of the value       in the machine's own byte order
 //
-// Only equal programs that trust each other exchange archives: ranks of one job, and the workers of a plan
-// (fit/traveling_plan.hpp). None goes to or comes from a silo, but for the tasks that the coordinator of silos under
-// another engine has signed (fit/masked_silo.hpp). Boost's headers are slow to compile: include this in few files.
+// Only ranks of one job exchange archives: equal programs that trust each other. What comes from anybody else is read
+// by common/silos/payload_archive.hpp. Boost's headers are slow to compile: include this in few files.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +27,7 @@
 #include <boost/serialization/vector.hpp>
 #include <fmt/format.h>
 
+#include "common/base/archive_all.hpp"
 #include "common/base/error.hpp"
 
 namespace boost::serialization {
@@ -98,13 +98,6 @@ std::string framed_payload(const std::string& payload, const std::type_info& typ
 std::string payload_of(const std::string& archive, const std::type_info& type);
 
 [[noreturn]] void refuse_damaged_archive();
-
-/// For serialize(archive, T&, unsigned) of a struct: archives `members`. Bind them by `auto& [a, b] = value`, which
-/// does not compile where one is left out.
-template <typename Archive, typename... Member>
-void archive_all(Archive& archive, Member&... members) {
-  (void)(archive & ... & members);
-}
 
 /// The archive of `value`. Equal values have equal archives.
 template <typename Value>

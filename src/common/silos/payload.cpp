@@ -4,7 +4,7 @@
 
 namespace dpreduce {
 
-PayloadWriter& PayloadWriter::put(std::uint64_t number, std::size_t width) {
+PayloadWriter& PayloadWriter::number(std::uint64_t number, std::size_t width) {
   const std::size_t first = bytes_.size();
   bytes_.resize(first + width);
   for (std::size_t place = 0; place < width; ++place) {
@@ -14,11 +14,11 @@ PayloadWriter& PayloadWriter::put(std::uint64_t number, std::size_t width) {
 }
 
 PayloadWriter& PayloadWriter::u32(std::uint32_t number) {
-  return put(number, 4);
+  return this->number(number, 4);
 }
 
 PayloadWriter& PayloadWriter::u64(std::uint64_t number) {
-  return put(number, 8);
+  return this->number(number, 8);
 }
 
 PayloadWriter& PayloadWriter::bytes(std::span<const std::byte> bytes) {

@@ -13,6 +13,8 @@ namespace dpreduce {
 
 class PayloadWriter {
  public:
+  /// The lowest `width` bytes of a number; width <= 8.
+  PayloadWriter& number(std::uint64_t number, std::size_t width);
   PayloadWriter& u32(std::uint32_t number);
   PayloadWriter& u64(std::uint64_t number);
   PayloadWriter& bytes(std::span<const std::byte> bytes);
@@ -21,7 +23,6 @@ class PayloadWriter {
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
-  PayloadWriter& put(std::uint64_t number, std::size_t width);
   std::vector<std::byte> bytes_;
 };
 
@@ -29,6 +30,8 @@ class PayloadWriter {
 class PayloadReader {
  public:
   explicit PayloadReader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  /// A number of `width` bytes; width <= 8.
+  std::uint64_t number(std::size_t width);
   std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
   std::uint64_t u64() { return number(8); }
   std::span<const std::byte> bytes(std::size_t length);
@@ -47,7 +50,6 @@ class PayloadReader {
   void end() const;
 
  private:
-  std::uint64_t number(std::size_t width);
   std::span<const std::byte> rest_;
 };
 

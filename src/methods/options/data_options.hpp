@@ -19,6 +19,7 @@ struct DataOptions {
   double imbalance_ratio = 1.0;                   ///< of a long tail of training rows to train on; 1: all rows
   std::optional<std::uint64_t> imbalance_seed{};  ///< which rows it keeps; empty: 1
   std::size_t classes = 0;                        ///< K; where classes have names, 0 for as many
+  bool classes_are_of_rows = false;               ///< K, or names, were taken from the rows' labels: nothing is private
   /// B: what a person's rows count for together, in rows; empty: 1. Goes with train.person.
   std::optional<std::uint64_t> rows_per_person{};
   std::optional<PersonBound> person_bound{};  ///< how a person is held to that; empty: by weights

@@ -102,7 +102,7 @@ TEST(NpyWriter, ElementsMustFitTypeAndShape) {
   const std::vector<std::byte> stored(24);
   EXPECT_THROW(doubles.append_stored(std::span(stored).first(12)), std::logic_error);
   EXPECT_THROW(doubles.append_stored(stored), std::logic_error);
-  EXPECT_THROW(NpyWriter(folder / "z.npy", DType::kFloat32, {2, 2, 2}), std::logic_error);
+  EXPECT_THROW(NpyWriter(folder / "w.npy", DType::kFloat32, {2, 2, 2}), std::logic_error);
 }
 
 TEST(NpyWriter, AFullDiskIsBadInput) {

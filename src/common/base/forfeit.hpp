@@ -1,0 +1,57 @@
+// Why a run that has noise is not private all the same. Every file that says "private": false of it has these reasons.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/choices.hpp"
+
+namespace dpreduce {
+
+enum class Forfeit {
+  kSeed,            ///< whoever knows the seed computes the noise
+  kClassesFromRows  ///< what must be public was taken from the training rows: which classes there are
+};
+
+template <>
+inline constexpr std::array spellings<Forfeit>{
+    std::pair{std::string_view{"seed"}, Forfeit::kSeed},
+    std::pair{std::string_view{"classes-from-rows"}, Forfeit::kClassesFromRows}};
+
+using Forfeits = std::vector<Forfeit>;
+
+/// The reason in words, with what to do.
+std::string_view reason_of(Forfeit forfeit);
+
+/// The reasons beside a seed. Lines of ledgers and model files say these alone: where they say none, it was the seed.
+Forfeits beside_seed(const Forfeits& forfeits);
+
+/// "seeded, classes from rows": for a place with little room. Without forfeits "seeded", as said above.
+std::string words_of(const Forfeits& forfeits);
+
+/// The forfeits that a JSON list of spellings names; nothing where it is no such list, or names one that is unknown.
+template <typename Json>
+std::optional<Forfeits> forfeits_in(const Json& list) {
+  if (!list.is_array() || list.empty()) return std::nullopt;
+  Forfeits forfeits;
+  for (const auto& item : list) {
+    const auto forfeit = item.is_string() ? choice_of<Forfeit>(item.template get<std::string>()) : std::nullopt;
+    if (!forfeit) return std::nullopt;
+    forfeits.push_back(*forfeit);
+  }
+  return forfeits;
+}
+
+/// The list of their spellings.
+template <typename Json>
+Json forfeits_json(const Forfeits& forfeits) {
+  Json list = Json::array();
+  for (const Forfeit forfeit : forfeits) list.push_back(to_string(forfeit));
+  return list;
+}
+
+}  // namespace dpreduce

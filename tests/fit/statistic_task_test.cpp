@@ -1,0 +1,259 @@
+// What comes from a coordinator as a task: whatever is not the plan's is refused, and what is not refused moves by at
+// most what the plan has charged.
+#include <functional>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "common/plan/triangle.hpp"
+#include "common/silos/payload_archive.hpp"
+#include "fit/planned_fit.hpp"
+#include "fit/traveling_plan.hpp"
+#include "tests/fit/fitted_rows.hpp"
+
+namespace dpreduce {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using Change = std::pair<std::string, std::function<void(StatisticTask&)>>;
+
+StatedGradientPoint& gradient_of(StatisticTask& task) {
+  return std::get<StatedGradientPoint>(task.point);
+}
+
+class StatisticTaskTest : public testing::Test {
+ protected:
+  TravelingPlan plan_of(const std::string& method, const std::function<void(FitOptions&)>& change = {}) const {
+    FitOptions options = seeded_fit(method, folder_);
+    if (change) change(options);
+    return TravelingPlan::made(options, FittedRows::kDim);
+  }
+
+  Statistic statistic(const TravelingPlan& plan, const TravelingTask& task, const FittedRows& rows) const {
+    return partition_statistic(plan, task, rows.all(), "p", 1, [](double) {});
+  }
+
+  // The task of each release that a session of the plan asks for: the last of each kind.
+  std::map<std::string, TravelingTask> tasks_of(const TravelingPlan& plan) const {
+    std::map<std::string, TravelingTask> tasks;
+    FitSession session(plan, std::nullopt, std::nullopt);
+    while (const auto task = session.task()) {
+      tasks.insert_or_assign(task->task.release, *task);
+      session.give(partial_sum(plan, *task, rows_.all(), "p", 1, [](double) {}));
+    }
+    return tasks;
+  }
+
+  void expect_refused(const TravelingPlan& plan, const TravelingTask& honest,
+                      const std::vector<Change>& changes) const {
+    EXPECT_NO_THROW(statistic(plan, honest, rows_));
+    for (const auto& [what, change] : changes) {
+      SCOPED_TRACE(honest.task.release + ": " + what);
+      TravelingTask task = honest;
+      change(task.task);
+      EXPECT_THROW(statistic(plan, task, rows_), UsageError);
+    }
+  }
+
+  TemporaryFolder folder_;
+  FittedRows rows_{30, 1};
+};
+
+const std::vector<Change> kChangesOfAnyTask{
+    {"another release", [](StatisticTask& task) { task.release = "row_sum"; }},
+    {"features", [](StatisticTask& task) { task.preprocessing.input_dim = 5; }},
+    {"pool", [](StatisticTask& task) { task.preprocessing.pool = 2; }},
+    {"normalize", [](StatisticTask& task) { task.preprocessing.normalize = Normalize::kNone; }},
+    {"clip norm", [](StatisticTask& task) { task.preprocessing.clip_norm *= 2; }},
+    {"a center that the plan does not release",
+     [](StatisticTask& task) { task.preprocessing.center.assign(FittedRows::kDim, 0.5); }},
+    {"intercept",
+     [](StatisticTask& task) { task.preprocessing.intercept = task.preprocessing.intercept > 0 ? 0 : .1; }},
+    {"selected features",
+     [](StatisticTask& task) {
+       task.preprocessing.selected = {0, 1, 2};
+     }},
+    {"a label", [](StatisticTask& task) { task.label = 1; }},
+    {"a part", [](StatisticTask& task) { task.part = StatisticPart::kClassSums; }},
+    {"a secret", [](StatisticTask& task) { task.secret.front() = 1; }},
+    {"balls", [](StatisticTask& task) {
+       task.point = ClassBalls{std::vector<double>(18, 0.0), {1, 1, 1}};
+     }}};
+
+const std::vector<Change> kChangesOfWeights{
+    {"no weights", [](StatisticTask& task) { task.point = std::monostate(); }},
+    {"loss", [](StatisticTask& task) { gradient_of(task).loss = Loss::kSigmoid; }},
+    {"square loss", [](StatisticTask& task) { gradient_of(task).loss = Loss::kSquare; }},
+    {"no residual norm", [](StatisticTask& task) { gradient_of(task).residual_norm = 0.0; }},
+    {"a residual norm that is no number", [](StatisticTask& task) { gradient_of(task).residual_norm = kNaN; }},
+    {"a class more", [](StatisticTask& task) { gradient_of(task).weights.largest.push_back(1.0); }},
+    {"a feature less", [](StatisticTask& task) { gradient_of(task).weights.values.resize(3); }},
+    {"a weight that is no number", [](StatisticTask& task) { gradient_of(task).weights.largest.back() = kNaN; }},
+    {"a weight without bound", [](StatisticTask& task) { gradient_of(task).weights.largest.back() = kInfinity; }},
+    {"a negative largest weight", [](StatisticTask& task) { gradient_of(task).weights.largest.back() = -1.0; }},
+    {"a weight beyond the lattice", [](StatisticTask& task) { gradient_of(task).weights.values.back() = -32768; }},
+    {"features of no prior", [](StatisticTask& task) { gradient_of(task).features ^= 1; }}};
+
+TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
+  const TravelingPlan plan = plan_of("gd", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingTask honest = tasks_of(plan).at("gradient");
+  expect_refused(plan, honest, kChangesOfAnyTask);
+  expect_refused(plan, honest, kChangesOfWeights);
+  expect_refused(plan, honest,
+                 {{"a residual norm of its own", [](StatisticTask& task) { gradient_of(task).residual_norm = 0.5; }},
+                  {"a second head", [](StatisticTask& task) {
+                     gradient_of(task).directions = gradient_of(task).weights;
+                     gradient_of(task).features = FittedRows::kDim;
+                   }}});
+}
+
+// A sigmoid's Hessians have 27/16 of the squared sensitivity of softmax: more noise than softmax is charged for.
+TEST_F(StatisticTaskTest, HessiansAreOfThePlansLoss) {
+  const TravelingPlan plan = plan_of("newton", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingTask honest = tasks_of(plan).at("newton");
+  expect_refused(plan, honest, kChangesOfAnyTask);
+  expect_refused(plan, honest, kChangesOfWeights);
+  const TravelingPlan sigmoid = plan_of("newton", [](FitOptions& options) {
+    options.method.rounds = 2;
+    options.method.loss = Loss::kSigmoid;
+  });
+  expect_refused(sigmoid, tasks_of(sigmoid).at("newton"),
+                 {{"softmax", [](StatisticTask& task) { gradient_of(task).loss = Loss::kSoftmax; }}});
+}
+
+TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
+  const TravelingPlan plan = plan_of("gd", [](FitOptions& options) {
+    options.method.rounds = 2;
+    options.method.warm_start = true;
+  });
+  const TravelingTask honest = tasks_of(plan).at("gradient");
+  ASSERT_TRUE(std::get<StatedGradientPoint>(honest.task.point).directions);
+  expect_refused(plan, honest, kChangesOfWeights);
+  expect_refused(
+      plan, honest,
+      {{"a direction that is no number",
+        [](StatisticTask& task) { gradient_of(task).directions->largest.front() = kNaN; }},
+       {"directions beyond the lattice",
+        [](StatisticTask& task) { gradient_of(task).directions->values.front() = -32768; }},
+       {"directions of fewer classes", [](StatisticTask& task) { gradient_of(task).directions->largest.pop_back(); }}});
+}
+
+TEST_F(StatisticTaskTest, ABoundThatAdaptsIsPositiveAndFinite) {
+  const TravelingPlan plan = plan_of("global-adapt", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingTask honest = tasks_of(plan).at("adaptive_gradient");
+  TravelingTask tighter = honest;
+  gradient_of(tighter.task).residual_norm = 0.5;
+  EXPECT_NO_THROW(statistic(plan, tighter, rows_));
+  expect_refused(plan, honest, kChangesOfWeights);
+  expect_refused(plan, honest,
+                 {{"negative", [](StatisticTask& task) { gradient_of(task).residual_norm = -1.0; }},
+                  {"without bound", [](StatisticTask& task) { gradient_of(task).residual_norm = kInfinity; }}});
+}
+
+TEST_F(StatisticTaskTest, CentersAndBallsAreNumbers) {
+  const TravelingPlan balls = plan_of("coinpress");
+  const auto of_balls = [](StatisticTask& task) -> ClassBalls& { return std::get<ClassBalls>(task.point); };
+  expect_refused(
+      balls, tasks_of(balls).at("centred_sums"),
+      {{"no balls", [](StatisticTask& task) { task.point = std::monostate(); }},
+       {"a center that is no number", [&](StatisticTask& task) { of_balls(task).centers.front() = kNaN; }},
+       {"a center too few", [&](StatisticTask& task) { of_balls(task).centers.pop_back(); }},
+       {"no radius", [&](StatisticTask& task) { of_balls(task).radii.front() = 0.0; }},
+       {"a radius that divides to infinity", [&](StatisticTask& task) { of_balls(task).radii.front() = 1e-320; }},
+       {"a radius that is no number", [&](StatisticTask& task) { of_balls(task).radii.front() = kNaN; }}});
+  const TravelingPlan centered = plan_of("mean", [](FitOptions& options) { options.rows.center = Centering::kDp; });
+  const TravelingTask means = tasks_of(centered).at("class_means");
+  ASSERT_EQ(means.task.preprocessing.center.size(), FittedRows::kDim);
+  expect_refused(centered, means,
+                 {{"a center that is no number", [](StatisticTask& task) { task.preprocessing.center.back() = kNaN; }},
+                  {"a center without bound", [](StatisticTask& task) { task.preprocessing.center.back() = kInfinity; }},
+                  {"a center of fewer features", [](StatisticTask& task) { task.preprocessing.center.pop_back(); }}});
+}
+
+constexpr std::size_t kPrepared = FittedRows::kDim + 1;  // an intercept
+
+bool is_on_diagonal(std::size_t element) {
+  for (std::size_t a = 0; a < kPrepared; ++a) {
+    if (triangle_row(a, kPrepared) == element) return true;
+  }
+  return false;
+}
+
+// Of every byte of a task, changed in some bits: refused, or as sensitive as planned.
+TEST_F(StatisticTaskTest, WhateverItsBytesSayARowMovesItByNoMoreThanPlanned) {
+  const TravelingPlan plan = plan_of("newton", [](FitOptions& options) { options.method.rounds = 2; });
+  const ReleaseRequest request = PlannedFit(plan.options, plan.dim).plan().request("newton");
+  const TravelingTask honest = tasks_of(plan).at("newton");
+  const std::string message = honest.to_bytes();
+  const std::span<const std::byte> value = value_in(message, "task");
+  FittedRows one_more = rows_;
+  for (std::size_t a = 0; a < FittedRows::kDim; ++a) one_more.x.push_back(a == 1 ? 9.0F : 1.0F);
+  one_more.y.push_back(2);
+  std::size_t accepted = 0;
+  for (std::size_t place = 0; place < value.size(); ++place) {
+    for (const unsigned bit : {0U, 1U, 4U, 7U}) {
+      std::vector<std::byte> changed(value.begin(), value.end());
+      changed[place] ^= std::byte{1} << bit;
+      try {
+        const TravelingTask task = TravelingTask::from_bytes(framed_message("task", changed));
+        const Statistic without = statistic(plan, task, rows_);
+        const Statistic with = statistic(plan, task, one_more);
+        for (std::size_t block = 0; block < with.shape().size(); ++block) {
+          const bool is_symmetric = with.shape()[block].name == "hessians";
+          double squared = 0.0;
+          for (std::size_t e = 0; e < with.block(block).size(); ++e) {
+            const auto moved = static_cast<double>(with.block(block)[e] - without.block(block)[e]);
+            const bool stands_for_two = is_symmetric && !is_on_diagonal(e % triangle_elements(kPrepared));
+            squared += moved * moved * (stands_for_two ? 2.0 : 1.0);
+          }
+          ASSERT_LE(squared, static_cast<double>(request.profiles.front().squared_l2[block]))
+              << "byte " << place << ", bit " << bit;
+        }
+        ++accepted;
+      } catch (const Error&) {
+      }
+    }
+  }
+  EXPECT_GT(accepted, 20U) << "weights may be any";
+  for (std::size_t length = 0; length < value.size(); ++length) {
+    EXPECT_THROW(TravelingTask::from_bytes(framed_message("task", value.first(length))), BadInput) << length;
+  }
+}
+
+double peak_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+// Each eight bytes of a task say in turn that so much follows.
+TEST_F(StatisticTaskTest, ACountTakesNoMemoryThatItsMessageDoesNotHave) {
+  const TravelingPlan plan = plan_of("gd", [](FitOptions& options) { options.method.rounds = 2; });
+  const std::string message = tasks_of(plan).at("gradient").to_bytes();
+  const std::span<const std::byte> value = value_in(message, "task");
+  const double before = peak_mib();
+  for (const std::uint64_t count : {std::uint64_t{1} << 30, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+    for (std::size_t place = 0; place + 8 <= value.size(); ++place) {
+      std::vector<std::byte> changed(value.begin(), value.end());
+      for (unsigned b = 0; b < 8; ++b) changed[place + b] = static_cast<std::byte>(count >> (8 * b));
+      try {
+        statistic(plan, TravelingTask::from_bytes(framed_message("task", changed)), rows_);
+      } catch (const Error&) {
+      }
+    }
+  }
+  EXPECT_LT(peak_mib() - before, 16.0);
+}
+
+}  // namespace
+}  // namespace dpreduce
