@@ -149,6 +149,19 @@ void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
   throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
 }
 
+void warn_of_training_rows(const std::string& found) {
+  if (found.empty()) return;
+  fmt::print(stderr,
+             "dpreduce: warning: {}: test figures are exact figures about training rows; do not publish them, and they "
+             "say little of other rows\n",
+             found);
+}
+
+nlohmann::json training_rows_note() {
+  return {{"rows_are_training_rows", true},
+          {"note", "exact figures about training rows: outside the privacy guarantee, and not to be published"}};
+}
+
 nlohmann::json confusion_json(const ConfusionMatrix& matrix) {
   nlohmann::json rows = nlohmann::json::array();
   for (std::size_t true_label = 0; true_label < matrix.classes(); ++true_label) {

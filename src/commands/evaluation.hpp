@@ -36,6 +36,13 @@ using TestFigures = std::variant<ConfusionMatrix, LabelSetFigures>;
 
 nlohmann::json to_json(const TestFigures& figures);
 
+/// One line on standard error where test rows are training rows, as training_rows_among says it; none for an empty
+/// text.
+void warn_of_training_rows(const std::string& found);
+
+/// What test figures say of themselves then.
+nlohmann::json training_rows_note();
+
 /// K lists of K counts: row t holds the rows of true class t by predicted class.
 nlohmann::json confusion_json(const ConfusionMatrix& matrix);
 

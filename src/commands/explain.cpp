@@ -297,7 +297,9 @@ std::string other_releases_sentence(const ReportedRun& run) {
 
 std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{
-      "figures about test rows, which are exact",
+      run.is_tested_on_training_rows ? "figures about test rows, which are exact, and which here are training rows: "
+                                       "keep report and page from readers, or take the figures out"
+                                     : "figures about test rows, which are exact",
       "running times, file sizes, and the memory, swap and disks of the machines that "
       "computed it",
       "how a run ended: an exit code or a missing model says that a row was refused, or that there was too little "
@@ -306,6 +308,11 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
       "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
       other_releases_sentence(run),
       "what is true of the population, which a model may reveal about a person who is not in the data"};
+  for (const std::string& name : run.public_by_word) {
+    sentences.push_back(
+        fmt::format("{}, which are public by the word of who ran it: nothing protects what stands in them",
+                    name == "public_x" ? "public rows (--public-x)" : "validation rows (--validation-x)"));
+  }
   if (run.is_chosen_by_validation)
     sentences.push_back("validation rows: the setting was chosen by exact figures about them");
   return sentences;

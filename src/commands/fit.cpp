@@ -32,6 +32,7 @@
 #include "common/page/page.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/party_log.hpp"
+#include "fit/files_once.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/machine_speed.hpp"
 #include "fit/rank_timings.hpp"
@@ -215,6 +216,9 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
       outputs.emplace(options, plan, options.output.overwrite ? Existing::kReplace : Existing::kKeep);
     }
   });
+  const std::string trained_and_tested =
+      test_rows ? training_rows_among({"test", &*test_rows}, open.training, nullptr, ranks) : "";
+  if (ranks.is_coordinator()) warn_of_training_rows(trained_and_tested);
   std::optional<FitAccount> account = open_account(*open.fit, ranks);
   bool goes_on = false;  // a run that charged something before; at the coordinator
   ranks.together([&] {
@@ -264,6 +268,7 @@ void run_command(const FitOptions& stated, Communicator& ranks) {
     ranks.together([&] {
       if (!ranks.is_coordinator()) return;
       report = fit_report(run, test, ranks.size(), open.threads);
+      if (test && !trained_and_tested.empty()) report["test"].update(training_rows_note());
       if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
       if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
       if (figures) add_figures(report, *figures);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -119,6 +120,10 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   report.update(run.fit->method().settings());
   if (!plan.forfeits.empty()) report["note"] = note_of(plan.forfeits);
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
+  for (const auto& [name, files] :
+       {std::pair{"public_x", &options.data.public_x}, std::pair{"validation_x", &options.data.validation.x}}) {
+    if (!files->empty()) report["public_by_word"].push_back(name);
+  }
   if (test) {
     report["test"] = test_json(*test, options);
     report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";

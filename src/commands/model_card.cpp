@@ -203,7 +203,12 @@ std::string releases_section(const nlohmann::json& promise) {
 std::string test_section(const nlohmann::json& report) {
   const auto figures = test_figures(report);
   if (figures.empty()) return {};
-  std::string text = "## Test figures\n\n**Outside of the guarantee**: they are exact figures about the test rows.\n\n";
+  const nlohmann::json& test = report["test"];
+  const bool are_training_rows = test.contains("rows_are_training_rows") && test["rows_are_training_rows"] == true;
+  std::string text =
+      fmt::format("## Test figures\n\n**Outside of the guarantee**: they are exact figures about {}.\n\n",
+                  are_training_rows ? "rows that the model was trained on: take them out before others read this"
+                                    : "the test rows");
   text += table_head({"", ""});
   for (const auto& [metric, figure] : figures) text += table_row({as_words(metric), json_text(figure)});
   return text + "\n";

@@ -1,5 +1,6 @@
 #include "commands/reported_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -144,6 +145,24 @@ bool is_chosen_by_validation(const nlohmann::json& root) {
          root["choice"]["by"] == "validation rows";
 }
 
+std::vector<std::string> public_by_word(const ReportFields& report, const nlohmann::json& root) {
+  std::vector<std::string> names;
+  if (!root.contains("public_by_word")) return names;
+  const nlohmann::json& words = root["public_by_word"];
+  const auto is_known = [](const nlohmann::json& word) { return word == "public_x" || word == "validation_x"; };
+  if (!words.is_array() || !std::ranges::all_of(words, is_known)) {
+    report.refuse("'public_by_word' must be a list of 'public_x' and 'validation_x'");
+  }
+  for (const nlohmann::json& word : words) names.push_back(word.get<std::string>());
+  return names;
+}
+
+bool is_tested_on_training_rows(const nlohmann::json& root) {
+  const auto test = root.find("test");
+  return test != root.end() && test->is_object() && test->contains("rows_are_training_rows") &&
+         (*test)["rows_are_training_rows"] == true;
+}
+
 // Reports of versions whose ledgers were not signed have no such field.
 std::optional<LedgerHead> ledger_of(const ReportFields& report, const nlohmann::json& root) {
   if (!root.contains("ledger")) return std::nullopt;
@@ -256,6 +275,8 @@ ReportedRun parse_report(std::string_view text, const std::string& path) {
                   .selections = selections_of(report, privacy),
                   .silos = silos_of(report, root),
                   .is_chosen_by_validation = is_chosen_by_validation(root),
+                  .public_by_word = public_by_word(report, root),
+                  .is_tested_on_training_rows = is_tested_on_training_rows(root),
                   .is_on_a_long_tail = root.contains("imbalance"),
                   .ledger = ledger_of(report, root)};
   run.has_noise = !run.blocks.empty() || !run.selections.empty();

@@ -70,9 +70,11 @@ struct ReportedRun {
   std::vector<ReportedBlock> blocks;
   std::vector<ReportedSelection> selections;
   std::optional<ReportedSilos> silos;
-  bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
-  bool is_on_a_long_tail = false;        ///< an experiment: trained on a part of the rows
-  std::optional<LedgerHead> ledger{};    ///< when the report was made; absent where nothing was charged
+  bool is_chosen_by_validation = false;       ///< --choose with validation rows, which nothing protects
+  std::vector<std::string> public_by_word{};  ///< options of rows that were taken for public: public_x, validation_x
+  bool is_tested_on_training_rows = false;    ///< its test figures are exact figures about training rows
+  bool is_on_a_long_tail = false;             ///< an experiment: trained on a part of the rows
+  std::optional<LedgerHead> ledger{};         ///< when the report was made; absent where nothing was charged
 
   bool is_seeded() const { return std::ranges::find(forfeits, Forfeit::kSeed) != forfeits.end(); }
 };

@@ -36,6 +36,7 @@
 #include "common/data/private_folder.hpp"
 #include "common/page/page.hpp"
 #include "fit/default_threads.hpp"
+#include "fit/files_once.hpp"
 #include "fit/fit.hpp"
 #include "fit/fit_rows.hpp"
 #include "fit/label_counts.hpp"
@@ -177,6 +178,11 @@ class Sweep {
       sums.rows.center = Centering::kPublic;
       public_rows_ = open_public_rows(sums, train_.dim(), ranks);
     }
+    for (std::optional<WorkerRows>* const rows : {&candidates_, &public_rows_}) {
+      if (*rows) require_public({"public", &**rows}, train_, nullptr, ranks);
+    }
+    trained_and_tested_ = training_rows_among({"test", &*test_}, train_, nullptr, ranks);
+    if (ranks.is_coordinator()) warn_of_training_rows(trained_and_tested_);
     const std::uint64_t count = candidates_ ? candidates_->range().count : 0;
     const MachineShare machine = machine_share(ranks);
     for (SweptRun& run : runs_) {
@@ -185,7 +191,8 @@ class Sweep {
     }
     ranks.together([&] {
       for (const SweptRun& run : runs_) {
-        machine.require(memory_of_rank(run.fit->options(), run.fit->plan(), train_.range().count, ranks.size()));
+        machine.require(memory_of_rank(run.fit->options(), run.fit->plan(), train_.range().count, ranks.size()),
+                        train_.mapped_bytes());
       }
     });
   }
@@ -206,6 +213,7 @@ class Sweep {
   }
 
   const std::vector<SweptRun>& runs() const { return runs_; }
+  bool tests_training_rows() const { return !trained_and_tested_.empty(); }
   /// Those that are read.
   std::vector<const WorkerRows*> all_rows() const {
     std::vector<const WorkerRows*> all{&train_};
@@ -290,6 +298,7 @@ class Sweep {
   std::optional<WorkerRows> test_;
   std::optional<WorkerRows> public_rows_;
   std::optional<WorkerRows> candidates_;
+  std::string trained_and_tested_;  // which test rows are training rows
   std::vector<SweptRun> runs_;
 };
 
@@ -407,6 +416,7 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
     if (!ranks.is_coordinator()) return;
     csv->write(csv_of(options, sweep.runs()));
     nlohmann::json results = json_of(options, sweep.runs(), ranks.size());
+    if (sweep.tests_training_rows()) results["test_rows_are_training_rows"] = true;
     json->write(json_text(results, 2) + "\n");
     csv->commit();
     json->commit();

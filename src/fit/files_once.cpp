@@ -28,16 +28,28 @@ struct SeenFile {
 // Those of its features, and of its labels where it has any.
 using SeenFiles = std::vector<std::vector<SeenFile>>;
 
+// What a rank knows of rows in two roles; names are those of options, with the path.
+struct SeenRoles {
+  std::vector<SeenFile> training;
+  std::vector<SeenFile> others;
+  std::string alike;  // where it has found features that are the same
+};
+
 template <typename Archive>
 void serialize(Archive& archive, FileIdentity& identity, unsigned) {
-  auto& [machine, device, inode, bytes, modified_ns, place] = identity;
-  archive_all(archive, machine, device, inode, bytes, modified_ns, place);
+  auto& [machine, device, inode, bytes, modified_ns, place, is_memory] = identity;
+  archive_all(archive, machine, device, inode, bytes, modified_ns, place, is_memory);
 }
 
 template <typename Archive>
 void serialize(Archive& archive, SeenFile& file, unsigned) {
   auto& [path, rows, identity] = file;
   archive_all(archive, path, rows, identity);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, SeenRoles& roles, unsigned) {
+  archive_all(archive, roles.training, roles.others, roles.alike);
 }
 
 namespace {
@@ -142,6 +154,66 @@ std::vector<ClaimedArray> claimed_arrays(const ShardedArray& array) {
   return claimed;
 }
 
+void add_files(std::vector<SeenFile>& seen, const ShardedArray& array, const std::string& option) {
+  for (std::size_t shard = 0; shard < array.files(); ++shard) {
+    seen.push_back({.path = option + " " + array.path_of(shard), .identity = array.identity_of(shard)});
+  }
+}
+
+void add_files(std::vector<SeenFile>& seen, const WorkerRows& rows, const std::string& role) {
+  add_files(seen, rows.features(), "--" + role + "-x");
+  if (rows.has_labels()) add_files(seen, rows.labels(), "--" + role + "-y");
+}
+
+std::string features_alike(const OtherRole& other, WorkerRows& training) {
+  const auto alike = training.features().files_alike(other.rows->features());
+  if (!alike) return "";
+  return fmt::format("--{}-x {} holds the rows of --train-x {}", other.name,
+                     other.rows->features().path_of(alike->second), training.features().path_of(alike->first));
+}
+
+std::string of_rank(std::size_t rank, std::size_t ranks) {
+  return ranks == 1 ? "" : fmt::format(" (rank {})", rank);
+}
+
+// A file that is seen in both roles, by whatever ranks.
+std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
+  FilesByInode training;
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    for (const SeenFile& file : of_ranks[rank].training) {
+      training.emplace(file.identity.inode, FileOfRank{static_cast<int>(rank), file});
+    }
+  }
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    for (const SeenFile& file : of_ranks[rank].others) {
+      const auto [first, last] = training.equal_range(file.identity.inode);
+      for (auto own = first; own != last; ++own) {
+        if (!is_same_array(own->second.file.identity, file.identity)) continue;
+        return fmt::format("{}{} and {}{} are one", file.path, of_rank(rank, of_ranks.size()), own->second.file.path,
+                           of_rank(static_cast<std::size_t>(own->second.rank), of_ranks.size()));
+      }
+    }
+  }
+  for (const SeenRoles& roles : of_ranks) {
+    if (!roles.alike.empty()) return roles.alike;
+  }
+  return "";
+}
+
+// Of the silos on the coordinator's machine, by what they claim.
+std::string claimed_by_silo(const OtherRole& other, const Communicator& ranks) {
+  const FileClaims coordinator(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.size()));
+  for (const ShardedArray* const array : arrays_of(*other.rows)) {
+    const std::vector<ClaimedArray> claimed = claimed_arrays(*array);
+    for (std::size_t shard = 0; shard < claimed.size(); ++shard) {
+      const std::optional<std::uint32_t> silo = coordinator.earlier_claimant(claimed[shard]);
+      if (silo)
+        return fmt::format("{} ({} rows) is a training file of silo {}", array->path_of(shard), other.name, *silo);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ranks) {
@@ -187,6 +259,54 @@ void require_no_file_left_out(const RowsOptions& options, const Communicator& ra
           workers.first));
     }
   }
+}
+
+std::string training_rows_among(const OtherRole& other, WorkerRows& training, const ShardedArray* persons,
+                                Communicator& ranks) {
+  SeenRoles own;
+  const auto look = [&] {
+    add_files(own.training, training, "train");
+    if (persons != nullptr) add_files(own.training, *persons, "--train-person");
+    if (other.rows == nullptr) return;
+    add_files(own.others, *other.rows, other.name);
+    if (training.features().files() > 0 && other.rows->features().files() > 0) {
+      own.alike = features_alike(other, training);
+    }
+  };
+  if (ranks.silos() != nullptr) {
+    look();
+    const bool has_all = ranks.is_coordinator() && other.rows != nullptr && !other.rows->is_none();
+    return has_all ? claimed_by_silo(other, ranks) : file_in_both({own});
+  }
+  ranks.together(look);
+  if (ranks.size() == 1) return file_in_both({own});
+  // Most ranks have the list of rank 0, which may be long.
+  const std::string listed = archived(own);
+  const std::string of_rank_0 = ranks.broadcast_message(listed);
+  const bool is_told = ranks.is_coordinator() || listed != of_rank_0;
+  const std::vector<std::string> archives = ranks.gather_messages(is_told ? listed : std::string());
+  std::string found;
+  ranks.together([&] {
+    std::vector<SeenRoles> of_ranks;
+    for (const std::string& archive : archives) {
+      of_ranks.push_back(archive.empty() ? SeenRoles{} : unarchived<SeenRoles>(archive));
+    }
+    if (ranks.is_coordinator()) found = file_in_both(of_ranks);
+  });
+  return ranks.broadcast_message(std::move(found));
+}
+
+void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks) {
+  std::string found;
+  if (ranks.silos() == nullptr) found = training_rows_among(other, training, persons, ranks);
+  ranks.together([&] {
+    if (ranks.silos() != nullptr) found = training_rows_among(other, training, persons, ranks);
+    if (found.empty()) return;
+    throw BadInput(
+        fmt::format("{}: training rows are private, and {} rows are not: what is made of them has no noise; give rows "
+                    "that are no secret, and none of these",
+                    found, other.name));
+  });
 }
 
 }  // namespace dpreduce

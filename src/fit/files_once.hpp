@@ -1,11 +1,16 @@
-// A file counts once in a job: no two ranks read it as their own.
+// A file counts once in a job: no two ranks read it as their own. And it has one role: rows that are private are not
+// public as well.
 //
 //     ranks with files of their own      all names and identities at the coordinator, compared there
 //     ranks that share a list of files   the list must be the same on all: rows are cut by its length
 //     silos                              compared on each machine by the silos themselves (silos/file_claims.hpp)
+//     training rows and public ones      files of all ranks at the coordinator, and on each rank their content: a copy
+//                                        is other rows to the file system. Among silos each party compares its own, and
+//                                        the coordinator with what silos on its machine claim
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/data/rows_options.hpp"
 #include "common/data/worker_rows.hpp"
@@ -28,5 +33,20 @@ void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims);
 /// Throws BadInput where a file stands beside those of the pattern's {rank} that no rank of the job would read.
 /// Not collective.
 void require_no_file_left_out(const RowsOptions& options, const Communicator& ranks);
+
+/// Rows that are not to be training rows, and how messages call them: "public" is of --public-x.
+struct OtherRole {
+  const char* name;
+  WorkerRows* rows;  ///< null where this rank has none
+};
+
+/// In words, where rows of `other` on any rank are training rows on any rank: which files of theirs are one, or
+/// features alike. Empty where none are. `persons` are the training rows' identifiers; null where there are none.
+/// Collective, and the same on all ranks; among silos not collective, and about this party's rows.
+std::string training_rows_among(const OtherRole& other, WorkerRows& training, const ShardedArray* persons,
+                                Communicator& ranks);
+
+/// Throws BadInput on every rank where rows of `other`, which are taken for public, are training rows. Collective.
+void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks);
 
 }  // namespace dpreduce

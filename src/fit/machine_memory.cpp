@@ -5,9 +5,11 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "aggregator/solvers/blas.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -40,6 +42,18 @@ std::optional<std::uint64_t> left_of_group(const std::filesystem::path& group, c
   if (!limit || !use) return std::nullopt;
   const std::uint64_t pages = std::min(*use, number_after(group / "memory.stat", file_pages).value_or(0));
   return *limit - std::min(*limit, *use - pages);
+}
+
+// The soft limit that the line of /proc/self/limits says, in bytes; none where it says "unlimited".
+std::optional<std::uint64_t> limit_of_process(const std::filesystem::path& file, const std::string& name) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name)) continue;
+    std::istringstream fields(line.substr(name.size()));
+    std::uint64_t number = 0;
+    if (fields >> number) return number;
+  }
+  return std::nullopt;
 }
 
 // The group's path below the mount: "0::/a/b" of version 2, "4:memory:/a/b" of version 1.
@@ -75,6 +89,18 @@ std::optional<std::uint64_t> available_memory(const std::filesystem::path& root)
   return least;
 }
 
+std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root) {
+  const std::filesystem::path self = root / "proc/self";
+  std::optional<std::uint64_t> least;
+  for (const auto& [limit, use] : {std::pair{"Max address space", "VmSize:"}, std::pair{"Max data size", "VmData:"}}) {
+    const std::optional<std::uint64_t> most = limit_of_process(self / "limits", limit);
+    if (!most) continue;
+    const std::uint64_t used = number_after(self / "status", use).value_or(0) << 10;
+    least = std::min(least.value_or(*most), *most - std::min(*most, used));
+  }
+  return least;
+}
+
 void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available) {
   const auto ranks = static_cast<std::uint64_t>(ranks_on_machine);
   if (bytes_of_rank <= available / ranks) return;
@@ -87,15 +113,22 @@ void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint
 }
 
 std::uint64_t MachineShare::bytes_for_rank() const {
-  return available.value_or(std::numeric_limits<std::uint64_t>::max()) / static_cast<std::uint64_t>(ranks);
+  constexpr std::uint64_t kNoBound = std::numeric_limits<std::uint64_t>::max();
+  return std::min(available.value_or(kNoBound) / static_cast<std::uint64_t>(ranks), left.value_or(kNoBound));
 }
 
-void MachineShare::require(std::uint64_t bytes_of_rank) const {
+void MachineShare::require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes) const {
   if (available) require_memory(bytes_of_rank, ranks, *available);
+  if (!left || (bytes_of_rank <= *left && mapped_bytes <= *left - bytes_of_rank)) return;
+  throw UsageError(fmt::format(
+      "not enough memory: a rank needs up to {} MiB, and maps {} MiB of files, but this process may take {} MiB more; "
+      "raise its limits (ulimit -v, ulimit -d), lower --memory, or reduce features with --pool, --pca or --select",
+      (bytes_of_rank >> 20) + 1, (mapped_bytes >> 20) + 1, *left >> 20));
 }
 
 MachineShare machine_share(Communicator& ranks) {
-  return {ranks.ranks_on_machine(), available_memory()};
+  ranks.together([] { take_blas_memory(); });
+  return {ranks.ranks_on_machine(), available_memory(), left_of_process()};
 }
 
 }  // namespace dpreduce

@@ -14,6 +14,10 @@ namespace dpreduce {
 /// where /proc/meminfo does not say. `root` stands before /proc and /sys.
 std::optional<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
 
+/// Bytes that this process may still map: what is left of its limits of address space (ulimit -v) and of data (ulimit
+/// -d), the least of them. None where it has no such limit. `root` stands before /proc.
+std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root = "/");
+
 /// Throws UsageError where ranks_on_machine times bytes_of_rank is more than `available`, with what to do.
 /// Precondition: ranks_on_machine >= 1.
 void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available);
@@ -22,14 +26,16 @@ void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint
 struct MachineShare {
   int ranks = 1;                           ///< on the machine
   std::optional<std::uint64_t> available;  ///< bytes, for all of these ranks; none where the machine does not say
+  std::optional<std::uint64_t> left{};     ///< left_of_process, of this rank
 
-  /// available / ranks, or no bound.
+  /// available / ranks, or what is left, the less of them; or no bound.
   std::uint64_t bytes_for_rank() const;
-  /// require_memory, where the machine says what it has.
-  void require(std::uint64_t bytes_of_rank) const;
+  /// require_memory, where the machine says what it has. Throws UsageError where bytes_of_rank, and `mapped_bytes` of
+  /// files beside, are more than this process may still map.
+  void require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes = 0) const;
 };
 
-/// The share of this rank as things are now. Collective.
+/// The share of this rank as things are now, once BLAS has what it works in. Collective. Throws as take_blas_memory.
 MachineShare machine_share(Communicator& ranks);
 
 }  // namespace dpreduce

@@ -11,6 +11,7 @@
 #include "common/ranks/silo_job.hpp"
 #include "common/simulation/long_tail.hpp"
 #include "fit/default_threads.hpp"
+#include "fit/files_once.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/person_rows.hpp"
 #include "fit/plan_fit.hpp"
@@ -67,15 +68,19 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
   const std::size_t dim = training.dim();
   ranks.together([&] { check_labels(training, stated.data); });
   require_rows(training, stated.data.train.x.front(), ranks);
+  std::unique_ptr<FileClaims> claims;
+  ranks.together([&] {
+    if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(training, ranks);
+  });
   std::optional<WorkerRows> candidates = open_candidates(stated, dim, ranks, memory);
   const std::uint64_t to_choose_from = candidates ? candidates->range().count : 0;
   const MachineShare machine = machine_share(ranks);
   std::shared_ptr<const PlannedFit> fit =
       fit_planned_for_job(stated, dim, to_choose_from, machine.bytes_for_rank(), ranks);
   agree_on_noise(*fit, ranks);  // silos count persons by a sum that is masked as well
+  std::optional<ShardedArray> persons;
   if (stated.data.has_persons()) {
-    std::optional<ShardedArray> persons =
-        open_persons(stated.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
+    persons = open_persons(stated.data.train, training, ranks, memory != nullptr ? memory->train_person : std::nullopt);
     const PersonNeeds needs{.coins = stated.method.batch.has_value(),
                             .whole = stated.data.clips_persons(),
                             .classes = stated.data.classes,
@@ -98,22 +103,30 @@ OpenFit open_fit(const FitOptions& stated, Communicator& ranks, const RowsInMemo
       if (!training.is_none()) keep_long_tail(training, stated.data.classes, *tail);
     });
   }
+  const auto require_apart = [&](const char* name, std::optional<WorkerRows>& rows) {
+    if (rows) require_public({name, &*rows}, training, persons ? &*persons : nullptr, ranks);
+  };
+  require_apart("public", candidates);
   ranks.together([&] {
-    machine.require(memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()) +
-                    training.bytes_of_others());
+    machine.require(
+        memory_of_rank(fit->options(), fit->plan(), training.range().count, ranks.size()) + training.bytes_of_others(),
+        training.mapped_bytes());
   });
   if (stated.data.clips_persons()) {
     ranks.together([&] { require_room_for_persons(fit->plan().preprocessing, fit->stream_over(training, 1)); });
   }
   std::optional<WorkerRows> public_sums = open_public_rows(fit->options(), dim, ranks, memory);
+  require_apart("public", public_sums);
   std::optional<WorkerRows> validation;
   if (!stated.output.dry_run) validation = open_validation_rows(stated, dim, ranks, memory);
+  require_apart("validation", validation);
   const unsigned threads = stated.machine.threads;
   return {.fit = std::move(fit),
           .training = std::move(training),
           .public_sums = std::move(public_sums),
           .validation = std::move(validation),
           .candidates = std::move(candidates),
+          .claims = std::move(claims),
           .threads = threads == 0 ? default_threads() : threads};
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "aggregator/solvers/blas.hpp"
 #include "common/base/error.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "common/randomness/signing_key.hpp"
@@ -255,6 +256,7 @@ class FitSession::Exchange final : public StatisticSource {
         rows_(WorkerRows::none(plan.dim)) {
     if (plan.options.data.has_persons()) rows_.set_weights({});
     if (plan.options.data.clips_persons()) rows_.set_persons({.are_whole = true});
+    take_blas_memory();
     std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
     trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
       train_here(std::move(*account));

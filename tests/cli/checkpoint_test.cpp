@@ -205,7 +205,8 @@ TEST_F(CheckpointTest, AChoiceIsRepeatedAtNoCharge) {
 // Of a release in parts some classes are recorded: they are taken, the others are made with the noise that they would
 // have had, on other ranks and so in another order.
 TEST_F(CheckpointTest, ARidgeByClassGoesOnAfterAnyClass) {
-  const std::string tail = "--method ls --center dp --choose --validation-x x.npy --validation-y y.npy ";
+  write_npy(make_rows({300, 200, 100}, 24), folder_ / "other_x.npy", folder_ / "other_y.npy");
+  const std::string tail = "--method ls --center dp --choose --validation-x other_x.npy --validation-y other_y.npy ";
   for (const std::string seed : {"--seed 5 ", ""}) {
     SCOPED_TRACE(seed.empty() ? "with a secret of its own" : "seeded");
     const std::string options = seed + tail;

@@ -34,6 +34,10 @@ class LabelSets : public testing::Test {
     }
     write_npy(rows_, folder_ / "x.npy", folder_ / "y.npy");
     write_sets("sets.npy", sets_);
+    TrainingRows other = rows_;  // not the training rows, and not far from them
+    other.features.front() += 1.0F;
+    write_npy(other, folder_ / "other_x.npy", folder_ / "other_y.npy");
+    write_sets("other_sets.npy", sets_);
   }
 
   void set(std::size_t row, std::size_t label) { sets_[row * kClasses + label] = 1; }
@@ -108,7 +112,7 @@ class LabelSets : public testing::Test {
 
 TEST_F(LabelSets, AnyNumberOfRanksGivesTheSameModel) {
   for (const std::string method : {"ls", "fc --rounds 3", "ls --choose", "gd --rounds 4 --choose",
-                                   "ls --shared-gram --choose --validation-x x.npy --validation-y sets.npy"}) {
+                                   "ls --shared-gram --choose --validation-x other_x.npy --validation-y other_sets.npy"}) {
     const std::string options = "--train-y sets.npy --max-labels 2 --mu 20 --seed 3 --method " + method;
     const std::string alone = model(options);
     for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(model(options, ranks), alone) << method << ", " << ranks << " ranks";
@@ -206,13 +210,13 @@ TEST_F(LabelSets, ValidationRowsMayHaveAnyNumberOfLabels) {
   for (std::size_t c = 0; c < kClasses; ++c) sets_[5 * kClasses + c] = 1;
   write_sets("crowded.npy", sets_);
   const auto hit_rate = [&](const std::string& further) {
-    return fit("--train-y sets.npy --max-labels 2 --mu 3 --seed 5 --method gd --rounds 8 --test-x x.npy --test-y "
+    return fit("--train-y sets.npy --max-labels 2 --mu 3 --seed 5 --method gd --rounds 8 --test-x other_x.npy --test-y "
                "crowded.npy " +
                further)
         .json()["test"]["hit_rate"]
         .get<double>();
   };
-  const double chosen = hit_rate("--choose --validation-x x.npy --validation-y crowded.npy");
+  const double chosen = hit_rate("--choose --validation-x other_x.npy --validation-y crowded.npy");
   EXPECT_GE(chosen, hit_rate("--iterate last"));
   EXPECT_GE(chosen, hit_rate("--iterate average"));
 }
@@ -223,7 +227,7 @@ TEST_F(LabelSets, ValidationRowsAreCheckedBeforeAnythingIsSpent) {
   const ProgramRun run = run_program(
       split_arguments(
           "fit --classes 4 --train-x x.npy --train-y sets.npy --max-labels 2 --mu 1 --method fc --choose --ledger "
-          "ledger --validation-x x.npy --validation-y twos.npy"),
+          "ledger --validation-x other_x.npy --validation-y twos.npy"),
       {.folder = folder_.path()});
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_NE(run.err.find("twos.npy: row 1 has entry 2"), std::string::npos) << run.err;

@@ -269,6 +269,27 @@ TEST_F(FitTest, RowsMayLieAlongAnyStrides) {
   EXPECT_EQ(fit(options, rows, alone_).classifier.parts().weights, weights);
 }
 
+TEST_F(FitTest, TrainingRowsInMemoryAreNoPublicOnes) {
+  const FittedRows copy{90, 1};
+  for (const char* method : {"public", "mean"}) {
+    FitOptions options = options_of(method);
+    if (options.method.name == "mean") options.rows.center = Centering::kPublic;
+    RowsInMemory rows = rows_.all();
+    for (const ArrayView& same : {rows_.features(), rows_.part(50, 60).train_x, copy.features()}) {
+      rows.public_x = same;
+      EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("training rows are private, and public rows are not"));
+    }
+    rows.public_x = other_rows_.features();
+    EXPECT_EQ(refusal<BadInput>(options, rows), "");
+  }
+  FitOptions options = options_of("ls");
+  options.method.choose = true;
+  RowsInMemory rows = rows_.all();
+  rows.validation_x = other_rows_.features();
+  rows.validation_y = rows_.part(0, 30).train_y;
+  EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("--validation-y validation labels in memory and --train-y"));
+}
+
 TEST_F(FitTest, ElementsThatAreNoWholeRowsAreRefused) {
   EXPECT_THROW(array_view(rows_.x, 7), UsageError);
   EXPECT_THROW(array_view(rows_.x, 0), UsageError);

@@ -70,6 +70,26 @@ TEST_F(MachineMemoryTest, IsNothingWhereTheLimitIsPassed) {
   EXPECT_EQ(available(), 0u);
 }
 
+TEST_F(MachineMemoryTest, OfAProcessIsWhatItsLimitsLeave) {
+  const std::string unlimited = "Max data size             unlimited            unlimited            bytes     \n";
+  const auto limits = [&](const std::string& address_space) {
+    write("proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units     \n" +
+                                  unlimited + "Max address space         " + address_space +
+                                  "            unlimited            bytes     \n");
+  };
+  write("proc/self/status", "VmPeak:\t  999999 kB\nVmSize:\t   30720 kB\nVmData:\t   10240 kB\n");
+  limits("unlimited");
+  EXPECT_FALSE(left_of_process(folder_.path()).has_value());
+  limits(std::to_string(100 * kMib));
+  EXPECT_EQ(left_of_process(folder_.path()), 70 * kMib);
+  limits(std::to_string(20 * kMib));
+  EXPECT_EQ(left_of_process(folder_.path()), 0u);
+  write("proc/self/limits", "Max data size   " + std::to_string(50 * kMib) + "   unlimited  bytes\nMax address space " +
+                                std::to_string(100 * kMib) + " unlimited bytes\n");
+  EXPECT_EQ(left_of_process(folder_.path()), 40 * kMib) << "the least";
+  EXPECT_FALSE(left_of_process(folder_ / "nowhere").has_value());
+}
+
 TEST(RequireMemory, AllowsWhatFitsAndRefusesTheRest) {
   EXPECT_NO_THROW(require_memory(25, 4, 100));
   EXPECT_THROW(require_memory(26, 4, 100), UsageError);
@@ -92,6 +112,14 @@ TEST(MachineShare, IsDividedAmongTheRanksOfTheMachine) {
   EXPECT_EQ(machine.bytes_for_rank(), 25u);
   EXPECT_NO_THROW(machine.require(25));
   EXPECT_THROW(machine.require(26), UsageError);
+}
+
+TEST(MachineShare, KeepsToWhatTheProcessMayTake) {
+  const MachineShare machine{1, 1000, 100};
+  EXPECT_EQ(machine.bytes_for_rank(), 100u);
+  EXPECT_NO_THROW(machine.require(60, 40));
+  EXPECT_THROW(machine.require(60, 41), UsageError);
+  EXPECT_THROW(machine.require(101), UsageError);
 }
 
 TEST(MachineShare, HasNoBoundWhereTheMachineDoesNotTell) {

@@ -134,9 +134,27 @@ def test_no_rows_at_all_are_refused(rows, charged):
 @pytest.mark.parametrize("name", ["public_x", "validation_x"])
 def test_other_rows_that_are_not_finite_are_refused(name, rows, charged):
     x, y = rows
-    given = {"public_x": {"center": "public"}, "validation_x": {"method": "ls", "choose": True, "validation_y": y[:200]}}[name]
+    given = {"public_x": {"center": "public"}, "validation_x": {"method": "ls", "choose": True, "validation_y": y[:200].copy()}}[name]
     words = f'{name.split("_")[0]} .*in memory: row 100: not a finite number.* or use bad_rows="zero"'
     refused(dpreduce.BadInput, words, charged, x, y, **given, **{name: with_nan(x)[:200]})
+
+
+@pytest.mark.parametrize("place", [lambda x: x, lambda x: x[5:9], lambda x: x[::-1], np.copy, lambda x: x.astype(np.float64)])
+def test_training_rows_are_no_public_ones(place, rows, charged):
+    x, y = rows
+    refused(dpreduce.BadInput, "training rows are private, and public rows are not", charged, x, y, center="public", public_x=place(x))
+
+
+def test_training_rows_in_a_mapped_file_are_no_public_ones(rows, charged, tmp_path):
+    np.save(tmp_path / "x.npy", rows[0])
+    one, other = (np.load(tmp_path / "x.npy", mmap_mode="r") for _ in range(2))
+    refused(dpreduce.BadInput, "public_x and X are one", charged, one, rows[1], center="public", public_x=other[7:20])
+
+
+def test_training_rows_are_no_validation_rows(rows, charged):
+    x, y = rows
+    refused(dpreduce.BadInput, "training rows are private, and validation rows are not", charged, x, y, method="ls", choose=True,
+            validation_x=x, validation_y=y)
 
 
 def test_a_row_with_more_labels_than_noise_is_made_for_is_refused(rows, charged):

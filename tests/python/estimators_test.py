@@ -151,7 +151,7 @@ def test_probabilities_are_there_where_the_method_has_some(rows):
 
 def test_public_rows_are_fit_parameters(rows):
     x, y = rows
-    model = make_pipeline(DPMeanClassifier(**BUDGET, center="public")).fit(x, y, dpmeanclassifier__public_x=x[:100])
+    model = make_pipeline(DPMeanClassifier(**BUDGET, center="public")).fit(x, y, dpmeanclassifier__public_x=x[:100] + 1)
     assert model[0].report_["center"] == "public"
 
 

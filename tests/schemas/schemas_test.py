@@ -44,6 +44,7 @@ FITS = [  # rows, options, ranks
     ("one", f"--epsilon 2 --method prototypes --auto --delta 1e-5 {PUBLIC_ROWS}", 0),
     ("plain", "--mu 1 --method fedavg --rounds 2 --learning-rate 0.1", 3),
     ("one", "--non-private --method ls", 0),
+    ("tested", "--mu 1 --method ls --choose --validation-x one/test_x.npy --validation-y one/test_y.npy", 0),
     ("sets", "--mu 1 --method mean --max-labels 3", 0),
     ("sets", "--mu 1 --method adam --max-labels 3 --rounds 3", 2),
     ("masked", "--mu 1 --method mean --secure-aggregation --threshold 3 --noise distributed --fault 3:kill@masked", 5),
@@ -104,11 +105,15 @@ def make_documents(folder):
     program(folder, f"synth --kind gaussian-mixture {data} --rows-per-person 5 --out persons")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 3 --first-silo 0 --out plain")
     program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 4 --out masked")
+    (folder / "tested").mkdir()  # on the rows that it was trained on
+    for axis in "xy":
+        for role in ("train", "test"):
+            (folder / f"tested/{role}_{axis}.npy").symlink_to(folder / f"one/train_{axis}.npy")
     (folder / "person.key").write_bytes(b"k" * 32)
     for number, (rows, options, ranks) in enumerate(FITS):
         train_x, train_y = ((f"{rows}/silo{{rank}}/{name}.npy" for name in "xy") if rows in ("plain", "masked") else
                             (f"{rows}/train_{name}.npy" for name in "xy"))
-        test = "sets" if rows == "sets" else "one"
+        test = rows if rows in ("sets", "tested") else "one"
         program(folder, f"fit --train-x {train_x} --train-y {train_y} --test-x {test}/test_x.npy --test-y {test}/test_y.npy "
                         f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json --timings r{number}.timings {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
         documents.append(("fit-report", options, json.loads((folder / f"r{number}.json").read_text())))
@@ -130,6 +135,9 @@ def make_documents(folder):
     program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
                     "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private --metrics sweep.metrics")
     documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))
+    program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/train_x.npy --test-y one/train_y.npy "
+                    "--classes 4 --methods mean --epsilons 1 --seeds 1 --out tested/sweep")
+    documents.append(("sweep", "a sweep tested on training rows", json.loads((folder / "tested/sweep.json").read_text())))
     documents += [("metrics", "a sweep", json.loads(line)) for line in (folder / "sweep.metrics").read_text().splitlines()]
     # Killed runs stay open. With other rows a run goes on as another one.
     fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "

@@ -2,11 +2,18 @@
 
 #include <array>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
+#include <cblas.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include "common/base/error.hpp"
 
 extern "C" void openblas_set_num_threads(int count);
 extern "C" int openblas_get_num_threads();
@@ -50,6 +57,36 @@ KeptBlasThreads::KeptBlasThreads() {
 KeptBlasThreads::~KeptBlasThreads() {
   const std::lock_guard lock(kept_threads.mutex);
   if (--kept_threads.holders == 0) openblas_set_num_threads(kept_threads.threads);
+}
+
+void take_blas_memory() {
+  // BUFFER_SIZE of OpenBLAS, 32 << 22 on x86-64 and ARM, which it maps at once; and some room.
+  constexpr std::size_t kBytes = (std::size_t{32} << 22) + (std::size_t{16} << 20);
+  static const bool is_taken = [] {
+    void* const probe =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED) {
+      // OpenBLAS' own threads may be trying already, and its end would wait for them: this process ends without it.
+      const auto end_at_once = [](int status, void*) {
+        std::fflush(nullptr);
+        ::_exit(status);
+      };
+      ::on_exit(end_at_once, nullptr);
+      throw UsageError(
+          fmt::format("not enough memory: this process may not map the {} MiB that OpenBLAS works in; raise its limits "
+                      "(ulimit -v, ulimit -d)",
+                      kBytes >> 20));
+    }
+    ::munmap(probe, kBytes);
+    // Smaller products are made without that memory.
+    constexpr int kOrder = 128;
+    const std::vector<double> matrix(static_cast<std::size_t>(kOrder) * kOrder, 1.0);
+    std::vector<double> product(matrix.size());
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kOrder, kOrder, kOrder, 1.0, matrix.data(), kOrder,
+                matrix.data(), kOrder, 0.0, product.data(), kOrder);
+    return true;
+  }();
+  DPREDUCE_ASSERT(is_taken);
 }
 
 void choose_blas_kernels(char** arguments) {

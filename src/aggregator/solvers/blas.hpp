@@ -17,6 +17,11 @@ class KeptBlasThreads {
   KeptBlasThreads& operator=(const KeptBlasThreads&) = delete;
 };
 
+/// OpenBLAS takes the memory that it works in when it first needs it, and where the process may not have so much it
+/// tries again for ever. Here it takes it, once a process, for one thread at a time. Throws UsageError where there is
+/// not enough: call it before anything is spent.
+void take_blas_memory();
+
 /// Kernels by the processor's instructions, unless OPENBLAS_CORETYPE names others: SkylakeX with AVX-512, Haswell with
 /// AVX2. OpenBLAS (0.3.21) falls back to SSE3, a quarter as fast, on processors younger than itself, and kernels round
 /// differently. It chooses while it is loaded, so that a process with others starts its program again. Call it before

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <tuple>
@@ -49,7 +50,39 @@ FileIdentity file_identity(const std::string& file, std::uint64_t place) {
           .place = place};
 }
 
+FileIdentity identity_of_memory(const std::byte* first, std::uint64_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(first);
+  FileIdentity identity{.machine = fmt::format("process {} of {}", ::getpid(), running_machine()),
+                        .bytes = bytes,
+                        .place = address,
+                        .is_memory = true};
+  std::ifstream maps("/proc/self/maps");  // "first-end rwxp offset major:minor inode name"
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    unsigned long offset = 0;
+    unsigned major_number = 0;
+    unsigned minor_number = 0;
+    unsigned long inode = 0;
+    const int fields = std::sscanf(line.c_str(), "%lx-%lx %*s %lx %x:%x %lu", &begin, &end, &offset, &major_number,
+                                   &minor_number, &inode);
+    if (fields != 6 || address < begin || address >= end) continue;
+    if (inode == 0) break;
+    identity.machine = running_machine();
+    identity.device = makedev(major_number, minor_number);
+    identity.inode = inode;
+    identity.place = offset + (address - begin);
+    break;
+  }
+  return identity;
+}
+
 bool is_same_array(const FileIdentity& a, const FileIdentity& b) {
+  if (a.is_memory != b.is_memory) return false;
+  if (a.is_memory) {
+    const bool is_one_space = a.machine == b.machine && a.device == b.device && a.inode == b.inode;
+    return is_one_space && a.bytes > 0 && b.bytes > 0 && a.place < b.place + b.bytes && b.place < a.place + a.bytes;
+  }
   if (a.inode != b.inode || a.place != b.place) return false;
   const bool on_one_machine = a.machine == b.machine;
   if (on_one_machine && a.device == b.device) return true;

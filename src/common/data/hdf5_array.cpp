@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,9 @@
 #include <sys/stat.h>
 
 #include "common/base/error.hpp"
+#include "common/data/element_conversion.hpp"
+#include "common/data/hdf5_handle.hpp"
+#include "common/data/hdf5_written.hpp"
 
 namespace dpreduce {
 namespace {
@@ -51,33 +55,6 @@ class Hdf5Call {
   H5E_auto2_t print_ = nullptr;
   void* print_data_ = nullptr;
 };
-
-}  // namespace
-
-// An identifier and the function that closes it.
-class Hdf5Handle {
- public:
-  using Close = herr_t (*)(hid_t);
-  Hdf5Handle() = default;
-  Hdf5Handle(hid_t id, Close close) : id_(id), close_(close) {}
-  ~Hdf5Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
-    std::swap(id_, other.id_);
-    std::swap(close_, other.close_);
-    return *this;
-  }
-  hid_t get() const { return id_; }
-  bool is_valid() const { return id_ >= 0; }
-
- private:
-  hid_t id_ = -1;
-  Close close_ = nullptr;
-};
-
-namespace {
 
 // The type that elements are read as: native, of the same kind and size (a half as a float).
 std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) {
@@ -162,6 +139,22 @@ std::optional<std::string> file_of(hid_t object) {
   return file;
 }
 
+// The bytes of an element that say that it was never written: a fill value that was chosen, unless it is zero, which
+// may be a value, or is not finite, which --bad-rows is about. Empty where there is none. Of numbers alone.
+std::vector<std::byte> chosen_fill(hid_t dataset, hid_t type, DType dtype) {
+  const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  H5D_fill_value_t chosen = H5D_FILL_VALUE_ERROR;
+  if (is_string(dtype) || !creation.is_valid() || H5Pfill_value_defined(creation.get(), &chosen) < 0) return {};
+  std::vector<std::byte> fill(size_of(dtype));
+  if (chosen != H5D_FILL_VALUE_USER_DEFINED || H5Pget_fill_value(creation.get(), type, fill.data()) < 0) return {};
+  if (std::ranges::all_of(fill, [](std::byte byte) { return byte == std::byte{0}; })) return {};
+  if (!is_float(dtype)) return fill;
+  float value = 0.0F;
+  convert_features(fill, dtype, kNativeByteOrder, std::span(&value, 1));
+  if (value == 0.0F || !std::isfinite(value)) return {};
+  return fill;
+}
+
 // A cache that holds one row of chunks, so that a chunk is unpacked once while rows pass; the default otherwise.
 Hdf5Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
   Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
@@ -193,6 +186,7 @@ struct Hdf5Array::Dataset {
   DType dtype = DType::kFloat32;
   bool has_variable_strings = false;
   Shape shape;
+  std::vector<std::byte> fill;  // chosen_fill
 
   // Of a string of variable length, that of the pointer to it.
   std::size_t element_bytes() const { return is_string(dtype) ? H5Tget_size(type.get()) : size_of(dtype); }
@@ -212,6 +206,7 @@ struct Hdf5Array::Dataset {
       throw BadInput(
           fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, Hdf5Call::reason()));
     }
+    require_written(opened->file.get(), dataset_name, name);
     opened->dataset = Hdf5Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened->dataset.is_valid()) {
       throw BadInput(
@@ -227,8 +222,11 @@ struct Hdf5Array::Dataset {
     if (dimensions < 0) throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
     if (dimensions == 0) return opened;
     std::vector<hsize_t> extents(static_cast<std::size_t>(dimensions));
-    H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
+    if (H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr) < 0) {
+      throw BadInput(fmt::format("{}: {}", name, Hdf5Call::reason()));
+    }
     opened->shape.assign(extents.begin(), extents.end());
+    opened->fill = chosen_fill(opened->dataset.get(), opened->type.get(), opened->dtype);
 
     const Hdf5Handle access = chunk_cache_for(opened->dataset.get(), opened->shape);
     Hdf5Handle cached(H5Dopen2(opened->file.get(), dataset_name.c_str(), access.get()), H5Dclose);
@@ -267,7 +265,24 @@ std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::
   scratch.resize(count * row_bytes());
   const Hdf5Call call;
   read_rows(first_row, count, scratch.data());
+  refuse_fill(first_row, scratch);
   return scratch;
+}
+
+// Rows of nothing but the fill value that was chosen were never written.
+void Hdf5Array::refuse_fill(std::uint64_t first_row, std::span<const std::byte> stored) const {
+  const std::vector<std::byte>& fill = dataset_->fill;
+  if (fill.empty()) return;
+  for (std::size_t row = 0; row * row_bytes() < stored.size(); ++row) {
+    const std::span<const std::byte> elements = stored.subspan(row * row_bytes(), row_bytes());
+    std::size_t same = 0;
+    while (same < elements.size() && std::ranges::equal(elements.subspan(same, fill.size()), fill)) same += fill.size();
+    if (same < elements.size()) continue;
+    throw BadInput(fmt::format(
+        "{}: row {} holds nothing but the fill value of the dataset, so that it was never written; write it, or leave "
+        "it out{}",
+        name(), first_row + row, kForOwnerOnly));
+  }
 }
 
 void Hdf5Array::visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {

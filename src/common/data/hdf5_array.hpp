@@ -19,7 +19,7 @@ class Hdf5Array final : public ArrayFile {
  public:
   /// Throws BadInput where the file or the dataset cannot be opened, or its elements are none of floats of up to 64
   /// bits, integers of 8, 16, 32 or 64 bits, booleans (an enumeration of one byte, as h5py writes them), and strings of
-  /// fixed or variable length.
+  /// fixed or variable length; and where rows were never written (hdf5_written.hpp), also while they are read.
   Hdf5Array(const std::string& file, const std::string& dataset);
   ~Hdf5Array() override;
 
@@ -33,6 +33,7 @@ class Hdf5Array final : public ArrayFile {
   std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
                                          std::vector<std::byte>& scratch) override;
   void visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) override;
+  void refuse_fill(std::uint64_t first_row, std::span<const std::byte> stored) const;
   void read_rows(std::uint64_t first_row, std::uint64_t count, void* out) const;
 
   std::unique_ptr<Dataset> dataset_;

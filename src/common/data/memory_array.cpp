@@ -87,10 +87,16 @@ StoredFloats MemoryArray::features_in_place(std::uint64_t first_row, std::uint64
 }
 
 FileIdentity MemoryArray::identity() const {
-  FileIdentity identity;
-  identity.inode = reinterpret_cast<std::uintptr_t>(view_.first);
-  identity.bytes = rows() * row_bytes();
-  return identity;
+  if (view_.rows == 0 || view_.columns == 0) return {};
+  const auto span = [](std::uint64_t count, std::ptrdiff_t stride) {
+    return static_cast<std::ptrdiff_t>(count - 1) * stride;
+  };
+  const std::ptrdiff_t of_rows = span(view_.rows, view_.row_stride);
+  const std::ptrdiff_t of_columns = span(view_.columns, view_.column_stride);
+  const std::byte* const first =
+      view_.first + std::min<std::ptrdiff_t>(of_rows, 0) + std::min<std::ptrdiff_t>(of_columns, 0);
+  return identity_of_memory(
+      first, static_cast<std::uint64_t>(std::abs(of_rows) + std::abs(of_columns)) + view_.element_bytes());
 }
 
 std::span<const std::byte> MemoryArray::stored_rows(std::uint64_t first_row, std::uint64_t count,

@@ -77,7 +77,7 @@ class MemoryArray final : public ArrayFile {
   MemoryArray(const ArrayView& view, std::string name);
 
   StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
-  /// The memory's address stands for the file: it is no other array's of this process.
+  /// Of all memory from the first to the last of its bytes (identity_of_memory).
   FileIdentity identity() const override;
   bool is_cheap_to_keep_open() const override { return true; }
 

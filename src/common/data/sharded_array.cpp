@@ -1,6 +1,7 @@
 #include "common/data/sharded_array.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/data/paths.hpp"
 
 namespace dpreduce {
 
@@ -75,6 +77,52 @@ void ShardedArray::refuse_doubles() const {
 std::uint64_t ShardedArray::rows_in_file(std::size_t shard) const {
   DPREDUCE_ASSERT(shard < shards_.size());
   return shards_[shard].end - shards_[shard].first;
+}
+
+std::optional<std::pair<std::size_t, std::size_t>> ShardedArray::files_alike(ShardedArray& other) {
+  DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures && other.role_ == ArrayRole::kFeatures);
+  if (columns_ != other.columns_) return std::nullopt;
+  const auto rows_read = [this](ArrayFile& file, std::uint64_t first, std::uint64_t count) {
+    std::vector<float> values(count * columns_);
+    file.read_features(first, count, values);
+    std::string bytes(values.size() * sizeof(float), '\0');
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  };
+  std::multimap<std::uint64_t, std::size_t> by_rows;
+  for (std::size_t shard = 0; shard < other.files(); ++shard) by_rows.emplace(other.rows_in_file(shard), shard);
+  std::multimap<std::string, std::size_t> by_first_row;
+  for (std::size_t shard = 0; shard < files(); ++shard) {
+    const std::uint64_t rows = rows_in_file(shard);
+    if (rows > 0 && by_rows.contains(rows)) by_first_row.emplace(rows_read(opened(shard), 0, 1), shard);
+  }
+  if (by_first_row.empty()) return std::nullopt;
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, (std::uint64_t{1} << 20) / (columns_ * sizeof(float)));
+  for (std::size_t shard = 0; shard < other.files(); ++shard) {
+    const std::uint64_t rows = other.rows_in_file(shard);
+    if (rows == 0) continue;
+    const auto [begin, end] = by_first_row.equal_range(rows_read(other.opened(shard), 0, 1));
+    for (auto own = begin; own != end; ++own) {
+      if (rows_in_file(own->second) != rows) continue;
+      std::uint64_t done = 0;
+      while (done < rows) {
+        const std::uint64_t count = std::min(at_once, rows - done);
+        if (rows_read(opened(own->second), done, count) != rows_read(other.opened(shard), done, count)) break;
+        done += count;
+      }
+      if (done == rows) return std::pair(own->second, shard);
+    }
+  }
+  return std::nullopt;
+}
+
+std::uint64_t ShardedArray::mapped_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Shard& shard : shards_) {
+    const bool is_mapped = !shard.identity.is_memory && split_array_path(shard.path).dataset.empty();
+    if (is_mapped) bytes += shard.identity.bytes;
+  }
+  return bytes;
 }
 
 DType ShardedArray::dtype() const {

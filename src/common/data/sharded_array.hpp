@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/data/array_file.hpp"
@@ -52,6 +53,13 @@ class ShardedArray {
   /// The name under which a file was given, and which file it is.
   const std::string& path_of(std::size_t shard) const { return shards_[shard].path; }
   const FileIdentity& identity_of(std::size_t shard) const { return shards_[shard].identity; }
+
+  /// Of features: a file of this array and one of `other` that hold the same rows, in whatever format or width. None
+  /// where there are no such two. Cost: of each file the first row, and those of two whose first rows are the same.
+  std::optional<std::pair<std::size_t, std::size_t>> files_alike(ShardedArray& other);
+
+  /// Bytes of files that are mapped into memory when they are read.
+  std::uint64_t mapped_bytes() const;
 
   /// The element type of all files. Throws BadInput naming two files where they differ.
   DType dtype() const;

@@ -102,6 +102,9 @@ class WorkerRows {
   /// Bytes that the rows of others take.
   std::uint64_t bytes_of_others() const;
 
+  /// Bytes of files of features and labels that are mapped into memory when they are read.
+  std::uint64_t mapped_bytes() const { return features_.mapped_bytes() + (labels_ ? labels_->mapped_bytes() : 0); }
+
   ShardedArray& features() { return features_; }
   const ShardedArray& features() const { return features_; }
   /// Precondition (asserted): has_labels().

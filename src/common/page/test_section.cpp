@@ -122,7 +122,8 @@ void add_test_figures(std::vector<Section>& sections, const DocumentFields& repo
                       summary(test) + recall_chart(test, names) + confusion_chart(test, names) +
                           "<details>\n<summary>All figures of each class</summary>\n" + by_class_table(test, names) +
                           "</details>\n",
-                      "these are exact figures about the test rows, outside the guarantee"});
+                      fmt::format("these are exact figures about {} rows, outside the guarantee",
+                                  test.flag("rows_are_training_rows") ? "training" : "the test")});
 }
 
 }  // namespace dpreduce

@@ -10,7 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "common/data/mapped_file.hpp"
 #include "common/data/worker_rows.hpp"
+#include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
 namespace {
@@ -150,6 +152,33 @@ TEST(MemoryArray, IsNoOtherArray) {
   const MemoryArray second(array_view(std::span(floats).last(2), 2), "second");
   EXPECT_TRUE(is_same_array(first.identity(), first.identity()));
   EXPECT_FALSE(is_same_array(first.identity(), second.identity()));
+}
+
+TEST(MemoryArray, IsTheSameAsOneWhoseMemoryItOverlaps) {
+  const std::vector<float> floats(12);
+  const MemoryArray all(array_view(floats, 3), "all");
+  ArrayView last_backwards = array_view(std::span(floats).last(6), 3);
+  last_backwards.first += last_backwards.row_stride;
+  last_backwards.row_stride *= -1;
+  const MemoryArray last(last_backwards, "last");
+  const MemoryArray first(array_view(std::span(floats).first(6), 3), "first");
+  EXPECT_TRUE(is_same_array(all.identity(), last.identity()));
+  EXPECT_TRUE(is_same_array(first.identity(), all.identity()));
+  EXPECT_FALSE(is_same_array(first.identity(), last.identity()));
+  const MemoryArray none(array_view(std::span(floats).first(0), 3), "none");
+  EXPECT_FALSE(is_same_array(none.identity(), all.identity()));
+}
+
+TEST(MemoryArray, OfAMappedFileIsTheSameInEveryMapping) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "rows", std::string(3 * 4096, '\0'));
+  const MappedFile one(folder / "rows");
+  const MappedFile other(folder / "rows");
+  const auto rows_of = [](const MappedFile& file, std::size_t first, std::size_t bytes) {
+    return MemoryArray(rows_in_c_order(file.bytes().subspan(first, bytes), DType::kFloat32, 2), "rows").identity();
+  };
+  EXPECT_TRUE(is_same_array(rows_of(one, 0, 4096), rows_of(other, 2048, 8192)));
+  EXPECT_FALSE(is_same_array(rows_of(one, 0, 4096), rows_of(other, 4096, 4096)));
 }
 
 TEST(MemoryArray, MakesRowsOfAWorker) {

@@ -64,6 +64,22 @@ TEST_F(FourFiles, RowsAreInPlaceOnlyInsideOneFile) {
   EXPECT_EQ(std::vector<float>(rows.begin(), rows.end()), copy);
 }
 
+TEST_F(FourFiles, AFileOfTheSameRowsIsFoundWhateverItsWidth) {
+  ShardedArray array(paths, ArrayRole::kFeatures);
+  write_features(folder / "other.npy", 4, 2, 0.0F);  // as many rows as the last, which begins with 8
+  const auto write = [&](const std::string& name, const std::string& type, const auto& entries) {
+    write_bytes(folder / name, npy_header_bytes(npy_text(type, "(4, 2)")) + element_bytes(entries));
+  };
+  write("begins.npy", "<f4", std::vector<float>{8, 9, 10, 11, 12, 13, 14, 0});  // and ends otherwise
+  ShardedArray unlike({folder / "other.npy", folder / "begins.npy"}, ArrayRole::kFeatures);
+  EXPECT_FALSE(array.files_alike(unlike).has_value());
+  write("wide.npy", "<f8", std::vector<double>{8, 9, 10, 11, 12, 13, 14, 15});
+  ShardedArray alike({folder / "other.npy", folder / "wide.npy"}, ArrayRole::kFeatures);
+  EXPECT_EQ(array.files_alike(alike), std::pair(std::size_t{3}, std::size_t{1}));
+  array.keep({0, 5});
+  EXPECT_TRUE(array.files_alike(alike).has_value()) << "files are compared, and not what is kept of them";
+}
+
 TEST_F(FourFiles, FilesOfDifferentWidthAreBothNamed) {
   write_features(folder / "wide.npy", 2, 3, 0);
   paths.push_back(folder / "wide.npy");

@@ -1,0 +1,20 @@
+// Whether rows of an HDF5 dataset were ever written. The library reads what was not as a fill value, without a word.
+//
+// Found are: chunks and contiguous space that was never allocated; raw files (external storage) that are missing or too
+// short; of virtual datasets mappings with gaps, and sources that are missing, too small, or not written themselves.
+// What this cannot see: rows that were never written in space that was allocated, as in a chunk that others share. They
+// hold the fill value in the file. Where that was chosen, and is not zero, Hdf5Array finds them by it.
+#pragma once
+
+#include <string>
+
+#include <hdf5.h>
+
+namespace dpreduce {
+
+/// Throws BadInput, beginning with `name`, where rows of that dataset of the file were never written. Does nothing
+/// where it cannot be opened. Call it with the library silenced, and before the dataset is open: how a virtual one ends
+/// is decided by who opens it first. Cost: the index of chunks is gone through once.
+void require_written(hid_t file, const std::string& dataset, const std::string& name);
+
+}  // namespace dpreduce

@@ -1,0 +1,76 @@
+// Where a process may not have the memory that a fit takes, it ends before anything is charged.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace memory_limits_test {
+
+using testing::HasSubstr;
+
+class MemoryLimitsTest : public testing::Test {
+ protected:
+  MemoryLimitsTest() { write_npy(make_rows({60, 60, 60}, 40), folder_ / "x.npy", folder_ / "y.npy"); }
+
+  // Under a limit of a shell's ulimit, in KiB; 124 where it did not end by itself.
+  ProgramRun fit(const std::string& limit, const std::string& method) const {
+    const std::string line = fmt::format(
+        "cd {} && ulimit {} && exec timeout 20 {} fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta "
+        "1e-6 --threads 1 --out model --ledger ledger --overwrite --method {} 2>&1",
+        folder_.path(), limit, program_path(), method);
+    ProgramRun run;
+    FILE* const shell = ::popen(line.c_str(), "r");
+    if (shell == nullptr) return run;
+    std::array<char, 4096> part{};
+    while (std::fgets(part.data(), part.size(), shell) != nullptr) run.out += part.data();
+    const int status = ::pclose(shell);
+    run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    return run;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+// OpenBLAS, which cannot have what it works in, tries again for ever.
+TEST_F(MemoryLimitsTest, ALimitThatIsTooSmallIsRefusedBeforeAnythingIsCharged) {
+  for (const char* method : {"ls", "fc --rounds 2", "newton --rounds 2"}) {
+    for (const char* limit : {"-v 110000", "-v 150000", "-v 200000", "-d 100000"}) {
+      SCOPED_TRACE(std::string(method) + " ulimit " + limit);
+      const ProgramRun run = fit(limit, method);
+      EXPECT_EQ(run.exit_code, 2) << run.out;
+      EXPECT_THAT(run.out, HasSubstr("not enough memory"));
+      EXPECT_THAT(run.out, HasSubstr("ulimit -v"));
+      EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+      EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+    }
+  }
+}
+
+TEST_F(MemoryLimitsTest, ALimitThatIsLargeEnoughIsNoMatter) {
+  for (const char* method : {"ls", "fc --rounds 2", "newton --rounds 2"}) {
+    const ProgramRun run = fit("-v 1000000", method);
+    EXPECT_EQ(run.exit_code, 0) << run.out;
+  }
+}
+
+// Of the plan, once OpenBLAS has its own: rows and matrices of 2,000 features.
+TEST_F(MemoryLimitsTest, ThePlanKeepsToTheLimitsOfTheProcess) {
+  write_npy(make_rows({20, 20, 20}, 2000), folder_ / "x.npy", folder_ / "y.npy");
+  const ProgramRun run = fit("-v 300000", "ls");
+  EXPECT_EQ(run.exit_code, 2) << run.out;
+  EXPECT_THAT(run.out, HasSubstr("this process may take"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
+}
+
+}  // namespace memory_limits_test
+}  // namespace dpreduce

@@ -1,0 +1,157 @@
+// Training rows are private: a file of theirs has no public role, whatever name leads to it. As test rows they are
+// told.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_run.hpp"
+#include "tests/cli/training_files.hpp"
+#include "tests/common/data/data_files.hpp"
+
+namespace dpreduce {
+namespace row_roles_test {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kTrain = "--train-x x0.npy --train-y y0.npy";
+
+class RowRolesTest : public testing::Test {
+ protected:
+  RowRolesTest() {
+    const TrainingRows rows = make_rows({80, 80, 80}, 5);
+    for (std::size_t part = 0; part < 4; ++part) {
+      const TrainingRows some = rows.part(60 * part, 60);
+      write_npy(some, folder_ / fmt::format("x{}.npy", part), folder_ / fmt::format("y{}.npy", part));
+      write_hdf5(some, folder_ / fmt::format("d{}.h5", part));
+    }
+  }
+
+  ProgramRun run(const std::string& line, int ranks = 0) const {
+    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = ranks});
+  }
+  ProgramRun fit(const std::string& options, int ranks = 0) const {
+    return run("fit --classes 3 --mu 1 --threads 1 --out model --ledger ledger --report report.json " + options, ranks);
+  }
+  void expect_refused(const ProgramRun& run, const std::vector<std::string>& said) const {
+    EXPECT_EQ(run.exit_code, 3) << run.err;
+    for (const std::string& part : said) EXPECT_THAT(run.err, HasSubstr(part));
+    EXPECT_THAT(run.err, HasSubstr("training rows are private"));
+    for (const char* name : {"model", "ledger", "report.json"}) EXPECT_FALSE(fs::exists(folder_ / name)) << name;
+  }
+  void expect_refused(const std::string& options, const std::vector<std::string>& said, int ranks = 0) const {
+    SCOPED_TRACE(options);
+    expect_refused(fit(options, ranks), said);
+  }
+  std::string text_of(const std::string& name) const {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  nlohmann::json report() const { return nlohmann::json::parse(text_of("report.json")); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(RowRolesTest, ATrainingFileIsNoFileOfPublicRowsByWhateverName) {
+  fs::create_hard_link(folder_ / "x0.npy", folder_ / "hard.npy");
+  fs::create_symlink(folder_ / "x0.npy", folder_ / "soft.npy");
+  for (const char* name : {"x0.npy", "hard.npy", "soft.npy", "x1.npy soft.npy", "x?.npy"}) {
+    expect_refused(fmt::format("{} --method mean --center public --public-x {}", kTrain, name),
+                   {"--public-x ", "--train-x x0.npy are one"});
+  }
+  expect_refused(fmt::format("{} --method fc --rounds 2 --pca 2 --public-x x0.npy", kTrain), {"are one"});
+  expect_refused("--train-x d0.h5:/x --train-y d0.h5:/y --method mean --center public --public-x ./d0.h5:/x",
+                 {"--public-x ./d0.h5:/x and --train-x d0.h5:/x are one"});
+  expect_refused(
+      run(fmt::format("fit --classes 3 --epsilon 1 --out model --ledger ledger {} --method public --public-x "
+                      "x0.npy",
+                      kTrain)),
+      {"--public-x x0.npy and --train-x x0.npy are one"});
+}
+
+TEST_F(RowRolesTest, ACopyOfATrainingFileIsNoFileOfPublicRows) {
+  fs::copy_file(folder_ / "x0.npy", folder_ / "copy.npy");
+  for (const char* name : {"copy.npy", "d0.h5:/x"}) {
+    expect_refused(fmt::format("{} --method mean --center public --public-x x1.npy {}", kTrain, name),
+                   {std::string(name) + " holds the rows of --train-x x0.npy"});
+  }
+}
+
+TEST_F(RowRolesTest, ATrainingFileIsNoFileOfValidationRows) {
+  const std::string method = "--method ls --choose ";
+  expect_refused(kTrain + (" " + method) + "--validation-x x0.npy --validation-y y1.npy",
+                 {"--validation-x x0.npy and --train-x x0.npy are one"});
+  expect_refused(kTrain + (" " + method) + "--validation-x x1.npy --validation-y y0.npy",
+                 {"--validation-y y0.npy and --train-y y0.npy are one"});
+  expect_refused(kTrain + (" " + method) + "--train-person y1.npy --validation-x x2.npy --validation-y y1.npy",
+                 {"--validation-y y1.npy and --train-person y1.npy are one"});
+  EXPECT_EQ(fit(kTrain + (" " + method) + "--validation-x x1.npy --validation-y y1.npy").exit_code, 0);
+}
+
+TEST_F(RowRolesTest, AFileOfAnotherRankIsFound) {
+  fs::rename(folder_ / "x2.npy", folder_ / "p0.npy");
+  fs::rename(folder_ / "x3.npy", folder_ / "p1.npy");
+  const std::string line = "--train-x x{rank}.npy --train-y y{rank}.npy --method mean --center public --public-x ";
+  EXPECT_EQ(fit(line + "p{rank}.npy", 2).exit_code, 0);
+  for (const char* name : {"model", "ledger", "report.json"}) fs::remove(folder_ / name);
+  fs::remove(folder_ / "p0.npy");
+  fs::create_symlink(folder_ / "x1.npy", folder_ / "p0.npy");
+  expect_refused(line + "p{rank}.npy", {"--public-x p0.npy (rank 0) and --train-x x1.npy (rank 1) are one"}, 2);
+}
+
+TEST_F(RowRolesTest, AFileOfASiloIsFoundOnItsMachine) {
+  fs::remove(folder_ / "x0.npy");  // silos count from 1
+  fs::remove(folder_ / "y0.npy");
+  const std::string line =
+      "--secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy --method mean --center public --public-x ";
+  expect_refused(line + "x2.npy", {"x2.npy (public rows) is a training file of silo 2"}, 4);
+}
+
+TEST_F(RowRolesTest, ASweepIsRefusedAsAFit) {
+  const std::string line = fmt::format(
+      "sweep {} --test-x x1.npy --test-y y1.npy --classes 3 --epsilons 1 --seeds 1 --out swept --methods mean "
+      "--methods",
+      kTrain);
+  std::vector<std::string> arguments = split_arguments(line);
+  for (const char* argument : {"mean --center public", "--public-x", "x0.npy"}) arguments.emplace_back(argument);
+  const ProgramRun swept = run_program(arguments, {.folder = folder_.path()});
+  expect_refused(swept, {"--public-x x0.npy and --train-x x0.npy are one"});
+}
+
+TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
+  fs::copy_file(folder_ / "x0.npy", folder_ / "copy.npy");
+  for (const char* test : {"x0.npy", "copy.npy"}) {
+    SCOPED_TRACE(test);
+    const ProgramRun trained = fit(fmt::format("{} --method mean --test-x {} --test-y y1.npy", kTrain, test));
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    EXPECT_THAT(trained.err, HasSubstr(fmt::format("warning: --test-x {} ", test)));
+    EXPECT_EQ(std::ranges::count(trained.err, '\n'), 1) << trained.err;
+    EXPECT_EQ(report()["test"]["rows_are_training_rows"], true);
+    EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("which here are training rows"));
+    ASSERT_EQ(run("report report.json --out page.html").exit_code, 0);
+    EXPECT_THAT(text_of("page.html"), HasSubstr("exact figures about training rows"));
+    ASSERT_EQ(run("export --card card.md --model model --report report.json").exit_code, 0);
+    EXPECT_THAT(text_of("card.md"), HasSubstr("rows that the model was trained on"));
+  }
+  const ProgramRun other = fit(fmt::format("{} --method mean --test-x x1.npy --test-y y1.npy", kTrain));
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_FALSE(report()["test"].contains("rows_are_training_rows"));
+  EXPECT_THAT(other.err, Not(HasSubstr("training rows")));
+}
+
+TEST_F(RowRolesTest, ThatRowsArePublicIsTheWordOfWhoRanIt) {
+  ASSERT_EQ(fit(fmt::format("{} --method mean --center public --public-x x1.npy", kTrain)).exit_code, 0);
+  EXPECT_EQ(report()["public_by_word"], nlohmann::json({"public_x"}));
+  EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("public by the word of who ran it"));
+  ASSERT_EQ(fit(fmt::format("{} --method mean", kTrain)).exit_code, 0);
+  EXPECT_THAT(run("privacy explain report.json").out, Not(HasSubstr("public by the word")));
+}
+
+}  // namespace row_roles_test
+}  // namespace dpreduce
