@@ -238,6 +238,38 @@ std::vector<Contradiction> contradictions() {
              fit.silos.noise = NoiseSource::kDistributed;
            },
        .message = "choosing public rows by --noise distributed with --secure-aggregation"},
+      {.name = "SilosWithoutNoiseWithinABudget",
+       .method = "mean",
+       .change =
+           [=](FitOptions& fit) {
+             among_silos(fit);
+             fit.privacy.budget = {};
+             fit.privacy.budget.non_private = true;
+             fit.privacy.limit_epsilon = 1.0;
+             fit.privacy.limit_delta = 1e-6;
+           },
+       .message = "--non-private and --budget-epsilon with --secure-aggregation"},
+      {.name = "SilosThatSample",
+       .method = "gd",
+       .change =
+           [=](FitOptions& fit) {
+             among_silos(fit);
+             fit.method.batch = 0.1;
+             fit.privacy.budget = {};
+             fit.privacy.budget.epsilon = 1.0;
+             fit.privacy.budget.delta = 1e-6;
+             fit.privacy.budget.accountant = Accountant::kPld;
+           },
+       .message = "--batch with --secure-aggregation"},
+      {.name = "ACheckpointOfExactSums",
+       .method = "mean",
+       .change =
+           [](FitOptions& fit) {
+             fit.privacy.budget = {};
+             fit.privacy.budget.non_private = true;
+             fit.output.checkpoint = "folder";
+           },
+       .message = "--checkpoint with --non-private"},
   };
 }
 

@@ -319,5 +319,43 @@ TEST(PersonRows, GiveTheModelOfOneRankWhereOnePersonHasVeryMany) {
   });
 }
 
+// More than 65,535 rows of a person on one rank are told in parts: to their weights it makes no difference.
+TEST(PersonRows, WithMoreRowsOnARankThanOneMessageCountsWeighTheSame) {
+  const auto rank = static_cast<std::size_t>(test_ranks().rank());
+  const auto size = static_cast<std::size_t>(test_ranks().size());
+  // Of the rows of all ranks, in their order, the persons of these numbers have so many: at the edges of a part and
+  // past several.
+  const std::vector<std::size_t> rows_of{3, 65535, 65536, 1, 131071, 131070, 4};
+  std::vector<std::int64_t> p;
+  for (std::size_t person = 0; person < rows_of.size(); ++person) {
+    const std::size_t on_rank_0 = rows_of[person] - (size > 1 && person % 2 == 0 ? size - 1 : 0);
+    if (rank == 0) p.insert(p.end(), on_rank_0, static_cast<std::int64_t>(person));
+    if (rank != 0 && person % 2 == 0) p.push_back(static_cast<std::int64_t>(person));
+  }
+  const TemporaryFolder folder;
+  write_bytes(folder / "p.npy",
+              npy_header_bytes(npy_text("<i8", "(" + std::to_string(p.size()) + ",)")) + element_bytes(p));
+  const std::vector<float> x(p.size(), 1.0F);
+  const std::vector<std::int32_t> y(p.size(), 0);
+  for (const bool has_coins : {false, true}) {
+    WorkerRows rows = WorkerRows::in_memory(array_view(x), array_view(y), "x", "y");
+    ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
+    weigh_by_person(rows, persons, 4, test_ranks(), {.coins = has_coins, .classes = 2});
+    std::size_t wrong = 0;
+    for (std::uint64_t row = 0; row < p.size(); ++row) {
+      wrong += rows.weight(row) == weight_of_rows(rows_of[static_cast<std::size_t>(p[row])], 4) ? 0 : 1;
+    }
+    EXPECT_EQ(wrong, 0U);
+    if (!has_coins) continue;
+    std::size_t first_row = 0;  // persons come one after the other on rank 0
+    for (std::size_t person = 0, row = 0; person < rows_of.size() && rank == 0; ++person) {
+      EXPECT_EQ(rows.persons().first_rows[rows.person(row)], first_row) << person;
+      const std::size_t here = rows_of[person] - (size > 1 && person % 2 == 0 ? size - 1 : 0);
+      first_row += here;
+      row += here;
+    }
+  }
+}
+
 }  // namespace person_rows_test
 }  // namespace dpreduce

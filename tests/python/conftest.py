@@ -1,5 +1,6 @@
 """What the tests of the package share: rows of four classes, and the program."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -20,6 +21,14 @@ def labeled_rows(rows, seed=1):
 @pytest.fixture
 def rows():
     return labeled_rows(2000)
+
+
+@pytest.fixture
+def heeds_ctrl_c():
+    """Ctrl-C is KeyboardInterrupt, as in a terminal; a process that runs in the background ignores it from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ def test_the_interpreter_goes_on_meanwhile(rows):
     assert len(turns) > 3
 
 
-def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path):
+def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c):
     ledger = tmp_path / "ledger.jsonl"
     passes = []
     from dpreduce import fitting

@@ -76,6 +76,7 @@ def test_ranks_fail_together_and_can_go_on(on_ranks):
 def test_ctrl_c_on_one_rank_ends_all(on_ranks):
     body = """
 import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a script that runs in the background ignores it
 from dpreduce import fitting
 class Interrupting:
     def __call__(self, doing, share):

@@ -290,5 +290,44 @@ TEST(ClippedPersons, ManyRowsThatAreAlikeAreHeld) {
   }
 }
 
+// Residuals whose lengths fall just short of an integer: cut to integers they would be within the bound that they pass.
+TEST(ClippedPersons, AGradientWhoseLengthsAreNearlyIntegersIsHeld) {
+  for (const std::size_t rows : {7u, 31u, 151u}) {  // divisors of S
+    const auto whole = static_cast<std::uint64_t>(kLatticeNorm) / rows;
+    const std::uint64_t squared = (whole + 1) * (whole + 1) - 1;  // the length is between `whole` and the next integer
+    std::vector<std::int16_t> residual;                           // of four squares, as every integer is
+    for (std::uint64_t left = squared; residual.size() < 2;
+         left -= static_cast<std::uint64_t>(residual.back()) * residual.back()) {
+      residual.push_back(static_cast<std::int16_t>(std::sqrt(static_cast<double>(left))));
+    }
+    const std::uint64_t rest = squared - static_cast<std::uint64_t>(residual[0]) * residual[0] -
+                               static_cast<std::uint64_t>(residual[1]) * residual[1];
+    for (std::uint64_t third = 0; third * third <= rest && residual.size() < 4; ++third) {
+      const auto last = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(rest - third * third)));
+      if (third * third + last * last == rest)
+        residual.insert(residual.end(), {static_cast<std::int16_t>(third), static_cast<std::int16_t>(last)});
+    }
+    ASSERT_EQ(residual.size(), 4u);
+    std::vector<float> features(rows * kDimOfPersons, 0.0F);
+    for (std::size_t row = 0; row < rows; ++row) features[row * kDimOfPersons] = 1.0F;
+    const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
+    LatticeRows chunk({1.0, kDimOfPersons}, rows);
+    chunk.assign(transform, StoredFloats(features), std::vector<std::int32_t>(rows, 1), 1);
+    chunk.set_persons(std::vector<std::uint32_t>(rows, 0));
+    const auto entry = static_cast<long double>(chunk.row(0)[0]);
+    ASSERT_GT(entry * rows * std::sqrt(static_cast<long double>(squared)), static_cast<long double>(kSquaredNorm));
+    std::vector<std::int16_t> residuals;
+    for (std::size_t row = 0; row < rows; ++row) residuals.insert(residuals.end(), residual.begin(), residual.end());
+    clip_residuals(chunk, 0, residuals, 4, 1);
+    long double of_sum = 0.0L;
+    for (std::size_t c = 0; c < 4; ++c) {
+      long double sum = 0.0L;
+      for (std::size_t row = 0; row < rows; ++row) sum += residuals[row * 4 + c];
+      of_sum += sum * sum;
+    }
+    EXPECT_LE(std::sqrt(of_sum) * entry, static_cast<long double>(kSquaredNorm));
+  }
+}
+
 }  // namespace clipped_persons_test
 }  // namespace dpreduce

@@ -86,6 +86,32 @@ TEST(LossGrid, AStepWiderThanTheLawStillBrackets) {
   EXPECT_LE(grid_delta(optimistic_grid(law, cells), 0.1), sampled_gaussian_delta(3, 0.2, 0.1, Direction::kRemove));
 }
 
+// Where one or two cells hold all of a law, the grid below it is one loss: nearly all mass, and a loss that is ln(P/Q)
+// of all, so that Q has no more than 1.
+TEST(LossGrid, MergedToOneLossItKeepsItsMass) {
+  for (const Mechanism& mechanism : {Mechanism(SubsampledGaussian{3, 0.2}), Mechanism(GaussianMechanism{1})}) {
+    for (const double step : {5.0, 30.0, 100.0}) {
+      const LossLaw law = pessimistic_law(mechanism, Direction::kRemove, 1e-15);
+      const LossGrid merged = optimistic_grid(law, loss_cells(law, step));
+      SCOPED_TRACE(testing::Message() << describe(mechanism) << " step " << step);
+      double p = 0;
+      double q = 0;
+      std::size_t losses = 0;
+      for (std::size_t node = 0; node < merged.mass.size(); ++node) {
+        const double loss = merged.offset + static_cast<double>(merged.first + static_cast<std::int64_t>(node)) * step;
+        p += merged.mass[node];
+        q += merged.mass[node] * std::exp(-loss);
+        losses += merged.mass[node] > 0 ? 1 : 0;
+      }
+      if (losses != 1) continue;
+      EXPECT_LE(p, 1 + 1e-15);
+      EXPECT_NEAR(p, 1, 1e-11);
+      EXPECT_GE(q, 1 - 1e-11);  // rounded down, the loss gives Q more
+      EXPECT_LT(q, std::exp(step) * (1 + 1e-9));
+    }
+  }
+}
+
 TEST(LossGrid, RefusesAStepOfZero) {
   const LossLaw law = pessimistic_law(GaussianMechanism{1}, Direction::kRemove, 1e-12);
   EXPECT_ANY_THROW(loss_cells(law, 0));

@@ -276,6 +276,32 @@ TEST(NoisePlan, RealizedMuIsTheWorstProfileRoundedUp) {
   EXPECT_THROW(realized_mu(std::vector<double>{2}, {{"a", {4, 16}}}), UsageError);
 }
 
+// Uneven squares: not a unit in the last place below what a person's rows can move.
+TEST(NoisePlan, SensitivitiesAndMusAreRoundedUp) {
+  const auto is_just_enough = [](double rounded, const Rational& squared) {
+    const Rational below(std::nextafter(std::nextafter(rounded, 0.0), 0.0));
+    return Rational(rounded) * Rational(rounded) >= squared && below * below < squared;
+  };
+  for (const std::uint64_t squared : {2ULL, 7ULL, 1000003ULL, 123456789ULL, kSquaredS + 12345ULL}) {
+    for (const std::uint64_t rows : {1ULL, 3ULL}) {
+      ReleaseRequest request{.name = "gradient",
+                             .share = 1,
+                             .rounds = 5,
+                             .blocks = {{"gradient", 30, 1.0}},
+                             .profiles = {{"add-remove", {squared}}}};
+      request.rows_per_person = rows;
+      const PlannedRelease release = make_noise_plan(0.37, Adjacency::kAddRemove, {request}).releases.front();
+      const PlannedBlock& block = release.blocks.front();
+      const Rational moved = Rational(rows * rows) * squared;
+      const Rational variance = Rational(block.sigma) * Rational(block.sigma);
+      EXPECT_TRUE(is_just_enough(block.sensitivity, moved)) << squared << " " << rows;
+      EXPECT_TRUE(is_just_enough(block.mu, moved / variance)) << squared << " " << rows;
+      EXPECT_TRUE(is_just_enough(release.mu, 5 * moved / variance)) << squared << " " << rows;
+      EXPECT_TRUE(is_just_enough(mu_of_rounds(release, 1), moved / variance)) << squared << " " << rows;
+    }
+  }
+}
+
 TEST(NoisePlan, OffDiagonalNoiseHasAtLeastHalfTheVariance) {
   for (const double sigma : {1.0, 3.7, 32767.0 * 32767.0 / 0.27}) {
     const Rational off(off_diagonal_sigma(sigma));

@@ -1,6 +1,7 @@
 // Both sides of a masked sum, message by message: what each refuses, and that no silo's two secrets come together.
 #include <functional>
 #include <map>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint32_t kSilos = 4;
 
@@ -390,6 +392,139 @@ TEST_F(MaskingTest, ASiloThatSignsAnotherListThanItWasToldIsKnown) {
   const auto take = [&](PayloadReader& reader) { coordinator_->take_consent(2, ListStage::kSharing, reader); };
   EXPECT_THAT(refusal(other, take), HasSubstr("it has not signed the list that it was told"));
   EXPECT_TRUE(coordinator_->consenting(ListStage::kSharing).empty());
+}
+
+// Who knew a secret before, or again from another attempt, could take its mask off.
+TEST_F(MaskingTest, SecretsAreNewInEveryAttemptAndOfEverySilo) {
+  std::set<PublicKey> keys;
+  for (int time = 0; time < 2; ++time) {
+    for (const std::uint32_t silo : {1U, 2U}) {
+      MaskingSilo again(selves_[silo], attempt_);
+      const Bytes advertised = again.advertise();
+      PayloadReader reader(advertised);
+      const Advertisement advertisement = read_advertisement(reader);
+      EXPECT_TRUE(keys.insert(advertisement.mask_key).second);
+      EXPECT_TRUE(keys.insert(advertisement.commitment).second);
+      for (const std::byte same : {std::byte{0}, std::byte{0xff}}) {
+        const SecretVector<std::byte> guess(kSecretBytes, same);
+        EXPECT_NE(advertisement.commitment, self_mask_commitment(attempt_, silo, guess));
+      }
+    }
+  }
+}
+
+// A coordinator takes each message once, in its turn, of who is due, and nothing behind it.
+TEST_F(MaskingTest, ACoordinatorTakesEachMessageOnceAndInItsTurn) {
+  const auto refusal_of = [&](const Bytes& message, std::uint32_t silo,
+                              void (MaskingCoordinator::*take)(std::uint32_t, PayloadReader&)) {
+    Bytes longer = message;
+    longer.push_back(std::byte{0});
+    EXPECT_NE(refusal(longer, [&](PayloadReader& reader) { (*coordinator_.*take)(silo, reader); }), "");
+    return refusal(message, [&](PayloadReader& reader) { (*coordinator_.*take)(silo, reader); });
+  };
+  const auto is_untimely = HasSubstr("before its turn, or twice");
+  std::map<std::uint32_t, Bytes> advertised;
+  for (const std::uint32_t silo : {1U, 2U, 3U}) {
+    advertised[silo] = silos_.at(silo).advertise();
+    EXPECT_EQ(refusal_of(advertised[silo], silo, &MaskingCoordinator::take_advertisement), "");
+    EXPECT_THAT(refusal_of(advertised[silo], silo, &MaskingCoordinator::take_advertisement), is_untimely);
+  }
+  coordinator_->close_advertising();
+  EXPECT_THAT(refusal_of(silos_.at(4).advertise(), 4, &MaskingCoordinator::take_advertisement), is_untimely);
+
+  Bytes shares;
+  for (const std::uint32_t silo : {1U, 2U, 3U}) {
+    give(coordinator_->keys_for(silo), [&](PayloadReader& reader) { shares = silos_.at(silo).take_keys(reader); });
+    EXPECT_EQ(refusal_of(shares, silo, &MaskingCoordinator::take_shares), "");
+    EXPECT_THAT(refusal_of(shares, silo, &MaskingCoordinator::take_shares), is_untimely);
+  }
+  EXPECT_THAT(refusal_of(shares, 4, &MaskingCoordinator::take_shares), is_untimely);
+  coordinator_->close_sharing();
+
+  const auto take_consent = [&](std::uint32_t silo, ListStage stage, const Bytes& consent) {
+    return refusal(consent, [&](PayloadReader& reader) { coordinator_->take_consent(silo, stage, reader); });
+  };
+  for (const std::uint32_t silo : {1U, 2U, 3U}) {
+    Bytes consent;
+    give(coordinator_->delivery_for(silo),
+         [&](PayloadReader& reader) { consent = silos_.at(silo).take_delivery(reader); });
+    EXPECT_THAT(take_consent(silo, ListStage::kSummed, consent), Not(testing::IsEmpty()));
+    Bytes longer = consent;
+    longer.push_back(std::byte{0});
+    EXPECT_THAT(take_consent(silo, ListStage::kSharing, longer), Not(testing::IsEmpty()));
+    EXPECT_EQ(take_consent(silo, ListStage::kSharing, consent), "");
+    EXPECT_THAT(take_consent(silo, ListStage::kSharing, consent), is_untimely);
+    EXPECT_THAT(take_consent(4, ListStage::kSharing, consent), is_untimely);
+  }
+  for (const std::uint32_t silo : {1U, 2U, 3U}) may_mask(silos_.at(silo));
+
+  const Bytes piece = PayloadWriter().u64(0).bytes(Bytes(8 * attempt_.words)).take();
+  const auto add_piece = [&](std::uint32_t silo) {
+    return refusal(piece, [&](PayloadReader& reader) { coordinator_->add_piece(silo, reader); });
+  };
+  EXPECT_THAT(add_piece(4), is_untimely);
+  mask({1, 2, 3});
+  EXPECT_THAT(add_piece(1), is_untimely);
+  sign_summed({1, 2, 3});
+  for (const std::uint32_t silo : {1U, 2U, 3U}) {
+    const Bytes revealed = reveal(silo);
+    EXPECT_EQ(refusal_of(revealed, silo, &MaskingCoordinator::take_reveal), "");
+    EXPECT_THAT(refusal_of(revealed, silo, &MaskingCoordinator::take_reveal), is_untimely);
+    EXPECT_THAT(refusal_of(revealed, 4, &MaskingCoordinator::take_reveal), is_untimely);
+  }
+  std::vector<std::uint64_t> sum(attempt_.words, 0);
+  coordinator_->add_sum_to(sum);
+  EXPECT_EQ(sum, std::vector<std::uint64_t>(attempt_.words, 1 + 2 + 3));
+}
+
+// Likewise a silo: what is longer or shorter than it is due is refused, and nothing comes after a refusal.
+TEST_F(MaskingTest, ASiloRefusesMessagesOfAnotherLengthForGood) {
+  using Take = std::function<void(MaskingSilo&, PayloadReader&)>;
+  const Take takes[] = {[](MaskingSilo& silo, PayloadReader& reader) { silo.take_keys(reader); },
+                        [](MaskingSilo& silo, PayloadReader& reader) { silo.take_delivery(reader); },
+                        [](MaskingSilo& silo, PayloadReader& reader) { silo.take_sharing_quorum(reader); },
+                        [](MaskingSilo& silo, PayloadReader& reader) { silo.take_unmask(reader); },
+                        [](MaskingSilo& silo, PayloadReader& reader) { silo.take_summed_quorum(reader); }};
+  const Take& unmask = takes[3];
+  for (std::size_t phase = 0; phase < std::size(takes); ++phase) {
+    for (const bool is_longer : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "phase " << phase << (is_longer ? ", longer" : ", shorter"));
+      coordinator_.emplace(roster_, attempt_);
+      silos_.clear();
+      for (std::uint32_t silo = 1; silo <= kSilos; ++silo) silos_.try_emplace(silo, selves_[silo], attempt_);
+      advertise({1, 2, 3, 4});
+      Bytes message = coordinator_->keys_for(1);
+      if (phase >= 1) {
+        share({1, 2, 3, 4});
+        message = coordinator_->delivery_for(1);
+      }
+      if (phase >= 2) {
+        for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) sign_sharing(silo, silos_.at(silo));
+        message = coordinator_->quorum(ListStage::kSharing);
+      }
+      if (phase >= 3) {
+        for (const std::uint32_t silo : {1U, 2U, 3U, 4U}) may_mask(silos_.at(silo));
+        mask({1, 2, 3, 4});
+        message = coordinator_->unmask_for(1);
+      }
+      if (phase >= 4) {
+        sign_summed({1, 2, 3, 4});
+        message = coordinator_->quorum(ListStage::kSummed);
+      }
+      Bytes changed = message;
+      if (is_longer) {
+        changed.push_back(std::byte{0});
+      } else {
+        changed.pop_back();
+      }
+      const auto refusal_of = [&](const Take& take, const Bytes& bytes) {
+        return refusal(bytes, [&](PayloadReader& reader) { take(silos_.at(1), reader); });
+      };
+      EXPECT_NE(refusal_of(takes[phase], changed), "");
+      EXPECT_THAT(refusal_of(takes[phase], message), HasSubstr("before its turn, or twice"));
+      EXPECT_NE(refusal_of(unmask, message), "");
+    }
+  }
 }
 
 TEST(Payload, EndsWhereItEnds) {

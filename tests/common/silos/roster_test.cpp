@@ -50,6 +50,14 @@ TEST(Roster, ADigestTellsRostersApart) {
   other = roster;
   other.dim = 767;
   EXPECT_NE(other.digest(), roster.digest());
+  other = roster;
+  other.classes = 9;
+  EXPECT_NE(other.digest(), roster.digest());
+  for (std::size_t party = 0; party < roster.members.size(); ++party) {
+    other = roster;
+    other.members[party].key[31] ^= std::byte{1};
+    EXPECT_NE(other.digest(), roster.digest());
+  }
 }
 
 TEST(Roster, FaultsAreNamed) {
@@ -70,6 +78,13 @@ TEST(Roster, FaultsAreNamed) {
               HasSubstr("'mail' is unknown"));
   EXPECT_THAT(refusal(kHead + member("coordinator", "hub", '0') + member("silo.1", "a", '1')), HasSubstr("at least 2"));
   EXPECT_THAT(refusal("dim = [1, 2]\n"), HasSubstr("one value"));
+  EXPECT_THAT(refusal(kHead + kParties + "[silo.3]\nname = \"d\"\n"), HasSubstr("[silo.3]: 'key' is missing"));
+  EXPECT_THAT(refusal(kHead + kParties + "[silo.3]\nkey = \"" + key('4') + "\"\n"),
+              HasSubstr("[silo.3]: 'name' is missing"));
+  EXPECT_THAT(refusal(kHead + member("silo.1", "a", '1')), HasSubstr("[coordinator]: 'name' is missing"));
+  const std::string longest(100, 'a');
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", longest, '4')), HasSubstr("a name is"));
+  EXPECT_THAT(refusal(kHead + kParties + member("silo.3", "", '4')), HasSubstr("a name is"));
 }
 
 TEST(Roster, AFileThatIsNotThereIsNamed) {

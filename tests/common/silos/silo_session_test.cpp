@@ -287,22 +287,27 @@ class OneHonestSilo {
     channel_.emplace(key_.agree(hello.key), offer_.run, 0, 1);
     return hello;
   }
-  // "members": that hello of silo 1, and silos 2 and 3.
-  void name_members(const Hello& of_first) {
+  // "members": that hello of silo 1, and silos 2 and 3, of which the coordinator changes what it likes.
+  void name_members(const Hello& of_first, const std::function<void(std::uint32_t, Hello&)>& change = nullptr,
+                    const std::vector<std::uint32_t>& present = {1, 2, 3}) {
     PayloadWriter members;
-    members.numbers(std::vector<std::uint32_t>{1, 2, 3});
+    members.numbers(present);
     members.bytes(of_first.identity).bytes(of_first.key).bytes(of_first.signature);
     for (std::uint32_t silo = 2; silo <= 3; ++silo) {
-      const AgreementKey key = AgreementKey::generate();
-      const Hello unsigned_hello{roster_.members[silo].key, key.public_key(), {}};
-      const Hello hello =
-          open_hello(make_hello(unsigned_hello, identities_[silo], offer_, silo), offer_, silo, roster_);
+      Hello hello = signed_hello(silo, identities_[silo]);
+      if (change) change(silo, hello);
       members.bytes(hello.identity).bytes(hello.key).bytes(hello.signature);
     }
     const std::vector<std::byte> payload = members.take();
     run_ = run_of(offer_, payload);
     wire_.send(1, channel_->seal(FrameKind::kMembers, 0, payload));
   }
+  // Of silo `silo`, by whoever has that identity.
+  Hello signed_hello(std::uint32_t silo, const Identity& identity) const {
+    const Hello unsigned_hello{identity.public_key(), AgreementKey::generate().public_key(), {}};
+    return open_hello(make_hello(unsigned_hello, identity, offer_, silo), offer_, silo, std::nullopt);
+  }
+  const Identity& identity(std::uint32_t silo) const { return identities_[silo]; }
   void send(FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body) {
     wire_.send(1, channel_->seal(kind, 1, PayloadWriter().u32(attempt).bytes(body).take()));
   }
@@ -355,6 +360,47 @@ TEST(SiloSessionMembersTest, MembersOfAnEarlierRunAreRefused) {
   silo.begin();
   silo.name_members(earlier);
   EXPECT_THAT(silo.refusal(), HasSubstr("members of another run than this silo's"));
+}
+
+// A coordinator that stood between two silos would know the masks that they share.
+TEST(SiloSessionMembersTest, AnotherSilosKeyIsThatOfItsIdentityInTheRoster) {
+  using Change = std::function<void(const OneHonestSilo&, std::uint32_t, Hello&)>;
+  const std::pair<const char*, Change> changes[] = {
+      {"an identity that is not in the roster, with its own signature",
+       [](const OneHonestSilo& run, std::uint32_t silo, Hello& hello) {
+         hello = run.signed_hello(silo, Identity::generate());
+       }},
+      {"the identity of another member, with its own signature",
+       [](const OneHonestSilo& run, std::uint32_t silo, Hello& hello) {
+         hello = run.signed_hello(silo, run.identity(5 - silo));
+       }},
+      {"another key than the one that was signed",
+       [](const OneHonestSilo&, std::uint32_t, Hello& hello) { hello.key = AgreementKey::generate().public_key(); }},
+      {"another signature",
+       [](const OneHonestSilo&, std::uint32_t, Hello& hello) { hello.signature[0] ^= std::byte{1}; }},
+      {"what was signed as another silo", [](const OneHonestSilo& run, std::uint32_t silo, Hello& hello) {
+         hello = run.signed_hello(5 - silo, run.identity(silo));
+       }}};
+  for (const auto& [what, change] : changes) {
+    for (const std::uint32_t lied_about : {2U, 3U}) {
+      SCOPED_TRACE(fmt::format("silo {}: {}", lied_about, what));
+      OneHonestSilo run(testing::TempDir());
+      run.name_members(run.begin(), [&, &changed = change](std::uint32_t silo, Hello& hello) {
+        if (silo == lied_about) changed(run, silo, hello);
+      });
+      EXPECT_EQ(run.refusal(), fmt::format("the key of silo {} is not signed by it", lied_about));
+    }
+  }
+}
+
+TEST(SiloSessionMembersTest, MembersThatCannotBeAreRefused) {
+  for (const std::vector<std::uint32_t>& present :
+       {std::vector<std::uint32_t>{}, {1}, {0, 1, 2}, {1, 2, 4}, {1, 1, 2}, {1, 3, 2}}) {
+    OneHonestSilo run(testing::TempDir());
+    run.name_members(run.begin(), nullptr, present);
+    EXPECT_THAT(run.refusal(), HasSubstr("names members that this run cannot have"))
+        << fmt::format("{}", fmt::join(present, " "));
+  }
 }
 
 TEST(SiloSessionMembersTest, LostSilosDoNotComeBack) {

@@ -1,0 +1,217 @@
+// What a coordinator takes from silos that do not keep to the protocol: each such silo is lost, and the others are
+// summed.
+#include "common/silos/coordinator_session.hpp"
+
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/silos/memory_wire.hpp"
+
+namespace dpreduce {
+namespace coordinator_session_test {
+
+using testing::HasSubstr;
+using Payload = std::vector<std::byte>;
+
+constexpr std::uint32_t kOdd = 2;
+constexpr std::size_t kWords = 10;
+constexpr std::int64_t kAllWell = std::numeric_limits<std::int64_t>::max();
+
+// What silo kOdd sends otherwise: in its message of that kind, the number-th of the run.
+struct Oddity {
+  std::string what;
+  FrameKind at;
+  int number;
+  std::function<void(FrameKind&, Payload&)> change;
+  std::string reason;  // for which it is lost
+};
+
+// Silo `number` of a run of one agreement, one sum and one largest number, with its payloads in the test's hands.
+class HandledSilo {
+ public:
+  HandledSilo(MessageQueues& queues, std::uint32_t number, const SiloTerms& terms, const Oddity& oddity)
+      : wire_(queues, number), number_(number), terms_(terms), oddity_(oddity) {}
+
+  void take_part() {
+    connect();
+    send(FrameKind::kStatus, 1, PayloadWriter().u64(static_cast<std::uint64_t>(kAllWell)).take());
+    if (open(1).kind != FrameKind::kVerdict) return;
+    SiloSum sum(self_, {run_, 2, 0, kWords, terms_.threshold, terms_.colluding, Transcript().digest()}, present_);
+    for (;;) {
+      const OpenedMessage opened = open(2);
+      PayloadReader reader(opened.payload);
+      const std::uint32_t attempt = reader.u32();
+      const SiloSum::Due due = sum.take(opened.kind, attempt, reader);
+      if (due.step == SiloSum::Step::kEnd) break;
+      Payload body = due.body;
+      if (due.step == SiloSum::Step::kMask) {
+        std::vector<std::uint64_t> words(kWords, number_);
+        sum.mask(0, words);
+        body = PayloadWriter().u64(0).bytes(std::as_bytes(std::span(words))).take();
+      }
+      send(due.kind, 2, PayloadWriter().u32(attempt).bytes(body).take());
+    }
+    send(FrameKind::kNumber, 3, PayloadWriter().u64(std::bit_cast<std::uint64_t>(1.0 * number_)).take());
+    open(3);
+  }
+
+ private:
+  void connect() {
+    const Offer offer = open_offer(next(), number_, terms_, std::nullopt);
+    const AgreementKey key = AgreementKey::generate();
+    wire_.send(0, make_hello({identity_.public_key(), key.public_key(), {}}, identity_, offer, number_));
+    channel_.emplace(key.agree(offer.key), offer.run, number_, 0);
+    const OpenedMessage members = open(0);
+    PayloadReader reader(members.payload);
+    present_ = reader.numbers();
+    roster_.members.resize(terms_.silos + 1);
+    for (const std::uint32_t silo : present_) {
+      roster_.members[silo].key = reader.array<32>();
+      const PublicKey of_run = reader.array<32>();
+      reader.array<64>();
+      if (silo != number_) self_.pair_secrets.emplace(silo, key.agree(of_run));
+    }
+    self_.number = number_;
+    self_.identity = &identity_;
+    self_.roster = &roster_;
+    run_ = run_of(offer, members.payload);
+  }
+  Payload next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value().bytes; }
+  OpenedMessage open(std::uint64_t round) { return channel_->open(round, next()); }
+  void send(FrameKind kind, std::uint64_t round, Payload payload) {
+    if (number_ == kOdd && kind == oddity_.at && ++sent_ == oddity_.number) oddity_.change(kind, payload);
+    wire_.send(0, channel_->seal(kind, round, payload));
+  }
+
+  MemoryWire wire_;
+  std::uint32_t number_;
+  SiloTerms terms_;
+  const Oddity& oddity_;
+  int sent_ = 0;
+  Identity identity_ = Identity::generate();
+  Roster roster_;
+  SiloSelf self_;
+  RunId run_{};
+  std::vector<std::uint32_t> present_;
+  std::optional<Channel> channel_;
+};
+
+class CoordinatorSessionTest : public testing::Test {
+ protected:
+  // Of four silos three must stay.
+  void run(const Oddity& oddity) {
+    MessageQueues queues(5);
+    std::vector<std::thread> silos;
+    for (std::uint32_t number = 1; number <= 4; ++number) {
+      silos.emplace_back([&, number] {
+        try {
+          HandledSilo(queues, number, terms_, oddity).take_part();
+        } catch (const Error&) {  // it is lost
+        }
+      });
+    }
+    MemoryWire wire(queues, 0);
+    CoordinatorSession session(wire, simulated_entry({.terms = terms_, .timeout = timeout_}));
+    try {
+      session.connect();
+      EXPECT_EQ(session.agree(kAllWell), kAllWell);
+      session.sum(sum_);
+      largest_ = session.largest(2.5);
+    } catch (const AggregationAborted& refusal) {
+      ADD_FAILURE() << refusal.what();
+    }
+    lost_ = session.lost();
+    summed_ = session.last_summed();
+    for (std::thread& silo : silos) silo.join();
+  }
+
+  const SiloTerms terms_{4, 3, 0};
+  std::chrono::milliseconds timeout_{10000};
+  std::vector<std::uint64_t> sum_ = std::vector<std::uint64_t>(kWords, 0);
+  double largest_ = 0.0;
+  std::vector<std::uint32_t> summed_;
+  std::vector<LostSilo> lost_;
+};
+
+// Another attempt's number stands in the first word.
+void of_another_attempt(FrameKind&, Payload& payload) {
+  payload[0] ^= std::byte{2};
+}
+
+void with_a_byte_more(FrameKind&, Payload& payload) {
+  payload.push_back(std::byte{0});
+}
+
+void with_a_byte_less(FrameKind&, Payload& payload) {
+  payload.pop_back();
+}
+
+void under_another_name(FrameKind& kind, Payload&) {
+  kind = kind == FrameKind::kNumber ? FrameKind::kStatus : FrameKind::kNumber;
+}
+
+std::vector<Oddity> oddities() {
+  std::vector<Oddity> all;
+  const std::pair<FrameKind, int> of_a_sum[] = {{FrameKind::kAdvertise, 1},
+                                                {FrameKind::kShares, 1},
+                                                {FrameKind::kConsent, 1},
+                                                {FrameKind::kConsent, 2},
+                                                {FrameKind::kReveal, 1}};
+  for (const auto& [kind, number] : of_a_sum) {
+    all.push_back({"of another attempt", kind, number, of_another_attempt, "it mixes up attempts at a sum"});
+  }
+  std::vector<std::pair<FrameKind, int>> of_a_run(std::begin(of_a_sum), std::end(of_a_sum));
+  of_a_run.insert(of_a_run.end(), {{FrameKind::kStatus, 1}, {FrameKind::kNumber, 1}, {FrameKind::kMasked, 1}});
+  for (const auto& [kind, number] : of_a_run) {
+    all.push_back({"with a byte more", kind, number, with_a_byte_more, ""});
+    all.push_back({"with a byte less", kind, number, with_a_byte_less, ""});
+    all.push_back({"under another name", kind, number, under_another_name, "it sends \""});
+  }
+  return all;
+}
+
+TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOthersAreSummed) {
+  for (const Oddity& oddity : oddities()) {
+    SCOPED_TRACE(fmt::format("{} #{}, {}", to_string(oddity.at), oddity.number, oddity.what));
+    sum_.assign(kWords, 0);
+    run(oddity);
+    ASSERT_EQ(lost_.size(), 1U);
+    EXPECT_EQ(lost_[0].silo, kOdd);
+    EXPECT_EQ(lost_[0].phase, to_string(oddity.at));
+    EXPECT_THAT(lost_[0].reason, HasSubstr(oddity.reason));
+    std::uint64_t sum = 0;
+    for (const std::uint32_t silo : summed_) sum += silo;
+    EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, sum));
+    const bool has_masked = (oddity.at == FrameKind::kConsent && oddity.number == 2) ||
+                            oddity.at == FrameKind::kReveal || oddity.at == FrameKind::kNumber;
+    EXPECT_EQ(summed_.size(), has_masked ? 4U : 3U);
+    EXPECT_EQ(largest_, 4.0);
+  }
+}
+
+// Pieces of an attempt that was given up may still be on their way: they are no part of another one.
+TEST_F(CoordinatorSessionTest, AStatisticOfAnotherAttemptIsNotSummed) {
+  timeout_ = std::chrono::milliseconds(1000);
+  run({"of another attempt", FrameKind::kMasked, 1, of_another_attempt, ""});
+  ASSERT_EQ(lost_.size(), 1U);
+  EXPECT_THAT(lost_[0].reason, HasSubstr("nothing came within"));
+  EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 3 + 4));
+}
+
+TEST_F(CoordinatorSessionTest, WithoutOddSilosNobodyIsLost) {
+  run({"", FrameKind::kOffer, 1, nullptr, ""});
+  EXPECT_TRUE(lost_.empty());
+  EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 2 + 3 + 4));
+  EXPECT_EQ(largest_, 4.0);
+}
+
+}  // namespace coordinator_session_test
+}  // namespace dpreduce

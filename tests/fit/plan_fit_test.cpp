@@ -1,0 +1,189 @@
+// What a fit will charge, and what its plan is bound to.
+#include "fit/plan_fit.hpp"
+
+#include <array>
+#include <functional>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/selection_charge.hpp"
+#include "common/base/error.hpp"
+#include "methods/training_method.hpp"
+
+namespace dpreduce {
+namespace plan_fit_test {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kDimOfPlan = 7;
+constexpr std::uint64_t kPublicOfPlan = 50;
+
+FitOptions options_of(const std::string& method) {
+  FitOptions options;
+  options.data.classes = 3;
+  options.method.name = method;
+  options.privacy.budget.mu = 1.0;
+  return options;
+}
+
+FitOptions of_persons(FitOptions options, std::uint64_t rows_per_person, PersonBound bound = PersonBound::kWeight) {
+  options.data.train.person = {"p.npy"};
+  options.data.rows_per_person = rows_per_person;
+  options.data.person_bound = bound;
+  return options;
+}
+
+FitPlan planned(const FitOptions& options) {
+  return plan_fit(resolved(options, kDimOfPlan), kDimOfPlan, options.method.name == "public" ? kPublicOfPlan : 0);
+}
+
+std::string plan_refusal(const FitOptions& options) {
+  try {
+    planned(options);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// A person of B rows changes a utility, a count of rows, by B times as much as a row.
+TEST(PlanFit, ASelectionIsAsSensitiveAsAPersonsRowsTogether) {
+  FitOptions choice = options_of("ls");
+  choice.method.shared_gram = true;
+  choice.method.choose = true;
+  FitOptions prototypes = options_of("public");
+  for (const FitOptions& of_rows : {choice, prototypes}) {
+    const PlannedSelection row = planned(of_rows).noise->selections.at(0);
+    for (const std::uint64_t rows : {1ULL, 2ULL, 7ULL}) {
+      SCOPED_TRACE(of_rows.method.name + " " + std::to_string(rows));
+      const FitPlan plan = planned(of_persons(of_rows, rows));
+      const PlannedSelection person = plan.noise->selections.at(0);
+      EXPECT_EQ(person.terms.sensitivity, row.terms.sensitivity * rows);
+      EXPECT_EQ((plan.choice ? plan.choice : plan.public_selection)->terms, person.terms);
+      EXPECT_EQ(person.terms.epsilon, row.terms.epsilon) << "what is charged is what was asked for";
+    }
+  }
+}
+
+TEST(PlanFit, EveryReleaseIsOfSoManyRowsAPerson) {
+  for (const std::string method : {"mean", "ls", "gd", "fc"}) {
+    const FitPlan plan = planned(of_persons(options_of(method), 5));
+    const FitPlan of_rows = planned(options_of(method));
+    ASSERT_EQ(plan.requests.size(), of_rows.requests.size());
+    for (std::size_t r = 0; r < plan.requests.size(); ++r) {
+      EXPECT_EQ(plan.requests[r].rows_per_person, 5U) << plan.requests[r].name;
+      EXPECT_EQ(of_rows.requests[r].rows_per_person, 1U) << plan.requests[r].name;
+    }
+  }
+}
+
+TEST(PlanFit, AChoiceAndTheReleasesBesideItTakeTheBudgetTogether) {
+  FitOptions options = options_of("ls");
+  options.method.shared_gram = true;
+  options.method.choose = true;
+  for (const double share : {0.02, 0.3, 0.9}) {
+    options.method.choose_share = share;
+    const FitPlan plan = planned(options);
+    const double mu_of_choice = selection_mu(plan.choice->terms.epsilon);
+    EXPECT_LE(mu_of_choice * mu_of_choice, share);
+    EXPECT_NEAR(mu_of_choice * mu_of_choice, share, 1e-9);
+    EXPECT_NEAR(plan.noise->mu * plan.noise->mu, 1.0 - share, 1e-9);
+    EXPECT_LE(gdp_compose(std::array{mu_of_choice, plan.noise->mu}), 1.0);
+    EXPECT_LE(plan.guarantee->mu, 1.0);
+  }
+}
+
+TEST(PlanFit, ASeedOrNoNoiseForfeitsPrivacy) {
+  FitOptions options = options_of("mean");
+  EXPECT_TRUE(planned(options).is_private);
+  options.privacy.seed = 1;
+  EXPECT_FALSE(planned(options).is_private);
+  options = options_of("mean");
+  options.privacy.budget = {};
+  options.privacy.budget.non_private = true;
+  const FitPlan plan = planned(options);
+  EXPECT_FALSE(plan.is_private);
+  EXPECT_FALSE(plan.noise.has_value());
+  EXPECT_FALSE(plan.guarantee.has_value());
+}
+
+TEST(PlanFit, WithoutNoiseThereIsNoBudget) {
+  using Change = std::function<void(BudgetOptions&)>;
+  for (const Change& change : {Change([](BudgetOptions& budget) { budget.epsilon = 1.0; }),
+                               Change([](BudgetOptions& budget) { budget.delta = 1e-6; }),
+                               Change([](BudgetOptions& budget) { budget.rho = 1.0; }),
+                               Change([](BudgetOptions& budget) { budget.mu = 1.0; })}) {
+    FitOptions options = options_of("mean");
+    options.privacy.budget = {};
+    options.privacy.budget.non_private = true;
+    change(options.privacy.budget);
+    EXPECT_THAT(plan_refusal(options), HasSubstr("--non-private goes without"));
+  }
+}
+
+TEST(PlanFit, TheBudgetOfADataSetIsAWholeOne) {
+  for (const bool has_epsilon : {false, true}) {
+    FitOptions options = options_of("mean");
+    (has_epsilon ? options.privacy.limit_epsilon : options.privacy.limit_delta) = 0.5;
+    EXPECT_THAT(plan_refusal(options), HasSubstr("--budget-epsilon and --budget-delta go together"));
+  }
+  for (const auto& [epsilon, delta, message] : {std::tuple{0.0, 1e-6, "--budget-epsilon 0: must be greater than 0"},
+                                                {-1.0, 1e-6, "--budget-epsilon -1: must be greater than 0"},
+                                                {1.0, 0.0, "--budget-delta 0: must lie between 0 and 1"},
+                                                {1.0, 1.0, "--budget-delta 1: must lie between 0 and 1"}}) {
+    FitOptions options = options_of("mean");
+    options.privacy.limit_epsilon = epsilon;
+    options.privacy.limit_delta = delta;
+    EXPECT_THAT(plan_refusal(options), HasSubstr(message));
+  }
+}
+
+// Clipping is defined for sums, and refused where it is not.
+TEST(PlanFit, PersonsAreClippedWhereThatIsDefined) {
+  EXPECT_EQ(plan_refusal(of_persons(options_of("mean"), 2, PersonBound::kClip)), "");
+  EXPECT_THAT(plan_refusal(of_persons(options_of("public"), 2, PersonBound::kClip)),
+              HasSubstr("clipping a person is not defined for its utilities of public rows"));
+  const FitPlan plan = planned(of_persons(options_of("mean"), 2, PersonBound::kClip));
+  EXPECT_EQ(plan.requests.back().person_bound, PersonBound::kClip);
+  EXPECT_EQ(planned(of_persons(options_of("mean"), 2)).requests.back().person_bound, PersonBound::kWeight);
+}
+
+// Resuming, traveling plans and silos go by this digest.
+TEST(PlanFit, WhateverChangesTheModelChangesTheDigestOfItsConfiguration) {
+  using Change = std::function<void(FitOptions&)>;
+  const Change changes[] = {[](FitOptions&) {},
+                            [](FitOptions& options) { options.data.classes = 4; },
+                            [](FitOptions& options) { options.data.max_labels = 2; },
+                            [](FitOptions& options) { options.rows.clip_norm = 2.0; },
+                            [](FitOptions& options) { options.rows.normalize = Normalize::kNone; },
+                            [](FitOptions& options) { options.rows.center = Centering::kDp; },
+                            [](FitOptions& options) { options.rows.pca = 3; },
+                            [](FitOptions& options) { options.rows.select = 3; },
+                            [](FitOptions& options) { options.privacy.adjacency = Adjacency::kReplaceOne; },
+                            [](FitOptions& options) { options.data.train.bad_rows = BadRows::kZero; },
+                            [](FitOptions& options) { options.data.imbalance_ratio = 10.0; },
+                            [](FitOptions& options) {
+                              options.data.imbalance_ratio = 10.0;
+                              options.data.imbalance_seed = 99;
+                            },
+                            [](FitOptions& options) { options = of_persons(options, 1); },
+                            [](FitOptions& options) { options = of_persons(options, 2); },
+                            [](FitOptions& options) { options = of_persons(options, 2, PersonBound::kClip); },
+                            [](FitOptions& options) { options.method.objective = Objective::kBalanced; },
+                            [](FitOptions& options) { options.silos.silos_per_person = 2; },
+                            [](FitOptions& options) { options.silos.counted_persons = 2; },
+                            [](FitOptions& options) { options.method.name = "ls"; }};
+  std::set<std::string> digests;
+  for (const Change& change : changes) {
+    FitOptions options = options_of("mean");
+    change(options);
+    EXPECT_TRUE(digests.insert(planned(options).config_digest).second) << "change " << digests.size();
+  }
+}
+
+}  // namespace plan_fit_test
+}  // namespace dpreduce
