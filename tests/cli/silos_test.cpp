@@ -224,13 +224,19 @@ TEST_F(SilosTest, WithTooFewSilosTheRunEndsAndSaysWhy) {
 // Both processes of a rank: as if its machine were lost. Another silo is slow, so that the run is not over before.
 TEST_F(SilosTest, ALostMachineIsLostByItsSilenceWhereTheLauncherLetsTheJobGoOn) {
   RunningProgram program(
-      among_silos("--non-private --method gd --rounds 30 --threshold 3 --silo-timeout 60 --fault 1:slow=2.5@masked#3"),
+      among_silos("--non-private --method gd --rounds 30 --threshold 3 --silo-timeout 60 --log {rank}.log --fault "
+                  "1:slow=2.5@masked#3"),
       {.folder = folder_.path(), .ranks = 5, .launcher_options = {"--enable-recovery"}, .timeout_seconds = 120.0});
   std::optional<pid_t> silo;
   const double give_up = seconds_now() + 30.0;
   while (!silo && seconds_now() < give_up) silo = worker_of_rank(program.mark(), 2);
   ASSERT_TRUE(silo.has_value());
-  ::usleep(1000000);
+  // Not while MPI starts, which waits for all.
+  const auto is_in_the_run = [&] {
+    return std::filesystem::exists(folder_ / "2.log") &&
+           read_bytes(folder_ / "2.log").find("rows opened") != std::string::npos;
+  };
+  while (!is_in_the_run() && seconds_now() < give_up) ::usleep(10000);
   for (const ProcessEntry& process : processes_with(program.mark())) {
     if (process.pid == *silo) ::kill(process.parent, SIGKILL);
   }
