@@ -23,8 +23,8 @@ class SiloJob final : public Job {
   bool has_roster() const { return has_roster_; }
   /// The log of this party; null: none.
   PartyLog* log() const { return log_; }
-  /// At a silo: the run that it takes part in.
-  const RunId& run() const { return silo_->run(); }
+  /// The run that this party takes part in.
+  const RunId& run() const { return silo_ ? silo_->run() : coordinator_->run(); }
   /// At a silo: SiloSession::set_before_masking.
   void set_before_masking(SiloSession::BeforeMasking step) { silo_->set_before_masking(std::move(step)); }
   /// Before any sum: every party that stays has made the noise plan of that digest itself. Collective. Throws

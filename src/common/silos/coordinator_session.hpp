@@ -60,6 +60,8 @@ class CoordinatorSession {
   void broadcast(std::span<const std::byte> bytes);
   double largest(double value);
 
+  /// The run that the handshake was for.
+  const RunId& run() const { return run_; }
   const std::vector<std::uint32_t>& left() const { return left_; }
   const std::vector<LostSilo>& lost() const { return lost_; }
   /// "silo 3", with its name in the roster where it has one: "silo 3 (north)".  @pre of the run, once it is connected.
