@@ -1,6 +1,7 @@
 #include "common/ranks/communicator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <limits>
@@ -151,6 +152,8 @@ void Communicator::sum_everywhere(std::span<double> values) {
 
 void Communicator::broadcast(std::span<double> values) {
   broadcast(std::as_writable_bytes(values));
+  if (silos_ == nullptr || std::ranges::all_of(values, [](double value) { return std::isfinite(value); })) return;
+  throw AggregationAborted("the coordinator's values are not finite");  // silos need not trust it
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes) {

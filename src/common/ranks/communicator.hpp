@@ -94,7 +94,8 @@ class Communicator {
   /// Sums of doubles, for figures that need not be exact (diagnostics). The order of ranks may change their last bits.
   void sum_everywhere(std::span<double> values);
 
-  /// The coordinator's values, known to every rank. Collective.
+  /// The coordinator's values, known to every rank. Collective. Among silos throws AggregationAborted where one is not
+  /// finite.
   void broadcast(std::span<double> values);
 
   /// The coordinator's bytes, known to every rank. Collective.
