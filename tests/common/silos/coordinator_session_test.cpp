@@ -114,7 +114,7 @@ class CoordinatorSessionTest : public testing::Test {
       silos.emplace_back([&, number] {
         try {
           HandledSilo(queues, number, terms_, oddity).take_part();
-        } catch (const Error&) {  // it is lost
+        } catch (const std::exception&) {  // it is lost, or the run has ended
         }
       });
     }
@@ -126,7 +126,7 @@ class CoordinatorSessionTest : public testing::Test {
       session.sum(sum_);
       largest_ = session.largest(2.5);
     } catch (const AggregationAborted& refusal) {
-      ADD_FAILURE() << refusal.what();
+      refusal_ = refusal.what();
     }
     lost_ = session.lost();
     summed_ = session.last_summed();
@@ -139,6 +139,7 @@ class CoordinatorSessionTest : public testing::Test {
   double largest_ = 0.0;
   std::vector<std::uint32_t> summed_;
   std::vector<LostSilo> lost_;
+  std::string refusal_;  // with which the coordinator ends the run
 };
 
 // Another attempt's number stands in the first word.
@@ -183,6 +184,7 @@ TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOt
     SCOPED_TRACE(fmt::format("{} #{}, {}", to_string(oddity.at), oddity.number, oddity.what));
     sum_.assign(kWords, 0);
     run(oddity);
+    ASSERT_EQ(refusal_, "");
     ASSERT_EQ(lost_.size(), 1U);
     EXPECT_EQ(lost_[0].silo, kOdd);
     EXPECT_EQ(lost_[0].phase, to_string(oddity.at));
@@ -201,13 +203,13 @@ TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOt
 TEST_F(CoordinatorSessionTest, AStatisticOfAnotherAttemptIsNotSummed) {
   timeout_ = std::chrono::milliseconds(1000);
   run({"of another attempt", FrameKind::kMasked, 1, of_another_attempt, ""});
-  ASSERT_EQ(lost_.size(), 1U);
-  EXPECT_THAT(lost_[0].reason, HasSubstr("nothing came within"));
-  EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 3 + 4));
+  EXPECT_THAT(refusal_, HasSubstr("silo 2: alive, but no \"masked\" came"));
+  EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 0));
 }
 
 TEST_F(CoordinatorSessionTest, WithoutOddSilosNobodyIsLost) {
   run({"", FrameKind::kOffer, 1, nullptr, ""});
+  EXPECT_EQ(refusal_, "");
   EXPECT_TRUE(lost_.empty());
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 2 + 3 + 4));
   EXPECT_EQ(largest_, 4.0);
