@@ -220,10 +220,12 @@ TEST_F(DurabilityTest, AFileThatIsReplacedIsFlushedBeforeItHasItsName) {
   const std::string path = folder / "model";
   for (const Existing existing : {Existing::kKeep, Existing::kReplace}) {
     WatchedFiles watched(folder.path());
-    AtomicFile file(path, existing);
-    file.write("whole");
-    watched.fail_sync(1, [](const std::string&) { return true; });
-    EXPECT_THROW(file.commit(), BadInput);
+    {
+      AtomicFile file(path, existing);
+      file.write("whole");
+      watched.fail_sync(1, [](const std::string&) { return true; });
+      EXPECT_THROW(file.commit(), BadInput);
+    }
     EXPECT_EQ(std::filesystem::exists(path), existing == Existing::kReplace);
     AtomicFile again(path, existing);
     again.write("whole");

@@ -116,6 +116,7 @@ Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
       Communicator ranks = Communicator::among_silos(
           std::make_unique<SiloJob>(faulty ? *faulty : plain, static_cast<int>(rank), simulated_entry(plan), nullptr),
           static_cast<int>(rank), static_cast<int>(terms.silos) + 1);
+      ranks.silos()->agree_on_plan({});
       Releaser releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {request(2)}), NoiseKey::from_entropy(),
                         {.ledger_path = ledger.string() + "." + std::to_string(rank)},
                         {.method = "mean",

@@ -119,7 +119,7 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
   }
   const Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
   expect_refused([&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
-                 {"ledger.jsonl: the runs on file have epsilon 0.8341", ", with this one's 0.", " it would be 0.9",
+                 {"ledger.jsonl: the runs on file have epsilon 0.8342", ", with this one's 0.", " it would be 0.9",
                   "above the data set's budget of epsilon 0.8341 at delta 1e-06; ask for less"});
   Reservation free = fifth;
   free.terms.is_private = false;
@@ -158,7 +158,7 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
   expect_refused([&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
                  {"the runs on file have epsilon 1.061", ", those that have not ended may still charge 1.061",
-                  " (dpreduce ledger show), with this one's 1.925", "it would be 2.549"});
+                  " (dpreduce ledger show), with this one's 1.926", "it would be 2.549"});
   // Its own reservation, and the one that it replaces, do not count.
   require_room(state, sample_reservation("run-1", 3), limit, "ledger.jsonl");
   Reservation anew = sample_reservation("run-2", 3);
@@ -181,7 +181,7 @@ TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("a run of epsilon 0 has room"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
   EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
-            "epsilon 0.496 at delta 1e-05 is spent in all, no budget is set");
+            "epsilon 0.4961 at delta 1e-05 is spent in all, no budget is set");
   EXPECT_THAT(
       balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
       testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in all, of the data set's budget of epsilon 2")));

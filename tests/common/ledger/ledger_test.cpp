@@ -412,7 +412,7 @@ TEST_F(LedgerFile, OfTheOldFormCountsAndGoesOnInTheNew) {
   ledger.reserve(sample_reservation("run-7"), limit);
   EXPECT_THAT(content(), testing::StartsWith(old_text(3) + R"({"schema":2,"kind":"ledger",)"));
   ledger.append(sample_entry("run-7/means/1"));
-  expect_failure<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-8"), limit); }, {"have epsilon 2.254"});
+  expect_failure<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-8"), limit); }, {"have epsilon 2.255"});
   EXPECT_EQ(lines(), 6U);
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/verdict.hpp"
 #include "common/silos/channel.hpp"
 #include "common/silos/handshake.hpp"
+#include "common/silos/plan_agreement.hpp"
 #include "common/silos/silo_session.hpp"
 
 namespace dpreduce {
@@ -34,21 +35,29 @@ class LyingCoordinator final : public Wire {
   /// The next message of the channel, of the round that comes next.
   void post(FrameKind kind, std::span<const std::byte> payload) { post(channel_->seal(kind, round_ + 1, payload)); }
 
+  /// What begins the sum that follows the agreement on the plan.
+  void begin_after_plan(std::vector<std::byte> payload) { begin_ = std::move(payload); }
+
   /// Answers as a coordinator does, but for the verdicts.
   void send(std::uint32_t, std::vector<std::byte> bytes) override {
     if (!channel_) return welcome(open_hello(bytes, offer_, 1, std::nullopt));
     const FrameKind kind = claimed_header(bytes)->kind;
     sent_.push_back(kind);
-    if (kind != FrameKind::kStatus && kind != FrameKind::kNumber) return;
+    if (kind != FrameKind::kStatus && kind != FrameKind::kNumber && kind != FrameKind::kPlan) return;
     const OpenedMessage opened = channel_->open(++round_, bytes);
     --round_;  // `post` counts on
     if (kind == FrameKind::kNumber) {
       post(kind, opened.payload);
+    } else if (kind == FrameKind::kPlan) {
+      PayloadWriter plans;
+      plans.numbers(std::vector<std::uint32_t>{1, 2}).bytes(make_signed_plan(identity_, run_, 0, {}));
+      post(kind, plans.bytes(opened.payload).bytes(make_signed_plan(other_, run_, 2, {})).take());
     } else {
       const std::int64_t told = judged_ < verdicts_.size() ? verdicts_[judged_++] : kNobodyFailed;
       post(FrameKind::kVerdict, PayloadWriter().u64(static_cast<std::uint64_t>(told)).take());
     }
     ++round_;
+    if (kind == FrameKind::kPlan) post(FrameKind::kBegin, begin_);
   }
   std::optional<Message> receive(WireClock::time_point) override {
     if (queue_.empty()) return std::nullopt;
@@ -69,7 +78,9 @@ class LyingCoordinator final : public Wire {
     PayloadWriter members;
     members.numbers(std::vector<std::uint32_t>{1, 2});
     for (const Hello& one : {hello, other}) members.bytes(one.identity).bytes(one.key).bytes(one.signature);
-    post(channel_->seal(FrameKind::kMembers, 0, members.take()));
+    const std::vector<std::byte> payload = members.take();
+    run_ = run_of(offer_, payload);
+    post(channel_->seal(FrameKind::kMembers, 0, payload));
   }
 
   std::vector<std::int64_t> verdicts_;
@@ -77,6 +88,8 @@ class LyingCoordinator final : public Wire {
   Identity other_ = Identity::generate();
   AgreementKey key_ = AgreementKey::generate();
   Offer offer_;
+  RunId run_{};
+  std::vector<std::byte> begin_;
   std::optional<Channel> channel_;
   std::uint64_t round_ = 0;
   std::size_t judged_ = 0;

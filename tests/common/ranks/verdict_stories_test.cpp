@@ -60,6 +60,7 @@ class TrueParty {
   void check() { ranks_.check_peers(); }
   void share_number() { ranks_.max_everywhere(1.0); }
   void sum() {
+    ranks_.silos()->agree_on_plan({});
     std::vector<std::uint64_t> values(kWords, 1);
     ranks_.sum_to_coordinator(values);
   }
@@ -85,7 +86,10 @@ class ObedientParty {
   }
   void check() { session_.check(); }
   void share_number() { session_.largest(1.0); }
-  void sum() { session_.sum(std::vector<std::uint64_t>(kWords, 1)); }
+  void sum() {
+    session_.agree_on_plan({});
+    session_.sum(std::vector<std::uint64_t>(kWords, 1));
+  }
 
  private:
   SiloSession session_;
@@ -111,7 +115,7 @@ Outcome play(const Story& story) {
       party.share_number();
       ++outcome.phases;
     }
-    coordinator.post(FrameKind::kBegin, PayloadWriter().u32(1).u64(kWords).take());
+    coordinator.begin_after_plan(PayloadWriter().u32(1).u64(kWords).take());
     party.sum();
   };
   try {
@@ -162,6 +166,7 @@ Outcome due(const Story& story) {
     outcome.sent.push_back(FrameKind::kNumber);
     ++outcome.phases;
   }
+  outcome.sent.push_back(FrameKind::kPlan);
   outcome.sent.push_back(FrameKind::kAdvertise);
   outcome.code = ExitCode::kAggregationAborted;  // the coordinator says nothing more
   outcome.is_own = true;
