@@ -75,8 +75,13 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// A report whose claim is contradicted by its own figures has no card: what it releases is judged all the same.
 std::string card_of(const fs::path& model, const fs::path& report) {
-  return model_card(load_classifier(model), "model", document_of_file(report), report);
+  try {
+    return model_card(load_classifier(model), "model", document_of_file(report), report);
+  } catch (const BadInput& refusal) {
+    return refusal.what();
+  }
 }
 
 void add_lines(KnownLines& known, const std::string& text) {

@@ -111,8 +111,9 @@ class LabelSets : public testing::Test {
 };
 
 TEST_F(LabelSets, AnyNumberOfRanksGivesTheSameModel) {
-  for (const std::string method : {"ls", "fc --rounds 3", "ls --choose", "gd --rounds 4 --choose",
-                                   "ls --shared-gram --choose --validation-x other_x.npy --validation-y other_sets.npy"}) {
+  for (const std::string method :
+       {"ls", "fc --rounds 3", "ls --choose", "gd --rounds 4 --choose",
+        "ls --shared-gram --choose --validation-x other_x.npy --validation-y other_sets.npy"}) {
     const std::string options = "--train-y sets.npy --max-labels 2 --mu 20 --seed 3 --method " + method;
     const std::string alone = model(options);
     for (const int ranks : {1, 2, 3, 5}) EXPECT_EQ(model(options, ranks), alone) << method << ", " << ranks << " ranks";
