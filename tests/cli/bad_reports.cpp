@@ -17,6 +17,7 @@ std::function<void(const Folder&)> report_with(const std::function<void(json& re
   return [=](const Folder& folder) {
     json report = json::parse(read_bytes(folder / "report.json"));
     report["private"] = true;
+    report["privacy"].erase("forfeited_by");
     change(report);
     write_bytes(folder / "bad.json", report.dump());
   };

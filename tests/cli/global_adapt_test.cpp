@@ -86,7 +86,7 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_EQ(charges_in(read_bytes(folder_ / "ledger")).size(), kRounds);
   EXPECT_THAT(shown.out,
-              AllOf(HasSubstr("gradient/1 to 5: mu 0.4472 each"), HasSubstr("at delta 1e-05 together (mu 1)")));
+              AllOf(HasSubstr("gradient/1 to 5: mu 0.4473 each"), HasSubstr("at delta 1e-05 together (mu 1)")));
 }
 
 TEST_F(GlobalAdaptTest, LearnsWhatDescentLearns) {

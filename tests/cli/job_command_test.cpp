@@ -33,14 +33,14 @@ class JobCommandTest : public testing::Test {
   }
 
   // Rank 0 with arguments of its own, in the folder of run.toml; ranks 1 and 2 with others, in a folder without it.
-  ProgramRun run(const std::string& of_rank_0, const std::string& of_others) const {
+  ProgramRun run(const std::string& of_rank_0, const std::string& of_others, bool keeps_files = false) const {
     return run_program(split_arguments(fmt::format("{} : -n 2 -wdir {} {} {}", of_rank_0, elsewhere_.path(),
                                                    program_path(), of_others)),
-                       {.folder = folder_.path(), .ranks = 1});
+                       {.folder = folder_.path(), .ranks = 1, .keeps_files = keeps_files});
   }
 
   std::string model_of(const std::string& of_rank_0, const std::string& of_others) const {
-    const ProgramRun ended = run(of_rank_0 + " --out model --ledger ledger", of_others);
+    const ProgramRun ended = run(of_rank_0 + " --out model --ledger ledger --overwrite", of_others, true);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_EQ(elsewhere_.names(), decltype(elsewhere_.names()){});  // rank 0 alone writes
     return read_bytes(folder_ / "model");
@@ -88,8 +88,9 @@ TEST_F(JobCommandTest, ARankThatCannotReadItsOwnConfigurationFileEndsTheJob) {
 
 TEST_F(JobCommandTest, RanksMayBeStartedWithTheSameWordsOrTheCommandsNameAlone) {
   const std::string expected = model_of("fit --config run.toml", "fit");
-  EXPECT_TRUE(model_of("fit --config run.toml", fmt::format("fit --config {}/run.toml --out model --ledger ledger",
-                                                            folder_.path())) == expected);
+  EXPECT_TRUE(
+      model_of("fit --config run.toml", fmt::format("fit --config {}/run.toml --out model --ledger ledger --overwrite",
+                                                    folder_.path())) == expected);
 }
 
 // Each as if it were meant for a party of a run among silos: rank 0 must get no sum of its rows.

@@ -19,9 +19,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-class LauncherTest : public testing::Test {
+class SingleProcessTest : public testing::Test {
  protected:
-  LauncherTest() { write_npy(make_rows({40, 30, 20}, 8), folder_ / "x.npy", folder_ / "y.npy"); }
+  SingleProcessTest() { write_npy(make_rows({40, 30, 20}, 8), folder_ / "x.npy", folder_ / "y.npy"); }
 
   ProgramRun fit(const Environment& environment, int ranks = 0, std::vector<std::string> launcher_options = {}) const {
     return run_program(
@@ -44,7 +44,7 @@ class LauncherTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(LauncherTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {
+TEST_F(SingleProcessTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {
   // srun without PMI
   expect_refused(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NTASKS", "4"}}),
                  "SLURM_STEP_NUM_TASKS=4");
@@ -57,11 +57,11 @@ TEST_F(LauncherTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {
 }
 
 // MPI starts, and finds nobody else.
-TEST_F(LauncherTest, AJobOfOneRankOfALauncherThatHasStartedMoreIsRefused) {
+TEST_F(SingleProcessTest, AJobOfOneRankOfALauncherThatHasStartedMoreIsRefused) {
   expect_refused(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 1, {"-x", "SLURM_STEP_NUM_TASKS"}), "SLURM_STEP_NUM_TASKS=4");
 }
 
-TEST_F(LauncherTest, ASingleProcessRunsWhereItIsMeant) {
+TEST_F(SingleProcessTest, ASingleProcessRunsWhereItIsMeant) {
   EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}, {"DPREDUCE_SINGLE_PROCESS", "1"}}).exit_code, 0);
   EXPECT_EQ(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);
   EXPECT_EQ(fit({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);  // a script in an allocation

@@ -136,7 +136,7 @@ TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
     EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("which here are training rows"));
     ASSERT_EQ(run("report report.json --out page.html").exit_code, 0);
     EXPECT_THAT(text_of("page.html"), HasSubstr("exact figures about training rows"));
-    ASSERT_EQ(run("export --card card.md --model model --report report.json").exit_code, 0);
+    ASSERT_EQ(run("export --overwrite --card card.md --model model --report report.json").exit_code, 0);
     EXPECT_THAT(text_of("card.md"), HasSubstr("rows that the model was trained on"));
   }
   const ProgramRun other = fit(fmt::format("{} --method mean --test-x x1.npy --test-y y1.npy", kTrain));
