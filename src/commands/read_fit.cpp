@@ -182,13 +182,20 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
       printed_(folder.path() / "printed") {
   options_.machine.threads = 1;
   options_.output.format = OutputFormat::kText;  // the report holds what JSON would repeat
-  fs::create_directory(known_);
-  Communicator alone = Communicator::alone();
-  const FitOptions first = options_of(World::kWithoutCanary, known_, "0");
-  {
+  const auto run_first = [&] {
+    fs::create_directory(known_);
     const CapturedOutput output(printed_);
-    run_command(first, alone);
+    Communicator alone = Communicator::alone();
+    run_command(options_of(World::kWithoutCanary, known_, "0"), alone);
+  };
+  try {
+    run_first();
+  } catch (const BadInput&) {  // of a report whose claim is contradicted by its own figures there is no page
+    has_page_ = false;
+    fs::remove_all(known_);
+    run_first();
   }
+  const FitOptions first = options_of(World::kWithoutCanary, known_, "0");
   add_lines(known_lines_, content_of(first.output.html));
   add_lines(known_lines_, card_of(first.output.out, first.output.report));
 }
@@ -203,7 +210,7 @@ FitOptions ReadFit::options_of(World world, const fs::path& folder, const std::s
   options.privacy.ledger = folder / "ledger.jsonl";
   options.output.out = folder / ("model-" + run + ".safetensors");
   options.output.report = folder / ("report-" + run + ".json");
-  options.output.html = folder / ("page-" + run + ".html");
+  if (has_page_) options.output.html = folder / ("page-" + run + ".html");
   options.output.metrics = folder / ("metrics-" + run + ".jsonl");
   options.output.timings = folder / ("seconds-" + run);
   if (!method_entry(options.method).refuses_option("--checkpoint"))

@@ -38,6 +38,7 @@ class ReadFit {
   std::filesystem::path next_;   // folder of the one that is read, made anew each time
   std::filesystem::path printed_;
   KnownLines known_lines_;  // of the known run's page and card
+  bool has_page_ = true;
 };
 
 }  // namespace dpreduce
