@@ -81,7 +81,7 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
   const std::string text = succeed("ledger show").out;
   EXPECT_THAT(
       text,
-      HasSubstr("3 releases; if all were about the same records: epsilon 2.082 at delta 1e-05 together (mu 0.519616)"));
+      HasSubstr("3 releases; if all were about the same records: epsilon 2.081 at delta 1e-05 together (mu 0.519616)"));
   EXPECT_THAT(text, Not(HasSubstr("open runs")));
 }
 
