@@ -62,6 +62,7 @@ DRY_RUNS = [  # options
     "--mu 1 --method adam --max-labels 3 --rounds 3",
     f"--epsilon 2 --delta 1e-5 --method public --top-k 2 {PUBLIC_ROWS}",
     "--non-private --method ls",
+    "--mu 1 --method mean --seed 7",
 ]
 EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method fc-one-step", ""),
