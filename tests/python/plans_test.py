@@ -176,7 +176,6 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_charged(rows, tmp_p
     plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-6)
     ledger = tmp_path / "ledger.jsonl"
     session = plan.start(ledger)
-    before = ledger.read_bytes()
     with pytest.raises(dpreduce.BadInput, match="partition 3.*15 features"):
         plan.partial(x[:, 1:], y, 3)
     with pytest.raises(dpreduce.BadInput, match="row 5"):
@@ -187,7 +186,7 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_charged(rows, tmp_p
         plan.partial(x, y, "")
     with pytest.raises(dpreduce.UsageError, match="waits for the sum"):
         session.result()
-    assert ledger.read_bytes() == before
+    assert not ledger.exists()
     session.step(plan.partial(x, y, 3))
     assert session.result().account["runs"] == 1
     with pytest.raises(dpreduce.UsageError, match="has ended"):
