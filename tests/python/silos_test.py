@@ -113,12 +113,11 @@ def test_answers_that_do_not_add_up_leave_the_session_as_it_was(parties, federat
     with pytest.raises(dpreduce.AggregationAborted, match=r"silo 2 \(south\) has not joined"):
         coordinator.request([joins[0], joins[2]])
     given = answers(silos, coordinator.request(joins))
-    before = pathlib.Path(hub["ledger"]).read_bytes()
     for wrong, words in (([given[0], given[1]], "do not add up"), ([given[0], given[1], given[1]], "do not add up"),
                          ([given[0], given[1], given[2][:-1]], "no vector of uint64"), ([one.astype(float) for one in given], "no vector")):
         with pytest.raises(dpreduce.AggregationAborted, match=words):
             coordinator.step(wrong)
-    assert pathlib.Path(hub["ledger"]).read_bytes() == before
+    assert not pathlib.Path(hub["ledger"]).exists()
     coordinator.step(given)
     assert coordinator.result().classifier.to_bytes() == expected
 
@@ -397,7 +396,7 @@ def test_a_failing_silo_ends_a_fit_in_flower(parties, federation, monkeypatch):
         grid = Grid(nodes, flower.client.function)
         with pytest.raises(RuntimeError, match="answer: not all of the 3 silos have answered"):
             flower.server.function(grid, types.SimpleNamespace(run_config=hub))
-    assert not pathlib.Path(hub["model"]).exists() and len(dpreduce.read_ledger(hub["ledger"])["releases"]) == 0
+    assert not pathlib.Path(hub["model"]).exists() and not pathlib.Path(hub["ledger"]).exists()
 
 
 class FLModel:
