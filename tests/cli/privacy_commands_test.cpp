@@ -262,7 +262,8 @@ TEST_F(PrivacyCommandsTest, SplitGivesTheTable) {
     }
     EXPECT_NEAR(shares, 1, 1e-12);
   }
-  EXPECT_THAT(succeed("split --block a:3 --mu 0.5").out, HasSubstr("a: sigma 6.00000000000001, variance 36.0000000000001, 100 % of mu^2"));
+  EXPECT_THAT(succeed("split --block a:3 --mu 0.5").out,
+              HasSubstr("a: sigma 6.00000000000001, variance 36.0000000000001, 100 % of mu^2"));
 }
 
 TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {

@@ -49,7 +49,8 @@ std::vector<std::string> lines_of_all_options() {
   return {
       fit +
           " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
-          "replace-one --seed 9 --ledger l --resume --out m --report r --html h --metrics j --timings t --overwrite --quiet "
+          "replace-one --seed 9 --ledger l --resume --out m --report r --html h --metrics j --timings t --overwrite "
+          "--quiet "
           "--dry-run",
       fit +
           " --budget-epsilon 3 --budget-delta 1e-7 --checkpoint c --checkpoint-every 2.5 --normalize none --clip 1.5 "
