@@ -85,7 +85,7 @@ class PayloadArchiveWriter {
   template <typename... T>
   void write(const std::variant<T...>& value) {
     writer_.u32(static_cast<std::uint32_t>(value.index()));
-    std::visit([this](const auto& alternative) { write(alternative); }, value);
+    std::visit([this](const auto& alternative) { this->write(alternative); }, value);
   }
   template <typename T>
   void write(const T& value) {
