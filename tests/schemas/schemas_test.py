@@ -74,6 +74,7 @@ EVALUATIONS = [  # options of the fit, of the evaluation
 WITHOUT_EXAMPLE = {("ledger-line", ("oneOf 4", member)) for member in ("silos", "selection", "sampling_rate")}
 # Classes are taken from rows in Python alone.
 WITHOUT_EXAMPLE |= {("ledger-line", (kind, "forfeited_by")) for kind in ("oneOf 1", "oneOf 2")}
+WITHOUT_EXAMPLE |= {("ledger-show", (place, "[]", "forfeited_by")) for place in ("releases", "runs", "open_runs")}
 
 
 def program(folder, line, ranks=0, check=True):
