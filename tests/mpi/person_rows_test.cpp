@@ -246,8 +246,10 @@ void expect_the_model_of_one_rank(std::size_t rows, const std::function<std::int
   write("part" + std::to_string(rank), rows * rank / size, rows * (rank + 1) / size);
   if (rank == 0) write("all", 0, rows);
   test_ranks().max_everywhere(0.0);  // all files are there
-  for (const auto& [method, batch] : std::vector<std::pair<std::string, double>>{
+  for (const std::pair<std::string, double>& setting : std::vector<std::pair<std::string, double>>{
            {"mean", 1.0}, {"ls", 1.0}, {"fc", 1.0}, {"adam", 1.0}, {"adam", 0.4}}) {
+    const std::string& method = setting.first;
+    const double batch = setting.second;
     for (const PersonBound bound : {PersonBound::kWeight, PersonBound::kClip}) {
       SCOPED_TRACE(method + " " + std::to_string(batch) + " " + std::string(to_string(bound)));
       const auto options_of = [&](const std::string& name) {
