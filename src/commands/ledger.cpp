@@ -91,7 +91,6 @@ nlohmann::json json_of_ledger(const LedgerState& state, double delta) {
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));
-    releases.back()["rounds"] = charge.entry.rounds;
   }
   nlohmann::json open_runs = nlohmann::json::array();
   for (const auto& [run_id, run] : state.open_runs()) {
@@ -118,7 +117,7 @@ namespace {
 // A reader may have the ledger without its key. Where a key of his own lies beside it, the lines must be signed with
 // that key: somebody who replaced the whole ledger would have signed with another one.
 std::string key_text(const std::string& path, const LedgerHead& head) {
-  if (head.public_key.empty()) return "not signed yet: an edit of the last line cannot be found";
+  if (head.public_key.empty()) return "no line, and so no signature, yet";
   struct stat status {};
   const std::filesystem::path key_path = signing_key_path(path);
   const bool is_own = ::stat(key_path.c_str(), &status) == 0 && status.st_uid == ::geteuid();

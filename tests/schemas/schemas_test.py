@@ -70,10 +70,8 @@ EVALUATIONS = [  # options of the fit, of the evaluation
     ("--mu 1 --method mean --max-labels 3", ""),
     ("--mu 1 --method adam --max-labels 3 --rounds 3", "--top-k 2 --threshold 0.25"),
 ]
-# Ledger lines of the old form are no longer written; those at hand are of plain releases.
-WITHOUT_EXAMPLE = {("ledger-line", ("oneOf 4", member)) for member in ("silos", "selection", "sampling_rate")}
 # Classes are taken from rows in Python alone.
-WITHOUT_EXAMPLE |= {("ledger-line", (kind, "forfeited_by")) for kind in ("oneOf 1", "oneOf 2")}
+WITHOUT_EXAMPLE = {("ledger-line", (kind, "forfeited_by")) for kind in ("oneOf 1", "oneOf 2")}
 WITHOUT_EXAMPLE |= {("ledger-show", (place, "[]", "forfeited_by")) for place in ("releases", "runs", "open_runs")}
 
 
@@ -152,16 +150,13 @@ def make_documents(folder):
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl", "other.jsonl")
     program(folder, f"synth --kind gaussian-mixture {data} --seed 2 --out other --overwrite")
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl --resume", "other.jsonl")
-    old = SOURCE / "tests/fuzz/corpus/ledger/signed_then_old"
-    ledgers = sorted(folder.glob("*.jsonl")) + [old]
-    for ledger in ledgers:
+    for ledger in sorted(folder.glob("*.jsonl")):
         for line in ledger.read_text().splitlines():
             documents.append(("ledger-line", ledger.name, json.loads(line)))
-        if ledger != old:
-            documents.append(("ledger-show", ledger.name, json.loads(program(folder, f"ledger show {ledger} --format json"))))
-            for adjacency in ("add-remove", "replace-one"):
-                events = program(folder, f"ledger export {ledger} --dp-events --adjacency {adjacency}")
-                documents.append(("dp-events", f"{ledger.name}, {adjacency}", json.loads(events)))
+        documents.append(("ledger-show", ledger.name, json.loads(program(folder, f"ledger show {ledger} --format json"))))
+        for adjacency in ("add-remove", "replace-one"):
+            events = program(folder, f"ledger export {ledger} --dp-events --adjacency {adjacency}")
+            documents.append(("dp-events", f"{ledger.name}, {adjacency}", json.loads(events)))
     return documents
 
 

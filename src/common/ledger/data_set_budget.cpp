@@ -79,8 +79,7 @@ Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency)
     if (entry.selection) {
       sum.add(*entry.selection, entry.terms.adjacency);
     } else {
-      // A sampled line's mu is that of each of its rounds, another one's that of all of them.
-      sum.add(entry.mu, entry.sampling_rate, entry.sampling_rate < 1 ? entry.rounds : 1, entry.terms.adjacency);
+      sum.add(entry.mu, entry.sampling_rate, 1, entry.terms.adjacency);
     }
   }
   return sum.total();

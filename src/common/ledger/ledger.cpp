@@ -26,7 +26,7 @@ std::string utc_now() {
   return text.data();
 }
 
-// The key that goes on signing the ledger; a new one where no line is signed yet. `known`, where there is one, has been
+// The key that goes on signing the ledger; a new one where there is no line yet. `known`, where there is one, has been
 // read before: reading takes longer than all else that a line takes.
 SigningKey key_of(const fs::path& path, const LedgerHead& head, std::optional<SigningKey> known) {
   if (head.public_key.empty()) return find_or_make_signing_key(path);
@@ -46,12 +46,12 @@ SigningKey key_of(const fs::path& path, const LedgerHead& head, std::optional<Si
 class NewLines {
  public:
   NewLines(const SigningKey& key, const LedgerHead& head)
-      : key_(key), is_signed_(!head.public_key.empty()), previous_(head.last_line_sha256) {}
+      : key_(key), has_begun_(!head.public_key.empty()), previous_(head.last_line_sha256) {}
 
-  // `version` of this library, for the ledger's first signed line.
+  // `version` of this library, for the ledger's first line.
   void add(decltype(LedgerRecord::content) content, const std::string& version) {
-    if (!is_signed_) {
-      is_signed_ = true;
+    if (!has_begun_) {
+      has_begun_ = true;
       add_line(LedgerStart{to_hex(key_.public_key()), version});
     }
     add_line(std::move(content));
@@ -71,7 +71,7 @@ class NewLines {
   }
 
   const SigningKey& key_;
-  bool is_signed_;
+  bool has_begun_;
   std::string previous_;
   std::string text_;
   std::size_t longest_ = 0;
@@ -193,7 +193,7 @@ bool Ledger::end(const std::string& run_id, RunOutcome outcome) {
     ends = state_.open_run(run_id) != nullptr || state_.may_be_released(end);
     if (!ends) return {};
     NewLines lines(key(), state_.head());
-    lines.add(end, {});  // its reservation is signed: this is not the first signed line
+    lines.add(end, {});  // its reservation stands before: this is not the first line
     return lines.text();
   });
   return ends;

@@ -8,7 +8,6 @@
 #include "common/ledger/field_faults.hpp"
 #include "common/ledger/line_fields.hpp"
 #include "common/ledger/line_signature.hpp"
-#include "common/ledger/old_ledger_line.hpp"
 
 namespace dpreduce {
 namespace {
@@ -155,14 +154,12 @@ LedgerRecord read_line(const LineJson& json) {
 
 // The line as it must have been printed goes to `canonical`.
 LedgerLine read_any_line(const LineJson& json, std::string& canonical) {
-  const std::uint64_t schema = read_count(json.at("schema"));
-  if (schema == kOldLedgerSchema) return {read_old_line(json, canonical), std::nullopt};
-  if (schema != kLedgerSchema) {
-    throw std::invalid_argument("its schema is neither " + std::to_string(kOldLedgerSchema) + " nor " +
-                                std::to_string(kLedgerSchema) + ", which this version reads");
+  if (read_count(json.at("schema")) != kLedgerSchema) {
+    throw std::invalid_argument("its schema is not " + std::to_string(kLedgerSchema) +
+                                ", which this version reads; start a new ledger, and count what this one has charged");
   }
   LedgerLine line{read_line(json), json.at("signature").get<std::string>()};
-  canonical = with_signature(print_unsigned(line.record), *line.signature);
+  canonical = with_signature(print_unsigned(line.record), line.signature);
   return line;
 }
 

@@ -29,13 +29,9 @@
 //
 // "previous" is the SHA-256 of the previous line without its newline, 64 zeros on the first line. Canonical: a line is
 // read only if printing what was read gives the same bytes, so keys, order, spelling of numbers and spaces are fixed.
-//
-// Lines of the old form ("schema":1, charges alone, with a "data_digest", neither kind nor signature) are read and
-// never written.
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -44,7 +40,6 @@
 namespace dpreduce {
 
 inline constexpr int kLedgerSchema = 2;
-inline constexpr int kOldLedgerSchema = 1;
 inline constexpr std::size_t kLongestLedgerLine = std::size_t{1} << 20;
 
 /// The line of a record without its signature and newline: what is signed (line_signature.hpp). Precondition:
@@ -54,7 +49,7 @@ std::string print_unsigned(const LedgerRecord& record);
 /// A line that was read.
 struct LedgerLine {
   LedgerRecord record;
-  std::optional<std::string> signature;  ///< as it stands there; none in a line of the old form
+  std::string signature;  ///< as it stands there
 };
 
 /// The line without newline. Neither chain nor signature is checked: LedgerState does that. Throws LedgerCorrupt naming

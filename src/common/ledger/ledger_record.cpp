@@ -21,7 +21,6 @@ std::string fault_of_block(const LedgerBlock& block) {
 }
 
 std::string fault_of_gaussians(const LedgerEntry& entry) {
-  if (entry.rounds == 0) return "rounds = 0 must be at least 1";
   if (entry.blocks.empty()) return "blocks must not be empty";
   for (const LedgerBlock& block : entry.blocks) {
     if (std::string fault = fault_of_block(block); !fault.empty()) return fault;
@@ -33,7 +32,6 @@ std::string fault_of_gaussians(const LedgerEntry& entry) {
 }
 
 std::string fault_of_selection(const LedgerEntry& entry) {
-  if (entry.rounds != 1) return "rounds = " + std::to_string(entry.rounds) + " of a selection must be 1";
   if (!entry.blocks.empty()) return "a selection has no blocks";
   if (entry.mu != 0) return "mu = " + print_number(entry.mu) + ": a selection has none";
   if (entry.sampling_rate != 1) {

@@ -34,10 +34,9 @@ struct LedgerBlock {
 struct LedgerEntry {
   std::string release_id;  ///< "<run id>/<label>", with the label of label_of_round
   RunTerms terms;
-  std::uint64_t rounds = 1;  ///< above 1 in lines of the old form alone
   std::vector<LedgerBlock> blocks;
-  std::optional<SelectionTerms> selection{};  ///< with one: no blocks, mu 0, one round
-  double mu = 0;                              ///< of all rounds together (sampled: of each); the line's rho is mu^2 / 2
+  std::optional<SelectionTerms> selection{};  ///< with one: no blocks, mu 0
+  double mu = 0;                              ///< the line's rho is mu^2 / 2
   double sampling_rate = 1;                   ///< below 1 only for Gaussian releases under add-remove
 
   bool operator==(const LedgerEntry&) const = default;
@@ -46,7 +45,7 @@ struct LedgerEntry {
 /// The part of a release id before its first slash; all of it where there is none.
 std::string run_of(const std::string& release_id);
 
-/// The line that begins a ledger, or that ends the part of an old ledger that is not signed.
+/// The line that begins a ledger.
 struct LedgerStart {
   std::string public_key;  ///< Ed25519, 64 lower-case hex digits: every later line is signed with its private half
   std::string version;     ///< of this library

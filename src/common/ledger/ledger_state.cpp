@@ -47,12 +47,8 @@ void LedgerState::add_line(std::string_view text, const std::string& where, Sign
                         "missing line or another order)");
   }
   try {
-    if (!line.signature) {
-      add_old_charge(std::get<LedgerEntry>(record.content), record.utc_time);
-    } else {
-      verify_signature(record, *line.signature, signatures);
-      std::visit([&](const auto& content) { add(content, record.utc_time); }, record.content);
-    }
+    verify_signature(record, line.signature, signatures);
+    std::visit([&](const auto& content) { add(content, record.utc_time); }, record.content);
   } catch (const Impossible& fault) {
     throw LedgerCorrupt(where + ": " + fault.what);
   }
@@ -62,7 +58,7 @@ void LedgerState::add_line(std::string_view text, const std::string& where, Sign
 void LedgerState::verify_signature(const LedgerRecord& record, const std::string& signature, Signatures signatures) {
   const auto* start = std::get_if<LedgerStart>(&record.content);
   if (public_key_.empty() && start == nullptr) {
-    throw Impossible{"a signed line stands before the line of kind \"ledger\", which has its public key"};
+    throw Impossible{"a line stands before the line of kind \"ledger\", which has its public key"};
   }
   if (!public_key_.empty() && start != nullptr)
     throw Impossible{"a second line of kind \"ledger\": there is one alone"};
@@ -72,12 +68,6 @@ void LedgerState::verify_signature(const LedgerRecord& record, const std::string
     throw Impossible{
         "the signature is not of this line and the ledger's key: the line was edited, or added by another"};
   }
-}
-
-void LedgerState::add_old_charge(const LedgerEntry& entry, const std::string& utc_time) {
-  if (!public_key_.empty()) throw Impossible{"a line of the old form, which is not signed, stands behind a signed one"};
-  place_.emplace(entry.release_id, charges_.size());
-  charges_.push_back({entry, utc_time});
 }
 
 void LedgerState::add(const LedgerEntry& entry, const std::string& utc_time) {

@@ -26,8 +26,8 @@ struct OpenRun {
 
 /// Where a ledger stands. A ledger whose head is another one's has that one's lines, all of them.
 struct LedgerHead {
-  std::string public_key;        ///< 64 hex digits; empty where no line is signed yet (old form alone, or no line)
-  std::uint64_t lines = 0;       ///< of either form
+  std::string public_key;  ///< 64 hex digits; empty where there is no line
+  std::uint64_t lines = 0;
   std::string last_line_sha256;  ///< 64 hex digits; zeros where there is no line
 
   bool operator==(const LedgerHead&) const = default;
@@ -35,8 +35,7 @@ struct LedgerHead {
 
 /// Made from a text, line by line. Every line is verified: its form, its place in the chain, its signature, and that it
 /// can follow what is there. Finds every edit, of the last line too, every insertion, removal or exchange of lines but
-/// for whole lines cut off at the end: those a head that was kept elsewhere shows (require_contains). Lines of the old
-/// form, at the start alone, are not signed; the first signed line protects them.
+/// for whole lines cut off at the end: those a head that was kept elsewhere shows (require_contains).
 class LedgerState {
  public:
   /// Of a whole text. Throws LedgerCorrupt naming source, line and fault.
@@ -71,7 +70,6 @@ class LedgerState {
  private:
   void add_line(std::string_view line, const std::string& where, Signatures signatures);
   void verify_signature(const LedgerRecord& record, const std::string& signature, Signatures signatures);
-  void add_old_charge(const LedgerEntry& entry, const std::string& utc_time);
   void add(const LedgerEntry& entry, const std::string& utc_time);
   void add(const Reservation& reservation, const std::string& utc_time);
   void add(const RunEnd& end, const std::string& utc_time);

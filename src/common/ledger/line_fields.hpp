@@ -1,4 +1,4 @@
-// The parts that lines of either form have in common, to and from JSON.
+// The parts of lines, to and from JSON.
 //
 // Reading throws std::invalid_argument, or what nlohmann's JSON throws, where a field is missing or not of its type.
 #pragma once

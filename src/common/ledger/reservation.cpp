@@ -136,7 +136,6 @@ std::string uncovered(const Reservation& reservation, const LedgerEntry& entry) 
   if (const std::string field = difference(reservation.terms, entry.terms); !field.empty()) {
     return field + " is not that of the run's reservation";
   }
-  if (entry.rounds != 1) return "rounds = " + std::to_string(entry.rounds) + ": each is charged by itself";
   Reservation rest = reservation;
   if (entry.selection) {
     if (selection_for(rest.selections, entry) != rest.selections.end()) return {};

@@ -118,38 +118,6 @@ TEST(LedgerLine, HoldsNoDigestOfData) {
   }
 }
 
-TEST(LedgerLine, OfTheOldFormIsRead) {
-  std::string text = old_line({}, "run-1/means");
-  text.pop_back();
-  const LedgerLine line = parse_line(text, "here");
-  EXPECT_FALSE(line.signature.has_value());
-  EXPECT_EQ(std::get<LedgerEntry>(line.record.content), sample_entry("run-1/means"));
-}
-
-TEST(LedgerLine, OfTheOldFormIsReadWithRoundsSilosSelectionsAndRates) {
-  std::string text = old_line({}, "run-1");
-  text.pop_back();
-  const auto read = [](const std::string& line) {
-    return std::get<LedgerEntry>(parse_line(line, "here").record.content);
-  };
-  EXPECT_EQ(read(replaced(text, "\"rounds\":1", "\"rounds\":7")).rounds, 7U);
-  const std::string silos = R"("silos":{"noise":"distributed","left":5,"threshold":4,"colluding":1},"rounds")";
-  EXPECT_EQ(read(replaced(text, "\"rounds\"", silos)).terms.silos->threshold, 4U);
-  EXPECT_EQ(read(replaced(text, "\"mu\"", "\"sampling_rate\":0.125,\"mu\"")).sampling_rate, 0.125);
-  const std::size_t blocks = text.find("\"blocks\":");
-  const std::size_t rest = text.find("\"epsilon\":", blocks);
-  const std::string selection =
-      text.substr(0, blocks) +
-      R"("blocks":[],"selection":{"mechanism":"exponential","epsilon":0.5,"sensitivity":3,"candidates":1000,"groups":10,)"
-      R"("chosen":2},"mu":null,"rho":0.03125,)" +
-      text.substr(rest);
-  EXPECT_EQ(read(selection).selection->candidates, 1000U);
-  expect_corrupt(replaced(text, std::string(64, '7'), "xyz"), "data digest must");
-  expect_corrupt(replaced(text, "\"data_digest\":\"" + std::string(64, '7') + "\",", ""), "a field is missing");
-  expect_corrupt(replaced(text, "\"rho\":0.03125", "\"rho\":0.01"), "not as this library writes it");
-  expect_corrupt(text.substr(0, text.size() - 1) + R"(,"signature":""})", "not as this library writes it");
-}
-
 TEST(LedgerLine, OfSampledRoundsOfAnotherFormIsRefused) {
   LedgerEntry entry = sample_entry("run-1/means");
   entry.sampling_rate = 0.125;

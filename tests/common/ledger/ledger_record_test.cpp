@@ -53,7 +53,6 @@ INSTANTIATE_TEST_SUITE_P(
         BadEntry{"NewlineInMethod", [](LedgerEntry& entry) { entry.terms.method = "a\nb"; }, "method must"},
         BadEntry{"QuoteInVersion", [](LedgerEntry& entry) { entry.terms.version = "\""; }, "version must"},
         BadEntry{"InvalidUtf8", [](LedgerEntry& entry) { entry.terms.method = "\xff"; }, "method must"},
-        BadEntry{"NoRounds", [](LedgerEntry& entry) { entry.rounds = 0; }, "rounds = 0"},
         BadEntry{"NoBlocks", [](LedgerEntry& entry) { entry.blocks.clear(); }, "blocks must not be empty"},
         BadEntry{"BlockName", [](LedgerEntry& entry) { entry.blocks[1].name = "<"; }, "a block's name"},
         BadEntry{"NoElements", [](LedgerEntry& entry) { entry.blocks[1].elements = 0; }, "block count: has no"},
@@ -101,7 +100,6 @@ TEST_P(LedgerSelectionFault, NamesTheField) {
 INSTANTIATE_TEST_SUITE_P(
     Fields, LedgerSelectionFault,
     testing::Values(
-        BadEntry{"TwoRounds", [](LedgerEntry& entry) { entry.rounds = 2; }, "rounds = 2"},
         BadEntry{"Blocks",
                  [](LedgerEntry& entry) {
                    entry.blocks = {{"sum", 1, 1, 1}};

@@ -191,35 +191,6 @@ TEST(LedgerState, ATornLastLineIsFoundWhereverItIsTorn) {
   }
 }
 
-TEST(LedgerState, LinesOfTheOldFormCount) {
-  const LedgerState state = LedgerState::of(old_text(3), "ledger.jsonl");
-  EXPECT_EQ(state.charges().size(), 3U);
-  EXPECT_EQ(state.head().public_key, "");
-  EXPECT_EQ(state.head().lines, 3U);
-  EXPECT_TRUE(state.open_runs().empty());
-}
-
-TEST(LedgerState, SignedLinesFollowThoseOfTheOldFormAndProtectThem) {
-  SampleText ledger(old_text(3));
-  ledger.add(sample_reservation("run-9"));
-  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
-  EXPECT_EQ(state.charges().size(), 3U);
-  EXPECT_EQ(state.head().lines, 5U);
-  const std::string cheaper = replaced(replaced(ledger.text(), "0.25,", "0.125,"), "0.03125", "0.0078125");
-  expect_corrupt_state(cheaper, "ledger.jsonl:2: the chain is broken");
-  const std::size_t third = lines_of(old_text(2))[0].size() + lines_of(old_text(2))[1].size();
-  const std::string last_old = ledger.text().substr(third);
-  expect_corrupt_state(
-      ledger.text().substr(0, third) + replaced(replaced(last_old, "0.25,", "0.125,"), "0.03125", "0.0078125"),
-      "ledger.jsonl:4: the chain is broken");
-}
-
-TEST(LedgerState, ALineOfTheOldFormBehindASignedOneIsRefused) {
-  const SampleText ledger = sample_text();
-  expect_corrupt_state(ledger.text() + old_line(ledger.text(), "run-9/means"),
-                       "ledger.jsonl:8: a line of the old form");
-}
-
 TEST(LedgerState, ContainsEveryHeadThatItHad) {
   const std::string text = sample_text().text();
   const LedgerState whole = LedgerState::of(text, "ledger.jsonl");
@@ -247,7 +218,7 @@ TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
   for (std::size_t line = 0; line + 1 < lines.size(); ++line) cut += lines[line];
   expect_missing(LedgerState::of(cut, ""), head, "has 6 lines, and had 7");
   expect_missing(LedgerState::of(sample_text().text(), ""), head, "another ledger");
-  expect_missing(LedgerState::of(old_text(7), ""), head, "is not signed");
+  expect_missing(LedgerState{}, head, "is not signed");
   LedgerHead rewritten = head;
   rewritten.last_line_sha256.assign(64, 'e');
   expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 7 is not the one");

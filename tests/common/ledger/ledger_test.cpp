@@ -366,14 +366,6 @@ TEST_F(LedgerFile, LinesThatAreGoneBetweenTwoCallsOfOneObjectAreMissed) {
   EXPECT_EQ(ledger.append(sample_entry("run-1/means/2")), Charge::kWritten);
 }
 
-TEST_F(LedgerFile, AnObjectThatReadTheOldFormReadsTheNew) {
-  set_content(old_text(2));
-  Ledger ledger(path_);
-  EXPECT_EQ(ledger.current().head().lines, 2U);
-  charge(path_, "run-7");
-  EXPECT_EQ(ledger.current().head().lines, 5U);
-}
-
 TEST_F(LedgerFile, WithoutItsSigningKeyItIsReadAndNotExtended) {
   charge(path_, "run-1");
   const std::string before = content();
@@ -404,16 +396,15 @@ TEST_F(LedgerFile, ASigningKeyThatOthersMayReadIsRefused) {
   expect_failure<BadInput>([&] { charge(path_, "run-2"); }, {signing_key_path(path_).string(), "0640", "chmod 600"});
 }
 
-TEST_F(LedgerFile, OfTheOldFormCountsAndGoesOnInTheNew) {
-  set_content(old_text(3));
-  EXPECT_EQ(Ledger::read(path_).charges().size(), 3U);
-  const DataSetBudget limit{gdp_epsilon(0.5 + 1e-9, 1e-6), 1e-6};
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-7"), limit);
-  EXPECT_THAT(content(), testing::StartsWith(old_text(3) + R"({"schema":2,"kind":"ledger",)"));
-  ledger.append(sample_entry("run-7/means/1"));
-  expect_failure<BudgetRefused>([&] { ledger.reserve(sample_reservation("run-8"), limit); }, {"have epsilon 2.255"});
-  EXPECT_EQ(lines(), 6U);
+TEST_F(LedgerFile, OfAnotherSchemaIsNeitherReadNorExtended) {
+  charge(path_, "run-1");
+  const std::string other = replaced(content(), "\"schema\":2", "\"schema\":1");
+  set_content(other);
+  expect_failure<LedgerCorrupt>([&] { charge(path_, "run-2"); },
+                                {path_.string() + ":1",
+                                 "its schema is not 2, which this version reads; start a new "
+                                 "ledger, and count what this one has charged"});
+  EXPECT_EQ(content(), other);
 }
 
 TEST_F(LedgerFile, ObjectsThatTakeTurnsSeeEachOthersLines) {

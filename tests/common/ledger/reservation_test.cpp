@@ -56,9 +56,6 @@ TEST(Reservation, CoversNoOtherRelease) {
   LedgerEntry sampled = sample_entry("run-1/means/1");
   sampled.sampling_rate = 0.5;
   EXPECT_THAT(uncovered(reservation, sampled), HasSubstr("no (further) release"));
-  LedgerEntry twice = sample_entry("run-1/means/1");
-  twice.rounds = 2;
-  EXPECT_THAT(uncovered(reservation, twice), HasSubstr("rounds = 2"));
   EXPECT_THAT(uncovered(reservation, sample_selection("run-1/means", SelectionMechanism::kExponential, 0.1)),
               HasSubstr("no (further) release"));
 }

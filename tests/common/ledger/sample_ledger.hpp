@@ -27,7 +27,6 @@ inline RunTerms sample_terms() {
 inline LedgerEntry sample_entry(std::string release_id) {
   return {.release_id = std::move(release_id),
           .terms = sample_terms(),
-          .rounds = 1,
           .blocks = {{"sum", 7680, 32767, 122241.5}, {"count", 10, 1, 20.25}},
           .selection = std::nullopt,
           .mu = 0.25};
@@ -108,24 +107,6 @@ inline SampleText sample_text() {
   ledger.add(RunEnd{"run-1", RunOutcome::kFinished});
   ledger.add(sample_entry("run-2/means/1"));
   return ledger;
-}
-
-/// A line as earlier versions wrote it, with its newline; `cost` is its "mu" and "rho".
-inline std::string old_line(const std::string& before, const std::string& release_id,
-                            const std::string& cost = R"("mu":0.25,"rho":0.03125)") {
-  return R"({"schema":1,"release":")" + release_id + R"(","time":"2026-01-31T23:59:59Z","previous":")" +
-         SampleText::last_sha256(before) +
-         R"(","method":"mean","adjacency":"add-remove","accountant":"gdp","private":true,"rounds":1,)"
-         R"("blocks":[{"name":"sum","elements":7680,"sensitivity":32767.0,"sigma":122241.5},)"
-         R"({"name":"count","elements":10,"sensitivity":1.0,"sigma":20.25}],)" +
-         cost + R"(,"epsilon":1.0,"delta":1e-05,"config_digest":")" + std::string(64, 'a') + R"(","data_digest":")" +
-         std::string(64, '7') + R"(","version":"0.1.0"})" + "\n";
-}
-
-inline std::string old_text(int lines) {
-  std::string text;
-  for (int line = 0; line < lines; ++line) text += old_line(text, "run-" + std::to_string(line) + "/means");
-  return text;
 }
 
 inline std::vector<std::string> lines_of(const std::string& text) {
