@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-classifier";
 constexpr std::uint64_t kFormatVersion = 2;
-constexpr std::uint64_t kFormatVersionWithoutProjection = 1;    // the same in both
+constexpr std::uint64_t kFormatVersionWithoutProjection = 1;    // a file without a projection is the same in both
 constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
 
 json to_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
@@ -100,7 +100,7 @@ class ClassifierReader {
   std::vector<double> projection(const Tensor& matrix, std::uint64_t pooled_dim) {
     if (matrix.shape.size() != 2) fail("projection must have two dimensions");
     const std::vector<std::uint64_t> shape = {matrix.shape[0], pooled_dim};
-    if (matrix.type != TensorType::kI16) return doubles("projection", matrix, shape);  // of format version 1
+    if (matrix.type != TensorType::kI16) fail(fmt::format("projection is {}, not I16", to_string(matrix.type)));
     check_shape("projection", matrix, shape);
     const std::vector<double> largest = doubles("projection_largest", take("projection_largest"), {shape[0]});
     const std::vector<std::int16_t> values = to_shorts(matrix);

@@ -9,7 +9,7 @@
 //
 // d features after pooling, m in the end. A projection is kept as rows are projected by it, on the lattice
 // (lattice_weights.hpp): a quarter of the bytes, and the same bits of predictions. It cannot be folded into the
-// weights, since rows are scaled to one norm behind it. Files of format version 1 have it as F64, and are read.
+// weights, since rows are scaled to one norm behind it.
 //
 // Metadata: format, format_version, version (of the library), method, classes, input_dim, pool, normalize, clip_norm,
 // privacy (a JSON object as a string), where classes have names class_names (a JSON list as a string), and where

@@ -81,17 +81,6 @@ ClassifierParts reduced_parts() {
   return parts;
 }
 
-// The same as a file of format version 1, which held the projection before it is rounded to the lattice.
-std::vector<std::byte> bytes_of_version_1(const ClassifierParts& parts) {
-  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(parts)), "f");
-  file.metadata["format_version"] = "1";
-  const std::vector<double>& projection = parts.preprocessing.projection;
-  const std::vector<std::uint64_t> shape = file.tensors.at("projection").shape;
-  file.tensors.at("projection") = make_tensor(projection, shape);
-  file.tensors.erase("projection_largest");
-  return serialize(file);
-}
-
 TEST(ClassifierFile, AReducedModelReturnsWithItsProjectionOnTheLattice) {
   const std::vector<std::byte> bytes = to_bytes(Classifier(reduced_parts()));
   const ClassifierParts read = classifier_from_bytes(bytes, "f").parts();
@@ -141,9 +130,7 @@ TEST(ClassifierFile, AWhitenedModelPredictsTheSameBitsOnceLoaded) {
     const std::vector<double> scores = trained.predict_scores(rows);
     const std::vector<std::byte> bytes = to_bytes(trained);
     EXPECT_TRUE(same_bits(classifier_from_bytes(bytes, "f").predict_scores(rows), scores));
-    EXPECT_TRUE(same_bits(classifier_from_bytes(bytes_of_version_1(parts), "f").predict_scores(rows), scores));
     EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
-    EXPECT_EQ(to_bytes(classifier_from_bytes(bytes_of_version_1(parts), "f")), bytes);
   }
 }
 
@@ -153,14 +140,10 @@ TEST(ClassifierFile, TheProjectionTakesAQuarterOfTheBytes) {
   parts.preprocessing = {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}};
   parts.preprocessing.projection.assign(kDim * kDim, 0.5);
   parts.weights.assign(2 * kDim, 1.0);
-  const std::size_t now = to_bytes(Classifier(parts)).size();
-  EXPECT_LT(now, 2 * kDim * kDim + 8 * kDim * 4 + 4096);
-  EXPECT_GT(bytes_of_version_1(parts).size(), 8 * kDim * kDim);
+  EXPECT_LT(to_bytes(Classifier(parts)).size(), 2 * kDim * kDim + 8 * kDim * 4 + 4096);
 }
 
-TEST(ClassifierFile, AFileOfFormatVersion1IsRead) {
-  const ClassifierParts read = classifier_from_bytes(bytes_of_version_1(reduced_parts()), "f").parts();
-  EXPECT_TRUE(same_bits(read.preprocessing.projection, reduced_parts().preprocessing.projection));
+TEST(ClassifierFile, WithoutAProjectionIsOfFormatVersion1) {
   EXPECT_EQ(parse_safetensors(to_bytes(Classifier(plain_parts())), "f").metadata.at("format_version"), "1");
 }
 
@@ -185,23 +168,23 @@ TEST(ClassifierFile, BrokenReductionsAreRefused) {
     damage(file);
     return message_of<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
   };
-  const auto projection = [](std::vector<double> entries, std::vector<std::uint64_t> shape) {
-    return [=](SafetensorsFile& f) {
-      f.tensors["projection"] = make_tensor(entries, shape);
-      f.tensors.erase("projection_largest");
-    };
-  };
   const auto selected = [](std::vector<std::int64_t> indices) {
     return [=](SafetensorsFile& f) { f.tensors["selected"] = make_integer_tensor(indices, {indices.size()}); };
   };
-  EXPECT_THAT(complaint(projection({1, 2, 3, 4}, {2, 2})), HasSubstr("[2, 2] instead of [2, 3]"));
-  EXPECT_THAT(complaint(projection({1, 2, 3}, {3})), HasSubstr("projection must have two dimensions"));
-  EXPECT_THAT(complaint(projection({1, 2, 3, 4, 5, kNan}, {2, 3})), HasSubstr("not finite"));
-  EXPECT_THAT(complaint(projection(std::vector<double>(12, 1.0), {4, 3})), HasSubstr("up to 3 rows"));
   const auto shorts = [](std::vector<std::int16_t> entries, std::vector<std::uint64_t> shape) {
     return [=](SafetensorsFile& f) { f.tensors["projection"] = make_short_tensor(entries, shape); };
   };
   EXPECT_THAT(complaint(shorts({1, 2, 3, 4}, {2, 2})), HasSubstr("[2, 2] instead of [2, 3]"));
+  EXPECT_THAT(complaint(shorts({1, 2, 3}, {3})), HasSubstr("projection must have two dimensions"));
+  EXPECT_THAT(complaint([&](SafetensorsFile& f) {
+                shorts(std::vector<std::int16_t>(12, 1), {4, 3})(f);
+                f.tensors["projection_largest"] = make_tensor(std::vector<double>(4, 1.0), {4});
+              }),
+              HasSubstr("up to 3 rows"));
+  EXPECT_THAT(complaint([](SafetensorsFile& f) {
+                f.tensors["projection"] = make_tensor(std::vector<double>(6, 1.0), {2, 3});
+              }),
+              HasSubstr("projection is F64, not I16"));
   EXPECT_THAT(complaint(shorts({1, 2, 3}, {1, 3})), HasSubstr("projection_largest has the shape [2] instead of [1]"));
   EXPECT_THAT(complaint(shorts({1, 2, 3, 4, 5, -32768}, {2, 3})), HasSubstr("projection has an entry below -32767"));
   EXPECT_THAT(complaint([](SafetensorsFile& f) { f.tensors.erase("projection_largest"); }),
