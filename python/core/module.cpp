@@ -142,6 +142,7 @@ void declare_classifier(py::module_& module) {
       .def_property_readonly("input_dim", &Classifier::input_dim)
       .def_property_readonly("method", [](const Classifier& own) { return own.parts().method; })
       .def_property_readonly("class_names", [](const Classifier& own) { return own.parts().class_names; })
+      .def_property_readonly("metadata", &metadata_of)
       .def_property_readonly("threshold", [](const Classifier& own) { return own.parts().threshold; })
       .def_property_readonly("has_probabilities", [](const Classifier& own) { return own.parts().link.has_value(); })
       .def("labels", &labels, py::arg("x"))
@@ -150,6 +151,13 @@ void declare_classifier(py::module_& module) {
       .def("save", &save, py::arg("path"), py::arg("overwrite"))
       .def("to_bytes", &bytes_of)
       .def(py::pickle(&bytes_of, &classifier_of));
+  module.def(
+      "load",
+      [](const std::string& path) {
+        const py::gil_scoped_release unlocked;
+        return std::make_shared<Classifier>(load_classifier(path));
+      },
+      py::arg("path"));
 }
 
 void declare_ranks(py::module_& module) {

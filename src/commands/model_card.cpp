@@ -221,7 +221,7 @@ std::string loading_section(const std::string& name) {
       "```bash\n"
       "dpreduce predict --model {0} --x features.npy --out labels.csv\n"
       "```\n\n"
-      "With NumPy alone:\n\n"
+      "In Python:\n\n"
       "```python\n"
       "import numpy\n"
       "import dpreduce\n\n"

@@ -8,8 +8,6 @@ import os
 import pathlib
 import re
 import struct
-import subprocess
-import sys
 
 import numpy
 import pytest
@@ -60,10 +58,9 @@ def test_load_predicts_what_the_program_does(folder, name):
     model = dpreduce.load(folder / f"{name}.model")
     x = numpy.load(folder / "x.npy")
     assert (model.predict(x) == numpy.load(folder / f"{name}.y.npy")).all()
-    expected = numpy.load(folder / f"{name}.s.npy")
-    assert model.decision_function(x) == pytest.approx(expected, rel=1e-6, abs=1e-6 * abs(expected).max())
+    assert (model.decision_function(x).astype(numpy.float32) == numpy.load(folder / f"{name}.s.npy")).all()
     if model.link:
-        assert model.predict_proba(x) == pytest.approx(numpy.load(folder / f"{name}.p.npy"), abs=1e-6)
+        assert (model.predict_proba(x).astype(numpy.float32) == numpy.load(folder / f"{name}.p.npy")).all()
         assert model.probabilities(x).sum(axis=1) == pytest.approx(1) or model.link == "sigmoid"
     else:
         with pytest.raises(dpreduce.UsageError, match="no probabilities"):
@@ -101,31 +98,6 @@ def test_names_of_classes(folder):
         dpreduce.load(folder / "mean.model").predict_names(x)
 
 
-@pytest.mark.parametrize("name", ["auto", "fc", "fc-warm"])
-def test_files_of_format_version_1_predict_the_same(folder, name, tmp_path):
-    tensors, metadata = parts_of(folder / f"{name}.model")
-    values = numpy.frombuffer(tensors["projection"][2], "<i2").reshape(tensors["projection"][1])
-    largest = numpy.frombuffer(tensors.pop("projection_largest")[2], "<f8")[:, numpy.newaxis]
-    doubles = numpy.where(abs(values) == 32767, numpy.sign(values) * largest, values * (largest / 32767))
-    tensors["projection"] = ("F64", list(values.shape), doubles.astype("<f8").tobytes())
-    write_parts(tmp_path / "old.model", tensors, {**metadata, "format_version": "1"})
-    program(tmp_path, f"predict --model old.model --x {folder}/x.npy --out y.npy --scores s.npy")
-    assert (numpy.load(tmp_path / "s.npy") == numpy.load(folder / f"{name}.s.npy")).all()
-    model, x = dpreduce.load(tmp_path / "old.model"), numpy.load(folder / "x.npy")
-    assert (model.decision_function(x) == dpreduce.load(folder / f"{name}.model").decision_function(x)).all()
-
-
-def test_of_equal_scores_the_smallest_class(folder, tmp_path):
-    tensors, metadata = parts_of(folder / "mean.model")
-    weights = numpy.frombuffer(tensors["weights"][2], "<f8").reshape(4, -1).copy()
-    weights[2], weights[3] = weights[1], weights[1] * (1 + 2.0**-50)
-    tensors["weights"] = ("F64", [4, weights.shape[1]], weights.tobytes())
-    write_parts(tmp_path / "equal.model", tensors, metadata)
-    program(tmp_path, f"predict --model equal.model --x {folder}/x.npy --out y.npy")
-    labels = dpreduce.load(tmp_path / "equal.model").predict(numpy.load(folder / "x.npy"))
-    assert (labels == numpy.load(tmp_path / "y.npy")).all() and 2 not in labels
-
-
 def test_rows_of_other_types_are_taken_as_the_program_takes_them(folder, tmp_path):
     model, x = dpreduce.load(folder / "auto.model"), numpy.load(folder / "x.npy")
     assert (model.predict(x.astype(numpy.float64)) == model.predict(x)).all()
@@ -138,12 +110,12 @@ def test_rows_of_other_types_are_taken_as_the_program_takes_them(folder, tmp_pat
 
 
 @pytest.mark.parametrize("spoil, message", [
-    (lambda x: x[:, 1:], r"x has shape \(300, 32\) and type float32: the model takes rows of 33 real features"),
-    (lambda x: x[0], r"x has shape \(33,\)"),
-    (lambda x: x.astype(object), "type object"),
-    (lambda x: x.astype(complex), "type complex128"),
-    (lambda x: numpy.where(numpy.arange(300)[:, None] == 7, numpy.nan, x), "row 7 has a NaN or an infinity"),
-    (lambda x: numpy.where(numpy.arange(300)[:, None] == 9, 1e300, x.astype(float)), "row 9 has a NaN or an infinity"),
+    (lambda x: x[:, 1:], "32 features"),
+    (lambda x: x[0], "X: the array has 1 dimension; reshape it to two"),
+    (lambda x: x.astype(object), "X: elements are Python objects"),
+    (lambda x: x.astype(complex), "X: elements are complex128"),
+    (lambda x: numpy.where(numpy.arange(300)[:, None] == 7, numpy.nan, x), "row 7"),
+    (lambda x: numpy.where(numpy.arange(300)[:, None] == 9, 1e300, x.astype(float)), "row 9"),
 ])
 def test_rows_that_do_not_fit_are_refused(folder, spoil, message):
     with pytest.raises(dpreduce.BadInput, match=message):
@@ -163,42 +135,14 @@ def doubles(*values):
     return numpy.array(values, "<f8").tobytes()
 
 
-BAD_FILES = {
+BAD_FILES = {  # of the reader itself: tests/common/model
     "empty": (lambda path, good: path.write_bytes(b""), "0 bytes are too few"),
-    "header cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:100]), "does not fit a file of 100"),
-    "numbers cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:-1]), "was cut off"),
-    "bytes too many": (lambda path, good: path.write_bytes(good.read_bytes() + b"1"), "more or fewer than its tensors"),
+    "numbers cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:-1]), "past the data's"),
     "a pickle": (lambda path, good: path.write_bytes(b"\x80\x04cos\nsystem\n(S'touch executed'\ntR."), "is it a safetensors file"),
-    "no JSON": (lambda path, good: path.write_bytes(struct.pack("<Q", 4) + b"{'a'"), "not valid JSON"),
-    "a list": (lambda path, good: path.write_bytes(struct.pack("<Q", 2) + b"[]"), "not one JSON object"),
-    "deep JSON": (lambda path, good: path.write_bytes(struct.pack("<Q", 200000) + b"[" * 200000), "not valid JSON"),
-    "other format": (bad(lambda t, m: m.update(format="onnx")), "its format is 'onnx', not dpreduce-classifier"),
-    "no format": (bad(lambda t, m: m.pop("format")), "no format in its metadata"),
-    "from the future": (bad(lambda t, m: m.update(format_version="3")), "format version 3, known is 2.; update dpreduce"),
-    "no version": (bad(lambda t, m: m.update(format_version="new")), "format_version is 'new', which is no number"),
-    "no weights": (bad(lambda t, m: t.pop("weights")), "no tensor weights"),
-    "no bias": (bad(lambda t, m: t.pop("bias")), "no tensor bias"),
-    "no largest": (bad(lambda t, m: t.pop("projection_largest")), "no tensor projection_largest"),
-    "no projection": (bad(lambda t, m: t.pop("projection")), "unknown tensor projection_largest"),
-    "a tensor too many": (bad(lambda t, m: t.update(extra=("F64", [1], doubles(1)))), "unknown tensor 'extra'"),
-    "wrong shape": (bad(lambda t, m: t.update(bias=("F64", [5], doubles(1, 2, 3, 4, 5)))), r"bias has the shape \[5\] instead of \[4\]"),
-    "wrong type": (bad(lambda t, m: t.update(bias=("F32", [4], bytes(16)))), "bias is 'F32', not F64"),
-    "not finite": (bad(lambda t, m: t.update(bias=("F64", [4], doubles(1, 2, numpy.nan, 4)))), "bias has an entry that is not finite"),
-    "huge shape": (bad(lambda t, m: t.update(bias=("F64", [2**61, 8], b""))), "not the bytes of its shape"),
-    "negative shape": (bad(lambda t, m: t.update(bias=("F64", [-4], b""))), "needs dtype, shape and two data_offsets"),
-    "one class": (bad(lambda t, m: m.update(classes="1")), "classes is '1', which is no number in range"),
-    "other scaling": (bad(lambda t, m: m.update(normalize="max")), "normalize is 'max', neither l2 nor none"),
-    "clip of 0": (bad(lambda t, m: m.update(clip_norm="0")), "clip_norm is '0', which is no number in range"),
     "clip is code": (bad(lambda t, m: m.update(clip_norm="__import__('os').system('touch executed')")), "no number in range"),
-    "other link": (bad(lambda t, m: m.update(link="probit")), "link is 'probit'"),
-    "no promise": (bad(lambda t, m: m.update(privacy="none")), "privacy is no JSON object"),
-    "half a promise": (bad(lambda t, m: m.update(privacy='{"private":true,"epsilon":1,"adjacency":"add-remove"}')), "epsilon and delta go together"),
+    "from the future": (bad(lambda t, m: m.update(format_version="3")), "format version 3, known is 2.; update dpreduce"),
+    "a projection in float64": (bad(lambda t, m: t.update(projection=("F64", [1, 33], doubles(*[1] * 33)))), "projection is F64, not I16"),
     "other unit": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"house"}')), "unit is neither record nor person"),
-    "rows of nobody": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","rows_per_person":2}')), "rows_per_person goes with the unit person"),
-    "persons of no rows": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":0}')), "rows_per_person is no positive number"),
-    "persons of very many rows": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":18446744073709551616}')), "rows_per_person is no positive number"),
-    "persons in silos of no number": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":2,"silos_per_person":null}')), "silos_per_person is no positive number"),
-    "few names": (bad(lambda t, m: m.update(class_names='["a"]')), "class_names is no JSON list of 4 names"),
 }
 
 
@@ -211,20 +155,12 @@ def test_a_bad_file_gets_one_clear_exception(folder, fault, tmp_path, monkeypatc
     with pytest.raises(dpreduce.BadInput, match=message) as raised:
         dpreduce.load(path)
     assert str(raised.value).startswith(f"{path}: ") and raised.value.exit_code == 3
-    program(tmp_path, "predict --model bad.model --x x.npy", code=3)  # who loads less than the program is as strict
     assert [one.name for one in tmp_path.iterdir()] == ["bad.model"]
 
 
 def test_no_file():
     with pytest.raises(dpreduce.BadInput, match="absent.model: cannot be read: No such file"):
         dpreduce.load("absent.model")
-
-
-def test_load_needs_numpy_alone(folder):
-    code = ("import sys, dpreduce; model = dpreduce.load(sys.argv[1]); "
-            "print({name.split('.')[0] for name in sys.modules} & {'scipy', 'sklearn', 'pandas', 'onnx', 'pickle5'})")
-    done = subprocess.run([sys.executable, "-c", code, folder / "mean.model"], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
 
 
 # --- export --onnx
