@@ -66,7 +66,7 @@ int join_and_run(const std::vector<std::string>& arguments, const std::string& d
 
 // Runs one party of a run among silos. Parties do not share their failures; a silo knows only what the coordinator
 // sends it.
-int run_party(const std::vector<std::string>& arguments, SocketWire& wire, int rank, int size) {
+int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size) {
   PartyLog log;
   bool has_entered = false;
   const auto end = [&](ExitCode code, const std::string& how) {
@@ -103,7 +103,7 @@ int run_party(const std::vector<std::string>& arguments, SocketWire& wire, int r
 int main_of(const std::vector<std::string>& arguments) {
   const AskedJob asked = asked_job(arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
-    return run_with_relay([&](SocketWire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
+    return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
                           AtomicFile::remove_unfinished);
   }
   return run_guarded([&] { return join_and_run(arguments, asked.doubt); }, AtomicFile::remove_unfinished);

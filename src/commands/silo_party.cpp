@@ -15,6 +15,7 @@
 #include "common/base/version.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/faulty_wire.hpp"
+#include "common/silos/line.hpp"
 #include "common/silos/neighbor_graph.hpp"
 #include "fit/plan_fit.hpp"
 #include "run/fit_plan.hpp"
@@ -130,7 +131,7 @@ bool has_coordinator_ended(Wire& wire) {
   return message && message->from == 0 && message->is_farewell;
 }
 
-SiloParty::SiloParty(SocketWire& wire, int rank, int size, const FitOptions& options, PartyLog& log)
+SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log)
     : logged_(wire, log) {
   std::optional<Fault> fault;
   if (!options.silos.fault.empty()) fault = parse_fault(options.silos.fault);

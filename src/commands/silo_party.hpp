@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/ranks/communicator.hpp"
-#include "common/ranks/socket_wire.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
 #include "methods/options/fit_options.hpp"
@@ -27,7 +26,7 @@ bool has_coordinator_ended(Wire& wire);
 /// silos on standard error as they are lost. Both outlive it.
 class SiloParty {
  public:
-  SiloParty(SocketWire& wire, int rank, int size, const FitOptions& options, PartyLog& log);
+  SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log);
   ~SiloParty();
   Communicator& ranks() { return *ranks_; }
 

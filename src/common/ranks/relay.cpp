@@ -18,6 +18,7 @@
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/party_process.hpp"
 #include "common/ranks/peer_messages.hpp"
+#include "common/ranks/socket_wire.hpp"
 #include "common/silos/line.hpp"
 
 namespace dpreduce {
@@ -270,7 +271,7 @@ class Relay {
 
 }  // namespace
 
-int run_with_relay(const std::function<int(SocketWire& wire, int rank, int size)>& party,
+int run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party,
                    void (*before_the_end)() noexcept) {
   int sockets[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {

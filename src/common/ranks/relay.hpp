@@ -24,7 +24,7 @@
 
 #include <functional>
 
-#include "common/ranks/socket_wire.hpp"
+#include "common/silos/wire.hpp"
 
 namespace dpreduce {
 
@@ -33,7 +33,7 @@ namespace dpreduce {
 /// 5 where the coordinator is lost. It is 2 on every rank, with one message, where some processes were not started as
 /// parties of silos. Call it before MPI, threads or files. Precondition: launched_by_mpi(). `before_the_end` as in
 /// run_guarded.
-int run_with_relay(const std::function<int(SocketWire& wire, int rank, int size)>& party,
+int run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party,
                    void (*before_the_end)() noexcept);
 
 }  // namespace dpreduce

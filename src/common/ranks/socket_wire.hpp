@@ -34,13 +34,10 @@ class SocketWire final : public Wire {
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   std::optional<Message> receive(WireClock::time_point until) override;
 
-  /// Sending throws AggregationAborted where the relay takes nothing for so long: then messages wait for a party that
-  /// takes none.
-  void set_send_timeout(std::chrono::milliseconds timeout);
-
-  /// From here on all that is sent and received goes over such a line, in either direction. The line begins at the
-  /// relay, so that only the receiver of a message waits for it.
-  void set_line(const LineTerms& terms);
+  /// Where the relay takes nothing for so long, messages wait for a party that takes none.
+  void set_send_timeout(std::chrono::milliseconds timeout) override;
+  /// The line begins at the relay, so that only the receiver of a message waits for it.
+  void set_line(const LineTerms& terms) override;
 
  private:
   bool read_some(WireClock::time_point until);

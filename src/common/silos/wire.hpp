@@ -9,7 +9,11 @@
 #include <optional>
 #include <vector>
 
+#include "common/base/error.hpp"
+
 namespace dpreduce {
+
+struct LineTerms;  // line.hpp
 
 using WireClock = std::chrono::steady_clock;
 
@@ -28,6 +32,17 @@ class Wire {
   virtual void send(std::uint32_t to, std::vector<std::byte> bytes) = 0;
   /// The next message from any party; nothing where none has come by `until`. Throws as send.
   virtual std::optional<Message> receive(WireClock::time_point until) = 0;
+
+  /// From here on send throws AggregationAborted where nothing is taken for so long, on a wire on which sending waits.
+  virtual void set_send_timeout(std::chrono::milliseconds) {}
+
+  /// From here on all that is sent and received goes over such a line, in either direction. Throws UsageError where the
+  /// wire simulates none.
+  virtual void set_line(const LineTerms&) {
+    throw UsageError(
+        "this wire is no simulation, and takes the time that it takes: leave --round-trip, --bandwidth and "
+        "--packet-loss out");
+  }
 };
 
 }  // namespace dpreduce
