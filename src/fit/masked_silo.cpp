@@ -15,7 +15,6 @@
 #include "common/base/version.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/private_file.hpp"
-#include "common/silos/mask_stream.hpp"
 #include "common/silos/masked_sum.hpp"
 #include "common/silos/payload.hpp"
 #include "fit/silo_plan.hpp"
@@ -36,24 +35,18 @@ constexpr std::size_t kCheckWords = SumCheck{}.size();
 
 using Session = std::array<std::uint8_t, 16>;
 
-std::span<const std::byte> bytes_in(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
-
-std::string text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-PublicKey digest_of(std::span<const std::byte> bytes) {
-  return sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
-
 // What a signature is of: a domain, the session, what all have agreed on, and the message so far.
 std::vector<std::byte> to_sign(std::string_view domain, const Session& session, const MaskedPlan& plan,
                                std::span<const std::byte> message) {
   PayloadWriter writer;
-  writer.bytes(bytes_in(domain)).bytes(std::as_bytes(std::span(session))).bytes(plan.digest).bytes(message);
+  writer.text(domain).bytes(std::as_bytes(std::span(session))).bytes(plan.digest).bytes(message);
   return writer.take();
+}
+
+// A message with its signature behind it.
+std::string with_signature(std::vector<std::byte> message, const Signature& signature) {
+  message.insert(message.end(), signature.begin(), signature.end());
+  return std::string(text_in(message));
 }
 
 struct Join {
@@ -128,17 +121,16 @@ Request read_request(const std::string& message, const MaskedPlan& plan) {
       throw AggregationAborted(fmt::format("a request lacks the join of silo {}; all silos take part", silo));
     }
   }
-  const std::span<const std::byte> task = reader.rest();
-  request.task.assign(reinterpret_cast<const char*>(task.data()), task.size());
+  request.task = text_in(reader.rest());
   return request;
 }
 
 // The name of the sum that a request asks for: all that its masks depend on beside the keys.
 RunId run_of_request(const Request& request, const MaskedPlan& plan) {
   PayloadWriter writer;
-  writer.bytes(bytes_in(kSumDomain)).bytes(std::as_bytes(std::span(request.session))).bytes(plan.digest);
+  writer.text(kSumDomain).bytes(std::as_bytes(std::span(request.session))).bytes(plan.digest);
   writer.bytes(request.joins_as_sent).u64(request.step).bytes(sha256(request.task));
-  return digest_of(writer.take());
+  return sha256(writer.take());
 }
 
 // sum_e c_e x_e mod 2^64, twice. It is linear where the masks are, so that what is summed of it follows from the sum of
@@ -189,10 +181,8 @@ std::string MaskedCoordinator::invitation() const {
   const Session& session = plan_.plan.ticket.session;
   PayloadWriter writer;
   writer.bytes(std::as_bytes(std::span(session)));
-  std::vector<std::byte> message = writer.take();
-  const Signature signature = identity_.sign(to_sign(kInvitationDomain, session, plan_, message));
-  message.insert(message.end(), signature.begin(), signature.end());
-  return text_of(message);
+  const std::vector<std::byte> message = writer.take();
+  return with_signature(message, identity_.sign(to_sign(kInvitationDomain, session, plan_, message)));
 }
 
 std::string MaskedCoordinator::request(const TravelingTask& task, const std::vector<std::string>& joins) const {
@@ -214,13 +204,11 @@ std::string MaskedCoordinator::request(const TravelingTask& task, const std::vec
       throw AggregationAborted(fmt::format("silo {} ({}) has not joined; all silos of the roster take part", place + 1,
                                            plan_.roster.members[place + 1].name));
     }
-    writer.bytes(bytes_in(*by_silo[place]));
+    writer.text(*by_silo[place]);
   }
-  writer.bytes(bytes_in(task.to_bytes()));
-  std::vector<std::byte> message = writer.take();
-  const Signature signature = identity_.sign(to_sign(kRequestDomain, session, plan_, message));
-  message.insert(message.end(), signature.begin(), signature.end());
-  return text_of(message);
+  writer.text(task.to_bytes());
+  const std::vector<std::byte> message = writer.take();
+  return with_signature(message, identity_.sign(to_sign(kRequestDomain, session, plan_, message)));
 }
 
 PartialSum MaskedCoordinator::opened(const std::string& request, const TravelingTask& task,
@@ -321,11 +309,9 @@ std::string MaskedSilo::join(const std::string& invitation) {
   if (memory_->process != ::getpid()) {
     throw AggregationAborted("a silo belongs to the process that has made it; make one in this process, and join anew");
   }
-  Join join{.silo = number_, .key = memory_->sessions[session].key.public_key(), .signature = {}};
-  join.signature = identity_.sign(to_sign(kJoinDomain, session, plan_, join.signed_part()));
-  std::vector<std::byte> message = join.signed_part();
-  message.insert(message.end(), join.signature.begin(), join.signature.end());
-  return text_of(message);
+  const Join join{.silo = number_, .key = memory_->sessions[session].key.public_key(), .signature = {}};
+  const std::vector<std::byte> message = join.signed_part();
+  return with_signature(message, identity_.sign(to_sign(kJoinDomain, session, plan_, message)));
 }
 
 std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const RowsInMemory& rows, unsigned threads,
@@ -364,13 +350,11 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   MaskStreams masks;
   const SumAttempt sum{.run = run, .round = request.step};
   for (const Join& other : request.joins) {
-    if (other.silo == number_) continue;
-    masks.add(pair_mask_key(sum, number_, other.silo, own->key, other.key),
-              other.silo > number_ ? MaskSign::kAdd : MaskSign::kSubtract);
+    if (other.silo != number_) add_pair_mask(masks, sum, number_, other.silo, own->key, other.key);
   }
   masks.apply(0, words);
 
-  const PublicKey digest = digest_of(std::as_bytes(std::span(words)));
+  const PublicKey digest = sha256(std::as_bytes(std::span(words)));
   if (before != own->answered.end()) {
     require(before->second.digest == digest);
   } else {

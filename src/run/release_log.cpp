@@ -61,8 +61,7 @@ std::size_t files_of_releases(const fs::path& folder) {
 // SHA-256 over everything but the field that holds it.
 std::string checksum_of(SafetensorsFile& file) {
   file.metadata.erase("sha256");
-  const std::vector<std::byte> bytes = serialize(file);
-  return to_hex(sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  return to_hex(sha256(serialize(file)));
 }
 
 std::string checksum_of(json manifest) {

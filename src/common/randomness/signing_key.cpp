@@ -32,10 +32,14 @@ std::optional<std::array<std::byte, n>> bytes_of_hex(std::string_view text) {
 }  // namespace
 
 std::array<std::byte, 32> sha256(std::string_view text) {
+  return sha256(std::as_bytes(std::span(text)));
+}
+
+std::array<std::byte, 32> sha256(std::span<const std::byte> bytes) {
   std::array<std::byte, 32> digest{};
   unsigned int written = 0;
   require_openssl(
-      EVP_Digest(text.data(), text.size(), openssl_bytes(digest.data()), &written, EVP_sha256(), nullptr) == 1,
+      EVP_Digest(bytes.data(), bytes.size(), openssl_bytes(digest.data()), &written, EVP_sha256(), nullptr) == 1,
       "no SHA-256");
   return digest;
 }

@@ -20,7 +20,7 @@ namespace dpreduce {
 using PublicKey = std::array<std::byte, 32>;
 using Signature = std::array<std::byte, 64>;
 
-/// SHA-256 of the text.
+std::array<std::byte, 32> sha256(std::span<const std::byte> bytes);
 std::array<std::byte, 32> sha256(std::string_view text);
 
 /// Lower-case hex digits, two a byte.

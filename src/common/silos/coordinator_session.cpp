@@ -51,7 +51,7 @@ void CoordinatorSession::drop(std::uint32_t silo, FrameKind due, const std::stri
   left_.erase(std::remove(left_.begin(), left_.end(), silo), left_.end());
   lost_.push_back({silo, name_of(silo), std::string(to_string(due)), round_, reason});
   if (const auto channel = channels_.find(silo); channel != channels_.end()) {
-    wire_.send(silo, channel->second.seal(FrameKind::kDropped, round_, std::as_bytes(std::span(reason))));
+    wire_.send(silo, channel->second.seal(FrameKind::kDropped, round_, bytes_in(reason)));
     channels_.erase(channel);
   }
   if (on_lost_) on_lost_(lost_.back(), left_.size());

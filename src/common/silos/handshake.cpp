@@ -13,10 +13,6 @@
 namespace dpreduce {
 namespace {
 
-std::span<const std::byte> text_bytes(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
-
 std::vector<std::byte> body_of(const Offer& offer) {
   PayloadWriter writer;
   writer.u32(kSiloProtocol).bytes(offer.version);
@@ -25,12 +21,12 @@ std::vector<std::byte> body_of(const Offer& offer) {
 }
 
 std::vector<std::byte> signed_part(const Offer& offer) {
-  return PayloadWriter().bytes(text_bytes("dpreduce offer v2")).bytes(body_of(offer)).take();
+  return PayloadWriter().text("dpreduce offer v2").bytes(body_of(offer)).take();
 }
 
 std::vector<std::byte> signed_part(const Hello& hello, const Offer& offer, std::uint32_t silo) {
   PayloadWriter writer;
-  writer.bytes(text_bytes("dpreduce hello v2")).bytes(body_of(offer)).u32(silo);
+  writer.text("dpreduce hello v2").bytes(body_of(offer)).u32(silo);
   return writer.bytes(hello.identity).bytes(hello.key).take();
 }
 
@@ -38,7 +34,7 @@ std::vector<std::byte> signed_part(const Hello& hello, const Offer& offer, std::
 std::vector<std::byte> unsealed(FrameKind kind, std::uint32_t from, std::uint32_t to,
                                 std::span<const std::byte> payload) {
   PayloadWriter writer;
-  writer.bytes(text_bytes("dpF1"));
+  writer.text("dpF1");
   const std::byte kind_byte{static_cast<std::uint8_t>(kind)};
   writer.bytes({&kind_byte, 1}).u32(from).u32(to).u64(0).u64(0).bytes(payload);
   return writer.bytes(std::vector<std::byte>(kTagBytes)).take();
@@ -104,7 +100,7 @@ VersionField own_version() {
   const std::string text = version();
   VersionField field{};
   DPREDUCE_ASSERT(text.size() <= field.size());
-  std::copy_n(text_bytes(text).begin(), text.size(), field.begin());
+  std::copy_n(bytes_in(text).begin(), text.size(), field.begin());
   return field;
 }
 
@@ -157,9 +153,8 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
 
 RunId run_of(const Offer& offer, std::span<const std::byte> members) {
   PayloadWriter writer;
-  writer.bytes(text_bytes("dpreduce run v1")).bytes(body_of(offer)).bytes(members);
-  const std::vector<std::byte> text = writer.take();
-  return sha256({reinterpret_cast<const char*>(text.data()), text.size()});
+  writer.text("dpreduce run v1").bytes(body_of(offer)).bytes(members);
+  return sha256(writer.take());
 }
 
 bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo) {

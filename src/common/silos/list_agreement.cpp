@@ -38,7 +38,7 @@ bool signs(const Roster& roster, std::uint32_t silo, std::span<const std::byte> 
 std::vector<std::byte> signed_part(const SumAttempt& attempt, ListStage stage, const SumLists& lists) {
   constexpr std::string_view kListsDomain = "dpreduce silo lists v1";
   PayloadWriter writer;
-  writer.bytes(std::as_bytes(std::span(kListsDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
+  writer.text(kListsDomain).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
   writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).bytes(attempt.broadcast_digest);
   writer.u32(static_cast<std::uint32_t>(stage));
   writer.numbers(lists.participants).numbers(lists.sharing);

@@ -11,7 +11,7 @@ namespace dpreduce {
 std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement) {
   constexpr std::string_view kAdvertiseDomain = "dpreduce advertise v1";
   PayloadWriter writer;
-  writer.bytes(std::as_bytes(std::span(kAdvertiseDomain))).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
+  writer.text(kAdvertiseDomain).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
   writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).u32(silo);
   return writer.bytes(advertisement.mask_key).bytes(advertisement.commitment).take();
 }
@@ -90,10 +90,11 @@ PublicKey self_mask_commitment(const SumAttempt& attempt, std::uint32_t silo, st
   return commitment;
 }
 
-SecretVector<std::byte> pair_mask_key(const SumAttempt& attempt, std::uint32_t one, std::uint32_t other,
-                                      const AgreementKey& key_of_one, const PublicKey& key_of_other) {
-  const auto [low, high] = std::minmax(one, other);
-  return derive_key(key_of_one.agree(key_of_other), attempt.context("pair mask", low, high));
+void add_pair_mask(MaskStreams& masks, const SumAttempt& attempt, std::uint32_t silo, std::uint32_t other,
+                   const AgreementKey& key_of_silo, const PublicKey& key_of_other) {
+  const auto [low, high] = std::minmax(silo, other);
+  masks.add(derive_key(key_of_silo.agree(key_of_other), attempt.context("pair mask", low, high)),
+            silo < other ? MaskSign::kAdd : MaskSign::kSubtract);
 }
 
 }  // namespace dpreduce

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "common/silos/key_agreement.hpp"
+#include "common/silos/mask_stream.hpp"
 #include "common/silos/payload.hpp"
 #include "common/silos/shamir.hpp"
 
@@ -114,8 +115,8 @@ bool is_subset(const std::vector<std::uint32_t>& part, const std::vector<std::ui
 SecretVector<std::byte> self_mask_key(const SumAttempt& attempt, std::uint32_t silo,
                                       std::span<const std::byte> self_secret);
 PublicKey self_mask_commitment(const SumAttempt& attempt, std::uint32_t silo, std::span<const std::byte> self_secret);
-/// PRG key of the mask that the pair shares; symmetric in both.
-SecretVector<std::byte> pair_mask_key(const SumAttempt& attempt, std::uint32_t one, std::uint32_t other,
-                                      const AgreementKey& key_of_one, const PublicKey& key_of_other);
+/// Adds the mask that the pair shares as y of `silo` has it: what y of `other` has, subtracted.
+void add_pair_mask(MaskStreams& masks, const SumAttempt& attempt, std::uint32_t silo, std::uint32_t other,
+                   const AgreementKey& key_of_silo, const PublicKey& key_of_other);
 
 }  // namespace dpreduce

@@ -236,9 +236,7 @@ void MaskingCoordinator::add_sum_to(std::span<std::uint64_t> values) {
     const AgreementKey lost = AgreementKey::of_secret(std::span<const std::byte, 32>(secret));
     for (const std::uint32_t neighbor : graph_->neighbors(silo)) {
       if (!is_summed(neighbor)) continue;
-      // The neighbor added it where its own number is the smaller one.
-      masks.add(pair_mask_key(attempt_, silo, neighbor, lost, advertisements_.at(neighbor).mask_key),
-                neighbor < silo ? MaskSign::kSubtract : MaskSign::kAdd);
+      add_pair_mask(masks, attempt_, silo, neighbor, lost, advertisements_.at(neighbor).mask_key);
     }
   }
   masks.apply(0, sum_);

@@ -156,8 +156,7 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
           fmt::format("silo {} gives this silo other shares than those that it has committed itself to", neighbor));
     }
     held_.emplace(neighbor, held);
-    masks_.add(pair_mask_key(attempt_, self_.number, neighbor, mask_key_, neighbor_keys_.at(neighbor)),
-               self_.number < neighbor ? MaskSign::kAdd : MaskSign::kSubtract);
+    add_pair_mask(masks_, attempt_, self_.number, neighbor, mask_key_, neighbor_keys_.at(neighbor));
   }
   delivery.end();
   masks_.add(self_mask_key(attempt_, self_.number, self_secret_), MaskSign::kAdd);

@@ -6,10 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace dpreduce {
+
+inline std::span<const std::byte> bytes_in(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+inline std::string_view text_in(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 class PayloadWriter {
  public:
@@ -18,6 +26,7 @@ class PayloadWriter {
   PayloadWriter& u32(std::uint32_t number);
   PayloadWriter& u64(std::uint64_t number);
   PayloadWriter& bytes(std::span<const std::byte> bytes);
+  PayloadWriter& text(std::string_view text) { return bytes(bytes_in(text)); }
   /// Their number, then each of them.
   PayloadWriter& numbers(std::span<const std::uint32_t> numbers);
   std::vector<std::byte> take() { return std::move(bytes_); }

@@ -8,25 +8,19 @@
 namespace dpreduce {
 namespace {
 
-std::span<const std::byte> bytes_in(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
-
 void write_text(PayloadWriter& writer, std::string_view text) {
-  writer.u32(static_cast<std::uint32_t>(text.size())).bytes(bytes_in(text));
+  writer.u32(static_cast<std::uint32_t>(text.size())).text(text);
 }
 
 std::string_view read_text(PayloadReader& reader) {
-  const std::span<const std::byte> text = reader.bytes(reader.u32());
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
+  return text_in(reader.bytes(reader.u32()));
 }
 
 std::array<std::byte, 32> digest_of(std::string_view kind, std::string_view version, std::span<const std::byte> value) {
   PayloadWriter writer;
   write_text(writer, kind);
   write_text(writer, version);
-  const std::vector<std::byte> all = writer.bytes(value).take();
-  return sha256({reinterpret_cast<const char*>(all.data()), all.size()});
+  return sha256(writer.bytes(value).take());
 }
 
 }  // namespace
@@ -39,8 +33,7 @@ std::string framed_message(std::string_view kind, std::span<const std::byte> val
   PayloadWriter writer;
   write_text(writer, kind);
   write_text(writer, version());
-  const std::vector<std::byte> all = writer.bytes(digest_of(kind, version(), value)).bytes(value).take();
-  return {reinterpret_cast<const char*>(all.data()), all.size()};
+  return std::string(text_in(writer.bytes(digest_of(kind, version(), value)).bytes(value).take()));
 }
 
 std::span<const std::byte> value_in(std::string_view message, std::string_view kind) {

@@ -66,7 +66,7 @@ class PayloadArchiveWriter {
   template <typename E>
   requires std::is_enum_v<E>
   void write(const E& choice) { writer_.u32(static_cast<std::uint32_t>(choice)); }
-  void write(const std::string& text) { writer_.u64(text.size()).bytes(std::as_bytes(std::span(text))); }
+  void write(const std::string& text) { writer_.u64(text.size()).text(text); }
   void write(const std::monostate&) {}
   template <typename T, std::size_t N>
   void write(const std::array<T, N>& elements) {

@@ -13,7 +13,7 @@ namespace {
 std::vector<std::byte> signed_part(const RunId& run, std::uint32_t party, const PublicKey& plan) {
   constexpr std::string_view kDomain = "dpreduce noise plan v1";
   PayloadWriter writer;
-  return writer.bytes(std::as_bytes(std::span(kDomain))).bytes(run).u32(party).bytes(plan).take();
+  return writer.text(kDomain).bytes(run).u32(party).bytes(plan).take();
 }
 
 }  // namespace

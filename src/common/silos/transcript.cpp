@@ -10,9 +10,8 @@ namespace dpreduce {
 void Transcript::add(FrameKind kind, std::uint64_t round, std::span<const std::byte> bytes) {
   constexpr std::string_view kDomain = "dpreduce told v1";
   PayloadWriter writer;
-  writer.bytes(std::as_bytes(std::span(kDomain))).bytes(digest_).u64(round).u32(static_cast<std::uint32_t>(kind));
-  const std::vector<std::byte> text = writer.u64(bytes.size()).bytes(bytes).take();
-  digest_ = sha256({reinterpret_cast<const char*>(text.data()), text.size()});
+  writer.text(kDomain).bytes(digest_).u64(round).u32(static_cast<std::uint32_t>(kind));
+  digest_ = sha256(writer.u64(bytes.size()).bytes(bytes).take());
 }
 
 }  // namespace dpreduce

@@ -87,9 +87,8 @@ class LiedToAttempt {
     for (const std::uint32_t neighbor : masked_with(silo)) {
       if (!knows(neighbor, SecretKind::kMaskKey)) return std::nullopt;
       const auto bytes = secret(neighbor, SecretKind::kMaskKey);
-      masks.add(pair_mask_key(attempt, silo, neighbor, AgreementKey::of_secret(std::span<const std::byte, 32>(bytes)),
-                              advertisements_.at(silo).mask_key),
-                silo < neighbor ? MaskSign::kSubtract : MaskSign::kAdd);
+      add_pair_mask(masks, attempt, neighbor, silo, AgreementKey::of_secret(std::span<const std::byte, 32>(bytes)),
+                    advertisements_.at(silo).mask_key);
     }
     std::vector<std::uint64_t> word{sent_.at(silo)};
     masks.apply(0, word);
