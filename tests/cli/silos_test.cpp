@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/version.hpp"
 #include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/training_files.hpp"
@@ -352,7 +353,7 @@ TEST_F(SiloConfigTest, EachSiloReadsItsOwnAndKeepsALogOfItsOwn) {
   EXPECT_EQ(model(), plain_model({1, 2, 3}, "--mu 2 --seed 7 --method mean"));
   for (const int silo : {1, 2, 3}) {
     const std::string text = log(fmt::format("silo{}", silo));
-    for (const std::string& part : {fmt::format("start: dpreduce 0.1.0, silo {} of 3", silo),
+    for (const std::string& part : {fmt::format("start: dpreduce {}, silo {} of 3", version(), silo),
                                     std::string("rows opened"), std::string("silos 1 2 3"), std::string("phase sums: "),
                                     std::string("bytes sent"), std::string("end: exit code 0: done")}) {
       EXPECT_THAT(text, HasSubstr(part));
@@ -603,7 +604,7 @@ TEST_F(SilosTest, AProgramThatMakesOtherNoiseTakesNoPart) {
   EXPECT_THAT(read_bytes(folder_ / "2.log"), HasSubstr("the run goes on without silo 2"));
   const ProgramRun version = run_with(DPREDUCE_OTHER_VERSION, "2");
   EXPECT_EQ(version.exit_code, 5) << version.err;
-  EXPECT_THAT(version.err, HasSubstr("the coordinator runs dpreduce 0.1.0, and this silo dpreduce 0.0.9"));
+  EXPECT_THAT(version.err, HasSubstr("the coordinator runs dpreduce " + version() + ", and this silo dpreduce 0.0.9"));
   EXPECT_EQ(half_written(), "");
   for (const std::string ledger : {"ledger.jsonl", "ledger-silo1.jsonl", "ledger-silo2.jsonl"}) {
     EXPECT_FALSE(std::filesystem::exists(folder_ / ledger)) << ledger;  // nothing was reserved
