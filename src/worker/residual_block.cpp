@@ -159,6 +159,7 @@ inline void store_residuals(const RowsAcross& rows, std::size_t count, std::int1
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a kernel: loops within loops
 void lattice_residuals(std::span<const std::int64_t> products,
                        const std::function<std::span<const std::int32_t>(std::size_t)>& classes_of,
                        const ResidualTerms& terms, std::span<std::int16_t> rho, std::span<double> norms) {

@@ -25,6 +25,7 @@ PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, NoiseKey s
   shares_ = shares;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): one block, central or in shares
 PartRelease::Pending PartRelease::start(std::string_view block, std::span<const Part> parts) {
   const std::string name(block);
   const PlannedBlock* planned = planned_ ? &planned_->block(block) : nullptr;

@@ -62,6 +62,7 @@ double log_excess(double epsilon, double target) {
 // have it, as far as a wavy epsilon_of can be trusted; only a z that was seen to have it is returned. Brackets by
 // growing factors, then the Illinois rule in ln z, kept off both ends by a fraction of the tolerance.
 template <typename EpsilonOf>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a published rule of search
 double search(double start, double factor, double tolerance, const CalibrationTarget& target, EpsilonOf epsilon_of) {
   const auto excess_at = [&](double z) { return log_excess(epsilon_of(z), target.epsilon); };
   double high = std::clamp(start, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);

@@ -57,6 +57,7 @@ class Hdf5Call {
 };
 
 // The type that elements are read as: native, of the same kind and size (a half as a float).
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a table of types
 std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) {
   const auto native = [](hid_t type, DType dtype) { return std::pair(Hdf5Handle(H5Tcopy(type), H5Tclose), dtype); };
   const std::size_t size = H5Tget_size(stored);

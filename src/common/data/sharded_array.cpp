@@ -79,6 +79,7 @@ std::uint64_t ShardedArray::rows_in_file(std::size_t shard) const {
   return shards_[shard].end - shards_[shard].first;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): pairs of files, sizes before contents
 std::optional<std::pair<std::size_t, std::size_t>> ShardedArray::files_alike(ShardedArray& other) {
   DPREDUCE_ASSERT(role_ == ArrayRole::kFeatures && other.role_ == ArrayRole::kFeatures);
   if (columns_ != other.columns_) return std::nullopt;

@@ -75,6 +75,7 @@ DPREDUCE_TARGET_AES AesSchedule expand_aes256_key(std::span<const std::byte, 32>
   return schedule;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a kernel: loops within loops
 DPREDUCE_TARGET_VAES void apply_counter_streams(std::span<const CounterStream> streams, std::uint64_t first_block,
                                                 std::span<std::uint64_t> words) {
   DPREDUCE_ASSERT(words.size() % kStreamStep == 0);

@@ -226,6 +226,7 @@ bool RunJournal::has_run(const Content& content, const std::string& run_id) {
 }
 
 // Whether it is one that can follow what is there.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a table of records
 bool RunJournal::parse_record(Content& content, std::string_view record) {
   const std::size_t space = record.find(' ');
   if (space == std::string_view::npos) return false;

@@ -1,6 +1,7 @@
 #include "common/plan/noise_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>

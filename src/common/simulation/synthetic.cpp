@@ -190,6 +190,7 @@ void SyntheticRows::fill_classes(SyntheticPart which, std::uint64_t row, std::sp
   }
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a loop of seeded draws
 void SyntheticRows::fill(SyntheticPart which, std::uint64_t first_row, std::uint64_t count, std::span<float> features,
                          std::span<std::int32_t> labels) const {
   DPREDUCE_ASSERT(first_row <= rows(which) && count <= rows(which) - first_row);
