@@ -604,7 +604,8 @@ TEST_F(SilosTest, AProgramThatMakesOtherNoiseTakesNoPart) {
   EXPECT_THAT(read_bytes(folder_ / "2.log"), HasSubstr("the run goes on without silo 2"));
   const ProgramRun version = run_with(DPREDUCE_OTHER_VERSION, "2");
   EXPECT_EQ(version.exit_code, 5) << version.err;
-  EXPECT_THAT(version.err, HasSubstr("the coordinator runs dpreduce " + dpreduce::version() + ", and this silo dpreduce 0.0.9"));
+  EXPECT_THAT(version.err,
+              HasSubstr("the coordinator runs dpreduce " + dpreduce::version() + ", and this silo dpreduce 0.0.9"));
   EXPECT_EQ(half_written(), "");
   for (const std::string ledger : {"ledger.jsonl", "ledger-silo1.jsonl", "ledger-silo2.jsonl"}) {
     EXPECT_FALSE(std::filesystem::exists(folder_ / ledger)) << ledger;  // nothing was reserved
