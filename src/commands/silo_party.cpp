@@ -131,8 +131,7 @@ bool has_coordinator_ended(Wire& wire) {
   return message && message->from == 0 && message->is_farewell;
 }
 
-SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log)
-    : logged_(wire, log) {
+SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log) : logged_(wire, log) {
   std::optional<Fault> fault;
   if (!options.silos.fault.empty()) fault = parse_fault(options.silos.fault);
   if (fault && fault->party != static_cast<std::uint32_t>(rank)) fault.reset();

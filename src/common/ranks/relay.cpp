@@ -271,8 +271,7 @@ class Relay {
 
 }  // namespace
 
-int run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party,
-                   void (*before_the_end)() noexcept) {
+int run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party, void (*before_the_end)() noexcept) {
   int sockets[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
     std::perror("dpreduce: socketpair");

@@ -33,7 +33,6 @@ namespace dpreduce {
 /// 5 where the coordinator is lost. It is 2 on every rank, with one message, where some processes were not started as
 /// parties of silos. Call it before MPI, threads or files. Precondition: launched_by_mpi(). `before_the_end` as in
 /// run_guarded.
-int run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party,
-                   void (*before_the_end)() noexcept);
+int run_with_relay(const std::function<int(Wire& wire, int rank, int size)>& party, void (*before_the_end)() noexcept);
 
 }  // namespace dpreduce
