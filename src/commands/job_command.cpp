@@ -1,50 +1,38 @@
 #include "commands/job_command.hpp"
 
+#include <boost/serialization/map.hpp>
 #include <fmt/format.h>
 
-#include "commands/command_archive.hpp"
 #include "commands/command_line/command_line.hpp"
 #include "common/base/error.hpp"
+#include "common/ranks/rank_archive.hpp"
 
 namespace dpreduce {
-namespace {
 
-// No argument of a program holds a zero.
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += word + '\0';
-  return text;
+template <typename Archive>
+void serialize(Archive& archive, SaidWords& said, unsigned) {
+  auto& [words, lists] = said;
+  archive_all(archive, words, lists);
 }
 
-std::vector<std::string> separated(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < text.size(); begin += words.back().size() + 1) {
-    words.push_back(text.substr(begin, text.find('\0', begin) - begin));
-  }
-  return words;
-}
-
-}  // namespace
-
-Command command_of_job(const std::vector<std::string>& arguments, Communicator& ranks) {
-  Command command;
-  std::string archive;
-  std::string words;
+RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::string>& arguments,
+                               Communicator& ranks) {
+  RunnableCommand command;
+  std::string message;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    command = parse_command_line(arguments);
-    if (ranks.size() == 1) return;
-    archive = archived_command(command);
-    words = joined(said_words(arguments));
+    SaidWords said;
+    command = parse_command_line(root, arguments, std::nullopt, &said);
+    if (ranks.size() > 1) message = archived(said);
   });
   if (ranks.size() == 1) return command;
-  archive = ranks.broadcast_message(std::move(archive));
-  words = ranks.broadcast_message(std::move(words));
+  message = ranks.broadcast_message(std::move(message));
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
-    command = unarchived_command(archive);
-    const std::string unheard = unheard_words(arguments, separated(words));
+    auto said = unarchived<SaidWords>(message);
+    const std::string unheard = unheard_words(root, arguments, said.words);
     if (!unheard.empty()) throw UsageError(fmt::format("rank {} {}", ranks.rank(), unheard));
+    command = command_of(root, std::move(said));
   });
   return command;
 }
