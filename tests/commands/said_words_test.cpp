@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
+#include "common/ranks/rank_archive.hpp"
 #include "tests/commands/parsed_command.hpp"
 
 namespace dpreduce {
@@ -199,6 +200,7 @@ TEST(SaidWords, OfEveryCommandAreReadAgain) {
     EXPECT_EQ(here.target_type(), there.target_type());
     if (const FitCommand* fit = here.target<FitCommand>()) {
       EXPECT_EQ(fit->options, there.target<FitCommand>()->options);
+      EXPECT_EQ(fit->options, unarchived<FitOptions>(archived(fit->options)));  // as rank 0 sends them with its plan
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "commands/job_command.hpp"
+#include "commands/command_line/job_command.hpp"
 
 #include <boost/serialization/map.hpp>
 #include <fmt/format.h>
