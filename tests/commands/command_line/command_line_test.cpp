@@ -121,16 +121,17 @@ TEST(CommandLine, CalibrateAccountsByPldWhereStepsAreSampled) {
 }
 
 TEST(CommandLine, ComposeCollectsTheMechanismsOfAllItsOptions) {
-  const nlohmann::json composed =
-      printed_json({"privacy", "compose", "--gaussian", "1:2", "3", "--delta", "1e-6", "--gaussian", "4",
-                    "--subsampled", "5:0.5:6", "--group", "2", "--adjacency", "replace-one"});
+  const nlohmann::json composed = printed_json({"privacy", "compose", "--gaussian", "10:2", "30", "--delta", "1e-6",
+                                                "--gaussian", "40", "--subsampled", "50:0.5:6"});
   ASSERT_EQ(composed["mechanisms"].size(), 4U);
   std::uint64_t count = 0;
   for (const nlohmann::json& part : composed["mechanisms"]) count += part["count"].get<std::uint64_t>();
   EXPECT_EQ(count, 2U + 1 + 1 + 6);
   EXPECT_EQ(composed["delta"], 1e-6);
-  EXPECT_EQ(composed["group"], 2U);
-  EXPECT_EQ(composed["adjacency"], "replace-one");
+  const nlohmann::json of_group = printed_json(
+      {"privacy", "compose", "--gaussian", "10", "--delta", "1e-6", "--group", "2", "--adjacency", "replace-one"});
+  EXPECT_EQ(of_group["group"], 2U);
+  EXPECT_EQ(of_group["adjacency"], "replace-one");
 }
 
 TEST(CommandLine, SplitKeepsTheOrderOfBlocks) {
