@@ -3,15 +3,15 @@
 #include <exception>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "aggregator/solvers/blas.hpp"
 #include "commands/command_line/command_line.hpp"
+#include "commands/command_line/job_command.hpp"
 #include "commands/commands.hpp"
-#include "commands/job_command.hpp"
+#include "commands/fit.hpp"
 #include "commands/silo_party.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
@@ -40,8 +40,7 @@ int end_with(Communicator& ranks, const char* message, ExitCode code) {
 // Ranks that trust each other: all run the command that rank 0 was asked for.
 int run_job(const std::vector<std::string>& arguments, Communicator ranks) {
   try {
-    const Command command = command_of_job(arguments, ranks);
-    std::visit([&](const auto& options) { run_command(options, ranks); }, command);
+    command_of_job(dpreduce_command(), arguments, ranks)(ranks);
     return static_cast<int>(ExitCode::kDone);
   } catch (const PeerFailed& failure) {
     return static_cast<int>(failure.code());
@@ -78,11 +77,11 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
     return end(code, message);
   };
   try {
-    const FitOptions options = options_of_party(arguments, rank);
-    log = PartyLog(with_rank(options.silos.log, static_cast<std::size_t>(rank)));
-    SiloParty party(wire, rank, size, options, log);
+    const FitCommand fit{options_of_party(dpreduce_command(), arguments, rank)};
+    log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
+    SiloParty party(wire, rank, size, fit.options, log);
     has_entered = true;
-    run_command(options, party.ranks());
+    fit(party.ranks());
     return end(ExitCode::kDone, "done");
   } catch (const PeerFailed& failure) {
     return end(failure.code(), failure.rank == 0 ? std::string("the coordinator is gone, or has given the run up")
@@ -101,7 +100,7 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
 }
 
 int main_of(const std::vector<std::string>& arguments) {
-  const AskedJob asked = asked_job(arguments);
+  const AskedJob asked = asked_job(dpreduce_command(), arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
     return run_with_relay([&](Wire& wire, int rank, int size) { return run_party(arguments, wire, rank, size); },
                           AtomicFile::remove_unfinished);

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "commands/command_line/command_entry.hpp"
+#include "commands/commands.hpp"
 #include "docs/generator/pages.hpp"
 
 namespace dpreduce {

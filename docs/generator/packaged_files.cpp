@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "commands/commands.hpp"
+
 namespace {
 
 void write(const std::filesystem::path& folder, const dpreduce::PackagedFile& packaged) {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,10 +14,10 @@
 #include <pybind11/stl.h>
 
 #include "commands/command_line/keyword_options.hpp"
+#include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/explain.hpp"
 #include "commands/ledger_json.hpp"
-#include "commands/privacy_results.hpp"
 #include "commands/reported_run.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
@@ -39,16 +38,13 @@ namespace {
 namespace py = pybind11;
 
 std::string privacy(const std::string& name, const std::vector<Keyword>& keywords) {
-  const Command command = privacy_command_of(name, items_of(keywords));
-  const auto text = [](const auto& options) -> std::string {
-    if constexpr (requires { result_of(options); }) {
-      return readable_json_text(result_of(options));
-    } else {
-      throw std::logic_error("dpreduce: internal error: a command of privacy without a result");
-    }
-  };
+  const std::vector<TomlItem> items = items_of(keywords);
   const py::gil_scoped_release unlocked;
-  return std::visit(text, command);
+  for (const auto make : {calibrate_command, convert_command, compose_command, split_command}) {
+    CommandEntry command = make();
+    if (command.name == name) return result_of_call(std::move(command), items);
+  }
+  throw std::logic_error("dpreduce: internal error: a command of privacy without a result");
 }
 
 std::string ledger(const std::string& path, std::optional<double> delta) {

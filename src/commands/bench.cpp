@@ -1,27 +1,59 @@
+// `dpreduce bench`: speed of the parts on this machine.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/error.hpp"
 #include "common/base/huge_pages.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/plan/triangle.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
+#include "common/ranks/communicator.hpp"
 #include "fit/synthetic_round.hpp"
 
 namespace dpreduce {
 namespace {
+
+struct BenchOptions {
+  std::size_t rows = 8192;
+  std::size_t dim = 1664;
+  std::size_t classes = 1000;  // round
+  std::size_t count = 10'000'000;
+  std::size_t elements = 1 << 24;
+  double sigma = 1048576.0;
+  unsigned threads = 1;
+  unsigned repeats = 3;
+  std::string kernel = "auto";
+  OutputFormat format = OutputFormat::kText;
+};
+
+BenchOptions validated(BenchOptions options) {
+  if (options.rows == 0 || options.dim == 0 || options.count == 0 || options.elements == 0 || options.repeats == 0) {
+    throw UsageError("bench: sizes and repeats must be at least 1");
+  }
+  check_classes(options.classes);
+  check_range("--threads", options.threads, 1, kMostThreads);
+  check_positive("--sigma", options.sigma);
+  return options;
+}
 
 // Median seconds of `repeats` calls, after one that is not counted; each begins when `align` has returned.
 double median_seconds(
@@ -91,19 +123,24 @@ nlohmann::json bench_gram(const BenchOptions& options, Communicator& ranks) {
           {"seconds", seconds},    {"gmac_per_second", multiply_adds / seconds / 1e9}};
 }
 
-nlohmann::json bench_noise(const BenchOptions& options) {
-  std::vector<std::int64_t> noise(options.count);
+// One rank alone computes: others would compute the same.
+nlohmann::json bench_noise(const BenchOptions& options, Communicator& ranks) {
   const NoiseKey key = NoiseKey::from_seed(1);
-  const double seconds = median_seconds(options.repeats, [&] {
-    std::vector<std::jthread> team;
-    for (unsigned thread = 0; thread < options.threads; ++thread) {
-      team.emplace_back([&, thread] {
-        const std::size_t first = options.count * thread / options.threads;
-        const std::size_t last = options.count * (thread + 1) / options.threads;
-        RandomStream stream = key.stream("bench", std::as_bytes(std::span(&thread, 1)));
-        fill_rounded_gaussian(stream, options.sigma, std::span(noise).subspan(first, last - first));
-      });
-    }
+  double seconds = 0.0;
+  ranks.together([&] {
+    if (!ranks.is_coordinator()) return;
+    std::vector<std::int64_t> noise(options.count);
+    seconds = median_seconds(options.repeats, [&] {
+      std::vector<std::jthread> team;
+      for (unsigned thread = 0; thread < options.threads; ++thread) {
+        team.emplace_back([&, thread] {
+          const std::size_t first = options.count * thread / options.threads;
+          const std::size_t last = options.count * (thread + 1) / options.threads;
+          RandomStream stream = key.stream("bench", std::as_bytes(std::span(&thread, 1)));
+          fill_rounded_gaussian(stream, options.sigma, std::span(noise).subspan(first, last - first));
+        });
+      }
+    });
   });
   return {{"bench", "noise"},       {"sigma", options.sigma},
           {"count", options.count}, {"threads", options.threads},
@@ -190,34 +227,81 @@ nlohmann::json bench_round(const BenchOptions& options, Communicator& ranks) {
           {"share_of_gram", rate / rate_of_gram}};
 }
 
-nlohmann::json bench(const BenchOptions& options, Communicator& ranks) {
-  switch (options.kind) {
-    case BenchKind::kGram:
-      return bench_gram(options, ranks);
-    case BenchKind::kRound:
-      return bench_round(options, ranks);
-    case BenchKind::kReduce:
-      return bench_reduce(options, ranks);
-    case BenchKind::kNoise:
-      break;
-  }
-  nlohmann::json result;
-  ranks.together([&] {
-    if (ranks.is_coordinator()) result = bench_noise(options);
-  });
-  return result;
+using Bench = nlohmann::json(const BenchOptions& options, Communicator& ranks);
+
+// One of the commands: what `bench` measures, printed by rank 0.
+CommandEntry part_of(const std::shared_ptr<BenchOptions>& options, Bench* bench, std::string name, std::string help,
+                     std::string footer) {
+  CommandEntry part{.name = std::move(name), .help = std::move(help), .footer = std::move(footer)};
+  part.chosen = [options, bench](const ParsedCommand&) {
+    return [bench, options = validated(*options)](Communicator& ranks) {
+      const nlohmann::json result = bench(options, ranks);
+      if (!ranks.is_coordinator()) return;
+      if (options.format == OutputFormat::kJson) return fmt::print("{}\n", json_text(result, 2));
+      for (const auto& [figure, value] : result.items()) fmt::print("{:<22} {}\n", figure, json_text(value));
+    };
+  };
+  return part;
+}
+
+void declare_common(OptionTable& table, BenchOptions& options) {
+  table.count("--repeats", options.repeats, "the median is told");
+  declare_format(table, options.format);
+}
+
+CommandEntry gram_of(const std::shared_ptr<BenchOptions>& options) {
+  CommandEntry gram = part_of(options, bench_gram, "gram", "exact integer X^T X",
+                              "Ranks share the rows, and their matrices are summed.\n"
+                              "Examples:\n"
+                              "  dpreduce bench gram --rows 8192 --dim 1664 --threads 2 --format json\n"
+                              "  mpirun -n 2 dpreduce bench gram --rows 8192 --dim 1664");
+  gram.options.count("--rows", options->rows, "n");
+  gram.options.count("--dim", options->dim, "d");
+  gram.options.count("--threads", options->threads, "threads");
+  gram.options.text("--kernel", options->kernel, "auto, or the name of one");
+  declare_common(gram.options, *options);
+  return gram;
+}
+
+CommandEntry noise_of(const std::shared_ptr<BenchOptions>& options) {
+  CommandEntry noise = part_of(options, bench_noise, "noise", "exactly rounded Gaussian samples",
+                               "Examples:\n  dpreduce bench noise --sigma 1048576 --count 10000000 --format json");
+  noise.options.number("--sigma", options->sigma, "standard deviation, lattice units");
+  noise.options.count("--count", options->count, "samples");
+  noise.options.count("--threads", options->threads, "threads");
+  declare_common(noise.options, *options);
+  return noise;
+}
+
+CommandEntry reduce_of(const std::shared_ptr<BenchOptions>& options) {
+  CommandEntry reduce = part_of(options, bench_reduce, "reduce", "sums over the ranks of this job",
+                                "Examples:\n  mpirun -n 2 dpreduce bench reduce --elements 16777216 --format json");
+  reduce.options.count("--elements", options->elements, "int64 elements a rank");
+  declare_common(reduce.options, *options);
+  return reduce;
+}
+
+CommandEntry round_of(const std::shared_ptr<BenchOptions>& options) {
+  CommandEntry round =
+      part_of(options, bench_round, "round", "a training round: exact scores, residuals, R^T Q, sum, broadcast",
+              "Examples:\n"
+              "  dpreduce bench round --rows 8192 --dim 1664 --classes 1000 --threads 2 --format json\n"
+              "  mpirun -n 2 dpreduce bench round --rows 8192 --dim 1664 --classes 1000");
+  round.options.count("--rows", options->rows, "n, shared by the ranks");
+  round.options.count("--dim", options->dim, "d");
+  round.options.count("--classes", options->classes, "K");
+  round.options.count("--threads", options->threads, "threads a rank");
+  declare_common(round.options, *options);
+  return round;
 }
 
 }  // namespace
 
-void run_command(const BenchOptions& options, Communicator& ranks) {
-  const nlohmann::json result = bench(options, ranks);
-  if (!ranks.is_coordinator()) return;
-  if (options.format == OutputFormat::kJson) {
-    fmt::print("{}\n", json_text(result, 2));
-    return;
-  }
-  for (const auto& [name, value] : result.items()) fmt::print("{:<22} {}\n", name, json_text(value));
+CommandEntry bench_command() {
+  const auto options = std::make_shared<BenchOptions>();
+  CommandEntry command{.name = "bench", .help = "speed of the parts on this machine", .needs_command = true};
+  command.commands = {gram_of(options), noise_of(options), reduce_of(options), round_of(options)};
+  return command;
 }
 
 }  // namespace dpreduce

@@ -1,38 +1,70 @@
 // dpreduce privacy calibrate: the noise that a budget needs.
+#include <cstdint>
+#include <memory>
 #include <optional>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
-#include "commands/privacy_results.hpp"
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/calibration.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/accounting/high_precision.hpp"
+#include "common/accounting/stated_budget.hpp"
 #include "common/base/bound_text.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
 
 namespace dpreduce {
 namespace {
+
+struct CalibrateOptions {
+  BudgetOptions budget;
+  double sensitivity = 1.0;
+  std::uint64_t steps = 1;
+  double sampling_rate = 1.0;  // of every step's Poisson sample; 1: all records
+  OutputFormat format = OutputFormat::kText;
+};
+
+CalibrateOptions validated(CalibrateOptions options) {
+  check_positive("--sensitivity", options.sensitivity);
+  if (options.steps == 0) throw UsageError("--steps 0: must be at least 1");
+  if (!(options.sampling_rate > 0.0 && options.sampling_rate <= 1.0)) {
+    throw UsageError(fmt::format("--sampling-rate {}: must be above 0 and at most 1", options.sampling_rate));
+  }
+  if (options.sampling_rate == 1.0) return options;
+  const BudgetOptions& budget = options.budget;
+  if (budget.rho || budget.mu) {
+    throw UsageError(
+        fmt::format("--sampling-rate {}: steps on samples have no {}; state the budget as --epsilon and --delta",
+                    options.sampling_rate, budget.rho ? "rho" : "mu"));
+  }
+  if (budget.accountant == Accountant::kGdp || budget.accountant == Accountant::kZcdp) {
+    throw UsageError(fmt::format(
+        "--sampling-rate {}: --accountant {} knows no gain from sampling (the loss of a sampled Gaussian is not "
+        "Gaussian); use pld or rdp",
+        options.sampling_rate, to_string(budget.accountant)));
+  }
+  return options;
+}
 
 constexpr int kCalibrationDigits = 15;
 
 // sigma of every step, rounded up, with what all steps together then guarantee.
 struct Calibration {
   double sigma;
-  double epsilon;
-  double delta;
-  std::optional<double> mu;  // steps on samples have no mu and no rho
-  std::optional<double> rho;
+  Guarantee guarantee;  // steps on samples have no mu and no rho
 };
 
 Calibration calibrate_full_steps(const CalibrateOptions& options) {
   const double mu = budget_from(options.budget).mu(options.budget.accountant);
   const double sigma = sigma_for_mu(mu, options.sensitivity, options.steps);
-  const Guarantee guarantee = guarantee_of(options.budget, mu);
-  return {sigma, guarantee.epsilon, guarantee.delta, guarantee.mu, guarantee.rho};
+  return {sigma, guarantee_of(options.budget, mu)};
 }
 
 Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
@@ -44,57 +76,76 @@ Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
   const double noise_multiplier = calibrated_noise_multiplier(target, options.budget.accountant);
   const double sigma = round_up(HighPrecision(noise_multiplier) * options.sensitivity);
   require_positive("sigma", sigma);
-  return {sigma, target.epsilon, target.delta, std::nullopt, std::nullopt};
+  return {sigma, {target.epsilon, target.delta, std::nullopt, std::nullopt}};
 }
 
 Calibration calibrated(const CalibrateOptions& options) {
   return options.sampling_rate < 1.0 ? calibrate_sampled_steps(options) : calibrate_full_steps(options);
 }
 
-nlohmann::json calibration_json(const CalibrateOptions& options, const Calibration& calibration) {
-  return {{"sigma", calibration.sigma},
+nlohmann::json result_of(const CalibrateOptions& options) {
+  const auto [sigma, guarantee] = calibrated(options);
+  return {{"sigma", sigma},
           {"sensitivity", options.sensitivity},
           {"steps", options.steps},
           {"sampling_rate", options.sampling_rate},
           {"accountant", to_string(options.budget.accountant)},
-          {"epsilon", calibration.epsilon},
-          {"delta", calibration.delta},
-          {"mu", or_null(calibration.mu)},
-          {"rho", or_null(calibration.rho)}};
+          {"epsilon", guarantee.epsilon},
+          {"delta", guarantee.delta},
+          {"mu", or_null(guarantee.mu)},
+          {"rho", or_null(guarantee.rho)}};
 }
 
-void print_text(const CalibrateOptions& options, const Calibration& calibration) {
+void print_text(const CalibrateOptions& options) {
+  const auto [sigma, guarantee] = calibrated(options);
   // Up as well: this noise is yet to be added.
   fmt::print("sigma    {}   Gaussian noise on every coordinate{}, for L2 sensitivity {:g}\n",
-             upper_figure(calibration.sigma, kCalibrationDigits),
+             upper_figure(sigma, kCalibrationDigits),
              options.steps > 1 ? fmt::format(" of each of {} steps", options.steps) : "", options.sensitivity);
-  if (calibration.mu) {
-    fmt::print("mu       {}   Gaussian DP\n", upper_figure(*calibration.mu, kCalibrationDigits));
-    fmt::print("rho      {}   zero-concentrated DP\n", upper_figure(*calibration.rho, kCalibrationDigits));
+  if (guarantee.mu) {
+    fmt::print("mu       {}   Gaussian DP\n", upper_figure(*guarantee.mu, kCalibrationDigits));
+    fmt::print("rho      {}   zero-concentrated DP\n", upper_figure(*guarantee.rho, kCalibrationDigits));
   } else {
     fmt::print("mu, rho  none: the loss of a step on a Poisson sample (rate {:g}) is not Gaussian\n",
                options.sampling_rate);
   }
   const Accountant accountant = options.budget.accountant;
-  const bool exact = calibration.mu && (accountant == Accountant::kGdp || accountant == Accountant::kPld);
-  fmt::print("epsilon  {}   at delta {}, {}\n", upper_figure(calibration.epsilon, kCalibrationDigits),
-             upper_figure(calibration.delta),
+  const bool exact = guarantee.mu && (accountant == Accountant::kGdp || accountant == Accountant::kPld);
+  fmt::print("epsilon  {}   at delta {}, {}\n", upper_figure(guarantee.epsilon, kCalibrationDigits),
+             upper_figure(guarantee.delta),
              exact ? "exact for Gaussian noise" : fmt::format("an upper bound by {}", to_string(accountant)));
+}
+
+void run(const CalibrateOptions& options) {
+  if (options.format == OutputFormat::kText) return print_text(options);
+  fmt::print("{}\n", json_text(result_of(options), 2));
 }
 
 }  // namespace
 
-nlohmann::json result_of(const CalibrateOptions& options) {
-  return calibration_json(options, calibrated(options));
-}
-
-void run_command(const CalibrateOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    const Calibration calibration = calibrated(options);
-    if (options.format == OutputFormat::kText) return print_text(options, calibration);
-    fmt::print("{}\n", json_text(calibration_json(options, calibration), 2));
-  });
+CommandEntry calibrate_command() {
+  const auto options = std::make_shared<CalibrateOptions>();
+  CommandEntry command{.name = "calibrate", .help = "the noise that a budget needs, rounded up: never too small"};
+  OptionTable& table = command.options;
+  declare_budget(table, options->budget);
+  declare_sensitivity(table, options->sensitivity);
+  table.count("--steps", options->steps, "T: releases that share the budget, all with the same noise");
+  table.number("--sampling-rate", options->sampling_rate,
+               "q: every step takes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp");
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
+      "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json\n"
+      "  dpreduce privacy calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01";
+  const auto asked = [options](const ParsedCommand& parsed) {
+    choose_accountant(options->budget, options->sampling_rate, parsed.options);
+    return validated(*options);
+  };
+  command.chosen = [asked](const ParsedCommand& parsed) { return by_coordinator(run, asked(parsed)); };
+  command.result = [asked](const ParsedCommand& parsed) { return readable_json_text(result_of(asked(parsed))); };
+  return command;
 }
 
 }  // namespace dpreduce

@@ -1,33 +1,15 @@
-// The commands, one file each. Every one is run by all ranks at once; rank 0 prints.
+// The commands, one file each: all_commands.inc lists them.
 #pragma once
 
-#include "commands/command_line/command.hpp"
-#include "common/ranks/communicator.hpp"
+#include "commands/command_line/command_entry.hpp"
 
 namespace dpreduce {
 
-void run_command(const PrintText& text, Communicator& ranks);
-void run_command(const FitOptions& options, Communicator& ranks);
-void run_command(const SweepOptions& options, Communicator& ranks);
-void run_command(const PredictOptions& options, Communicator& ranks);
-void run_command(const EvaluateOptions& options, Communicator& ranks);
-void run_command(const CalibrateOptions& options, Communicator& ranks);
-void run_command(const ConvertOptions& options, Communicator& ranks);
-void run_command(const ComposeOptions& options, Communicator& ranks);
-void run_command(const SplitOptions& options, Communicator& ranks);
-void run_command(const ExplainOptions& options, Communicator& ranks);
-void run_command(const ReportOptions& options, Communicator& ranks);
-void run_command(const ExportOptions& options, Communicator& ranks);
-void run_command(const LedgerShowOptions& options, Communicator& ranks);
-void run_command(const LedgerVerifyOptions& options, Communicator& ranks);
-void run_command(const LedgerReleaseOptions& options, Communicator& ranks);
-void run_command(const LedgerExportOptions& options, Communicator& ranks);
-void run_command(const SynthOptions& options, Communicator& ranks);
-void run_command(const SanitizeOptions& options, Communicator& ranks);
-void run_command(const PartitionOptions& options, Communicator& ranks);
-void run_command(const InspectOptions& options, Communicator& ranks);
-void run_command(const AuditOptions& options, Communicator& ranks);
-void run_command(const BenchOptions& options, Communicator& ranks);
-void run_command(const KeygenOptions& options, Communicator& ranks);
+/// `dpreduce` with all of its commands. Each call makes tables of its own, into which words are read once.
+CommandEntry dpreduce_command();
+
+#define COMMAND(group, file) CommandEntry file##_command();
+#include "commands/all_commands.inc"
+#undef COMMAND
 
 }  // namespace dpreduce

@@ -1,21 +1,55 @@
 // dpreduce privacy compose: what several mechanisms on the same data cost together.
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/accounted_guarantee.hpp"
+#include "commands/command_line/specs.hpp"
 #include "commands/commands.hpp"
-#include "commands/privacy_results.hpp"
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/bound_text.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
+
+struct ComposeOptions {
+  std::vector<MechanismSpec> run;
+  double delta = 0.0;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::uint64_t group = 1;  // records that differ
+  OutputFormat format = OutputFormat::kText;
+};
+
+// `--gaussian 1:10 --gaussian 2`: each adds a part to the run.
+void declare_mechanism(OptionTable& table, MechanismKind kind, std::vector<MechanismSpec>& run, std::string help) {
+  table.add({.names = "--" + std::string(to_string(kind)),
+             .help = std::move(help),
+             .type = std::string(parameters_of(kind)) + "[:K]",
+             .group = "Mechanisms, K times each",
+             .values = OptionValues::kMany,
+             .read = [kind, &run](const std::vector<std::string>& specs) {
+               for (const std::string& spec : specs) run.push_back(parse_mechanism_spec(kind, spec));
+             }});
+}
+
+ComposeOptions validated(ComposeOptions options) {
+  if (options.run.empty()) {
+    throw UsageError(
+        "nothing to compose: give at least one --gaussian, --subsampled, --exponential, --laplace or --pure");
+  }
+  if (options.group == 0) throw UsageError("--group 0: must be at least 1");
+  return options;
+}
 
 constexpr char kWhy[] =
     "each is a true upper bound but epsilon_pld_lower, and epsilon is the least; pld composes the whole privacy loss, "
@@ -79,9 +113,9 @@ AccountedGuarantee composed(const ComposeOptions& options, const std::vector<Rep
   return guarantee;
 }
 
-nlohmann::json composition_json(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run,
-                                const AccountedGuarantee& guarantee) {
-  nlohmann::json json = to_json(guarantee);
+nlohmann::json result_of(const ComposeOptions& options) {
+  const std::vector<RepeatedMechanism> run = run_of(options);
+  nlohmann::json json = to_json(composed(options, run));
   json["adjacency"] = to_string(options.adjacency);
   json["group"] = options.group;
   json["mechanisms"] = nlohmann::json::array();
@@ -91,8 +125,9 @@ nlohmann::json composition_json(const ComposeOptions& options, const std::vector
   return json;
 }
 
-void print_run(const ComposeOptions& options, const std::vector<RepeatedMechanism>& run,
-               const AccountedGuarantee& guarantee) {
+void print_run(const ComposeOptions& options) {
+  const std::vector<RepeatedMechanism> run = run_of(options);
+  const AccountedGuarantee guarantee = composed(options, run);
   for (const RepeatedMechanism& part : run) {
     fmt::print("mechanism            {}{}\n", describe(part.mechanism),
                part.count > 1 ? fmt::format(", {} times", part.count) : "");
@@ -103,21 +138,44 @@ void print_run(const ComposeOptions& options, const std::vector<RepeatedMechanis
   print_text(guarantee);
 }
 
-}  // namespace
-
-nlohmann::json result_of(const ComposeOptions& options) {
-  const std::vector<RepeatedMechanism> run = run_of(options);
-  return composition_json(options, run, composed(options, run));
+void print_composition(const ComposeOptions& options) {
+  if (options.format == OutputFormat::kText) return print_run(options);
+  fmt::print("{}\n", json_text(result_of(options), 2));
 }
 
-void run_command(const ComposeOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    const std::vector<RepeatedMechanism> run = run_of(options);
-    const AccountedGuarantee guarantee = composed(options, run);
-    if (options.format == OutputFormat::kText) return print_run(options, run, guarantee);
-    fmt::print("{}\n", json_text(composition_json(options, run, guarantee), 2));
-  });
+}  // namespace
+
+CommandEntry compose_command() {
+  const auto options = std::make_shared<ComposeOptions>();
+  CommandEntry command{.name = "compose", .help = "what several mechanisms on the same data cost together"};
+  OptionTable& table = command.options;
+  std::vector<MechanismSpec>& run = options->run;
+  declare_mechanism(table, MechanismKind::kGaussian, run, "Gaussian noise, Z = sigma / L2 sensitivity");
+  declare_mechanism(table, MechanismKind::kSubsampled, run, "the same on Poisson samples of rate Q");
+  declare_mechanism(table, MechanismKind::kExponential, run,
+                    "exponential mechanism with a monotone utility: log probabilities within a range of E");
+  declare_mechanism(table, MechanismKind::kLaplace, run, "Laplace noise of scale L1 sensitivity / E on one number");
+  declare_mechanism(table, MechanismKind::kPure, run, "any E-DP mechanism");
+  table.number("--delta", options->delta, "where epsilon is told; at most 1 / (10 n) for a public n")
+      .required()
+      .defaults_to("")
+      .in_group("Privacy");
+  table
+      .choice("--adjacency", options->adjacency,
+              "replace-one counts as two records; where a sum's exchange moves less, state Z against that, and "
+              "add-remove here")
+      .in_group("Privacy");
+  table.count("--group", options->group, "r: records that differ, such as one person's").in_group("Privacy");
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce privacy compose --gaussian 10:50 --gaussian 4 --delta 1e-6\n"
+      "  dpreduce privacy compose --subsampled 1.1:0.01:1000 --exponential 0.1:5 --delta 1e-6 --format json\n"
+      "  dpreduce privacy compose --gaussian 20 --adjacency replace-one --group 3 --delta 1e-6";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(print_composition, validated(*options)); };
+  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(validated(*options))); };
+  return command;
 }
 
 }  // namespace dpreduce

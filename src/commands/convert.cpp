@@ -1,26 +1,54 @@
 // dpreduce privacy convert: one budget, or one sigma, as every accountant states it.
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/accounted_guarantee.hpp"
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
-#include "commands/privacy_results.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/guarantee.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/mechanism.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/rdp.hpp"
+#include "common/accounting/stated_budget.hpp"
 #include "common/accounting/zcdp.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
 
 namespace dpreduce {
 namespace {
+
+// Exactly one of the stated budget and sigma.
+struct ConvertOptions {
+  StatedBudget budget;
+  std::optional<double> sigma;
+  double sensitivity = 1.0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+ConvertOptions validated(ConvertOptions options) {
+  check_positive("--sensitivity", options.sensitivity);
+  const StatedBudget& budget = options.budget;
+  if (!options.sigma) {
+    if (!budget.epsilon && !budget.rho && !budget.mu && !budget.delta) {
+      throw UsageError("nothing to convert: give --epsilon and --delta, or --rho, or --mu, or --sigma");
+    }
+    return options;
+  }
+  check_positive("--sigma", *options.sigma);
+  if (budget.epsilon || budget.rho || budget.mu) {
+    throw UsageError("--sigma goes without --epsilon, --rho and --mu; give exactly one");
+  }
+  return options;
+}
 
 constexpr char kWhyPure[] =
     "epsilon_gdp is the exact epsilon of Gaussian noise and epsilon_pld the same up to its grid; rdp and zcdp keep "
@@ -81,20 +109,42 @@ AccountedGuarantee converted(const ConvertOptions& options) {
   return guarantee;
 }
 
-}  // namespace
-
 nlohmann::json result_of(const ConvertOptions& options) {
   nlohmann::json json = to_json(converted(options));
   json["sensitivity"] = options.sensitivity;
   return json;
 }
 
-void run_command(const ConvertOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    if (options.format == OutputFormat::kText) return print_text(converted(options));
-    fmt::print("{}\n", json_text(result_of(options), 2));
-  });
+void run(const ConvertOptions& options) {
+  if (options.format == OutputFormat::kText) return print_text(converted(options));
+  fmt::print("{}\n", json_text(result_of(options), 2));
+}
+
+}  // namespace
+
+CommandEntry convert_command() {
+  const auto options = std::make_shared<ConvertOptions>();
+  CommandEntry command{
+      .name = "convert",
+      .help = "one budget, or one sigma, as every accountant states it (epsilon_gdp holds for Gaussian noise only)"};
+  OptionTable& table = command.options;
+  declare_stated_budget(table, options->budget);
+  table.number("--sigma", options->sigma, "standard deviation of the Gaussian noise, instead of a budget")
+      .in_group("Privacy");
+  declare_sensitivity(table, options->sensitivity);
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "A bare --rho may be that of any zCDP mechanism: epsilon_zcdp_* then hold, epsilon_gdp and epsilon_pld only "
+      "where\n"
+      "the noise is Gaussian. Without --delta, epsilon is told at 1e-5.\n"
+      "Examples:\n"
+      "  dpreduce privacy convert --epsilon 1 --delta 1e-6\n"
+      "  dpreduce privacy convert --rho 0.1 --delta 1e-6 --format json\n"
+      "  dpreduce privacy convert --sigma 5 --sensitivity 1.414213562 --delta 1e-6";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
+  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(validated(*options))); };
+  return command;
 }
 
 }  // namespace dpreduce

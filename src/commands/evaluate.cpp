@@ -1,14 +1,19 @@
+// `dpreduce evaluate`: accuracy of a model.
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
@@ -16,6 +21,7 @@
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/paths.hpp"
+#include "common/data/rows_options.hpp"
 #include "common/model/classifier_file.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/label_counts.hpp"
@@ -23,6 +29,22 @@
 
 namespace dpreduce {
 namespace {
+
+struct EvaluateOptions {
+  std::string model;
+  RowsOptions test;
+  std::vector<std::string> train_y;  // owner's training labels, to tell which classes are the minority
+  std::optional<std::size_t> top_k;  // of label sets: precision and recall of so many scores a row
+  std::optional<double> threshold;   // of label sets; empty: the model's
+  std::string report;
+  bool overwrite = false;  // replace what is there already
+  OutputFormat format = OutputFormat::kText;
+};
+
+EvaluateOptions validated(EvaluateOptions options) {
+  check_label_set_terms(options.top_k, options.threshold);
+  return options;
+}
 
 constexpr const char* kOneClassARow =
     "--train-y: minority accuracy is about rows of one class; leave it out for n x K labels";
@@ -90,9 +112,7 @@ void print_text(const ConfusionMatrix& matrix, const std::vector<double>& shares
   }
 }
 
-}  // namespace
-
-void run_command(const EvaluateOptions& options, Communicator& ranks) {
+void run(const EvaluateOptions& options, Communicator& ranks) {
   std::optional<Classifier> classifier;
   std::optional<WorkerRows> rows;
   ranks.together([&] {
@@ -102,7 +122,6 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
     test.class_names = classifier->parts().class_names;
     rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));
     const std::array outputs{NamedPath{"--report", options.report}};
-    require_not_read(outputs, options.model);
     require_not_read(outputs, *rows);
     if (ranks.is_coordinator() && !options.report.empty()) {
       AtomicFile check_writable(options.report, options.overwrite ? Existing::kReplace : Existing::kKeep);
@@ -146,6 +165,34 @@ void run_command(const EvaluateOptions& options, Communicator& ranks) {
       print_text(std::get<LabelSetFigures>(figures));
     }
   });
+}
+
+}  // namespace
+
+CommandEntry evaluate_command() {
+  const auto options = std::make_shared<EvaluateOptions>();
+  CommandEntry command{.name = "evaluate", .help = "accuracy of a model: overall, balanced, by class, on the minority"};
+  OptionTable& table = command.options;
+  table.file("--model", options->model, "written by fit").required();
+  table.files("--test-x,--x", options->test.x, "features").required();
+  table.files("--test-y,--y", options->test.y, "labels").required();
+  table.files("--train-y", options->train_y,
+              "training labels, to tell the smallest 25 % of classes (private: for the owner)");
+  table.choice("--bad-rows", options->test.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
+  table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
+  table.number("--threshold", options->threshold,
+               "n x K labels: F1 of classes from this score on; default: the model's threshold");
+  table.file("--report", options->report, "JSON report with the confusion matrix").written();
+  table.flag("--overwrite", options->overwrite, "replace a report that is there already");
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
+      "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format "
+      "json";
+  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
+  return command;
 }
 
 }  // namespace dpreduce

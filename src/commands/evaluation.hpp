@@ -10,7 +10,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "commands/command_line/evaluate_command.hpp"
 #include "common/data/row_stream.hpp"
 #include "common/model/classifier.hpp"
 #include "common/model/label_set_metrics.hpp"
@@ -27,6 +26,9 @@ inline constexpr std::size_t kPredictionMemory = std::size_t{64} << 20;
 /// peers between chunks.
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const std::function<void(const RowChunk&, std::span<const float> features)>& visit);
+
+/// Throws UsageError where --top-k is 0, or --threshold no finite number.
+void check_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold);
 
 /// Throws UsageError where --top-k asks for more classes than there are.
 void check_top_k(const std::optional<std::size_t>& top_k, std::size_t classes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include <fmt/core.h>
@@ -398,13 +399,32 @@ std::vector<ExplainedSection> words_of(const ReportedRun& run) {
   return sections_of(run, run.guarantee ? std::optional(consequences_of(*run.guarantee)) : std::nullopt);
 }
 
-void run_command(const ExplainOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    const ReportedRun run = read_report(options.report);
-    if (options.format == OutputFormat::kText) return print_sentences(words_of(run));
-    fmt::print("{}\n", json_text(explanation_of(run), 2));
-  });
+namespace {
+
+struct ExplainOptions {
+  std::string report;
+  OutputFormat format = OutputFormat::kText;
+};
+
+void run(const ExplainOptions& options) {
+  const ReportedRun run = read_report(options.report);
+  if (options.format == OutputFormat::kText) return print_sentences(words_of(run));
+  fmt::print("{}\n", json_text(explanation_of(run), 2));
+}
+
+}  // namespace
+
+CommandEntry explain_command() {
+  const auto options = std::make_shared<ExplainOptions>();
+  CommandEntry command{.name = "explain", .help = "what a report of fit promises, to whom, and what it does not"};
+  command.options.file("--report,report", options->report, "written by fit --report").required();
+  declare_format(command.options, options->format);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce privacy explain report.json\n"
+      "  dpreduce privacy explain report.json --format json";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
+  return command;
 }
 
 }  // namespace dpreduce

@@ -1,4 +1,5 @@
-#include "fit/fit.hpp"
+// dpreduce fit: train a classifier, and write model and report.
+#include "commands/fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/budget_warning.hpp"
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/cost_report.hpp"
 #include "commands/evaluation.hpp"
@@ -33,11 +35,13 @@
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/party_log.hpp"
 #include "fit/files_once.hpp"
+#include "fit/fit.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/machine_speed.hpp"
 #include "fit/rank_timings.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
+#include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -137,14 +141,13 @@ RunEstimate estimate(const FitOptions& options, const FitPlan& plan, const Worke
 }
 
 // What the coordinator shows of the run. Collective.
-RunProgress progress_of(const OpenFit& open, const std::optional<WorkerRows>& test_rows, Communicator& ranks) {
+ShownRun shown_run(const OpenFit& open, const std::optional<WorkerRows>& test_rows, Communicator& ranks) {
   const FitOptions& options = open.fit->options();
   const FitPlan& plan = open.fit->plan();
   const JobShape job = shape_of_job(open.training.range().count, open.threads, ranks);
   ShownRun run{.label = "", .phases = phases_of(options, plan, job), .job = job};
   if (test_rows) run.phases.push_back(test_work(test_rows->range().count, options.data.classes, plan.dim));
-  const bool shows = ranks.is_coordinator() && !options.output.quiet;
-  return {shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, {run}};
+  return run;
 }
 
 // What a party of a run among silos writes down for its owner; null elsewhere.
@@ -152,12 +155,9 @@ PartyLog* log_of(const Communicator& ranks) {
   return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
 }
 
-// What releases show of themselves, for the report; none without noise, where there would be nothing but exact figures.
-std::optional<ReleaseFigures> figures_for(const FitOptions& options, const FitPlan& plan) {
-  if (!plan.noise) return std::nullopt;
-  const OutputOptions& output = options.output;
-  const bool has_readers = !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
-  return ReleaseFigures(*plan.noise, has_readers);
+// Whether somebody reads what releases show of themselves.
+bool has_readers(const OutputOptions& output) {
+  return !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
 }
 
 ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Outputs>& outputs) {
@@ -182,119 +182,237 @@ Timings::OnPhase phases_to_log(const Communicator& ranks) {
   return [log](const std::string& phase, double seconds) { log->end_phase(phase, seconds); };
 }
 
-}  // namespace
+const Warn kWarn = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
 
-void run_command(const FitOptions& stated, Communicator& ranks) {
-  Timings timings(phases_to_log(ranks));
+// The command, step by step. Each step is collective.
+class FitSteps {
+ public:
+  FitSteps(const FitOptions& stated, Communicator& ranks)
+      : stated_(stated), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()) {}
 
-  ranks.together([&] { require_silos(stated, ranks); });
-  OpenFit open = open_fit(stated, ranks);
-  const FitOptions& options = open.fit->options();
-  const FitPlan& plan = open.fit->plan();
-  const WorkerRows& rows = open.training;
-  ranks.together([&] { check_against_roster(stated, rows.dim()); });
-  if (PartyLog* log = log_of(ranks)) {
-    // Told to nobody else: whether a silo has rows is its own.
-    const bool is_empty = rows.range().count == 0;
-    log->line(rows.is_none() ? "no rows here"
-              : is_empty     ? "files opened, there is NO ROW in them"
-                             : "rows opened, they fit");
+  void run() {
+    tell_of_rows();
+    if (ranks_.is_coordinator()) warn_of_weakness(weakness_of(plan(), options().data.unit()));
+    if (options().output.dry_run) return tell_cost();
+    open_test_rows();
+    std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
+    open_outputs(account);
+    FittedRun run = train_on_rows(std::move(account));
+    with_way_to_resume(*run.releaser, kWarn, [&] { finish(run); });
   }
-  if (ranks.is_coordinator()) warn_of_weakness(weakness_of(plan, options.data.unit()));
-  if (options.output.dry_run) {
-    const RunEstimate cost = estimate(options, plan, rows, open.threads, ranks);
-    if (ranks.is_coordinator()) print_dry_run(options, plan, cost);
-    return;
-  }
-  std::optional<WorkerRows> test_rows;
-  std::optional<Outputs> outputs;
-  ranks.together([&] {
-    if (!options.data.test.x.empty()) test_rows.emplace(open_rows_of_rank(options.data.test, rows.dim(), ranks));
-    require_outputs_apart(options, open, test_rows, ranks.rank());
-    // A run that goes on replaces what its first start may have left; whether there is one is known with its account.
-    if (ranks.is_coordinator() && !options.privacy.resume) {
-      outputs.emplace(options, plan, options.output.overwrite ? Existing::kReplace : Existing::kKeep);
-    }
-  });
-  const std::string trained_and_tested =
-      test_rows ? training_rows_among({"test", &*test_rows}, open.training, nullptr, ranks) : "";
-  if (ranks.is_coordinator()) warn_of_training_rows(trained_and_tested);
-  std::optional<FitAccount> account = open_account(*open.fit, ranks);
-  bool goes_on = false;  // a run that charged something before; at the coordinator
-  ranks.together([&] {
-    if (!ranks.is_coordinator() || outputs) return;
-    goes_on = account && account->goes_on();
-    const bool replaces = options.output.overwrite || goes_on;
-    try {
-      if (goes_on && !options.output.overwrite) require_report_of(account->journal, options.output.report);
-      outputs.emplace(options, plan, replaces ? Existing::kReplace : Existing::kKeep);
-    } catch (const Error&) {
-      if (account && account->journal.is_new()) account->journal.destroy();
-      throw;
-    }
-  });
-  std::optional<ReleaseFigures> figures = figures_for(options, plan);
-  const Warn warn = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  RunProgress progress = progress_of(open, test_rows, ranks);
-  progress.begin_run();
-  FittedRun run = train(open.fit, open.training, open.public_rows(), ranks, std::move(account),
-                        {.threads = open.threads,
-                         .timings = std::move(timings),
-                         .progress = progress.of_passes(),
-                         .observer = shown_to(figures, outputs),
-                         .warn = warn});
 
-  with_way_to_resume(*run.releaser, warn, [&] {
+ private:
+  const FitOptions& options() const { return open_.fit->options(); }
+  const FitPlan& plan() const { return open_.fit->plan(); }
+
+  OpenFit opened() {
+    ranks_.together([&] { require_silos(stated_, ranks_); });
+    OpenFit open = open_fit(stated_, ranks_);
+    ranks_.together([&] { check_against_roster(stated_, open.training.dim()); });
+    return open;
+  }
+
+  // A party tells its owner and nobody else: whether a silo has rows is its own.
+  void tell_of_rows() const {
+    PartyLog* const log = log_of(ranks_);
+    if (log == nullptr) return;
+    const bool is_empty = open_.training.range().count == 0;
+    log->line(open_.training.is_none() ? "no rows here"
+              : is_empty               ? "files opened, there is NO ROW in them"
+                                       : "rows opened, they fit");
+  }
+
+  void tell_cost() {
+    const RunEstimate cost = estimate(options(), plan(), open_.training, open_.threads, ranks_);
+    if (ranks_.is_coordinator()) print_dry_run(options(), plan(), cost);
+  }
+
+  // Outputs are opened before anything is spent, but for those of a run that may go on: it replaces what its first
+  // start may have left, and whether there was one is known with its account.
+  void open_test_rows() {
+    ranks_.together([&] {
+      if (!options().data.test.x.empty()) {
+        test_rows_.emplace(open_rows_of_rank(options().data.test, open_.training.dim(), ranks_));
+      }
+      require_outputs_apart(options(), open_, test_rows_, ranks_.rank());
+      if (ranks_.is_coordinator() && !options().privacy.resume) {
+        outputs_.emplace(options(), plan(), options().output.overwrite ? Existing::kReplace : Existing::kKeep);
+      }
+    });
+    if (test_rows_) trained_and_tested_ = training_rows_among({"test", &*test_rows_}, open_.training, nullptr, ranks_);
+    if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_);
+  }
+
+  void open_outputs(std::optional<FitAccount>& account) {
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator() || outputs_) return;
+      goes_on_ = account && account->goes_on();
+      const bool replaces = options().output.overwrite || goes_on_;
+      try {
+        if (goes_on_ && !options().output.overwrite) require_report_of(account->journal, options().output.report);
+        outputs_.emplace(options(), plan(), replaces ? Existing::kReplace : Existing::kKeep);
+      } catch (const Error&) {
+        if (account && account->journal.is_new()) account->journal.destroy();
+        throw;
+      }
+    });
+  }
+
+  FittedRun train_on_rows(std::optional<FitAccount> account) {
+    if (plan().noise) figures_.emplace(*plan().noise, has_readers(options().output));
+    const bool shows = ranks_.is_coordinator() && !options().output.quiet;
+    progress_.emplace(shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone,
+                      std::vector{shown_run(open_, test_rows_, ranks_)});
+    progress_->begin_run();
+    return train(open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
+                 {.threads = open_.threads,
+                  .timings = std::move(timings_),
+                  .progress = progress_->of_passes(),
+                  .observer = shown_to(figures_, outputs_),
+                  .warn = kWarn});
+  }
+
+  void finish(FittedRun& run) {
     // What has been paid for is kept, whatever becomes of the test.
-    ranks.together([&] {
-      if (!ranks.is_coordinator()) return;
-      outputs->write_model(options, to_bytes(run.classifier), goes_on);
+    ranks_.together([&] {
+      if (ranks_.is_coordinator()) outputs_->write_model(options(), to_bytes(run.classifier), goes_on_);
     });
     run.timings.end_phase("write");
-
-    std::optional<TestFigures> test;
-    if (test_rows && (ranks.silos() == nullptr || ranks.is_coordinator())) {
-      progress.begin("test");
-      Communicator coordinator = Communicator::alone();
-      test.emplace(evaluate_on_ranks(ranks.silos() == nullptr ? ranks : coordinator, run.classifier, *test_rows,
-                                     options.data.test.bad_rows, open.threads));
-      run.timings.end_phase("test");
-    }
-
-    const bool is_shared = ranks.size() > 1 && ranks.silos() == nullptr;
-    const std::vector<RankTimings> of_ranks =
-        is_shared ? gather_timings(run.timings, ranks) : std::vector<RankTimings>{};
-    nlohmann::json report;
-    ranks.together([&] {
-      if (!ranks.is_coordinator()) return;
-      report = fit_report(run, test, ranks.size(), open.threads);
-      if (test && !trained_and_tested.empty()) report["test"].update(training_rows_note());
-      if (!method_entry(stated.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated, options);
-      if (ranks.silos() != nullptr) report["silos"] = silos_json(ranks, options.silos.noise);
-      if (figures) add_figures(report, *figures);
-      if (outputs->report) {
-        outputs->report->write(json_text(report, 2) + "\n");
-        outputs->report->commit();
-      }
-      if (outputs->timings) {
-        nlohmann::json seconds = timings_json(run.timings.phases(), of_ranks);
-        if (ranks.silos() != nullptr) seconds["waits"] = waits_json(ranks);
-        outputs->timings->write(json_text(seconds, 2) + "\n");
-        outputs->timings->commit();
-      }
-    });
+    const std::optional<TestFigures> test = tested(run);
+    const nlohmann::json report = write_report(run, test);
     run.finish();
-    progress.end();
-    ranks.together([&] {
-      if (!ranks.is_coordinator()) return;
-      if (outputs->metrics) outputs->metrics->end();
-      if (outputs->html) {
-        outputs->html->write(page_of_fit(report, options, plan));
-        outputs->html->commit();
+    progress_->end();
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator()) return;
+      if (outputs_->metrics) outputs_->metrics->end();
+      if (outputs_->html) {
+        outputs_->html->write(page_of_fit(report, options(), plan()));
+        outputs_->html->commit();
       }
-      if (!options.output.quiet) print_fit(run, report);
+      if (!options().output.quiet) print_fit(run, report);
     });
-  });
+  }
+
+  // Among silos the coordinator alone has test rows.
+  std::optional<TestFigures> tested(FittedRun& run) {
+    const bool is_shared = ranks_.silos() == nullptr;
+    if (!test_rows_ || !(is_shared || ranks_.is_coordinator())) return std::nullopt;
+    progress_->begin("test");
+    Communicator coordinator = Communicator::alone();
+    TestFigures figures = evaluate_on_ranks(is_shared ? ranks_ : coordinator, run.classifier, *test_rows_,
+                                            options().data.test.bad_rows, open_.threads);
+    run.timings.end_phase("test");
+    return figures;
+  }
+
+  // Writes report and timings. Returns the report, at the coordinator.
+  nlohmann::json write_report(const FittedRun& run, const std::optional<TestFigures>& test) {
+    const bool is_shared = ranks_.size() > 1 && ranks_.silos() == nullptr;
+    const std::vector<RankTimings> of_ranks =
+        is_shared ? gather_timings(run.timings, ranks_) : std::vector<RankTimings>{};
+    nlohmann::json report;
+    ranks_.together([&] {
+      if (!ranks_.is_coordinator()) return;
+      report = report_of(run, test);
+      if (outputs_->report) {
+        outputs_->report->write(json_text(report, 2) + "\n");
+        outputs_->report->commit();
+      }
+      if (outputs_->timings) {
+        nlohmann::json seconds = timings_json(run.timings.phases(), of_ranks);
+        if (ranks_.silos() != nullptr) seconds["waits"] = waits_json(ranks_);
+        outputs_->timings->write(json_text(seconds, 2) + "\n");
+        outputs_->timings->commit();
+      }
+    });
+    return report;
+  }
+
+  nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) const {
+    nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
+    if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
+    if (!method_entry(stated_.method).resolved_by.empty()) report["adaptive"] = adaptive_json(stated_, options());
+    if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
+    if (figures_) add_figures(report, *figures_);
+    return report;
+  }
+
+  const FitOptions& stated_;
+  Communicator& ranks_;
+  Timings timings_;
+  OpenFit open_;
+  std::optional<WorkerRows> test_rows_;
+  std::string trained_and_tested_;         // which test rows are training rows; empty: none
+  std::optional<Outputs> outputs_;         // at the coordinator
+  bool goes_on_ = false;                   // a run that charged something before; at the coordinator
+  std::optional<ReleaseFigures> figures_;  // empty without noise: there would be nothing but exact figures
+  std::optional<RunProgress> progress_;
+};
+
+// What a first fit needs, and no more: --help shows these.
+void put_first(OptionTable& table) {
+  table.put_first("--train-x", "features: .npy, file.h5:/dataset, or a pattern");
+  table.put_first("--train-y", "labels: one integer from 0 to K-1 a row");
+  table.put_first("--classes", "K, how many classes there are: public");
+  table.put_first("--class-names", "names of classes, one a line, for labels that are names");
+  table.put_first("--test-x", "features that the accuracy is told of");
+  table.put_first("--test-y", "their labels");
+  table.put_first("--method", "how to train: auto suits most data");
+  table.put_first("--center", "center rows: none, public or dp, by a released mean");
+  table.put_first("--epsilon", "the budget: what may be learned of one record");
+  table.put_first("--delta", "goes with it: at most 1 / (10 n), n public");
+  table.put_first("--ledger", "where all that is spent is recorded");
+  table.put_first("--out", "the model");
+  table.put_first("--report", "what was done and promised, as JSON");
+  table.put_first("--dry-run", "tell noise, expected error and cost; spend nothing");
+}
+
+std::string methods_footer() {
+  std::string footer = "Methods:\n";
+  for (const MethodEntry* method : all_methods()) footer += fmt::format("  {:<13} {}\n", method->name, method->help);
+  return footer;
+}
+
+}  // namespace
+
+void FitCommand::operator()(Communicator& ranks) const {
+  FitSteps(options, ranks).run();
+}
+
+CommandEntry fit_command() {
+  const auto options = std::make_shared<FitOptions>();
+  CommandEntry command{.name = "fit", .help = "train a classifier and write model and report"};
+  OptionTable& table = command.options;
+  declare_fit(table, *options);
+  declare_config(table);
+  put_first(table);
+  command.first_footer =
+      "Examples:\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 10 \\\n"
+      "    --epsilon 1 --delta 1e-6 --report report.json";
+  command.footer =
+      methods_footer() +
+      "Examples:\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 1000 --center dp --mu 0.5 --report "
+      "r.json\n"
+      "  mpirun -n 3 dpreduce fit --train-x 'silo{rank}/x.npy' --train-y 'silo{rank}/y.npy' --classes 10 --rho 0.1\n"
+      "  mpirun -n 6 dpreduce fit --secure-aggregation --threshold 4 --train-x 'silo{rank}/x.npy' --train-y "
+      "'silo{rank}/y.npy' --classes 10 --mu 1\n"
+      "  mpirun -n 6 dpreduce fit --secure-aggregation --config common.toml --silo-config 'silo{rank}.toml'\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 --checkpoint run1 [--resume after a crash]\n"
+      "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
+      "  dpreduce fit --config run.toml --dry-run";
+  command.chosen = [options](const ParsedCommand& parsed) {
+    FitOptions fit = *options;
+    choose_accountant(fit.privacy.budget, fit.method.batch.value_or(1.0), parsed.options);
+    fit.silos.rows_are_own = parsed.rows_are_own;
+    fit.silos.ledger_is_own = parsed.ledger_is_own;
+    fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
+    return FitCommand{validated(std::move(fit))};
+  };
+  return command;
 }
 
 }  // namespace dpreduce

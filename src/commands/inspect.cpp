@@ -4,20 +4,49 @@
 // Feature shift of a row: beta_i = ||u_i - M_{y_i}||_inf ([wang2024], Definition 2.3 and section 5.1, M_c estimated).
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/class_names.hpp"
+#include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
+#include "common/data/rows_options.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
 
 namespace dpreduce {
 namespace {
+
+struct InspectOptions {
+  RowsOptions rows;
+  std::size_t classes = 0;
+  Normalize normalize = Normalize::kNone;
+  double clip_norm = 1.0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+InspectOptions validated(InspectOptions options) {
+  options.classes = classes_of(options.classes, options.rows.class_names);
+  if (!options.rows.y.empty() && options.classes == 0) {
+    throw UsageError(
+        "--train-y needs --classes or --class-names: how many classes there are is public, and never taken from the "
+        "data");
+  }
+  if (!options.rows.y.empty()) check_classes(options.classes);
+  check_class_names(options.rows.class_names, options.classes);
+  check_positive("--clip", options.clip_norm);
+  return options;
+}
 
 // Distribution of non-negative numbers over ranks: a histogram over powers of 2^(1/16), so that quantiles are
 // within 4.5 %.
@@ -125,9 +154,7 @@ std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
   return "class 0 has no row: labels count from 0; if yours count from 1, subtract 1 from each";
 }
 
-}  // namespace
-
-void run_command(const InspectOptions& options, Communicator& ranks) {
+void run(const InspectOptions& options, Communicator& ranks) {
   const bool has_labels = !options.rows.y.empty();
   const std::size_t classes = has_labels ? options.classes : 0;
   WorkerRows rows = open_ranked_rows(options.rows, ranks);
@@ -218,6 +245,27 @@ void run_command(const InspectOptions& options, Communicator& ranks) {
   fmt::print("{}\n", json["notice"].get<std::string>());
   json.erase("notice");
   for (const auto& [name, value] : json.items()) fmt::print("{:<24} {}\n", name, json_text(value));
+}
+
+}  // namespace
+
+CommandEntry inspect_command() {
+  const auto options = std::make_shared<InspectOptions>();
+  CommandEntry command{.name = "inspect", .help = "check a data set (private: for its owner, never for release)"};
+  OptionTable& table = command.options;
+  table.files("--train-x,--x", options->rows.x, "features").required();
+  table.files("--train-y,--y", options->rows.y, "labels");
+  declare_classes(table, options->classes, options->rows.class_names, "K; needed with labels");
+  table.choice("--normalize", options->normalize, "as in fit, before the diagnostics");
+  table.number("--clip", options->clip_norm, "C: the share of longer rows is told");
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce inspect --x x.npy --y y.npy --classes 10 --clip 1\n"
+      "  mpirun -n 4 dpreduce inspect --x 'x_*.npy' --y 'y_*.npy' --classes 100 --normalize l2 --format json";
+  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
+  return command;
 }
 
 }  // namespace dpreduce

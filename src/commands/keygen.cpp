@@ -1,27 +1,50 @@
 // dpreduce keygen: an identity for a silo or a coordinator.
-#include <fmt/core.h>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/json_text.hpp"
 #include "common/silos/identity.hpp"
 
 namespace dpreduce {
+namespace {
 
-void run_command(const KeygenOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    const Identity identity = Identity::generate();
-    identity.save_new(options.out, "--out");
-    const std::string key = to_hex(identity.public_key());
-    if (options.format == OutputFormat::kJson) {
-      fmt::print("{}\n",
-                 readable_json_text(nlohmann::json{{"name", options.name}, {"key", key}, {"private", options.out}}, 2));
-      return;
-    }
-    fmt::print("# {}: keep it, it is the silo's alone; the lines below go into every party's roster\n", options.out);
-    fmt::print("name = \"{}\"\nkey = \"{}\"\n", options.name, key);
-  });
+struct KeygenOptions {
+  std::string out;  // of the private half
+  std::string name = "silo";
+  OutputFormat format = OutputFormat::kText;
+};
+
+void run(const KeygenOptions& options) {
+  const Identity identity = Identity::generate();
+  identity.save_new(options.out, "--out");
+  const std::string key = to_hex(identity.public_key());
+  if (options.format == OutputFormat::kJson) {
+    fmt::print("{}\n",
+               readable_json_text(nlohmann::json{{"name", options.name}, {"key", key}, {"private", options.out}}, 2));
+    return;
+  }
+  fmt::print("# {}: keep it, it is the silo's alone; the lines below go into every party's roster\n", options.out);
+  fmt::print("name = \"{}\"\nkey = \"{}\"\n", options.name, key);
+}
+
+}  // namespace
+
+CommandEntry keygen_command() {
+  const auto options = std::make_shared<KeygenOptions>();
+  CommandEntry command{.name = "keygen", .help = "make the identity of a silo or coordinator, for --roster"};
+  OptionTable& table = command.options;
+  table.file("--out", options->out, "file for the private half, 0600; never overwritten").required().written();
+  table.text("--name", options->name, "for the roster");
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer = "Examples:\n  dpreduce keygen --out north.key --name north";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
+  return command;
 }
 
 }  // namespace dpreduce

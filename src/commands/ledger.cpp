@@ -2,12 +2,10 @@
 // reserved.
 #include "common/ledger/ledger.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <string_view>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,7 +23,6 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/data/atomic_file.hpp"
-#include "common/data/output_check.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/run_journal.hpp"
@@ -142,70 +139,128 @@ std::vector<std::string> names_of(const std::string& run, const std::optional<Ru
   return journal ? journal->run_ids() : std::vector{run};
 }
 
+// Each command has some of them.
+struct LedgerOptions {
+  std::string ledger = "ledger.jsonl";
+  double delta = kDeltaToTell;                  // that epsilons are told at
+  std::string report;                           // of a run on this ledger; empty: none
+  std::string run;                              // to be given up
+  bool dp_events = false;                       // the form of exports, the one that there is
+  Adjacency adjacency = Adjacency::kAddRemove;  // the neighbors that the composition is for
+  std::string out;                              // empty: standard output
+  bool overwrite = false;
+  OutputFormat format = OutputFormat::kText;
+};
+
+void show(const LedgerOptions& options) {
+  require_file(options.ledger);
+  const LedgerState state = Ledger::read(options.ledger);
+  if (options.format == OutputFormat::kText) return print_ledger(state, options.delta);
+  fmt::print("{}\n", json_text(json_of_ledger(state, options.delta), 2));
+}
+
+void verify(const LedgerOptions& options) {
+  require_file(options.ledger);
+  const LedgerState state = Ledger::read(options.ledger);
+  const std::string key = key_text(options.ledger, state.head());
+  if (!options.report.empty()) require_contains(state, reported_head(options.report), options.ledger);
+  fmt::print("{}: {} lines, intact; {}; {}\n", options.ledger, state.head().lines, key,
+             options.report.empty() ? "lines cut off at the end show with --report alone"
+                                    : "all lines of " + options.report + " are there");
+}
+
+void release(const LedgerOptions& options) {
+  require_file(options.ledger);
+  // The journal's lock tells whether the run is alive, and keeps it from being resumed meanwhile.
+  std::optional<RunJournal> journal = RunJournal::of_run(options.ledger, options.run, LockedJournal::kRefuse);
+  Ledger ledger(options.ledger);
+  bool was_open = false;
+  for (const std::string& run : names_of(options.run, journal)) {
+    const OpenRun* open = ledger.current().open_run(run);
+    const Reservation remains = open != nullptr ? open->remains : Reservation{};
+    if (!ledger.end(run, RunOutcome::kReleased)) continue;
+    was_open = true;
+    fmt::print("{}: run {} is given up; what it had reserved and not charged is given back:\n", options.ledger, run);
+    print_remains(remains);
+  }
+  if (!was_open && !journal) {
+    throw UsageError("ledger release " + options.run + ": " + options.ledger +
+                     " has no run of that name that has not ended (dpreduce ledger show names those)");
+  }
+  if (!journal) return;
+  journal->destroy();
+  fmt::print("its journal is destroyed: nobody can repeat or compute its noise\n");
+}
+
+void export_events(const LedgerOptions& options) {
+  require_file(options.ledger);
+  std::optional<AtomicFile> file;
+  if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
+  const std::string text = json_text(dp_events_of(Ledger::read(options.ledger), options.adjacency), 2) + "\n";
+  if (!file) return fmt::print("{}", text);
+  file->write(text);
+  file->commit();
+  fmt::print("wrote {}\n", options.out);
+}
+
 }  // namespace
 
-void run_command(const LedgerShowOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    require_file(options.ledger);
-    const LedgerState state = Ledger::read(options.ledger);
-    if (options.format == OutputFormat::kText) return print_ledger(state, options.delta);
-    fmt::print("{}\n", json_text(json_of_ledger(state, options.delta), 2));
-  });
-}
+CommandEntry ledger_command() {
+  const auto options = std::make_shared<LedgerOptions>();
+  CommandEntry command{.name = "ledger", .help = "what has been released so far", .needs_command = true};
+  command.commands.reserve(4);  // so that each stays where it is
+  const auto add = [&](const char* name, const char* help, auto* run) -> CommandEntry& {
+    CommandEntry& own = command.commands.emplace_back(CommandEntry{.name = name, .help = help});
+    own.chosen = [options, run](const ParsedCommand&) { return by_coordinator(run, *options); };
+    return own;
+  };
+  const auto declare_ledger = [&](OptionTable& table) {
+    table.file("--ledger,ledger", options->ledger, "the ledger file");
+  };
 
-void run_command(const LedgerVerifyOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    require_file(options.ledger);
-    const LedgerState state = Ledger::read(options.ledger);
-    const std::string key = key_text(options.ledger, state.head());
-    if (!options.report.empty()) require_contains(state, reported_head(options.report), options.ledger);
-    fmt::print("{}: {} lines, intact; {}; {}\n", options.ledger, state.head().lines, key,
-               options.report.empty() ? "lines cut off at the end show with --report alone"
-                                      : "all lines of " + options.report + " are there");
-  });
-}
-
-void run_command(const LedgerReleaseOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    require_file(options.ledger);
-    // The journal's lock tells whether the run is alive, and keeps it from being resumed meanwhile.
-    std::optional<RunJournal> journal = RunJournal::of_run(options.ledger, options.run, LockedJournal::kRefuse);
-    Ledger ledger(options.ledger);
-    bool was_open = false;
-    for (const std::string& run : names_of(options.run, journal)) {
-      const OpenRun* open = ledger.current().open_run(run);
-      const Reservation remains = open != nullptr ? open->remains : Reservation{};
-      if (!ledger.end(run, RunOutcome::kReleased)) continue;
-      was_open = true;
-      fmt::print("{}: run {} is given up; what it had reserved and not charged is given back:\n", options.ledger, run);
-      print_remains(remains);
+  CommandEntry& shown = add("show", "every release of a ledger, their sum, and what open runs may still charge", show);
+  declare_ledger(shown.options);
+  shown.options.number("--delta", options->delta, "that epsilons are told at");
+  declare_format(shown.options, options->format);
+  shown.footer =
+      "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "
+      "--format json";
+  shown.chosen = [options](const ParsedCommand&) {
+    if (!(options->delta > 0.0 && options->delta < 1.0)) {
+      throw UsageError(fmt::format("--delta {}: must be above 0 and below 1", options->delta));
     }
-    if (!was_open && !journal) {
-      throw UsageError("ledger release " + options.run + ": " + options.ledger +
-                       " has no run of that name that has not ended (dpreduce ledger show names those)");
-    }
-    if (!journal) return;
-    journal->destroy();
-    fmt::print("its journal is destroyed: nobody can repeat or compute its noise\n");
-  });
-}
+    return by_coordinator(show, *options);
+  };
 
-void run_command(const LedgerExportOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    require_file(options.ledger);
-    require_not_read(std::array{NamedPath{"--out", options.out}}, options.ledger);
-    std::optional<AtomicFile> file;
-    if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
-    const std::string text = json_text(dp_events_of(Ledger::read(options.ledger), options.adjacency), 2) + "\n";
-    if (!file) return fmt::print("{}", text);
-    file->write(text);
-    file->commit();
-    fmt::print("wrote {}\n", options.out);
-  });
+  CommandEntry& verified = add("verify", "find any edit, of the last line too (exit 6)", verify);
+  declare_ledger(verified.options);
+  verified.options.file("--report", options->report,
+                        "of a run on this ledger: find also lines that were cut off at the end, or another ledger");
+  verified.footer =
+      "Examples:\n  dpreduce ledger verify ledger.jsonl\n  dpreduce ledger verify ledger.jsonl --report r.json";
+
+  CommandEntry& released = add("release", "give up a run that ended early, and what it had reserved", release);
+  released.options.text("run", options->run, "the run, as ledger show names it").required();
+  declare_ledger(released.options);
+  released.footer =
+      "The run can then be resumed no more: what it needs to repeat its noise is destroyed. A run that is alive is\n"
+      "refused.\n\nExamples:\n  dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";
+
+  CommandEntry& exported = add("export", "what has been released, for another library's accountant", export_events);
+  declare_ledger(exported.options);
+  exported.options.flag("--dp-events", options->dp_events,
+                        "as event trees of Google's dp_accounting: JSON with the class and arguments of each node");
+  exported.options.choice("--adjacency", options->adjacency, "the neighbors that the composition is for");
+  exported.options.file("--out", options->out, "the file; default: standard output").written();
+  exported.options.flag("--overwrite", options->overwrite, "replace a file that is there already");
+  exported.footer =
+      "Examples:\n  dpreduce ledger export ledger.jsonl --dp-events\n  dpreduce ledger export ledger.jsonl --dp-events "
+      "--out events.json";
+  exported.chosen = [options](const ParsedCommand&) {
+    if (!options->dp_events) throw UsageError("ledger export: give --dp-events, the one form that there is");
+    return by_coordinator(export_events, *options);
+  };
+  return command;
 }
 
 }  // namespace dpreduce

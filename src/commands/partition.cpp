@@ -1,21 +1,88 @@
 // dpreduce synth partition: one data set as the files of simulated silos.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/data/paths.hpp"
 #include "common/simulation/silo_files.hpp"
 
 namespace dpreduce {
 namespace {
 
-constexpr const char* kNote = "exact numbers of rows: for simulations on public data";
+// `synth partition`: one data set as the files of simulated silos.
+struct PartitionOptions {
+  std::vector<std::string> x;
+  std::vector<std::string> y;
+  std::string out_dir;
+  std::size_t classes = 0;
+  std::size_t silos = 0;
+  std::size_t first_silo = 1;  // number of the first
+  Partition scheme = Partition::kIid;
+  std::optional<double> alpha;                  // of the Dirichlet distribution; kDirichlet, kQuantity
+  std::optional<std::size_t> classes_per_silo;  // kClasses
+  std::optional<double> rotation;               // degrees; kFeatureShift
+  std::optional<double> offset;                 // of each feature; kFeatureShift
+  std::uint64_t seed = 0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+constexpr std::size_t kMostPartitions = std::size_t{1} << 20;
+constexpr double kHalfTurn = 180.0;  // degrees
+
+PartitionOptions validated(PartitionOptions options) {
+  check_classes(options.classes);
+  if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  check_range("--silos", static_cast<double>(options.silos), 1, static_cast<double>(kMostPartitions));
+  check_range("--first-silo", static_cast<double>(options.first_silo), 0, static_cast<double>(kMostPartitions));
+  const Partition scheme = options.scheme;
+  const auto check_scheme = [](const char* option, bool is_given, bool is_used, const char* schemes) {
+    if (is_given && !is_used) throw UsageError(fmt::format("{} goes with --scheme {}", option, schemes));
+  };
+  const bool has_shares = scheme == Partition::kDirichlet || scheme == Partition::kQuantity;
+  check_scheme("--alpha", options.alpha.has_value(), has_shares, "dirichlet or quantity");
+  if (has_shares && !options.alpha) {
+    throw UsageError(fmt::format("--scheme {}: say with --alpha how uneven shares are", to_string(scheme)));
+  }
+  if (options.alpha) check_positive("--alpha", *options.alpha);
+  const bool deals_classes = scheme == Partition::kClasses;
+  check_scheme("--classes-per-silo", options.classes_per_silo.has_value(), deals_classes, "classes");
+  if (deals_classes) {
+    if (!options.classes_per_silo) throw UsageError("--scheme classes: say with --classes-per-silo how many");
+    const std::size_t held = *options.classes_per_silo;
+    if (held < 1 || held > options.classes) {
+      throw UsageError(
+          fmt::format("--classes-per-silo {}: must be from 1 to {}, the number of classes", held, options.classes));
+    }
+    if (options.silos < (options.classes + held - 1) / held) {
+      throw UsageError(
+          fmt::format("--classes-per-silo {}: {} silos hold {} of {} classes at most, and every row needs a "
+                      "silo; give more silos or classes",
+                      held, options.silos, options.silos * held, options.classes));
+    }
+  }
+  const bool shifts = scheme == Partition::kFeatureShift;
+  check_scheme("--rotation", options.rotation.has_value(), shifts, "feature-shift");
+  check_scheme("--offset", options.offset.has_value(), shifts, "feature-shift");
+  if (shifts && !options.rotation && !options.offset) {
+    throw UsageError("--scheme feature-shift: say with --rotation or --offset how large the shift is");
+  }
+  if (options.rotation) check_range("--rotation", *options.rotation, 0, kHalfTurn);
+  if (options.offset) check_positive("--offset", *options.offset);
+  return options;
+}
+
+constexpr const char* kNoteOfSilos = "exact numbers of rows: for simulations on public data";
 
 WorkerRows open_data_set(const PartitionOptions& options) {
   if (paths_are_per_worker(options.x) || paths_are_per_worker(options.y)) {
@@ -33,7 +100,7 @@ void print(const PartitionOptions& options, const std::vector<SiloFiles>& files)
     nlohmann::json json{{"scheme", to_string(options.scheme)},
                         {"seed", options.seed},
                         {"classes", options.classes},
-                        {"note", kNote},
+                        {"note", kNoteOfSilos},
                         {"silos", silos}};
     if (options.alpha) json["alpha"] = *options.alpha;
     if (options.classes_per_silo) json["classes_per_silo"] = *options.classes_per_silo;
@@ -45,23 +112,62 @@ void print(const PartitionOptions& options, const std::vector<SiloFiles>& files)
   for (const SiloFiles& silo : files) fmt::print("{}\n{}\n", silo.x, silo.y);
 }
 
+void run(const PartitionOptions& options) {
+  WorkerRows rows = open_data_set(options);
+  const SiloSpec spec{.scheme = options.scheme,
+                      .silos = options.silos,
+                      .alpha = options.alpha.value_or(1.0),
+                      .classes_per_silo = options.classes_per_silo.value_or(1),
+                      .seed = options.seed};
+  std::optional<ShiftSize> shift;
+  if (options.scheme == Partition::kFeatureShift) {
+    shift = {.rotation = options.rotation.value_or(0.0), .offset = options.offset.value_or(0.0)};
+  }
+  print(options, write_silos(rows, options.classes, spec, shift, options.out_dir, options.first_silo));
+}
+
 }  // namespace
 
-void run_command(const PartitionOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    WorkerRows rows = open_data_set(options);
-    const SiloSpec spec{.scheme = options.scheme,
-                        .silos = options.silos,
-                        .alpha = options.alpha.value_or(1.0),
-                        .classes_per_silo = options.classes_per_silo.value_or(1),
-                        .seed = options.seed};
-    std::optional<ShiftSize> shift;
-    if (options.scheme == Partition::kFeatureShift) {
-      shift = {.rotation = options.rotation.value_or(0.0), .offset = options.offset.value_or(0.0)};
-    }
-    print(options, write_silos(rows, options.classes, spec, shift, options.out_dir, options.first_silo));
-  });
+CommandEntry partition_command() {
+  const auto options = std::make_shared<PartitionOptions>();
+  CommandEntry command{.name = "partition",
+                       .help = "one data set as the files of simulated silos: a tool for public data"};
+  OptionTable& table = command.options;
+  table.files("--x", options->x, "features").required();
+  table.files("--y", options->y, "labels").required();
+  table.text("--out", options->out_dir, "folder for silo1/x.npy, silo1/y.npy, silo2/x.npy, ...")
+      .required()
+      .typed("DIR");
+  table.count("--classes", options->classes, "K").required().defaults_to("");
+  table.count("--silos", options->silos, "how many").required().defaults_to("");
+  table.count("--first-silo", options->first_silo,
+              "number of the first: 1 as --secure-aggregation counts, 0 for plain ranks");
+  table.choice("--scheme", options->scheme, "which rows are whose");
+  table.number("--alpha", options->alpha,
+               "dirichlet, quantity: shares are drawn from Dirichlet(alpha, ..., alpha); small: uneven");
+  table.count("--classes-per-silo", options->classes_per_silo, "classes: so many in each silo");
+  table.number("--rotation", options->rotation,
+               "feature-shift: angle that each silo turns every row by, its own way; degrees");
+  table.number("--offset", options->offset,
+               "feature-shift: added to or taken from each feature, by the silo's own signs");
+  table.count("--seed", options->seed, "same seed, same bytes");
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "The exact rows and classes of each silo are printed: for simulations, not for private data.\n"
+      "Examples:\n"
+      "  dpreduce synth partition --x x.npy --y y.npy --classes 10 --silos 8 --scheme dirichlet --alpha 0.3 --out "
+      "silos\n"
+      "  dpreduce synth partition --x 'x_*.npy' --y 'y_*.npy' --classes 10 --silos 5 --scheme classes "
+      "--classes-per-silo 2 --out silos --format json\n"
+      "  mpirun -n 9 dpreduce fit --secure-aggregation --train-x 'silos/silo{rank}/x.npy' --train-y "
+      "'silos/silo{rank}/y.npy' --classes 10 --mu 1\n"
+      "Ranks without --secure-aggregation count from 0, and so must their silos:\n"
+      "  dpreduce synth partition --x x.npy --y y.npy --classes 10 --silos 8 --first-silo 0 --out plain\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'plain/silo{rank}/x.npy' --train-y 'plain/silo{rank}/y.npy' --classes 10 "
+      "--mu 1";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
+  return command;
 }
 
 }  // namespace dpreduce

@@ -5,8 +5,11 @@
 //     with scores, sets or    n x K numbers may not fit into memory: the coordinator reads all rows, and writes what it
 //     probabilities           makes of their scores, labels among it, as it goes
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,15 +18,61 @@
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
 #include "commands/prediction_file.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/class_names.hpp"
 #include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/data/output_check.hpp"
+#include "common/data/table_path.hpp"
 #include "common/model/classifier_file.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/ranked_rows.hpp"
 
 namespace dpreduce {
 namespace {
+
+struct PredictOptions {
+  std::string model;
+  std::vector<std::string> x;
+  std::string out;
+  std::optional<std::string> scores;         // a file of their own; empty: --out gets them instead of labels
+  std::optional<std::string> probabilities;  // likewise
+  std::optional<std::size_t> top_k;          // classes a row, instead of one
+  bool sets = false;                         // zeros and ones, instead of one class a row
+  std::optional<double> threshold;           // of sets; empty: the model's
+  BadRows bad_rows = BadRows::kFail;
+  bool overwrite = false;  // replace what is there already
+};
+
+// The files that are written, each with the option that names it.
+std::vector<NamedPath> prediction_files(const PredictOptions& options) {
+  std::vector<NamedPath> files;
+  for (const auto& [option, path] : {std::pair<const char*, std::string>{"--out", options.out},
+                                     {"--scores", options.scores.value_or("")},
+                                     {"--probabilities", options.probabilities.value_or("")}}) {
+    if (!path.empty()) files.push_back({option, path});
+  }
+  return files;
+}
+
+PredictOptions validated(PredictOptions options) {
+  const bool has_bare_scores = options.scores == "";
+  const bool has_bare_probabilities = options.probabilities == "";
+  if (options.out.empty()) {
+    if (has_bare_scores) throw UsageError("--scores needs --out, or a file of its own");
+    if (has_bare_probabilities) throw UsageError("--probabilities needs --out, or a file of its own");
+    if (options.sets) throw UsageError("--sets needs --out");
+  }
+  if (int{has_bare_scores} + int{has_bare_probabilities} + int{options.sets} + int{options.top_k.has_value()} > 1) {
+    throw UsageError(
+        "--scores, --probabilities, --sets and --top-k exclude each other in one file; give one, or --scores FILE and "
+        "--probabilities FILE");
+  }
+  for (const auto& [option, path] : prediction_files(options)) check_table_path(option, path);
+  if (options.threshold && !options.sets) throw UsageError("--threshold goes with --sets");
+  check_label_set_terms(options.top_k, options.threshold);
+  return options;
+}
 
 Existing existing(const PredictOptions& options) {
   return options.overwrite ? Existing::kReplace : Existing::kKeep;
@@ -188,9 +237,7 @@ void check_has_probabilities(const PredictOptions& options, const Classifier& cl
       options.model, classifier.parts().method));
 }
 
-}  // namespace
-
-void run_command(const PredictOptions& options, Communicator& ranks) {
+void run(const PredictOptions& options, Communicator& ranks) {
   std::optional<Classifier> classifier;
   std::optional<double> threshold;
   ranks.together([&] {
@@ -198,17 +245,56 @@ void run_command(const PredictOptions& options, Communicator& ranks) {
     check_top_k(options.top_k, classifier->classes());
     check_has_probabilities(options, *classifier);
     threshold = threshold_of(options, *classifier);
-    const std::vector<NamedPath> outputs = prediction_files(options);
-    require_not_read(outputs, options.model);
     open_features(options, *classifier, ranks.rank(), ranks.size());  // to be refused before anything is written
     if (!ranks.is_coordinator()) return;
-    for (const NamedPath& output : outputs) AtomicFile check_writable(output.path, existing(options));
+    for (const NamedPath& output : prediction_files(options)) AtomicFile check_writable(output.path, existing(options));
   });
   if (goes_through_scores(options)) {
     predict_of_scores(options, ranks, *classifier, threshold);
   } else {
     predict_labels(options, ranks, *classifier);
   }
+}
+
+}  // namespace
+
+CommandEntry predict_command() {
+  const auto options = std::make_shared<PredictOptions>();
+  CommandEntry command{.name = "predict", .help = "labels for new features"};
+  OptionTable& table = command.options;
+  table.file("--model", options->model, "written by fit").required();
+  table.files("--x,--test-x", options->x, "features").required();
+  table
+      .file("--out", options->out,
+            "labels, .npy (int64) or .csv (names where the model has them); default: one a line on standard output, "
+            "where "
+            "no other file is asked for")
+      .written();
+  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table
+      .optional_text("--scores", options->scores,
+                     "write the n x K scores, .npy (float32) or .csv; without FILE: to --out, instead of labels")
+      .typed("FILE")
+      .written();
+  table
+      .optional_text("--probabilities", options->probabilities,
+                     "the same of n x K probabilities, where the model's loss is softmax or sigmoid")
+      .typed("FILE")
+      .written();
+  table.count("--top-k", options->top_k, "the k classes of the largest scores, best first, instead of one");
+  table.flag("--sets", options->sets,
+             "write n x K zeros and ones to --out instead of labels: ones from the model's threshold on");
+  table.number("--threshold", options->threshold, "with --sets: from this score on, not the model's");
+  table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
+  declare_config(table);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce predict --model model.safetensors --x new.npy --out labels.csv\n"
+      "  dpreduce predict --model model.safetensors --x new.h5:/features --out labels.npy --probabilities p.csv\n"
+      "  dpreduce predict --model model.safetensors --x new.npy --scores --out scores.npy\n"
+      "  dpreduce predict --model model.safetensors --x new.npy --sets --out sets.npy";
+  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
+  return command;
 }
 
 }  // namespace dpreduce

@@ -11,10 +11,9 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "commands/commands.hpp"
+#include "commands/fit.hpp"
 #include "commands/model_card.hpp"
 #include "commands/page_documents.hpp"
 #include "common/base/error.hpp"
@@ -62,7 +61,7 @@ class CapturedOutput {
 ExitCode exit_code_of(const FitOptions& options) {
   Communicator alone = Communicator::alone();
   try {
-    run_command(options, alone);
+    FitCommand{options}(alone);
     return ExitCode::kDone;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
@@ -186,7 +185,7 @@ ReadFit::ReadFit(FitOptions options, WorldFiles files, const PrivateFolder& fold
     fs::create_directory(known_);
     const CapturedOutput output(printed_);
     Communicator alone = Communicator::alone();
-    run_command(options_of(World::kWithoutCanary, known_, "0"), alone);
+    FitCommand{options_of(World::kWithoutCanary, known_, "0")}(alone);
   };
   try {
     run_first();
@@ -252,7 +251,7 @@ std::string ReadFit::undecided() const {
     {
       const CapturedOutput output(printed_);
       Communicator alone = Communicator::alone();
-      run_command(options, alone);
+      FitCommand{options}(alone);
     }
     of_run = contents_of(next_);
     for (auto& [name, content] : of_run) content = without_drawn(content);

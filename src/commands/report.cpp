@@ -1,29 +1,64 @@
 // dpreduce report: one page on reports of fit, results of sweeps and ledgers.
-#include <array>
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "commands/commands.hpp"
 #include "commands/page_documents.hpp"
+#include "common/base/error.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/data/atomic_file.hpp"
-#include "common/data/output_check.hpp"
 #include "common/page/page.hpp"
 
 namespace dpreduce {
+namespace {
 
-void run_command(const ReportOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    for (const std::string& path : options.files) require_not_read(std::array{NamedPath{"--out", options.out}}, path);
-    AtomicFile file(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
-    std::vector<PageDocument> documents;
-    for (const std::string& path : options.files) documents.push_back(document_of_file(path));
-    file.write(page_of(documents, options.for_public ? Audience::kPublic : Audience::kOwner));
-    file.commit();
-    fmt::print("wrote {}\n", options.out);
-  });
+struct ReportOptions {
+  std::vector<std::string> files;  // reports of fit, JSON of sweeps, ledgers
+  std::string out = "report.html";
+  bool overwrite = false;   // replace what is there already
+  bool for_public = false;  // without what is for the data's owner
+};
+
+ReportOptions validated(ReportOptions options) {
+  if (options.out.empty()) throw UsageError("--out: a file name is needed");
+  for (auto file = options.files.begin(); file != options.files.end(); ++file) {
+    const auto twice =
+        std::find_if(options.files.begin(), file, [&](const auto& one) { return is_same_file(one, *file); });
+    if (twice != file) throw UsageError(fmt::format("{}: is named twice", *file));
+  }
+  return options;
+}
+
+void run(const ReportOptions& options) {
+  AtomicFile file(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
+  std::vector<PageDocument> documents;
+  for (const std::string& path : options.files) documents.push_back(document_of_file(path));
+  file.write(page_of(documents, options.for_public ? Audience::kPublic : Audience::kOwner));
+  file.commit();
+  fmt::print("wrote {}\n", options.out);
+}
+
+}  // namespace
+
+CommandEntry report_command() {
+  const auto options = std::make_shared<ReportOptions>();
+  CommandEntry command{.name = "report", .help = "one page to look at, of reports of fit, sweeps and ledgers"};
+  command.options.files("--file,file", options->files, "written by fit --report, sweep or --ledger; told by contents")
+      .required();
+  command.options.file("--out", options->out, "the page: one HTML file that needs no other, and no network").written();
+  command.options.flag("--overwrite", options->overwrite, "replace a page that is there already");
+  command.options.flag("--public", options->for_public,
+                       "leave out test figures and all else that is for the data's owner");
+  command.footer =
+      "Examples:\n"
+      "  dpreduce report report.json ledger.jsonl --out report.html\n"
+      "  dpreduce report sweep.json";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
+  return command;
 }
 
 }  // namespace dpreduce

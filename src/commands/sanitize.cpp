@@ -1,16 +1,23 @@
 // dpreduce synth sanitize: rows with noise of their own, for whoever must not see the true ones.
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/accounting/stated_budget.hpp"
 #include "common/base/bound_text.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "fit/default_threads.hpp"
@@ -19,6 +26,26 @@
 
 namespace dpreduce {
 namespace {
+
+// `synth sanitize`: rows that carry their own noise.
+struct SanitizeOptions {
+  std::vector<std::string> x;
+  std::vector<std::string> y;  // public labels, copied; none: features alone
+  std::string out_dir;
+  Normalize normalize = Normalize::kL2;
+  double clip_norm = 1.0;
+  BadRows bad_rows = BadRows::kFail;
+  BudgetOptions budget;  // of each record by itself
+  std::optional<std::uint64_t> seed;
+  bool overwrite = false;  // replace what is there already
+  OutputFormat format = OutputFormat::kText;
+};
+
+SanitizeOptions validated(SanitizeOptions options) {
+  check_positive("--clip", options.clip_norm);
+  if (options.out_dir.empty()) throw UsageError("--out: a folder is needed");
+  return options;
+}
 
 constexpr std::size_t kRowMemory = std::size_t{64} << 20;
 constexpr std::uint64_t kMostLabels = (std::uint64_t{1} << 31) - 1;
@@ -109,19 +136,38 @@ void print(const SanitizeOptions& options, const Guarantee& guarantee, double si
   for (const std::string& file : files) fmt::print("{}\n", file);
 }
 
+void run(const SanitizeOptions& options) {
+  WorkerRows rows = WorkerRows::open(options.x, options.y, 0, 1);
+  const Lattice lattice{options.clip_norm, rows.dim()};
+  const NoisePlan plan = make_noise_plan(budget_from(options.budget).mu(options.budget.accountant),
+                                         Adjacency::kReplaceOne, {sanitized_row_release(rows.dim())});
+  const double sigma = plan.release("sanitised_row").block("features").sigma;
+  const std::vector<std::string> files = write_rows(options, rows, sigma);
+  print(options, guarantee_of(options.budget, plan.mu), sigma / lattice.scale(), files);
+}
+
 }  // namespace
 
-void run_command(const SanitizeOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    WorkerRows rows = WorkerRows::open(options.x, options.y, 0, 1);
-    const Lattice lattice{options.clip_norm, rows.dim()};
-    const NoisePlan plan = make_noise_plan(budget_from(options.budget).mu(options.budget.accountant),
-                                           Adjacency::kReplaceOne, {sanitized_row_release(rows.dim())});
-    const double sigma = plan.release("sanitised_row").block("features").sigma;
-    const std::vector<std::string> files = write_rows(options, rows, sigma);
-    print(options, guarantee_of(options.budget, plan.mu), sigma / lattice.scale(), files);
-  });
+CommandEntry sanitize_command() {
+  const auto options = std::make_shared<SanitizeOptions>();
+  CommandEntry command{.name = "sanitize", .help = "rows of yours with noise of their own, each record private"};
+  OptionTable& table = command.options;
+  table.files("--x", options->x, "features").required();
+  table.files("--y", options->y, "labels: public here, copied as they are");
+  table.text("--out", options->out_dir, "folder for x.npy and y.npy").required().typed("DIR");
+  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.choice("--normalize", options->normalize, "scale every row to norm C, or only clip longer ones");
+  table.number("--clip", options->clip_norm, "C: the clip norm, public");
+  table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or take them as zero rows");
+  declare_budget(table, options->budget);
+  table.count("--seed", options->seed, "repeatable noise; the rows are then NOT private").in_group("Privacy");
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce synth sanitize --x x.npy --y y.npy --clip 1 --epsilon 8 --delta 1e-6 --out sanitized";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
+  return command;
 }
 
 }  // namespace dpreduce

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <string_view>
-#include <variant>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "commands/command_line/command_line.hpp"
-#include "commands/command_line/silo_options.hpp"
+#include "commands/commands.hpp"
+#include "commands/fit.hpp"
 #include "common/base/error.hpp"
 #include "common/base/rank_pattern.hpp"
 #include "common/base/version.hpp"
@@ -114,12 +114,21 @@ std::string options_of(const SiloEntry& entry, const SiloOptions& silos) {
 
 }  // namespace
 
-FitOptions options_of_party(const std::vector<std::string>& arguments, int rank) {
-  const Command command = parse_command_line(arguments, static_cast<std::size_t>(rank));
-  const FitOptions* fit = std::get_if<FitOptions>(&command);
+std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
+  const std::string& ledger = options.privacy.ledger;
+  const std::string named = with_rank(ledger, rank);
+  if (rank == 0 || options.silos.ledger_is_own || has_rank(ledger)) return named;
+  const std::filesystem::path path(named);
+  const std::string own = fmt::format("{}-silo{}{}", path.stem().string(), rank, path.extension().string());
+  return (path.parent_path() / own).string();
+}
+
+FitOptions options_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank) {
+  const RunnableCommand command = parse_command_line(std::move(root), arguments, static_cast<std::size_t>(rank));
+  const FitCommand* fit = command.target<FitCommand>();
   if (fit == nullptr) throw UsageError("--secure-aggregation: ask for --help without it, and without mpirun");
-  if (!fit->silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
-  FitOptions own = *fit;
+  if (!fit->options.silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
+  FitOptions own = fit->options;
   own.privacy.ledger = ledger_of_party(own, static_cast<std::size_t>(rank));
   if (own.privacy.limit_epsilon)
     data_set_budget(*own.privacy.limit_epsilon, *own.privacy.limit_delta);  // wrong at this party alone

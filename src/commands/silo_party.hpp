@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/command_line/command_entry.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
@@ -13,9 +14,13 @@
 
 namespace dpreduce {
 
-/// The options of the party of that rank, its own file read. Throws UsageError where the arguments are wrong, or ask
-/// for something else than a fit among silos; BadInput where its own file is.
-FitOptions options_of_party(const std::vector<std::string>& arguments, int rank);
+/// Where the party of that rank charges: the ledger that its own file names, or that which all were given, with {rank}
+/// replaced; where that has no {rank}, it is the coordinator's, and silo 3 has "ledger-silo3.jsonl" beside it.
+std::string ledger_of_party(const FitOptions& options, std::size_t rank);
+
+/// The options of the party of that rank, its own file read; `root` is what parse_command_line needs. Throws UsageError
+/// where the arguments are wrong, or ask for something else than a fit among silos; BadInput where its own file is.
+FitOptions options_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
 
 /// Whether the coordinator's process has ended where a silo cannot begin: then what is wrong with the arguments that
 /// both were given has been told already. Waits until the coordinator says something, a minute at most.

@@ -1,19 +1,41 @@
 // dpreduce privacy split: the noise of several blocks under one budget.
+#include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/command_line/fit_options.hpp"
+#include "commands/command_line/specs.hpp"
 #include "commands/commands.hpp"
-#include "commands/privacy_results.hpp"
 #include "common/accounting/block_split.hpp"
 #include "common/accounting/guarantee.hpp"
+#include "common/accounting/stated_budget.hpp"
 #include "common/base/bound_text.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
+
+struct SplitOptions {
+  BudgetOptions budget;
+  std::vector<BlockSpec> blocks;
+  OutputFormat format = OutputFormat::kText;
+};
+
+SplitOptions validated(SplitOptions options) {
+  std::set<std::string> names;
+  for (const BlockSpec& block : options.blocks) {
+    if (!names.insert(block.name).second)
+      throw UsageError(fmt::format("--block {}: the name occurs twice", block.name));
+  }
+  return options;
+}
 
 constexpr int kSplitDigits = 15;
 
@@ -30,8 +52,8 @@ Split split_of(const SplitOptions& options) {
   return {guarantee_of(options.budget, mu), std::move(noise)};
 }
 
-nlohmann::json split_json(const SplitOptions& options, const Split& split) {
-  const auto& [guarantee, noise] = split;
+nlohmann::json result_of(const SplitOptions& options) {
+  const auto [guarantee, noise] = split_of(options);
   nlohmann::json json = to_json(guarantee);
   json["blocks"] = nlohmann::json::array();
   for (std::size_t block = 0; block < noise.size(); ++block) {
@@ -45,8 +67,8 @@ nlohmann::json split_json(const SplitOptions& options, const Split& split) {
   return json;
 }
 
-void print_text(const SplitOptions& options, const Split& split) {
-  const auto& [guarantee, noise] = split;
+void print_text(const SplitOptions& options) {
+  const auto [guarantee, noise] = split_of(options);
   fmt::print("budget   mu {}, rho {}; epsilon {} at delta {}\n", upper_figure(*guarantee.mu, kSplitDigits),
              upper_figure(*guarantee.rho, kSplitDigits), upper_figure(guarantee.epsilon, kSplitDigits),
              upper_figure(guarantee.delta));
@@ -58,20 +80,40 @@ void print_text(const SplitOptions& options, const Split& split) {
   }
 }
 
-}  // namespace
-
-nlohmann::json result_of(const SplitOptions& options) {
-  return split_json(options, split_of(options));
+void run(const SplitOptions& options) {
+  if (options.format == OutputFormat::kText) return print_text(options);
+  // A name may hold bytes that are not UTF-8.
+  fmt::print("{}\n", readable_json_text(result_of(options), 2));
 }
 
-void run_command(const SplitOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
-    const Split split = split_of(options);
-    if (options.format == OutputFormat::kText) return print_text(options, split);
-    // A name may hold bytes that are not UTF-8.
-    fmt::print("{}\n", readable_json_text(split_json(options, split), 2));
-  });
+}  // namespace
+
+CommandEntry split_command() {
+  const auto options = std::make_shared<SplitOptions>();
+  CommandEntry command{.name = "split",
+                       .help = "the noise of several blocks under one budget, for the least weighted loss"};
+  OptionTable& table = command.options;
+  table
+      .add({.names = "--block",
+            .help = "L2 sensitivity D; weight W = numbers in the block x loss per unit of a number's variance",
+            .type = "NAME:D[:W]",
+            .values = OptionValues::kMany,
+            .read =
+                [options = options.get()](const std::vector<std::string>& specs) {
+                  for (const std::string& spec : specs) options->blocks.push_back(parse_block_spec(spec));
+                }})
+      .required();
+  declare_budget(table, options->budget);
+  declare_format(table, options->format);
+  declare_config(table);
+  command.footer =
+      "One record may change all blocks at once, each by its D.\n"
+      "Examples:\n"
+      "  dpreduce privacy split --block sum:1:768 --block count:1:1 --epsilon 1 --delta 1e-5\n"
+      "  dpreduce privacy split --block gram:1:589824 --block labels:1:7680 --mu 0.5 --format json";
+  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
+  command.result = [options](const ParsedCommand&) { return readable_json_text(result_of(validated(*options))); };
+  return command;
 }
 
 }  // namespace dpreduce

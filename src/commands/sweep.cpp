@@ -7,33 +7,41 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <tuple>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/budget_warning.hpp"
-#include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/command_line.hpp"
-#include "commands/command_line/fit_command.hpp"
+#include "commands/command_line/fit_options.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/fit.hpp"
 #include "commands/run_metrics.hpp"
 #include "commands/run_progress.hpp"
+#include "common/base/choices.hpp"
+#include "common/base/class_names.hpp"
+#include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/base/version.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/line_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/private_folder.hpp"
+#include "common/data/rows_options.hpp"
 #include "common/page/page.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/files_once.hpp"
@@ -51,6 +59,54 @@
 
 namespace dpreduce {
 namespace {
+
+struct SweepOptions {
+  RowsOptions train;
+  RowsOptions test;
+  std::vector<std::string> public_x;
+  std::size_t classes = 0;
+  std::vector<std::string> methods;  // each as it follows --method of fit, with options of its own
+  std::vector<double> epsilons;
+  bool non_private = false;  // and every method without noise, to compare with
+  double delta = 1e-5;
+  std::vector<double> ratios{1.0};  // of imbalance
+  std::uint64_t seeds = 5;          // 1, ..., seeds, of noise and of long tails
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::string out = "sweep";  // .csv and .json
+  std::string html{};         // a page on what is in the JSON; empty: none
+  std::string metrics{};      // JSON lines of all runs; empty: none
+  bool overwrite = false;     // replace what is there already
+  bool quiet = false;         // no progress and no table
+  unsigned threads = 0;       // as of fit
+  std::optional<std::size_t> memory_mib;
+};
+
+constexpr double kMostSeeds = 1e6;
+
+SweepOptions validated(SweepOptions options) {
+  options.classes = classes_of(options.classes, options.train.class_names);
+  check_classes(options.classes);
+  check_class_names(options.train.class_names, options.classes);
+  options.test.class_names = options.train.class_names;
+  check_range("--seeds", static_cast<double>(options.seeds), 1, kMostSeeds);
+  const auto check_once = [](const char* option, const auto& values) {
+    auto sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice != sorted.end()) throw UsageError(fmt::format("{} {}: occurs twice", option, *twice));
+  };
+  check_once("--methods", options.methods);
+  check_once("--epsilons", options.epsilons);
+  check_once("--imbalance", options.ratios);
+  for (const double epsilon : options.epsilons) check_positive("--epsilons", epsilon);
+  for (const double ratio : options.ratios) check_range("--imbalance", ratio, 1, kLargestImbalance);
+  if (options.out.empty()) throw UsageError("--out: a file name is needed");
+  check_range("--threads", options.threads, 0, kMostThreads);
+  if (options.memory_mib) {
+    check_range("--memory", static_cast<double>(*options.memory_mib), 1, static_cast<double>(kMostMemoryMib));
+  }
+  return options;
+}
 
 // One run, and what came of it.
 struct SweptRun {
@@ -123,10 +179,11 @@ std::vector<std::string> arguments_of(const SweepOptions& sweep, const SweptRun&
 }
 
 FitOptions options_of(const SweepOptions& sweep, const SweptRun& run) {
-  const Command command = parse_command_line(arguments_of(sweep, run));
-  const FitOptions* options = std::get_if<FitOptions>(&command);
-  if (options == nullptr) throw UsageError(fmt::format("--methods '{}': is not how a fit would train", run.method));
-  FitOptions used = *options;
+  CommandEntry root{.name = "dpreduce", .help = {}, .commands = {fit_command()}, .needs_command = true};
+  const RunnableCommand command = parse_command_line(std::move(root), arguments_of(sweep, run));
+  const FitCommand* fit = command.target<FitCommand>();
+  if (fit == nullptr) throw UsageError(fmt::format("--methods '{}': is not how a fit would train", run.method));
+  FitOptions used = fit->options;
   used.data.train.bad_rows = sweep.train.bad_rows;
   used.data.train.class_names = sweep.train.class_names;
   return used;
@@ -389,9 +446,7 @@ void print_table(const SweepOptions& sweep, const std::vector<SweptRun>& runs) {
   }
 }
 
-}  // namespace
-
-void run_command(const SweepOptions& options, Communicator& ranks) {
+void run(const SweepOptions& options, Communicator& ranks) {
   Sweep sweep(options, ranks);
   std::optional<AtomicFile> csv;
   std::optional<AtomicFile> json;
@@ -429,6 +484,55 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
     print_table(options, sweep.runs());
     fmt::print("wrote {0}.csv and {0}.json: {1} runs, none of them private\n", options.out, sweep.runs().size());
   });
+}
+
+}  // namespace
+
+CommandEntry sweep_command() {
+  const auto options = std::make_shared<SweepOptions>();
+  CommandEntry command{.name = "sweep",
+                       .help = "many fits on the same rows, into one table: an experiment, not private"};
+  OptionTable& table = command.options;
+  table.files("--train-x", options->train.x, "as in fit").required();
+  table.files("--train-y", options->train.y, "one class index or name a row").required();
+  table.files("--test-x", options->test.x, "features that every figure is about").required();
+  table.files("--test-y", options->test.y, "their labels").required();
+  table.files("--public-x", options->public_x, "as in fit, for the methods that take them");
+  declare_classes(table, options->classes, options->train.class_names, "K").required();
+  table.choice("--bad-rows", options->train.bad_rows, "as in fit");
+  table.files("--methods", options->methods, "each what would follow --method of fit, with options of its own")
+      .typed("TEXT,...")
+      .split_at(',')
+      .required();
+  table.numbers("--epsilons", options->epsilons, "budgets, each with --delta").required();
+  table.flag("--non-private", options->non_private, "every method without noise too, to compare with");
+  table.number("--delta", options->delta, "of every budget; not spent by methods that are pure");
+  table.numbers("--imbalance", options->ratios,
+                "ratios of long tails to train on, as --imbalance-ratio of fit; 1: all rows");
+  table.count("--seeds", options->seeds, "runs of every kind, with seeds 1, 2, ... for noise and long tail");
+  table.choice("--adjacency", options->adjacency, "which data sets are neighbors");
+  table.file("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").written({".csv", ".json"});
+  table.file("--html", options->html, "a page to look at: charts and tables of OUT.json").written();
+  table
+      .file("--metrics", options->metrics,
+            "JSON lines that grow with the sweep: run, phase, round, norm of what is released beside its "
+            "noise, budget spent; no test figures")
+      .written();
+  table.flag("--overwrite", options->overwrite, "replace files that are there already");
+  table.flag("--quiet", options->quiet, "print no progress and no table; warnings and errors stay");
+  table.count("--threads", options->threads, "a rank; default: all cores alone, 1 under mpirun").defaults_to("");
+  table.count("--memory", options->memory_mib, "for the rows of a rank, as in fit").typed("MIB");
+  declare_config(table);
+  command.footer =
+      "Examples:\n"
+      "  dpreduce sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 10 --public-x p.npy "
+      "\\\n"
+      "    --methods 'mean --center public,public --center public,auto' --epsilons 0.1,1,8 --imbalance 1,10,100 "
+      "--seeds 3\n"
+      "  mpirun -n 4 dpreduce sweep ... --methods 'ls --shared-gram --center dp,fc --center dp' --epsilons 1 --out "
+      "flagships";
+  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
+  return command;
 }
 
 }  // namespace dpreduce

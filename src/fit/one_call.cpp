@@ -6,7 +6,6 @@
 
 #include "common/base/error.hpp"
 #include "common/ranks/rank_archive.hpp"
-#include "fit/fit_options_archive.hpp"
 #include "fit/validated_options.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/base/version.hpp"
-#include "fit/fit_options_archive.hpp"
 #include "fit/plan_archive.hpp"
 #include "fit/plan_fit.hpp"
 

@@ -18,7 +18,6 @@
 #include "common/silos/payload_archive.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/fit_account.hpp"
-#include "fit/fit_options_archive.hpp"
 #include "fit/fit_rows.hpp"
 #include "fit/one_call.hpp"
 #include "fit/person_rows.hpp"

@@ -7,6 +7,7 @@
 
 #include "commands/command_line/command_line.hpp"
 #include "commands/command_line/config_file.hpp"
+#include "commands/commands.hpp"
 #include "common/base/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -27,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (candidate.rfind("--config", 0) == 0) return 0;  // would read files of this machine
   }
   try {
-    dpreduce::parse_command_line(arguments);
+    dpreduce::parse_command_line(dpreduce::dpreduce_command(), arguments);
   } catch (const dpreduce::UsageError&) {
   }
   if (blank == std::string::npos) return 0;

@@ -1,16 +1,15 @@
 // Ranks, threads and memory do not change a bit of the model, whatever is chosen to train it.
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "commands/command_line/command_line.hpp"
 #include "common/model/classifier_file.hpp"
 #include "fit/fit.hpp"
 #include "tests/cli/program_run.hpp"
 #include "tests/cli/training_files.hpp"
+#include "tests/commands/parsed_command.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
@@ -49,8 +48,7 @@ class FitChoicesTest : public testing::TestWithParam<Choices> {
     std::string line = "fit --classes 3 --train-x @/x.npy --train-y @/y.npy --epsilon 2 --delta 1e-6 --seed 7 " +
                        GetParam().options + further;
     for (std::size_t at = line.find('@'); at != std::string::npos; at = line.find('@')) line.replace(at, 1, path_);
-    const Command command = parse_command_line(split_arguments(line));
-    FittedRun run = fit(std::get<FitOptions>(command), ranks, Accounts::kElsewhere);
+    FittedRun run = fit(parsed_fit(split_arguments(line)), ranks, Accounts::kElsewhere);
     run.finish();
     const std::vector<std::byte> bytes = to_bytes(run.classifier);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -1,9 +1,8 @@
-#include "commands/job_command.hpp"
+#include "commands/command_line/job_command.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "commands/commands.hpp"
+#include "commands/fit.hpp"
 #include "common/base/error.hpp"
 #include "common/base/peer_failed.hpp"
 #include "tests/mpi/mpi_test.hpp"
@@ -25,8 +26,9 @@ TEST(JobCommand, IsThatOfRank0OnAllRanks) {
   const std::vector<std::string> of_coordinator{"fit",  "--train-x", "silo{rank}/x.npy", "--train-y", "y.npy",
                                                 "--mu", "0.1",       "--classes",        "10"};
   const std::vector<std::string> name_alone{"fit"};
-  const Command command = command_of_job(ranks.rank() % 2 == 0 ? of_coordinator : name_alone, ranks);
-  const FitOptions& fit = std::get<FitOptions>(command);
+  const RunnableCommand command =
+      command_of_job(dpreduce_command(), ranks.rank() % 2 == 0 ? of_coordinator : name_alone, ranks);
+  const FitOptions& fit = command.target<FitCommand>()->options;
   EXPECT_EQ(fit.privacy.budget.mu, 0.1);
   EXPECT_THAT(fit.data.train.x, ElementsAre("silo{rank}/x.npy"));  // each rank puts its own number in
 }
@@ -42,7 +44,7 @@ TEST(JobCommand, ARankThatIsToldSomethingElseEndsAll) {
                                              {"privacy", "explain", "s.json"},
                                              {"privacy", "explain", "--config", "/nonexistent"}}) {
     try {
-      command_of_job(ranks.rank() == other ? words : of_rank_0, ranks);
+      command_of_job(dpreduce_command(), ranks.rank() == other ? words : of_rank_0, ranks);
       ADD_FAILURE() << "no error";
     } catch (const PeerFailed& failure) {
       EXPECT_EQ(failure.rank, other);
@@ -57,12 +59,13 @@ TEST(JobCommand, ItsConfigurationFileMayBeReadByRank0Alone) {
   Communicator& ranks = test_ranks();
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("job_command_test_{}.toml", ::getpid());
-  if (ranks.is_coordinator()) std::ofstream(path) << "report = 'r.json'\n";
-  std::vector<std::string> words{"privacy", "explain"};
+  if (ranks.is_coordinator())
+    std::ofstream(path) << "train-x = 'x.npy'\ntrain-y = 'y.npy'\nclasses = 3\nreport = 'r.json'\n";
+  std::vector<std::string> words{"fit"};
   if (ranks.is_coordinator()) words.insert(words.end(), {"--config", path.string()});
-  const Command command = command_of_job(words, ranks);
+  const RunnableCommand command = command_of_job(dpreduce_command(), words, ranks);
   if (ranks.is_coordinator()) std::filesystem::remove(path);
-  EXPECT_EQ(std::get<ExplainOptions>(command).report, "r.json");
+  EXPECT_EQ(command.target<FitCommand>()->options.output.report, "r.json");
 }
 
 TEST(JobCommand, WhatIsWrongIsToldByRank0AndEndsAll) {
@@ -70,11 +73,11 @@ TEST(JobCommand, WhatIsWrongIsToldByRank0AndEndsAll) {
   const std::vector<std::string> well{"privacy", "explain", "r.json"};
   const std::vector<std::string> wrong{"privacy", "explain", "r.json", "--nonsense"};
   if (ranks.is_coordinator()) {
-    EXPECT_THROW(command_of_job(wrong, ranks), UsageError);
+    EXPECT_THROW(command_of_job(dpreduce_command(), wrong, ranks), UsageError);
     return;
   }
   try {
-    command_of_job(well, ranks);
+    command_of_job(dpreduce_command(), well, ranks);
     ADD_FAILURE() << "no error";
   } catch (const PeerFailed& failure) {
     EXPECT_EQ(failure.rank, 0);

@@ -8,7 +8,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/peer_failed.hpp"
-#include "fit/fit_options_archive.hpp"
 #include "fit/plan_archive.hpp"
 #include "methods/registry.hpp"
 #include "tests/fit/fitted_rows.hpp"

@@ -5,17 +5,22 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "commands/command_line/first_help.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 
 namespace dpreduce {
 namespace {
 
-CLI::Option* declared(CLI::App& app, const Option& option) {
-  const auto read = [read = option.read](const std::vector<std::string>& arguments) {
+// The list in the file at `path`, which is opened where the list is not known.
+const std::vector<std::string>& list_of(const Option& option, const std::string& path, NamedLists& lists) {
+  const auto known = lists.find(path);
+  return known != lists.end() ? known->second : lists.emplace(path, option.list_in_file(path)).first->second;
+}
+
+CLI::Option* declared(CLI::App& app, const Option& option, NamedLists& lists) {
+  const auto read = [&option, &lists](const std::vector<std::string>& arguments) {
     try {
-      read(arguments);
+      option.read(option.list_in_file ? list_of(option, arguments.back(), lists) : arguments);
     } catch (const UsageError& error) {
       throw CLI::ValidationError(error.what());
     }
@@ -38,9 +43,9 @@ CLI::Option* declared(CLI::App& app, const Option& option) {
   throw std::logic_error("dpreduce: internal error: an option of no known number of values");
 }
 
-void declare_options(CLI::App& app, const OptionTable& table) {
+void declare_options(CLI::App& app, const OptionTable& table, NamedLists& lists) {
   for (const Option& option : table.options()) {
-    CLI::Option& added = *declared(app, option);
+    CLI::Option& added = *declared(app, option, lists);
     const bool may_be_left_out = option.values == OptionValues::kOptional;
     if (option.values != OptionValues::kNone) {
       added.type_name(may_be_left_out ? fmt::format("[{}]", option.type) : option.type);
@@ -66,12 +71,12 @@ void declare_help(CLI::App& app, const OptionTable& table) {
   }
 }
 
-void declare(CLI::App& app, const CommandEntry& command) {
+void declare(CLI::App& app, const CommandEntry& command, NamedLists& lists) {
   declare_help(app, command.options);
-  declare_options(app, command.options);
+  declare_options(app, command.options, lists);
   app.footer(command.footer);
   if (!command.commands.empty()) app.require_subcommand(command.needs_command ? 1 : 0, 1);
-  for (const CommandEntry& own : command.commands) declare(*app.add_subcommand(own.name, own.help), own);
+  for (const CommandEntry& own : command.commands) declare(*app.add_subcommand(own.name, own.help), own, lists);
 }
 
 // Writes what was given into the options of the command that was named, and of the commands around it. Returns that
@@ -138,6 +143,46 @@ std::string missing_from(const CLI::App& app, const CommandEntry& root) {
   return fmt::format("a command: {}", fmt::join(missing, ", "));
 }
 
+constexpr std::size_t kLongestType = 12;
+
+// "--train-x FILE ...": choices that are many are told in the line beside it.
+std::string usage_of(const Option& option) {
+  const std::string name = option.names.substr(0, option.names.find(','));
+  if (option.values == OptionValues::kNone) return name;
+  const std::string type = option.type.size() > kLongestType ? "WORD" : option.type;
+  if (option.values == OptionValues::kOptional) return fmt::format("{} [{}]", name, type);
+  return fmt::format("{} {}{}", name, type, option.values == OptionValues::kMany ? " ..." : "");
+}
+
+std::string line_of(const Option& option) {
+  if (option.is_required) return option.first_help + " (required)";
+  return option.usual.empty() ? option.first_help : fmt::format("{} [{}]", option.first_help, option.usual);
+}
+
+// The first options of `command` under the headings of their groups, one line each, its first_footer, and how to see
+// all others. `name` is how the command is called: "dpreduce fit".
+std::string first_help(const CommandEntry& command, const std::string& name) {
+  std::vector<std::string> groups;
+  std::string required;
+  std::size_t width = 0;
+  for (const Option& option : command.options.options()) {
+    if (option.is_required) required += " " + usage_of(option);
+    if (!option.is_first()) continue;
+    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+    width = std::max(width, usage_of(option).size());
+  }
+  std::string text = fmt::format("{}\nUsage: {}{} [OPTIONS]\n", command.help, name, required);
+  for (const std::string& group : groups) {
+    text += fmt::format("\n{}:\n", group.empty() ? "Options" : group);
+    for (const Option& option : command.options.options()) {
+      if (!option.is_first() || option.group != group) continue;
+      text += fmt::format("  {:<{}}  {}\n", usage_of(option), width, line_of(option));
+    }
+  }
+  return text + fmt::format("\n{}\n\n{} --help-all shows all {} options.\n", command.first_footer, name,
+                            command.options.options().size());
+}
+
 // All options of the command that was named.
 std::string whole_help(const CLI::App& app, const CommandEntry& root) {
   const CLI::App* command = innermost(app, root).read;
@@ -153,10 +198,11 @@ std::string usual_help(const CLI::App& app, const CommandEntry& root) {
 
 }  // namespace
 
-std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments) {
+std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments,
+                                                            NamedLists& lists) {
   CLI::App app{root.help, root.name};
   app.set_version_flag("--version", version());
-  declare(app, root);
+  declare(app, root, lists);
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes arguments from the back
     app.parse(arguments);

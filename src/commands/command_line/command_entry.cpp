@@ -1,10 +1,22 @@
 #include "commands/command_line/command_entry.hpp"
 
-#include <fmt/format.h>
+#include <cstdio>
 
-#include "commands/command_line/fit_command.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
+
+RunnableCommand by_coordinator(std::function<void()> work) {
+  return [work = std::move(work)](Communicator& ranks) {
+    ranks.together([&] {
+      if (ranks.is_coordinator()) work();
+    });
+  };
+}
+
+void PrintText::operator()(Communicator& ranks) const {
+  if (ranks.is_coordinator()) std::fputs(text.c_str(), stdout);
+}
 
 const CommandEntry* CommandEntry::command(const std::string& word) const {
   for (const CommandEntry& own : commands) {
@@ -13,31 +25,17 @@ const CommandEntry* CommandEntry::command(const std::string& word) const {
   return nullptr;
 }
 
-CommandEntry dpreduce_command() {
-  CommandEntry dpreduce{
-      .name = "dpreduce",
-      .help =
-          "dpreduce: differentially private classifiers from features that lie in many places, by one exact, noised "
-          "sum",
-      .footer = fmt::format("Each command has its own --help with examples. Exit codes: {}.", kExitCodes),
-      .needs_command = true};
-  CommandEntry privacy{.name = "privacy", .help = "accounting; no data involved", .needs_command = true};
-  privacy.commands = {calibrate_command(), convert_command(), compose_command(), split_command(), explain_command()};
-  dpreduce.commands = {fit_command(),    sweep_command(), predict_command(), evaluate_command(), privacy,
-                       ledger_command(), synth_command(), inspect_command(), report_command(),   export_command(),
-                       audit_command(),  bench_command(), keygen_command()};
-  return dpreduce;
-}
-
 void declare_format(OptionTable& table, OutputFormat& format) {
-  table.choice("--format", format, "what standard output gets");
+  table.choice("--format", format, "what standard output gets").of_command_alone(SaidBy::kCommandLine);
 }
 
 void declare_config(OptionTable& table) {
-  table.add({.names = "--config",
-             .help = "TOML file with options of this command",
-             .type = "FILE",
-             .read = [](const std::vector<std::string>&) {}});
+  table
+      .add({.names = "--config",
+            .help = "TOML file with options of this command",
+            .type = "FILE",
+            .read = [](const std::vector<std::string>&) {}})
+      .of_command_alone(SaidBy::kCommandLine);
 }
 
 }  // namespace dpreduce

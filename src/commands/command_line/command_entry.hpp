@@ -4,12 +4,38 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "commands/command_line/command.hpp"
+#include "common/base/choices.hpp"
 #include "common/base/option_table.hpp"
 
 namespace dpreduce {
+
+class Communicator;
+
+/// A command whose options are read and validated, ready to be run by all ranks at once. Rank 0 prints.
+using RunnableCommand = std::function<void(Communicator&)>;
+
+/// The command that all ranks run.
+template <typename Options>
+RunnableCommand by_all_ranks(void (*run)(const std::type_identity_t<Options>&, Communicator&), Options options) {
+  return [run, options = std::move(options)](Communicator& ranks) { run(options, ranks); };
+}
+
+/// The command that rank 0 does for all: the others wait for it, and end with it.
+RunnableCommand by_coordinator(std::function<void()> work);
+template <typename Options>
+RunnableCommand by_coordinator(void (*run)(const std::type_identity_t<Options>&), Options options) {
+  return by_coordinator([run, options = std::move(options)] { run(options); });
+}
+
+/// The command that --help, --help-all or --version ask for.
+struct PrintText {
+  std::string text;
+  void operator()(Communicator& ranks) const;
+};
 
 /// What was read of a command line.
 struct ParsedCommand {
@@ -27,7 +53,10 @@ struct CommandEntry {
   std::vector<CommandEntry> commands = {};  ///< of its own
   bool needs_command = false;               ///< one of those; else it may do without
   /// What was asked for, validated, once the words are read into the options. Throws UsageError.
-  std::function<Command(const ParsedCommand&)> chosen = {};
+  std::function<RunnableCommand(const ParsedCommand&)> chosen = {};
+  /// What a call from a program gets in the place of print: the result as JSON. Empty where programs do not call it.
+  /// Throws UsageError.
+  std::function<std::string(const ParsedCommand&)> result = {};
 
   /// The command of its own with this name; null where there is none.
   const CommandEntry* command(const std::string& word) const;
@@ -37,9 +66,6 @@ struct CommandEntry {
 inline constexpr std::string_view kExitCodes =
     "0 done, 2 usage, 3 bad input, 4 budget refused,\n"
     "5 aggregation aborted, 6 ledger corrupt, 7 resume mismatch, 8 claim refuted";
-
-/// `dpreduce`: all commands.
-CommandEntry dpreduce_command();
 
 /// --format.
 void declare_format(OptionTable& table, OutputFormat& format);

@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iterator>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
-#include "commands/command_line/class_options.hpp"
 #include "commands/command_line/cli11_parser.hpp"
 #include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/config_file.hpp"
-#include "commands/command_line/name_check.hpp"
+#include "commands/command_line/fit_options.hpp"
 #include "common/base/error.hpp"
+#include "common/base/nearest_name.hpp"
+#include "common/base/option_checks.hpp"
 #include "common/data/output_check.hpp"
 #include "common/ledger/ledger_key.hpp"
 
@@ -50,8 +51,7 @@ bool has_party_option(const std::vector<std::string>& arguments) {
 }
 
 // Whether there are words, and each names a command of the one before it.
-bool name_command_alone(const std::vector<std::string>& words) {
-  CommandEntry root = dpreduce_command();
+bool name_command_alone(const CommandEntry& root, const std::vector<std::string>& words) {
   const CommandEntry* command = &root;
   for (const std::string& word : words) {
     if ((command = command->command(word)) == nullptr) return false;
@@ -76,44 +76,124 @@ std::string place_of_mistake(std::string_view message, const std::map<std::strin
   return place == places.end() ? std::string() : place->second;
 }
 
-// Throws UsageError where a file that the command writes is one that it reads its options or a document from, or the
-// key of a ledger. Rows, which may be named by globs, are compared when they are opened.
-void require_outputs_apart(const OptionTable& options, const ConfiguredArguments& configured) {
-  std::vector<std::string> inputs{configured.common_file, configured.own_file};
-  for (const Option& option : options.options()) {
-    if (option.writes.empty() && option.type.starts_with("FILE")) {
-      inputs.insert(inputs.end(), option.given.begin(), option.given.end());
-    }
-  }
+// The files that the command writes, by the options that name them.
+std::vector<NamedPath> outputs_of(const OptionTable& options) {
+  std::vector<NamedPath> outputs;
   for (const Option& option : options.options()) {
     const std::string path = option.is_given() ? option.given.back() : option.usual;
     if (path.empty()) continue;
     for (const std::string& ending : option.writes) {
-      const NamedPath output{fmt::format("--{}", option.long_name()), path + ending};
-      if (output.path.ends_with(kSigningKeyEnding)) {
-        throw UsageError(fmt::format("{} {}: names that end so are those of ledgers' keys; name another file",
-                                     output.option, output.path));
-      }
-      for (const std::string& input : inputs) {
-        if (!input.empty()) require_not_read({&output, 1}, input);
-      }
+      outputs.push_back({fmt::format("--{}", option.long_name()), path + ending});
     }
   }
+  return outputs;
+}
+
+// Throws UsageError where a file that the command writes is another one that it writes, one that it reads its options
+// or a document from, or the key of a ledger. Rows, which may be named by globs, are compared when they are opened.
+void require_outputs_apart(const OptionTable& options, const ConfiguredArguments& configured) {
+  std::vector<std::string> inputs{configured.common_file, configured.own_file};
+  for (const Option& option : options.options()) {
+    if (!option.writes.empty() || !option.type.starts_with("FILE")) continue;
+    inputs.insert(inputs.end(), option.given.begin(), option.given.end());
+    if (!option.is_given()) inputs.push_back(option.usual);
+  }
+  const std::vector<NamedPath> outputs = outputs_of(options);
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    if (output->path.ends_with(kSigningKeyEnding)) {
+      throw UsageError(fmt::format("{} {}: names that end so are those of ledgers' keys; name another file",
+                                   output->option, output->path));
+    }
+    for (const std::string& input : inputs) {
+      if (!input.empty()) require_not_read({&*output, 1}, input);
+    }
+    const auto same = std::find_if(outputs.begin(), output,
+                                   [&](const NamedPath& other) { return is_same_file(other.path, output->path); });
+    if (same == output) continue;
+    throw UsageError(
+        fmt::format("{} and {} are both {}: they must be different files", same->option, output->option, output->path));
+  }
+}
+
+bool looks_like_option(const std::string& word) {
+  return word.starts_with("-");
+}
+
+// Whether a word without dashes may be the value of an option that need not be named.
+bool takes_word(const CommandEntry& command) {
+  const auto& options = command.options.options();
+  return std::any_of(options.begin(), options.end(),
+                     [](const Option& option) { return !option.names.starts_with("-"); });
+}
+
+[[noreturn]] void refuse_command(const std::string& word, const CommandEntry& command, const std::string& name) {
+  std::vector<std::string> names;
+  for (const CommandEntry& own : command.commands) names.push_back(own.name);
+  throw UsageError(fmt::format("'{}' is not a command{}{}{} (see dpreduce{}{} --help)", word,
+                               name.empty() ? "" : " of ", name, did_you_mean(word, names), name.empty() ? "" : " ",
+                               name));
+}
+
+void check_option(const std::string& word, const CommandEntry& command, const std::string& name) {
+  const std::string option = word.substr(0, word.find('='));
+  const bool is_name = option.starts_with("--") || std::isalpha(static_cast<unsigned char>(option.back())) != 0;
+  if (option == "--config") return;  // of every command, and read before it (config_file.hpp)
+  const bool is_help = option == "-h" || option == "--help" || option == "--help-all";
+  if (option.size() < 2 || !is_name || option == "--" || is_help) return;
+  if (command.options.find(option) != nullptr || (name.empty() && option == "--version")) return;
+  std::vector<std::string> names;
+  for (const std::string& own : command.options.long_names()) names.push_back("--" + own);
+  if (name.empty()) names.insert(names.end(), {"--help", "--version"});
+  if (command.options.has_first()) names.push_back("--help-all");
+  throw UsageError(fmt::format("{} is not an option{}{}{} (see dpreduce{}{} --help)", option,
+                               name.empty() ? "" : " of ", name, did_you_mean(option, names), name.empty() ? "" : " ",
+                               name));
+}
+
+// Throws UsageError where a word stands for a command or an option that there is none of, with the nearest name that
+// there is. Looked at before what is missing: a name with a typing error is why an option seems to be.
+void check_names(const CommandEntry& root, const std::vector<std::string>& arguments) {
+  const CommandEntry* command = &root;
+  std::string name;
+  auto word = arguments.begin();
+  for (; word != arguments.end() && !looks_like_option(*word); ++word) {
+    const CommandEntry* const own = command->command(*word);
+    if (own == nullptr) break;
+    command = own;
+    name += (name.empty() ? "" : " ") + own->name;
+  }
+  const bool is_stray = word != arguments.end() && !looks_like_option(*word);
+  if (is_stray && !command->commands.empty() && !takes_word(*command)) refuse_command(*word, *command, name);
+  for (; word != arguments.end(); ++word) {
+    if (looks_like_option(*word)) check_option(*word, *command, name);
+  }
+}
+
+// Reads the words into the options of the command that they name. `configured` says where they come from; `is_known`:
+// whoever said them has looked at the files that they name.
+RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& configured, NamedLists& lists,
+                             bool is_known) {
+  let_names_count_classes(root, configured.arguments);
+  const auto read = read_arguments(root, configured.arguments, lists);
+  if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
+  const CommandEntry& command = *std::get<const CommandEntry*>(read);
+  if (!is_known) require_outputs_apart(command.options, configured);
+  return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own});
 }
 
 }  // namespace
 
-AskedJob asked_job(const std::vector<std::string>& arguments) {
-  if (name_command_alone(arguments)) return {};
+AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
+  if (name_command_alone(root, arguments)) return {};
   // --config may stand in front of the command.
   const bool is_fit = std::find(arguments.begin(), arguments.end(), "fit") != arguments.end();
   std::string reason;  // of a mistake in --config
   try {
     reason = " (every rank reads the --config that it is started with: it may ask for --secure-aggregation)";
-    const std::vector<std::string> all = said_words(arguments);
+    const std::vector<std::string> all = said_words(root, arguments);
     reason.clear();
     if (!all.empty() && all.front() == "fit" && has_party_option(all)) return {.is_of_silos = true};
-    parse_command_line(arguments);
+    parse_command_line(root, arguments);
   } catch (const UsageError& error) {
     // The command line says that it is a party, however wrong the rest is.
     if (is_fit && has_party_option(arguments)) return {.is_of_silos = true};
@@ -126,18 +206,19 @@ AskedJob asked_job(const std::vector<std::string>& arguments) {
   return {};
 }
 
-std::vector<std::string> said_words(const std::vector<std::string>& arguments) {
-  return with_config_files(dpreduce_command(), arguments).arguments;
+std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments) {
+  return with_config_files(root, arguments).arguments;
 }
 
-std::string unheard_words(const std::vector<std::string>& own, const std::vector<std::string>& of_rank_0) {
+std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
+                          const std::vector<std::string>& of_rank_0) {
   const std::size_t names = own.size();
   const bool is_beginning = names <= of_rank_0.size() && std::equal(own.begin(), own.end(), of_rank_0.begin());
-  if (is_beginning && name_command_alone(own)) {
+  if (is_beginning && name_command_alone(root, own)) {
     const auto rest = of_rank_0.begin() + static_cast<std::ptrdiff_t>(names);
-    if (rest == of_rank_0.end() || !name_command_alone({of_rank_0.begin(), rest + 1})) return {};
+    if (rest == of_rank_0.end() || !name_command_alone(root, {of_rank_0.begin(), rest + 1})) return {};
   }
-  const std::vector<std::string> all = said_words(own);
+  const std::vector<std::string> all = said_words(root, own);
   if (all == of_rank_0) return {};
   const auto [here, there] = std::mismatch(all.begin(), all.end(), of_rank_0.begin(), of_rank_0.end());
   return fmt::format(
@@ -146,8 +227,8 @@ std::string unheard_words(const std::vector<std::string>& own, const std::vector
       shown_word(all, here - all.begin()), shown_word(of_rank_0, there - of_rank_0.begin()));
 }
 
-Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party) {
-  CommandEntry root = dpreduce_command();
+RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> arguments,
+                                   std::optional<std::size_t> party, SaidWords* said) {
   check_names(root, arguments);
   const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
   if (!party && std::any_of(configured.arguments.begin(), configured.arguments.end(), names_own_file)) {
@@ -155,13 +236,11 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
         "--silo-config: is of one party among silos; start them with mpirun -n, and give --secure-aggregation");
   }
   if (configured.rows_are_own) let_rows_be_own(root);
-  let_names_count_classes(root, configured.arguments);
   try {
-    const auto read = read_arguments(root, configured.arguments);
-    if (const PrintText* text = std::get_if<PrintText>(&read)) return *text;
-    const CommandEntry& command = *std::get<const CommandEntry*>(read);
-    require_outputs_apart(command.options, configured);
-    return command.chosen({command.options, configured.rows_are_own, configured.ledger_is_own});
+    NamedLists lists;
+    RunnableCommand command = read_command(root, configured, lists, false);
+    if (said != nullptr) *said = {configured.arguments, std::move(lists)};
+    return command;
   } catch (const UsageError& error) {
     if (const std::string place = place_of_mistake(error.what(), configured.places); !place.empty()) {
       throw UsageError(fmt::format("{}: {}", place, error.what()));
@@ -169,6 +248,11 @@ Command parse_command_line(std::vector<std::string> arguments, std::optional<std
     if (configured.own_file.empty()) throw;
     throw UsageError(fmt::format("{} (with --silo-config {})", error.what(), configured.own_file));
   }
+}
+
+RunnableCommand command_of(CommandEntry root, SaidWords said) {
+  const ConfiguredArguments configured{.arguments = std::move(said.words), .common_file = {}, .own_file = {}};
+  return read_command(root, configured, said.lists, true);
 }
 
 }  // namespace dpreduce

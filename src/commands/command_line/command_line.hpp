@@ -1,4 +1,4 @@
-// The arguments on the command line to one validated struct.
+// The arguments on the command line to a command that can be run.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,30 @@
 #include <string>
 #include <vector>
 
-#include "commands/command_line/command.hpp"
+#include "commands/command_line/cli11_parser.hpp"
+#include "commands/command_line/command_entry.hpp"
 
 namespace dpreduce {
 
-/// The command that `arguments` (without the program's name) ask for. Options of `--config FILE` (TOML: `train-x =
-/// [...]`, `epsilon = 1.0`, flat or under the command's name) stand in front of those on the command line, which win.
-/// For the party of that rank in a run among silos the options of `--silo-config FILE`, which are its own, stand
-/// between the two (with_config_files). Throws UsageError with one line where they do not parse, contradict each other
-/// or are out of range; BadInput where a party's own file is wrong.
-Command parse_command_line(std::vector<std::string> arguments, std::optional<std::size_t> party = std::nullopt);
+/// What a rank was told: its words, those of its `--config` among them in front of the others, and the lists in the
+/// files that options of the command name. Whoever has this needs none of those files.
+struct SaidWords {
+  std::vector<std::string> words;
+  NamedLists lists;
+};
+
+/// The command that `arguments` (without the program's name) ask for, one of `root`'s, into whose options they are
+/// read: each call needs a table that was made for it. Options of `--config FILE` (TOML: `train-x = [...]`, `epsilon
+/// = 1.0`, flat or under the command's name) stand in front of those on the command line, which win. For the party of
+/// that rank in a run among silos the options of `--silo-config FILE`, which are its own, stand between the two
+/// (with_config_files). `said`, where it is not null, gets what was said. Throws UsageError with one line where they do
+/// not parse, contradict each other or are out of range; BadInput where a party's own file, or the file of a list, is
+/// wrong.
+RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> arguments,
+                                   std::optional<std::size_t> party = std::nullopt, SaidWords* said = nullptr);
+
+/// The command of what another rank said, and has parsed: no file is opened. Throws as parse_command_line.
+RunnableCommand command_of(CommandEntry root, SaidWords said);
 
 /// What kind of job the words of one rank ask for, as far as that can be told before a party's own options are read.
 struct AskedJob {
@@ -27,15 +41,16 @@ struct AskedJob {
   std::string doubt{};
 };
 
-/// The ranks of a job compare their answers (Communicator::join).
-AskedJob asked_job(const std::vector<std::string>& arguments);
+/// The ranks of a job compare their answers (Communicator::join). The words are read into the options of `root`.
+AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// What the words of a rank come to: those of its `--config` among them. Throws UsageError as with_config_files.
-std::vector<std::string> said_words(const std::vector<std::string>& arguments);
+std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// Why a rank that was started with the words `own` must not do what rank 0 was asked for, whose said_words are
 /// `of_rank_0`: it was told something else, which nobody would hear. Empty where what it says is the same, or where its
 /// words are the name of that command alone. Throws as said_words.
-std::string unheard_words(const std::vector<std::string>& own, const std::vector<std::string>& of_rank_0);
+std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
+                          const std::vector<std::string>& of_rank_0);
 
 }  // namespace dpreduce

@@ -126,27 +126,28 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
   return arguments;
 }
 
+// The options that every party may set for itself, as they are written in a file.
+std::vector<std::string_view> names_of_party(const OptionTable& fit) {
+  std::vector<std::string_view> names;
+  for (const Option& option : fit.options()) {
+    if (option.said_by == SaidBy::kParty) names.push_back(option.long_name());
+  }
+  return names;
+}
+
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
-void check_own_item(const TomlItem& item, const std::string& file, std::size_t rank) {
-  constexpr std::array<std::string_view, 16> kOfAll{"train-x",        "train-y",      "train-person", "person-key",
-                                                    "identity",       "roster",       "log",          "ledger",
-                                                    "budget-epsilon", "budget-delta", "threads",      "memory",
-                                                    "round-trip",     "bandwidth",    "packet-loss",  "class-names"};
-  constexpr std::array<std::string_view, 9> kOfCoordinator{"test-x",  "test-y",  "out",       "report", "html",
-                                                           "metrics", "timings", "overwrite", "quiet"};
-  std::string key = item.key;
-  std::replace(key.begin(), key.end(), '_', '-');
-  const auto is_in = [&](const auto& keys) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
-  if (is_in(kOfAll) || (rank == 0 && is_in(kOfCoordinator))) return;
-  if (is_in(kOfCoordinator)) {
-    throw BadInput(
-        fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", place_of(item, file), item.key));
+void check_own_item(const OptionTable& fit, const TomlItem& item, const std::string& file, std::size_t rank) {
+  const std::string place = place_of(item, file);
+  const SaidBy said_by = option_of(fit, "fit", item, place).said_by;
+  if (said_by == SaidBy::kParty || (rank == 0 && said_by == SaidBy::kCoordinator)) return;
+  if (said_by == SaidBy::kCoordinator) {
+    throw BadInput(fmt::format("{}: '{}' is the coordinator's alone, rank 0; take it out", place, item.key));
   }
   throw BadInput(
       fmt::format("{}: '{}' is not a silo's own to say: it must be the same for all parties, on the command line or in "
                   "--config; here may stand {}",
-                  place_of(item, file), item.key, fmt::join(kOfAll, ", ")));
+                  place, item.key, fmt::join(names_of_party(fit), ", ")));
 }
 
 // A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
@@ -179,7 +180,8 @@ std::vector<TomlItem> read_own_items(const CommandEntry& root, const std::string
     throw BadInput(error.what());
   }
   for (const TomlItem& item : items) {
-    if (item.section.empty() || item.section == Arguments{"fit"}) check_own_item(item, file, rank);
+    if (item.section.empty() || item.section == Arguments{"fit"})
+      check_own_item(root.command("fit")->options, item, file, rank);
   }
   return items;
 }

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "commands/command_line/command.hpp"
+#include "commands/command_line/command_entry.hpp"
 #include "common/base/toml_items.hpp"
+#include "methods/options/fit_options.hpp"
 
 namespace dpreduce {
 
@@ -29,8 +30,8 @@ struct KeywordHelp {
 /// prints.
 std::vector<KeywordHelp> fit_keywords();
 
-/// The subcommand `name` of `dpreduce privacy` with these options, validated. Throws UsageError as fit_options_of, and
-/// where a required option is missing. Precondition (asserted): there is one of that name.
-Command privacy_command_of(const std::string& name, std::span<const TomlItem> keywords);
+/// The result of `command`, one that programs call, with these options: JSON. Throws UsageError as fit_options_of,
+/// where a required option is missing, and as the command does.
+std::string result_of_call(CommandEntry command, std::span<const TomlItem> keywords);
 
 }  // namespace dpreduce

@@ -4,13 +4,28 @@
 //   counts    whole numbers of digits, 1 where left out
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "commands/command_line/compose_command.hpp"
-#include "commands/command_line/split_command.hpp"
+#include "common/base/choices.hpp"
 
 namespace dpreduce {
+
+/// `--gaussian Z:K`: one mechanism, count times.
+struct MechanismSpec {
+  MechanismKind kind = MechanismKind::kGaussian;
+  double parameter = 0.0;      ///< noise multiplier of Gaussians, epsilon of the others
+  double sampling_rate = 1.0;  ///< of subsampled Gaussians
+  std::uint64_t count = 1;
+};
+
+/// `--block NAME:D:W`.
+struct BlockSpec {
+  std::string name;
+  double sensitivity = 0.0;
+  double loss_weight = 1.0;
+};
 
 /// "Z", "Z:Q", "E": the parts that a mechanism of this kind must have; ":K", the count, may follow.
 std::string_view parameters_of(MechanismKind kind);

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "common/base/archive_all.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -16,11 +17,22 @@ struct StatedBudget {
   bool operator==(const StatedBudget&) const = default;
 };
 
+template <typename Archive>
+void serialize(Archive& archive, StatedBudget& options, unsigned) {
+  auto& [epsilon, delta, rho, mu] = options;
+  archive_all(archive, epsilon, delta, rho, mu);
+}
+
 /// Non-private goes without any of them.
 struct BudgetOptions : StatedBudget {
   Accountant accountant = Accountant::kGdp;
   bool non_private = false;
   bool operator==(const BudgetOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, BudgetOptions& options, unsigned) {
+  archive_all(archive, static_cast<StatedBudget&>(options), options.accountant, options.non_private);
+}
 
 }  // namespace dpreduce

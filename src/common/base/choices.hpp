@@ -92,7 +92,6 @@ enum class Partition {
   kQuantity,     ///< at random, the silos' sizes in shares drawn from a Dirichlet distribution
   kFeatureShift  ///< evenly, at random; each silo's rows are rotated and moved by a transformation of its own
 };
-enum class BenchKind { kGram, kNoise, kReduce, kRound };
 
 /// spellings<E>: every value of E with its spelling, in the order in which help lists them.
 template <typename E>
@@ -167,10 +166,6 @@ inline constexpr std::array spellings<Partition>{
     std::pair{std::string_view{"classes"}, Partition::kClasses},
     std::pair{std::string_view{"quantity"}, Partition::kQuantity},
     std::pair{std::string_view{"feature-shift"}, Partition::kFeatureShift}};
-template <>
-inline constexpr std::array spellings<BenchKind>{
-    std::pair{std::string_view{"gram"}, BenchKind::kGram}, std::pair{std::string_view{"noise"}, BenchKind::kNoise},
-    std::pair{std::string_view{"reduce"}, BenchKind::kReduce}, std::pair{std::string_view{"round"}, BenchKind::kRound}};
 
 template <typename E>
 requires std::is_enum_v<E>

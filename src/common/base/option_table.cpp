@@ -84,6 +84,7 @@ std::vector<std::string> OptionTable::long_names() const {
 }
 
 Option& OptionTable::add(Option option) {
+  if (option.group.empty()) option.group = group_;
   options_.push_back(std::move(option));
   return options_.back();
 }

@@ -28,6 +28,15 @@ enum class OptionValues {
   kMany
 };
 
+/// Who says an option in a run among silos, whose parties are started each by itself.
+enum class SaidBy {
+  kAll,          ///< all parties, and alike: they compare it before anything is spent
+  kAllOfFiles,   ///< all parties; one may have the files elsewhere, so that they compare only whether there are some
+  kParty,        ///< each for itself, also in its own file (--silo-config)
+  kCoordinator,  ///< the coordinator, also in its own file
+  kCommandLine   ///< each for itself, in no file of its own
+};
+
 struct Option {
   std::string names = {};  ///< "--test-x,--x": the first is the usual one; one without dashes need not be written
   std::string help = {};
@@ -39,9 +48,13 @@ struct Option {
   bool is_required = false;
   std::vector<std::string> writes = {};  ///< it names files that the command writes: with these endings
   char delimiter = '\0';                 ///< splits a word into values; 0: none does
+  SaidBy said_by = SaidBy::kAll;
+  bool is_of_command_alone = false;  ///< a call from a program has something else in its place, or does without
 
   /// Called with the arguments that follow, those of its last occurrence (of many values: of all). Throws UsageError.
   std::function<void(const std::vector<std::string>&)> read = {};
+  /// Not empty: the argument names a file, and `read` is called with what this returns for its path. Throws BadInput.
+  std::function<std::vector<std::string>(const std::string& path)> list_in_file = {};
 
   /// The arguments that were given, once a command line is read; of a flag "true".
   std::vector<std::string> given = {};
@@ -60,6 +73,8 @@ struct Option {
   Option& typed(std::string word) { return type = std::move(word), *this; }
   Option& defaults_to(std::string word) { return usual = std::move(word), *this; }
   Option& split_at(char character) { return delimiter = character, *this; }
+  Option& said(SaidBy who) { return said_by = who, *this; }
+  Option& of_command_alone(SaidBy who = SaidBy::kAll) { return is_of_command_alone = true, said(who); }
 };
 
 /// `text` as a number: decimal, or inf and nan, which ranges refuse. Throws UsageError naming the option.
@@ -92,9 +107,15 @@ E read_choice(std::string_view option, const std::string& text) {
 class OptionTable {
  public:
   Option& add(Option option);
+  /// Options that are added from here on stand under this heading, unless they say another; empty: under none.
+  void begin_group(std::string heading) { group_ = std::move(heading); }
 
   Option& flag(const std::string& names, bool& value, std::string help);
   Option& text(const std::string& names, std::string& value, std::string help);
+  /// The path of a file.
+  Option& file(const std::string& names, std::string& value, std::string help) {
+    return text(names, value, std::move(help)).typed("FILE");
+  }
   /// A text that may be left out.
   Option& optional_text(const std::string& names, std::optional<std::string>& value, std::string help);
   Option& files(const std::string& names, std::vector<std::string>& values, std::string help);
@@ -171,6 +192,7 @@ class OptionTable {
   }
 
   std::deque<Option> options_;
+  std::string group_;  // of options that are added
 };
 
 }  // namespace dpreduce

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/archive_all.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -18,5 +19,11 @@ struct RowsOptions {
   std::vector<std::string> class_names{};  ///< name k is that of class k; public, never taken from rows; empty: none
   bool operator==(const RowsOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, RowsOptions& options, unsigned) {
+  auto& [x, y, bad_rows, person, class_names] = options;
+  archive_all(archive, x, y, bad_rows, person, class_names);
+}
 
 }  // namespace dpreduce

@@ -1,6 +1,7 @@
 // What a user asked of a fit, in parts. Names and defaults are the command-line contract.
 #pragma once
 
+#include "common/base/archive_all.hpp"
 #include "methods/options/data_options.hpp"
 #include "methods/options/machine_options.hpp"
 #include "methods/options/method_options.hpp"
@@ -21,5 +22,11 @@ struct FitOptions {
   SiloOptions silos;
   bool operator==(const FitOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, FitOptions& options, unsigned) {
+  auto& [data, rows, method, privacy, output, machine, silos] = options;
+  archive_all(archive, data, rows, method, privacy, output, machine, silos);
+}
 
 }  // namespace dpreduce

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "common/base/archive_all.hpp"
+
 namespace dpreduce {
 
 struct MachineOptions {
@@ -11,6 +13,12 @@ struct MachineOptions {
   std::optional<std::size_t> memory_mib{};  ///< for the row buffers of a rank; empty: as the method likes it
   bool operator==(const MachineOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, MachineOptions& options, unsigned) {
+  auto& [threads, memory_mib] = options;
+  archive_all(archive, threads, memory_mib);
+}
 
 /// Throws UsageError where the part is out of range.
 void check(const MachineOptions& machine);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/archive_all.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -21,6 +22,14 @@ struct OutputOptions {
   bool quiet = false;      ///< no progress and no summary
   bool operator==(const OutputOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, OutputOptions& options, unsigned) {
+  auto& [out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run, overwrite, quiet] =
+      options;
+  archive_all(archive, out, report, html, metrics, timings, checkpoint, checkpoint_every, format, dry_run, overwrite,
+              quiet);
+}
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const OutputOptions& output);

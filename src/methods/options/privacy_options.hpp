@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/accounting/stated_budget.hpp"
+#include "common/base/archive_all.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -20,6 +21,12 @@ struct PrivacyOptions {
   bool resume = false;  ///< go on with a killed run, where there is one
   bool operator==(const PrivacyOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, PrivacyOptions& options, unsigned) {
+  auto& [budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume] = options;
+  archive_all(archive, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume);
+}
 
 /// Throws UsageError where the part contradicts itself or is out of range. (The budget itself is checked where it
 /// becomes noise.)

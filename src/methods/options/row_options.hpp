@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "common/base/archive_all.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -21,6 +22,13 @@ struct RowOptions {
   std::optional<double> select_share{};  ///< of mu^2, where features are selected before the method; empty: a default
   bool operator==(const RowOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, RowOptions& options, unsigned) {
+  auto& [normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by, select_share] = options;
+  archive_all(archive, normalize, clip_norm, pool, center, center_share, pca, pca_share, select, select_by,
+              select_share);
+}
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const RowOptions& rows);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/archive_all.hpp"
 #include "common/base/choices.hpp"
 
 namespace dpreduce {
@@ -40,6 +41,16 @@ struct SiloOptions {
   bool has_line() const { return round_trip_ms || bandwidth_mbit || packet_loss_percent; }
   bool operator==(const SiloOptions&) const = default;
 };
+
+template <typename Archive>
+void serialize(Archive& archive, SiloOptions& options, unsigned) {
+  auto& [secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own, ledger_is_own,
+         log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent, silos_per_person,
+         counted_persons, person_key, under_engine] = options;
+  archive_all(archive, secure_aggregation, threshold, colluding, noise, roster, identity, own_options, rows_are_own,
+              ledger_is_own, log, agreed, timeout_seconds, fault, round_trip_ms, bandwidth_mbit, packet_loss_percent,
+              silos_per_person, counted_persons, person_key, under_engine);
+}
 
 /// Throws UsageError where the part contradicts itself or is out of range.
 void check(const SiloOptions& silos);

@@ -4,15 +4,16 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
-#include "commands/command_line/command_entry.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
+#include "tests/commands/parsed_command.hpp"
 
 namespace dpreduce {
 namespace {
@@ -28,7 +29,7 @@ std::vector<std::string> fit_arguments(std::vector<std::string> more = {}) {
 }
 
 FitOptions parse_fit(std::vector<std::string> more = {}) {
-  return std::get<FitOptions>(parse_command_line(fit_arguments(std::move(more))));
+  return parsed_fit(fit_arguments(std::move(more)));
 }
 
 TEST(CommandLine, FitHasTheContractsDefaults) {
@@ -46,22 +47,23 @@ TEST(CommandLine, FitHasTheContractsDefaults) {
   EXPECT_FALSE(fit.output.dry_run);
 }
 
-TEST(CommandLine, ScoresGoToAFileOfTheirOwnOrInThePlaceOfLabels) {
-  const auto predict = [](std::vector<std::string> more) {
-    more.insert(more.begin(), {"predict", "--model", "m", "--x", "x.npy"});
-    return std::get<PredictOptions>(parse_command_line(more));
+TEST(CommandLine, AValueThatMayBeLeftOutIsTheNextWordUnlessThatIsAnOption) {
+  const auto scores_of = [](const std::vector<std::string>& words) {
+    std::optional<std::string> scores;
+    CommandEntry root{.name = "program", .help = {}};
+    root.options.optional_text("--scores", scores, "");
+    std::string out;
+    root.options.text("--out", out, "");
+    NamedLists lists;
+    read_arguments(root, words, lists);
+    return scores;
   };
-  for (const bool is_joined : {false, true}) {
-    const PredictOptions options =
-        is_joined ? predict({"--scores=s.csv", "--out=o.csv"}) : predict({"--scores", "s.csv", "--out", "o.csv"});
-    EXPECT_EQ(options.scores, "s.csv");
-    EXPECT_EQ(options.out, "o.csv");
-  }
-  EXPECT_EQ(predict({"--scores", "--out", "o.npy"}).scores, "");
-  EXPECT_EQ(predict({"--out", "o.npy", "--scores"}).scores, "");
-  EXPECT_EQ(predict({"--scores", "a.csv", "--scores", "b.csv"}).scores, "b.csv");
-  EXPECT_EQ(predict({"--probabilities", "p.npy"}).probabilities, "p.npy");
-  EXPECT_EQ(predict({}).scores, std::nullopt);
+  EXPECT_EQ(scores_of({"--scores", "s.csv", "--out", "o.csv"}), "s.csv");
+  EXPECT_EQ(scores_of({"--scores=s.csv", "--out=o.csv"}), "s.csv");
+  EXPECT_EQ(scores_of({"--scores", "--out", "o.npy"}), "");
+  EXPECT_EQ(scores_of({"--out", "o.npy", "--scores"}), "");
+  EXPECT_EQ(scores_of({"--scores", "a.csv", "--scores", "b.csv"}), "b.csv");
+  EXPECT_EQ(scores_of({}), std::nullopt);
 }
 
 TEST(CommandLine, FitTakesEveryOption) {
@@ -96,59 +98,62 @@ TEST(CommandLine, NegativeNumbersAreValuesNotOptions) {
       testing::ThrowsMessage<UsageError>(testing::StartsWith("--epsilon = -1: must be a finite number")));
 }
 
-CalibrateOptions parse_calibrate(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments{"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return std::get<CalibrateOptions>(parse_command_line(arguments));
+// What a command of one result prints with --format json.
+nlohmann::json printed_json(std::vector<std::string> words) {
+  words.insert(words.end(), {"--format", "json"});
+  Communicator alone = Communicator::alone();
+  testing::internal::CaptureStdout();
+  parsed_command(std::move(words))(alone);
+  return parse_json(testing::internal::GetCapturedStdout());
 }
 
 TEST(CommandLine, CalibrateAccountsByPldWhereStepsAreSampled) {
-  EXPECT_EQ(parse_calibrate({}).budget.accountant, Accountant::kGdp);
-  EXPECT_EQ(parse_calibrate({"--steps", "10"}).budget.accountant, Accountant::kGdp);
-  EXPECT_EQ(parse_calibrate({"--steps", "10"}).steps, 10U);
-  EXPECT_EQ(parse_calibrate({"--sampling-rate", "0.1"}).budget.accountant, Accountant::kPld);
-  EXPECT_EQ(parse_calibrate({"--sampling-rate", "0.1", "--accountant", "rdp"}).budget.accountant, Accountant::kRdp);
-  EXPECT_EQ(parse_calibrate({"--sampling-rate", "1", "--accountant", "zcdp"}).budget.accountant, Accountant::kZcdp);
+  const auto accountant_of = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"privacy", "calibrate", "--epsilon", "1", "--delta", "1e-5"};
+    words.insert(words.end(), more.begin(), more.end());
+    return printed_json(words)["accountant"];
+  };
+  EXPECT_EQ(accountant_of({}), "gdp");
+  EXPECT_EQ(accountant_of({"--steps", "10"}), "gdp");
+  EXPECT_EQ(accountant_of({"--sampling-rate", "0.1"}), "pld");
+  EXPECT_EQ(accountant_of({"--sampling-rate", "0.1", "--accountant", "rdp"}), "rdp");
+  EXPECT_EQ(accountant_of({"--sampling-rate", "1", "--accountant", "zcdp"}), "zcdp");
 }
 
 TEST(CommandLine, ComposeCollectsTheMechanismsOfAllItsOptions) {
-  const auto compose = std::get<ComposeOptions>(
-      parse_command_line({"privacy", "compose", "--gaussian", "1:2", "3", "--delta", "1e-6", "--gaussian", "4",
-                          "--subsampled", "5:0.5:6", "--group", "2", "--adjacency", "replace-one"}));
-  ASSERT_EQ(compose.run.size(), 4U);
-  std::uint64_t gaussians = 0;
-  for (const MechanismSpec& spec : compose.run) gaussians += spec.kind == MechanismKind::kGaussian ? spec.count : 0;
-  EXPECT_EQ(gaussians, 4U);
-  EXPECT_EQ(compose.delta, 1e-6);
-  EXPECT_EQ(compose.group, 2U);
-  EXPECT_EQ(compose.adjacency, Adjacency::kReplaceOne);
+  const nlohmann::json composed = printed_json({"privacy", "compose", "--gaussian", "10:2", "30", "--delta", "1e-6",
+                                                "--gaussian", "40", "--subsampled", "50:0.5:6"});
+  ASSERT_EQ(composed["mechanisms"].size(), 4U);
+  std::uint64_t count = 0;
+  for (const nlohmann::json& part : composed["mechanisms"]) count += part["count"].get<std::uint64_t>();
+  EXPECT_EQ(count, 2U + 1 + 1 + 6);
+  EXPECT_EQ(composed["delta"], 1e-6);
+  const nlohmann::json of_group = printed_json(
+      {"privacy", "compose", "--gaussian", "10", "--delta", "1e-6", "--group", "2", "--adjacency", "replace-one"});
+  EXPECT_EQ(of_group["group"], 2U);
+  EXPECT_EQ(of_group["adjacency"], "replace-one");
 }
 
 TEST(CommandLine, SplitKeepsTheOrderOfBlocks) {
-  const auto split = std::get<SplitOptions>(
-      parse_command_line({"privacy", "split", "--block", "b:1:768", "--mu", "1", "--block", "a:2"}));
-  ASSERT_EQ(split.blocks.size(), 2U);
-  EXPECT_EQ(split.blocks[0].name, "b");
-  EXPECT_EQ(split.blocks[1].name, "a");
-  EXPECT_EQ(split.budget.mu, 1.0);
+  const nlohmann::json split = printed_json({"privacy", "split", "--block", "b:1:768", "--mu", "1", "--block", "a:2"});
+  ASSERT_EQ(split["blocks"].size(), 2U);
+  EXPECT_EQ(split["blocks"][0]["name"], "b");
+  EXPECT_EQ(split["blocks"][1]["name"], "a");
+  EXPECT_EQ(split["mu"], 1.0);
 }
 
 TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
-  EXPECT_EQ(std::get<ExplainOptions>(parse_command_line({"privacy", "explain", "r.json"})).report, "r.json");
-  EXPECT_EQ(std::get<ExplainOptions>(parse_command_line({"privacy", "explain", "--report", "r.json"})).report,
-            "r.json");
+  Communicator alone = Communicator::alone();
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"privacy", "explain", "/absent/r.json"}, {"privacy", "explain", "--report", "/absent/r.json"}}) {
+    EXPECT_THAT([&] { parsed_command(words)(alone); }, testing::ThrowsMessage<BadInput>(HasSubstr("/absent/r.json")));
+  }
 }
 
 TEST(CommandLine, ExportWantsAFormAndWhatGoesWithIt) {
-  const auto options = std::get<ExportOptions>(
-      parse_command_line({"export", "m", "--onnx", "o", "--onnx-width", "float64", "--card", "c", "--report", "r"}));
-  EXPECT_EQ(options, (ExportOptions{.model = "m",
-                                    .onnx = "o",
-                                    .onnx_width = FloatWidth::kFloat64,
-                                    .card = "c",
-                                    .report = "r",
-                                    .overwrite = false}));
-  for (const std::vector<std::string>& arguments :
+  EXPECT_NO_THROW(
+      parsed_command({"export", "m", "--onnx", "o", "--onnx-width", "float64", "--card", "c", "--report", "r"}));
+  for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"export", "m"},
                                              {"export", "--onnx", "o"},
                                              {"export", "m", "--card", "c", "--onnx-width", "float64"},
@@ -156,7 +161,7 @@ TEST(CommandLine, ExportWantsAFormAndWhatGoesWithIt) {
                                              {"export", "m", "--onnx", "o", "--report", "r"},
                                              {"export", "m", "--onnx", "o", "--card", "./o"},
                                              {"ledger", "export", "l"}}) {
-    EXPECT_THROW(parse_command_line(arguments), UsageError);
+    EXPECT_THROW(parsed_command(words), UsageError);
   }
 }
 
@@ -180,15 +185,11 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples) {
                                              {"bench", "noise", "--help"},
                                              {"bench", "reduce", "--help"},
                                              {"bench", "round", "--help"}}) {
-    const std::string text = std::get<PrintText>(parse_command_line(arguments)).text;
+    const std::string text = printed_text(arguments);
     EXPECT_THAT(text, HasSubstr("Examples:")) << arguments.front();
     EXPECT_THAT(text, HasSubstr("dpreduce " + arguments.front()));
   }
-  EXPECT_THAT(std::get<PrintText>(parse_command_line({"--help"})).text, HasSubstr("fit"));
-}
-
-std::string help_of(const std::vector<std::string>& arguments) {
-  return std::get<PrintText>(parse_command_line(arguments)).text;
+  EXPECT_THAT(printed_text({"--help"}), HasSubstr("fit"));
 }
 
 std::size_t lines_of(const std::string& text) {
@@ -197,17 +198,17 @@ std::size_t lines_of(const std::string& text) {
 
 TEST(CommandLine, FirstHelpFitsOnOneScreenAndNamesHelpAll) {
   for (const std::string command : {"fit", "audit"}) {
-    const std::string text = help_of({command, "--help"});
+    const std::string text = printed_text({command, "--help"});
     EXPECT_LE(lines_of(text), 45U) << text;
     EXPECT_THAT(text, HasSubstr("dpreduce " + command + " --help-all shows all "));
-    EXPECT_EQ(help_of({command, "-h"}), text);
+    EXPECT_EQ(printed_text({command, "-h"}), text);
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
   }
 }
 
 TEST(CommandLine, FirstHelpHasWhatAFirstFitNeeds) {
-  const std::string text = help_of({"fit", "--help"});
+  const std::string text = printed_text({"fit", "--help"});
   for (const std::string option : {"--train-x", "--train-y", "--classes", "--test-x", "--test-y", "--method",
                                    "--center", "--epsilon", "--delta", "--ledger", "--out", "--report", "--dry-run"}) {
     EXPECT_THAT(text, HasSubstr("\n  " + option)) << option;
@@ -219,19 +220,19 @@ TEST(CommandLine, FirstHelpHasWhatAFirstFitNeeds) {
 TEST(CommandLine, HelpAllHasEveryOption) {
   const CommandEntry root = dpreduce_command();
   for (const std::string command : {"fit", "audit", "sweep"}) {
-    const std::string text = help_of({command, "--help-all"});
+    const std::string text = printed_text({command, "--help-all"});
     for (const std::string& option : root.command(command)->options.long_names()) {
       EXPECT_THAT(text, HasSubstr("  --" + option)) << command;
     }
     EXPECT_THAT(text, HasSubstr("Examples:"));
   }
-  EXPECT_THAT(help_of({"fit", "--help-all"}), HasSubstr("Methods:"));
+  EXPECT_THAT(printed_text({"fit", "--help-all"}), HasSubstr("Methods:"));
 }
 
 TEST(CommandLine, HelpAllIsHelpWhereHelpLeavesNothingOut) {
-  EXPECT_EQ(help_of({"predict", "--help-all"}), help_of({"predict", "--help"}));
-  EXPECT_EQ(help_of({"--help-all"}), help_of({"--help"}));
-  EXPECT_THAT(help_of({"predict", "--help"}), Not(HasSubstr("--help-all")));
+  EXPECT_EQ(printed_text({"predict", "--help-all"}), printed_text({"predict", "--help"}));
+  EXPECT_EQ(printed_text({"--help-all"}), printed_text({"--help"}));
+  EXPECT_THAT(printed_text({"predict", "--help"}), Not(HasSubstr("--help-all")));
 }
 
 TEST(CommandLine, FirstOptionsAreOfTheirTable) {
@@ -241,7 +242,7 @@ TEST(CommandLine, FirstOptionsAreOfTheirTable) {
 }
 
 TEST(CommandLine, VersionIsPrinted) {
-  EXPECT_THAT(std::get<PrintText>(parse_command_line({"--version"})).text, HasSubstr(version()));
+  EXPECT_THAT(printed_text({"--version"}), HasSubstr(version()));
 }
 
 struct BadCommand {
@@ -254,7 +255,7 @@ class BadCommandLine : public testing::TestWithParam<BadCommand> {};
 
 TEST_P(BadCommandLine, IsRefusedInOneLine) {
   try {
-    parse_command_line(GetParam().arguments);
+    parsed_command(GetParam().arguments);
     FAIL() << "accepted";
   } catch (const UsageError& error) {
     EXPECT_EQ(error.code(), ExitCode::kUsage);

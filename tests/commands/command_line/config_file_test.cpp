@@ -3,15 +3,14 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "commands/command_line/command_line.hpp"
-#include "commands/command_line/silo_options.hpp"
+#include "commands/silo_party.hpp"
 #include "common/base/error.hpp"
+#include "tests/commands/parsed_command.hpp"
 
 namespace dpreduce {
 namespace {
@@ -35,7 +34,7 @@ class ConfigFile : public testing::Test {
   std::string refusal(const std::string& text) {
     const std::string path = write(text);
     try {
-      parse_command_line({"fit", "--config", path});
+      parsed_command({"fit", "--config", path});
     } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), HasSubstr(path));
       return error.what();
@@ -55,7 +54,7 @@ dry-run = true
 )";
 
 TEST_F(ConfigFile, GivesTheOptionsOfTheCommand) {
-  const auto fit = std::get<FitOptions>(parse_command_line({"fit", "--config", write(kRun)}));
+  const auto fit = parsed_fit({"fit", "--config", write(kRun)});
   EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy", "b.npy"));
   EXPECT_THAT(fit.data.train.y, ElementsAre("y.npy"));
   EXPECT_EQ(fit.data.classes, 10U);
@@ -65,8 +64,7 @@ TEST_F(ConfigFile, GivesTheOptionsOfTheCommand) {
 
 TEST_F(ConfigFile, TheCommandLineWins) {
   const std::string path = write(kRun);
-  const auto fit = std::get<FitOptions>(
-      parse_command_line({"fit", "--classes=3", "--config=" + path, "--train-x", "c.npy", "--epsilon", "2"}));
+  const auto fit = parsed_fit({"fit", "--classes=3", "--config=" + path, "--train-x", "c.npy", "--epsilon", "2"});
   EXPECT_THAT(fit.data.train.x, ElementsAre("c.npy"));
   EXPECT_EQ(fit.data.classes, 3U);
   EXPECT_EQ(fit.privacy.budget.epsilon, 2.0);
@@ -74,34 +72,32 @@ TEST_F(ConfigFile, TheCommandLineWins) {
 }
 
 TEST_F(ConfigFile, ReadsTheCommandsSectionAndPassesOverOthers) {
-  const auto fit = std::get<FitOptions>(parse_command_line(
-      {"fit", "--train-x", "x", "--train-y", "y", "--config", write("[fit]\nclasses = 4\n[synth]\nout = \"o\"\n")}));
+  const auto fit = parsed_fit(
+      {"fit", "--train-x", "x", "--train-y", "y", "--config", write("[fit]\nclasses = 4\n[synth]\nout = \"o\"\n")});
   EXPECT_EQ(fit.data.classes, 4U);
 }
 
 TEST_F(ConfigFile, FalseLeavesAFlagAlone) {
-  const auto fit = std::get<FitOptions>(parse_command_line(
-      {"fit", "--train-x", "x", "--train-y", "y", "--classes", "2", "--config", write("dry-run = false\n")}));
+  const auto fit =
+      parsed_fit({"fit", "--train-x", "x", "--train-y", "y", "--classes", "2", "--config", write("dry-run = false\n")});
   EXPECT_FALSE(fit.output.dry_run);
 }
 
 TEST_F(ConfigFile, AnOptionWhoseValueMayBeLeftOutIsAFlagToo) {
-  const auto scores_of = [&](const std::string& text) {
-    return std::get<PredictOptions>(parse_command_line({"predict", "--model", "m", "--x", "x.npy", "--out", "o.npy",
-                                                        "--config", write(text)}))
-        .scores;
+  const auto words_of = [&](const std::string& text) {
+    return with_config_files(dpreduce_command(), {"predict", "--config", write(text)}).arguments;
   };
-  EXPECT_EQ(scores_of("scores = 's.csv'\n"), "s.csv");
-  EXPECT_EQ(scores_of("scores = true\n"), "");
-  EXPECT_EQ(scores_of("scores = false\n"), std::nullopt);
-  EXPECT_THROW(scores_of("scores = ['a.csv', 'b.csv']\n"), UsageError);
+  EXPECT_THAT(words_of("scores = 's.csv'\n"), ElementsAre("predict", "--scores", "s.csv"));
+  EXPECT_THAT(words_of("scores = true\n"), ElementsAre("predict", "--scores"));
+  EXPECT_THAT(words_of("scores = false\n"), ElementsAre("predict"));
+  EXPECT_THROW(words_of("scores = ['a.csv', 'b.csv']\n"), UsageError);
 }
 
 TEST_F(ConfigFile, NamesOfClassesCountThem) {
   const std::string names = testing::TempDir() + "dpreduce_config_test_names.txt";
   std::ofstream(names) << "setosa\nversicolor\nvirginica\n";
-  const auto fit = std::get<FitOptions>(
-      parse_command_line({"fit", "--config", write("train-x = 'x'\ntrain-y = 'y'\nclass-names = '" + names + "'\n")}));
+  const auto fit =
+      parsed_fit({"fit", "--config", write("train-x = 'x'\ntrain-y = 'y'\nclass-names = '" + names + "'\n")});
   EXPECT_EQ(fit.data.classes, 3U);
   EXPECT_THAT(fit.data.train.class_names, ElementsAre("setosa", "versicolor", "virginica"));
 }
@@ -112,10 +108,10 @@ TEST_F(ConfigFile, UnknownKeysAreNamed) {
 }
 
 TEST_F(ConfigFile, IsToml) {
-  const auto fit = std::get<FitOptions>(parse_command_line(
-      {"fit", "--config",
-       write("train-x = [\n  'a#1.npy',  # the first\n  \"b.npy\",\n]\ntrain-y = 'y.npy'\nclasses = 1_000\n"
-             "fit.epsilon = 0.5\nfit.delta = 1e-6\nfit.method = 'gd'\nfit.rounds = 1e2\n")}));
+  const auto fit =
+      parsed_fit({"fit", "--config",
+                  write("train-x = [\n  'a#1.npy',  # the first\n  \"b.npy\",\n]\ntrain-y = 'y.npy'\nclasses = 1_000\n"
+                        "fit.epsilon = 0.5\nfit.delta = 1e-6\nfit.method = 'gd'\nfit.rounds = 1e2\n")});
   EXPECT_THAT(fit.data.train.x, ElementsAre("a#1.npy", "b.npy"));
   EXPECT_EQ(fit.data.classes, 1000U);
   EXPECT_EQ(fit.privacy.budget.epsilon, 0.5);
@@ -156,14 +152,14 @@ TEST_F(ConfigFile, NamesNoOtherFile) {
 }
 
 TEST_F(ConfigFile, AMissingFileIsNamed) {
-  EXPECT_THROW(parse_command_line({"fit", "--config", "/nonexistent/run.toml"}), UsageError);
-  EXPECT_THROW(parse_command_line({"fit", "--config"}), UsageError);
+  EXPECT_THROW(parsed_command({"fit", "--config", "/nonexistent/run.toml"}), UsageError);
+  EXPECT_THROW(parsed_command({"fit", "--config"}), UsageError);
 }
 
 TEST_F(ConfigFile, IsTheSameForAllRanksAndNamedOnce) {
-  EXPECT_THROW(parse_command_line({"fit", "--config", "run{rank}.toml"}), UsageError);
+  EXPECT_THROW(parsed_command({"fit", "--config", "run{rank}.toml"}), UsageError);
   const std::string path = write(kRun);
-  EXPECT_THROW(parse_command_line({"fit", "--config", path, "--config=" + path}), UsageError);
+  EXPECT_THROW(parsed_command({"fit", "--config", path, "--config=" + path}), UsageError);
 }
 
 // What a silo says for itself, of rank 3; {rank} in its name.
@@ -187,12 +183,12 @@ class OwnConfigFile : public ConfigFile {
   }
   FitOptions parsed(const std::string& own, const std::vector<std::string>& further = {}) {
     std::ofstream(own_) << own;
-    return std::get<FitOptions>(parse_command_line(arguments(further), 3));
+    return parsed_fit(arguments(further), 3);
   }
   std::string refusal(const std::string& own, std::size_t rank = 3) {
     std::ofstream(rank == 0 ? coordinators_ : own_) << own;
     try {
-      parse_command_line(arguments(), rank);
+      parsed_command(arguments(), rank);
     } catch (const BadInput& error) {
       EXPECT_THAT(error.what(), HasSubstr("--silo-config " + (rank == 0 ? coordinators_ : own_)));
       return error.what();
@@ -238,13 +234,13 @@ TEST_F(OwnConfigFile, EachSiloMayHaveALineOfItsOwnAndTheSameTermsAsTheOthers) {
 TEST_F(OwnConfigFile, MayBeNamedInTheCommonFile) {
   std::ofstream(own_) << kOwnRows;
   const std::string common = write("silo-config = \"" + path_.string() + ".{rank}\"\nclasses = 3\nmu = 1\n");
-  const auto fit = std::get<FitOptions>(parse_command_line({"fit", "--secure-aggregation", "--config", common}, 3));
+  const auto fit = parsed_fit({"fit", "--secure-aggregation", "--config", common}, 3);
   EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy"));
 }
 
 TEST_F(OwnConfigFile, ACoordinatorNeedsNoRowsAndHasOutputs) {
   std::ofstream(coordinators_) << "test-x = \"t.npy\"\ntest-y = \"u.npy\"\nreport = \"r.json\"\n";
-  const auto fit = std::get<FitOptions>(parse_command_line(arguments(), 0));
+  const auto fit = parsed_fit(arguments(), 0);
   EXPECT_TRUE(fit.data.train.x.empty());
   EXPECT_EQ(fit.output.report, "r.json");
   EXPECT_THAT(fit.data.test.x, ElementsAre("t.npy"));
@@ -290,7 +286,7 @@ TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {
   EXPECT_THAT(refusal(std::string((1 << 20) + 1, '#')), HasSubstr("1 MiB"));
   EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("[fti] is not a command"));
   std::filesystem::remove(own_);
-  EXPECT_THROW(parse_command_line(arguments(), 3), BadInput);
+  EXPECT_THROW(parsed_command(arguments(), 3), BadInput);
 }
 
 // Rows that all silos share would count once for each of them.
@@ -317,7 +313,7 @@ TEST_F(OwnConfigFile, SaysWhoseItIs) {
   without_rank.back() = own_;
   const auto taken = [&](const std::string& text, std::size_t rank) {
     std::ofstream(own_) << text;
-    return std::get<FitOptions>(parse_command_line(without_rank, rank)).data.train.x.front();
+    return parsed_fit(without_rank, rank).data.train.x.front();
   };
   EXPECT_EQ(taken(std::string("silo = 3\n") + kOwnRows, 3), "a.npy");
   EXPECT_THROW(taken(kOwnRows, 3), BadInput);
@@ -328,11 +324,11 @@ TEST_F(OwnConfigFile, SaysWhoseItIs) {
 
 TEST_F(OwnConfigFile, NeedsSilos) {
   std::ofstream(own_) << kOwnRows;
-  EXPECT_THROW(parse_command_line(arguments()), UsageError);
+  EXPECT_THROW(parsed_command(arguments()), UsageError);
   const std::vector<std::string> plain{
       "fit", "--classes", "3", "--mu", "1", "--silo-config", path_.string() + ".{rank}"};
-  EXPECT_THROW(parse_command_line(plain, 3), UsageError);
-  EXPECT_THROW(parse_command_line(plain), UsageError);
+  EXPECT_THROW(parsed_command(plain, 3), UsageError);
+  EXPECT_THROW(parsed_command(plain), UsageError);
 }
 
 TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
@@ -346,12 +342,12 @@ TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
 TEST(AskedJob, IsOfSilosByAnOptionThatOnlyPartiesHave) {
   for (const char* option : {"--secure-aggregation", "--silo-config=a", "--roster", "--identity=me.pem"}) {
     SCOPED_TRACE(option);
-    const AskedJob asked = asked_job({"fit", "--nonsense", option, "--config", "/nonexistent"});
+    const AskedJob asked = asked_job(dpreduce_command(), {"fit", "--nonsense", option, "--config", "/nonexistent"});
     EXPECT_TRUE(asked.is_of_silos);
     EXPECT_EQ(asked.doubt, "");
-    EXPECT_TRUE(asked_job({"fit", option}).is_of_silos);
+    EXPECT_TRUE(asked_job(dpreduce_command(), {"fit", option}).is_of_silos);
   }
-  EXPECT_FALSE(asked_job({"sweep", "--secure-aggregation"}).is_of_silos);
+  EXPECT_FALSE(asked_job(dpreduce_command(), {"sweep", "--secure-aggregation"}).is_of_silos);
 }
 
 // Whoever mistypes a word may have meant anything, and must not do what rank 0 asks for in its place.
@@ -365,50 +361,58 @@ TEST(AskedJob, IsInDoubtWhereItsWordsAreWrong) {
            {{"predict", "--config", "/nonexistent"}, "--config /nonexistent: cannot be read"},
            {{"fit", "--mu", "1"}, "--train-x"},
            {{}, "command"}}) {
-    EXPECT_FALSE(asked_job(words).is_of_silos);
-    EXPECT_THAT(asked_job(words).doubt, HasSubstr(message));
+    EXPECT_FALSE(asked_job(dpreduce_command(), words).is_of_silos);
+    EXPECT_THAT(asked_job(dpreduce_command(), words).doubt, HasSubstr(message));
   }
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"fit"}, {"privacy", "explain"}, {"privacy", "convert", "--mu", "1"}, {"--help"}}) {
-    EXPECT_EQ(asked_job(words).doubt, "");
+    EXPECT_EQ(asked_job(dpreduce_command(), words).doubt, "");
   }
 }
 
 TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
   std::ofstream(path_) << "mu = 1.0\n";
-  const std::vector<std::string> of_rank_0 = said_words({"fit", "--config", path_.string(), "--classes", "3"});
-  EXPECT_EQ(unheard_words({"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0), "");
-  EXPECT_EQ(unheard_words({"fit", "--mu", "1", "--classes", "3"}, of_rank_0), "");  // as the file has it
-  EXPECT_EQ(unheard_words({"fit"}, of_rank_0), "");
-  EXPECT_THAT(unheard_words({"fit", "--mu", "8", "--classes", "3"}, of_rank_0),
+  const std::vector<std::string> of_rank_0 =
+      said_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"});
+  EXPECT_EQ(unheard_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0), "");
+  EXPECT_EQ(unheard_words(dpreduce_command(), {"fit", "--mu", "1", "--classes", "3"}, of_rank_0),
+            "");  // as the file has it
+  EXPECT_EQ(unheard_words(dpreduce_command(), {"fit"}, of_rank_0), "");
+  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "8", "--classes", "3"}, of_rank_0),
               HasSubstr("was started with '--mu 8' where rank 0 was started with '--mu 1'"));
-  EXPECT_THAT(unheard_words({"fit", "--mu", "1"}, of_rank_0), HasSubstr("nothing more where rank 0"));
-  EXPECT_THAT(unheard_words({"fit", "--mu", "1", "--classes", "3", "--seed", "1"}, of_rank_0),
+  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1"}, of_rank_0),
+              HasSubstr("nothing more where rank 0"));
+  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1", "--classes", "3", "--seed", "1"}, of_rank_0),
               HasSubstr("'--seed' where rank 0 was started with nothing more"));
-  EXPECT_THAT(unheard_words({}, of_rank_0), HasSubstr("no command where rank 0 was started with 'fit'"));
-  EXPECT_THAT(unheard_words({"predict"}, of_rank_0), HasSubstr("'predict' where rank 0 was started with 'fit'"));
+  EXPECT_THAT(unheard_words(dpreduce_command(), {}, of_rank_0),
+              HasSubstr("no command where rank 0 was started with 'fit'"));
+  EXPECT_THAT(unheard_words(dpreduce_command(), {"predict"}, of_rank_0),
+              HasSubstr("'predict' where rank 0 was started with 'fit'"));
   std::ofstream(path_) << "mu = 2.0\n";  // on another machine
-  EXPECT_THAT(unheard_words({"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0),
+  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0),
               HasSubstr("'--mu 2' where rank 0 was started with '--mu 1'"));
-  EXPECT_EQ(unheard_words({"privacy", "explain"}, {"privacy", "explain", "r.json"}), "");
-  EXPECT_NE(unheard_words({"privacy"}, {"privacy", "explain", "r.json"}), "");
+  EXPECT_EQ(unheard_words(dpreduce_command(), {"privacy", "explain"}, {"privacy", "explain", "r.json"}), "");
+  EXPECT_NE(unheard_words(dpreduce_command(), {"privacy"}, {"privacy", "explain", "r.json"}), "");
 }
 
 TEST_F(ConfigFile, AsksForSilosWhereverItIsNamed) {
   std::ofstream(path_) << "secure-aggregation = true\n";
-  EXPECT_TRUE(asked_job({"fit", "--config", path_.string()}).is_of_silos);
-  EXPECT_TRUE(asked_job({"--config", path_.string(), "fit"}).is_of_silos);
-  EXPECT_TRUE(asked_job({"--config=" + path_.string(), "fit", "--mu", "1"}).is_of_silos);
+  EXPECT_TRUE(asked_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
+  EXPECT_TRUE(asked_job(dpreduce_command(), {"--config", path_.string(), "fit"}).is_of_silos);
+  EXPECT_TRUE(asked_job(dpreduce_command(), {"--config=" + path_.string(), "fit", "--mu", "1"}).is_of_silos);
   std::ofstream(path_) << "mu = 1.0\n";
-  EXPECT_FALSE(asked_job({"fit", "--config", path_.string()}).is_of_silos);
+  EXPECT_FALSE(asked_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
 }
 
 TEST_F(ConfigFile, OfAFitThatIsWrongLeavesInDoubtWhetherItAsksForSilos) {
-  EXPECT_THAT(asked_job({"fit", "--config", "/nonexistent"}).doubt, HasSubstr("--config /nonexistent: cannot be read"));
-  EXPECT_THAT(asked_job({"--config=/nonexistent", "fit"}).doubt, HasSubstr("--config /nonexistent: cannot be read"));
-  EXPECT_THAT(asked_job({"fit", "--config"}).doubt, HasSubstr("--config needs a file"));
+  EXPECT_THAT(asked_job(dpreduce_command(), {"fit", "--config", "/nonexistent"}).doubt,
+              HasSubstr("--config /nonexistent: cannot be read"));
+  EXPECT_THAT(asked_job(dpreduce_command(), {"--config=/nonexistent", "fit"}).doubt,
+              HasSubstr("--config /nonexistent: cannot be read"));
+  EXPECT_THAT(asked_job(dpreduce_command(), {"fit", "--config"}).doubt, HasSubstr("--config needs a file"));
   std::ofstream(path_) << "secure-aggregaton = true\n";
-  EXPECT_THAT(asked_job({"fit", "--config", path_.string()}).doubt, HasSubstr("'secure-aggregaton' is not an option"));
+  EXPECT_THAT(asked_job(dpreduce_command(), {"fit", "--config", path_.string()}).doubt,
+              HasSubstr("'secure-aggregaton' is not an option"));
 }
 
 TEST_F(ConfigFile, AHugeFileIsRefused) {

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
-#include "commands/command_line/command_line.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
+#include "tests/commands/parsed_command.hpp"
 
 namespace dpreduce {
 namespace {
@@ -34,9 +35,9 @@ TEST(KeywordOptions, AreThoseOfTheCommandLine) {
                                        keyword("delta", {"1e-6"}),       keyword("gram_share", {"0.25"}),
                                        keyword("center", {"dp"}),        keyword("shared-gram", {"true"}),
                                        keyword("warm_start", {"false"}), keyword("method", {"ls"})};
-  FitOptions by_words = std::get<FitOptions>(parse_command_line(
-      {"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "4", "--epsilon", "0.5", "--delta", "1e-6",
-       "--gram-share", "0.25", "--center", "dp", "--shared-gram", "--method", "ls"}));
+  FitOptions by_words =
+      parsed_fit({"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "4", "--epsilon", "0.5", "--delta",
+                  "1e-6", "--gram-share", "0.25", "--center", "dp", "--shared-gram", "--method", "ls"});
   by_words.data.train = {};
   by_words.silos.agreed.clear();
   EXPECT_EQ(fit_options_of(keywords), by_words);
@@ -73,11 +74,11 @@ TEST(KeywordOptions, ToldAreThoseThatAreTaken) {
 
 TEST(KeywordOptions, OfPrivacyAreThoseOfItsSubcommands) {
   const std::vector<TomlItem> run{keyword("gaussian", {"10:50", "4"}), keyword("delta", {"1e-6"})};
-  const auto compose = std::get<ComposeOptions>(privacy_command_of("compose", run));
-  EXPECT_EQ(compose.run.size(), 2U);
-  EXPECT_EQ(compose.delta, 1e-6);
-  EXPECT_THROW(privacy_command_of("compose", std::vector{keyword("gaussian", {"10"})}), UsageError);
-  EXPECT_THROW(privacy_command_of("convert", std::vector{keyword("mu", {"1"}), keyword("format", {"json"})}),
+  const nlohmann::json compose = parse_json(result_of_call(compose_command(), run));
+  EXPECT_EQ(compose["mechanisms"].size(), 2U);
+  EXPECT_EQ(compose["delta"], 1e-6);
+  EXPECT_THROW(result_of_call(compose_command(), std::vector{keyword("gaussian", {"10"})}), UsageError);
+  EXPECT_THROW(result_of_call(convert_command(), std::vector{keyword("mu", {"1"}), keyword("format", {"json"})}),
                UsageError);
 }
 

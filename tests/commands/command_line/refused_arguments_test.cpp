@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "commands/command_line/command_line.hpp"
 #include "common/base/error.hpp"
+#include "tests/commands/parsed_command.hpp"
 
 namespace dpreduce {
 namespace {
@@ -28,7 +28,7 @@ TEST_P(ArgumentsAlone, AreRefusedInOneLine) {
   std::vector<std::string> words;
   for (std::string word; all >> word;) words.push_back(word);
   try {
-    parse_command_line(words);
+    parsed_command(words);
     FAIL() << "accepted";
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().says));

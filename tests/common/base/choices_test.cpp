@@ -11,7 +11,7 @@ template <typename E>
 class Choices : public testing::Test {};
 
 using AllChoices = testing::Types<OutputFormat, Metric, Centering, Normalize, BadRows, Adjacency, Accountant,
-                                  MechanismKind, ClassMeans, BenchKind>;
+                                  MechanismKind, ClassMeans>;
 TYPED_TEST_SUITE(Choices, AllChoices);
 
 TYPED_TEST(Choices, EverySpellingReadsBackAndIsUsedOnce) {

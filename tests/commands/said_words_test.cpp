@@ -1,29 +1,21 @@
-#include "commands/command_archive.hpp"
-
-#include <algorithm>
+// The words of rank 0 come to the same command on every rank.
 #include <fstream>
-#include <functional>
-#include <map>
 #include <set>
 #include <sstream>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "commands/command_line/command_entry.hpp"
-#include "commands/command_line/command_line.hpp"
 #include "common/base/error.hpp"
-#include "common/base/version.hpp"
 #include "common/ranks/rank_archive.hpp"
+#include "tests/commands/parsed_command.hpp"
 
 namespace dpreduce {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> split(const std::string& line) {
@@ -35,7 +27,7 @@ std::vector<std::string> split(const std::string& line) {
 
 // A list of twelve classes, which --class-names reads while the command line is parsed.
 std::string list_of_classes() {
-  const std::string path = testing::TempDir() + "dpreduce_command_archive_classes.txt";
+  const std::string path = testing::TempDir() + "dpreduce_said_words_classes.txt";
   std::ofstream file(path);
   for (char name = 'a'; name < 'm'; ++name) file << name << '\n';
   return path;
@@ -190,7 +182,7 @@ void remove_given(const std::vector<std::string>& arguments, std::set<std::strin
   }
 }
 
-TEST(CommandArchive, TheLinesBelowGiveEveryOption) {
+TEST(SaidWords, TheLinesBelowGiveEveryOption) {
   std::set<std::string> missing;
   add_all_options(dpreduce_command(), "", missing);
   EXPECT_GT(missing.size(), 200U);
@@ -199,44 +191,28 @@ TEST(CommandArchive, TheLinesBelowGiveEveryOption) {
   EXPECT_THAT(missing, IsEmpty());
 }
 
-TEST(CommandArchive, EveryOptionOfEveryCommandComesBack) {
-  std::set<std::size_t> commands;
+TEST(SaidWords, OfEveryCommandAreReadAgain) {
   for (const std::string& line : lines_of_all_options()) {
     SCOPED_TRACE(line);
-    Command command;
-    EXPECT_NO_THROW(command = parse_command_line(split(line)));
-    commands.insert(command.index());
-    const std::string archive = archived_command(command);
-    const Command read = unarchived_command(archive);
-    EXPECT_TRUE(read == command);
-    EXPECT_EQ(archived_command(read), archive);
+    SaidWords said;
+    const RunnableCommand here = parse_command_line(dpreduce_command(), split(line), std::nullopt, &said);
+    const RunnableCommand there = command_of(dpreduce_command(), said);
+    EXPECT_EQ(here.target_type(), there.target_type());
+    if (const FitCommand* fit = here.target<FitCommand>()) {
+      EXPECT_EQ(fit->options, there.target<FitCommand>()->options);
+      EXPECT_EQ(fit->options, unarchived<FitOptions>(archived(fit->options)));  // as rank 0 sends them with its plan
+    }
   }
-  const Command help = parse_command_line({"--help"});
-  EXPECT_TRUE(unarchived_command(archived_command(help)) == help);
-  EXPECT_EQ(commands.size() + 1, std::variant_size_v<Command>);
 }
 
-// What a command line of ranks that trust each other does not set.
-TEST(CommandArchive, MembersBesideTheOptionsComeBack) {
-  FitOptions fit;
-  fit.silos.own_options = "own.toml";
-  fit.silos.rows_are_own = true;
-  fit.silos.ledger_is_own = true;
-  fit.silos.agreed = "mu 1\n";
-  fit.data.validation.bad_rows = BadRows::kZero;
-  const Command command = fit;
-  EXPECT_TRUE(unarchived_command(archived_command(command)) == command);
-  EXPECT_FALSE(unarchived_command(archived_command(Command(FitOptions{}))) == command);
-}
-
-// Rank 0 alone reads the file: others get the list.
-TEST(CommandArchive, NamesOfClassesTravelWithoutTheirFile) {
+// Rank 0 alone reads it, as it reads --config: the others get what it says.
+TEST(SaidWords, NeedNoFileOfNamesOfClasses) {
   const std::string path = list_of_classes();
-  const Command command =
-      parse_command_line(split("fit --train-x a.npy --train-y c.npy --mu 0.3 --class-names " + path));
-  const std::string archive = archived_command(command);
+  SaidWords said;
+  parse_command_line(dpreduce_command(), split("fit --train-x a.npy --train-y c.npy --mu 0.3 --class-names " + path),
+                     std::nullopt, &said);
   std::remove(path.c_str());
-  const auto fit = std::get<FitOptions>(unarchived_command(archive));
+  const FitOptions fit = command_of(dpreduce_command(), said).target<FitCommand>()->options;
   EXPECT_EQ(fit.data.classes, 12U);
   for (const RowsOptions* rows : {&fit.data.train, &fit.data.test, &fit.data.validation}) {
     ASSERT_EQ(rows->class_names.size(), 12U);
@@ -244,40 +220,14 @@ TEST(CommandArchive, NamesOfClassesTravelWithoutTheirFile) {
   }
 }
 
-TEST(CommandArchive, DamageIsRefusedBeforeAnythingIsParsed) {
-  const std::string archive = archived_command(parse_command_line(split(lines_of_all_options().front())));
-  for (std::size_t length = 0; length < archive.size(); ++length) {
-    EXPECT_THROW(unarchived_command(archive.substr(0, length)), AggregationAborted) << length;
-  }
-  EXPECT_THROW(unarchived_command(archive + '\0'), AggregationAborted);
-  for (std::size_t at = archive.find('\n') + 1; at < archive.size(); ++at) {
-    std::string damaged = archive;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
-    EXPECT_THROW(unarchived_command(damaged), AggregationAborted) << at;
-  }
-  EXPECT_THROW(unarchived_command("something else\n"), AggregationAborted);
-}
-
-TEST(CommandArchive, AnotherKindOfValueIsRefused) {
-  const std::string arguments = archived(std::vector<std::string>{"fit"});
-  EXPECT_THROW(unarchived_command(arguments), AggregationAborted);
-  EXPECT_EQ(unarchived<std::vector<std::string>>(arguments), std::vector<std::string>{"fit"});
-}
-
-TEST(CommandArchive, AnotherVersionIsRefusedByName) {
-  const std::string archive = archived_command(Command(FitOptions{}));
-  const std::string ours = fmt::format("dpreduce archive 2 {} ", version());
-  ASSERT_EQ(archive.substr(0, ours.size()), ours);
-  for (const std::string& theirs :
-       {fmt::format("dpreduce archive 1 {} ", version()), std::string("dpreduce archive 2 9.9 ")}) {
-    try {
-      unarchived_command(theirs + archive.substr(ours.size()));
-      ADD_FAILURE() << "no error";
-    } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("this rank runs dpreduce " + version()));
-      EXPECT_THAT(error.what(), HasSubstr("start the same program on all ranks"));
-    }
-  }
+// What a configuration file gives may begin with a dash, as no word of a command line does.
+TEST(SaidWords, OfAFileMayLookLikeOptions) {
+  const std::string path = testing::TempDir() + "dpreduce_said_words.toml";
+  std::ofstream(path) << "kernel = '-mine'\n";
+  SaidWords said;
+  parse_command_line(dpreduce_command(), {"bench", "gram", "--config", path}, std::nullopt, &said);
+  EXPECT_NO_THROW(command_of(dpreduce_command(), said));
+  std::remove(path.c_str());
 }
 
 }  // namespace

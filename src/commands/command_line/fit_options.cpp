@@ -1,0 +1,328 @@
+#include "commands/command_line/fit_options.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "commands/command_line/command_entry.hpp"
+#include "common/base/error.hpp"
+#include "common/data/class_names_file.hpp"
+#include "methods/method_terms.hpp"
+#include "methods/registry.hpp"
+
+namespace dpreduce {
+namespace {
+
+constexpr const char* kClasses = "--classes";
+constexpr const char* kClassNames = "--class-names";
+
+// Numbers in one form, so that parties who write "0.50" and "0.5" agree.
+std::string plain(const std::string& word) {
+  try {
+    return fmt::format("{}", read_number("", word));
+  } catch (const UsageError&) {
+    return word;
+  }
+}
+
+// "0.02; METHOD 0.05": the usual share, and the methods that take another.
+std::string center_shares() {
+  std::string shares = fmt::format("{}", kCenterShare);
+  for (const MethodEntry* method : all_methods()) {
+    if (method->center_share != kCenterShare) shares += fmt::format("; {} {}", method->name, method->center_share);
+  }
+  return shares;
+}
+
+void declare_data(OptionTable& table, DataOptions& data) {
+  table.files("--train-x", data.train.x, "features, .npy or file.h5:/dataset; globs; {rank} for a worker's own files")
+      .required()
+      .of_command_alone(SaidBy::kParty);
+  table
+      .files("--train-y", data.train.y,
+             "labels, one a row of the features: integers from 0 to K-1 or, with --class-names, names; or zeros and "
+             "ones, n "
+             "x K, with --max-labels")
+      .required()
+      .of_command_alone(SaidBy::kParty);
+  table
+      .files("--train-person", data.train.person,
+             "whose each row is: identifiers, one a row of the features, integers or strings; the guarantee is then "
+             "for a person with any number of rows, and not for a row")
+      .of_command_alone(SaidBy::kParty);
+  table
+      .count("--rows-per-person", data.rows_per_person,
+             "what a person's rows count for together, in rows: public; a row of a person with m counts for min(1, B / "
+             "m); default: 1")
+      .typed("B");
+  table.choice("--person-bound", data.person_bound,
+               "how a person is held to that: every row weighs less, or the person's sum is clipped, so that rows that "
+               "point apart cost less; default: weight");
+  table.files("--test-x", data.test.x, "features to report the accuracy on (outside the guarantee)")
+      .of_command_alone(SaidBy::kCoordinator);
+  table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
+  table.files("--validation-x", data.validation.x, "public features that --choose goes by, at no charge")
+      .of_command_alone(SaidBy::kAllOfFiles);
+  table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SaidBy::kAllOfFiles);
+  table
+      .files("--public-x", data.public_x,
+             fmt::format("features that are no secret, read as --train-x is; used without noise, at no charge; with "
+                         "--method {} the prototypes to choose from",
+                         methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })))
+      .of_command_alone(SaidBy::kAllOfFiles);
+  table
+      .number("--imbalance-ratio", data.imbalance_ratio,
+              "for experiments: train on a long tail of the rows, of class c a share R^(-c / (K - 1)); order and "
+              "shares of classes are the experimenter's word, and public")
+      .typed("R")
+      .defaults_to("");
+  table.count("--imbalance-seed", data.imbalance_seed, "which rows that keeps; default: 1");
+  declare_classes(table, data.classes, data.train.class_names, "K: public knowledge, never taken from the data")
+      .required();
+  table.count("--max-labels", data.max_labels,
+              "k: classes a row may have, where labels are n x K zeros and ones; public, as sums are noised for it");
+  table.choice("--bad-rows", data.train.bad_rows,
+               "rows with NaN, infinity or more than --max-labels labels: stop, or count them nowhere");
+}
+
+void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
+  table.begin_group("Privacy");
+  declare_budget(table, privacy.budget);
+  table.flag("--non-private", privacy.budget.non_private, "no noise, no guarantee: for comparison only");
+  table.choice("--adjacency", privacy.adjacency, "which data sets are neighbors");
+  table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private");
+  table
+      .file("--ledger", privacy.ledger,
+            "where each release is recorded before it is made; each silo's own: {rank} is replaced, or silo 3 has "
+            "ledger-silo3.jsonl")
+      .written()
+      .said(SaidBy::kParty);
+  table
+      .number("--budget-epsilon", privacy.limit_epsilon,
+              "of the data set: refuse (exit 4) what all runs on this ledger would pass; each silo's own")
+      .said(SaidBy::kParty);
+  table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SaidBy::kParty);
+  table.flag("--resume", privacy.resume,
+             "go on with a killed run: repeat what is charged at no charge; where there is none, begin");
+  table.begin_group("");
+}
+
+void declare_output(OptionTable& table, OutputOptions& output) {
+  table.begin_group("Output");
+  table
+      .text("--checkpoint", output.checkpoint,
+            "folder that keeps each release as it becomes public, so that --resume need not make it again")
+      .typed("DIR");
+  table.number("--checkpoint-every", output.checkpoint_every, "at most every so many seconds; 0: after every release")
+      .typed("SECONDS");
+  table.file("--out", output.out, "the model").written().of_command_alone(SaidBy::kCoordinator);
+  table.file("--report", output.report, "JSON report").written().of_command_alone(SaidBy::kCoordinator);
+  table.file("--html", output.html, "a page to look at: the report and the ledger in words, tables and charts")
+      .written()
+      .of_command_alone(SaidBy::kCoordinator);
+  table
+      .file("--metrics", output.metrics,
+            "JSON lines that grow with the run: phase, round, norm of what is released beside its noise, budget spent")
+      .written()
+      .of_command_alone(SaidBy::kCoordinator);
+  table.file("--timings", output.timings, "JSON, readable by its owner alone: the seconds of each phase and rank")
+      .written()
+      .of_command_alone(SaidBy::kCoordinator);
+  table.flag("--overwrite", output.overwrite, "replace what is there already: model, report, page, metrics, timings")
+      .of_command_alone(SaidBy::kCoordinator);
+  table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay")
+      .of_command_alone(SaidBy::kCoordinator);
+  table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
+      .of_command_alone();
+  table.begin_group("");
+}
+
+void declare_machine(OptionTable& table, MachineOptions& machine) {
+  table.count("--threads", machine.threads, "a rank; default: all cores alone, 1 under mpirun")
+      .defaults_to("")
+      .said(SaidBy::kParty);
+  table
+      .count("--memory", machine.memory_mib,
+             "for the rows of a rank; default: 64; with rounds or class Gram matrices half of what is free, at most "
+             "4096 (with less: rows read again)")
+      .typed("MIB")
+      .said(SaidBy::kParty);
+}
+
+void declare_silos(OptionTable& table, SiloOptions& silos) {
+  table.begin_group("Silos");
+  table
+      .flag("--secure-aggregation", silos.secure_aggregation,
+            "masked sums: rank 0 is a coordinator without rows, every other rank a silo with files of its own")
+      .of_command_alone();
+  table.count("--threshold", silos.threshold, "silos that must stay to the end; default: more than two thirds")
+      .of_command_alone();
+  table
+      .choice("--noise", silos.noise,
+              "who adds it: the coordinator, which then could look at the exact sum, or every silo a share")
+      .of_command_alone();
+  table
+      .count("--colluding", silos.colluding,
+             "silos that may show the coordinator what they know, without its learning more of the others")
+      .of_command_alone();
+  table
+      .count(
+          "--silos-per-person", silos.silos_per_person,
+          "the most silos that have rows of one person, a promise that is public: each silo lets a person's rows count "
+          "for B over so many, or clips them to that; default: all silos")
+      .typed("S");
+  table
+      .count(
+          "--count-persons", silos.counted_persons,
+          "silos count a person's rows over all of them, by pseudonyms under a key that the coordinator lacks, at most "
+          "P persons a silo; each learns of whomever it can name how many rows each of the others has")
+      .typed("P")
+      .of_command_alone();
+  table
+      .file("--person-key", silos.person_key,
+            "with --count-persons: file of 32 random bytes or more, the same at every silo; {rank} is replaced")
+      .of_command_alone(SaidBy::kParty);
+  table
+      .number("--silo-timeout", silos.timeout_seconds,
+              "no message of a silo may take longer; one that is alive and later ends the run for all")
+      .typed("SECONDS")
+      .of_command_alone();
+  table.file("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")
+      .of_command_alone(SaidBy::kParty);
+  table.file("--identity", silos.identity, "this party's, from dpreduce keygen; {rank} is replaced")
+      .of_command_alone(SaidBy::kParty);
+  table
+      .file("--silo-config", silos.own_options,
+            "TOML file of this party alone: paths of its rows, identity, log, ledger and budget; {rank} is replaced")
+      .of_command_alone(SaidBy::kCommandLine);
+  table.file("--log", silos.log, "what this party did and saw, line by line, for its owner; {rank} is replaced")
+      .written()
+      .of_command_alone(SaidBy::kParty);
+  table
+      .text("--fault", silos.fault,
+            "in simulations: one party does something wrong, e.g. 3:kill@masked, or the coordinator tells a silo other "
+            "values than the others: 0:equivocate@broadcast (docs/how-to/simulate-silos.md)")
+      .typed("SILO:KIND@MESSAGE")
+      .of_command_alone(SaidBy::kCommandLine);
+  table
+      .number("--round-trip", silos.round_trip_ms,
+              "in simulations: of a silo's line; its messages take half of it, either way; default: none")
+      .typed("MS")
+      .of_command_alone(SaidBy::kParty);
+  table.number("--bandwidth", silos.bandwidth_mbit, "in simulations: of a silo's line; default: without bound")
+      .typed("MBIT")
+      .of_command_alone(SaidBy::kParty);
+  table
+      .number("--packet-loss", silos.packet_loss_percent,
+              "in simulations: packets that a silo's line loses, which lowers what TCP makes of it; default: none")
+      .typed("PERCENT")
+      .of_command_alone(SaidBy::kParty);
+  table.begin_group("");
+}
+
+}  // namespace
+
+void declare_stated_budget(OptionTable& table, StatedBudget& budget) {
+  constexpr const char* kGroup = "Privacy";
+  table.number("--epsilon", budget.epsilon, "privacy budget, with --delta").in_group(kGroup);
+  table.number("--delta", budget.delta, "at most 1 / (10 n) for a public n of your data's size").in_group(kGroup);
+  table.number("--rho", budget.rho, "privacy budget in zCDP").in_group(kGroup);
+  table.number("--mu", budget.mu, "privacy budget in Gaussian DP").in_group(kGroup);
+}
+
+void declare_budget(OptionTable& table, BudgetOptions& budget) {
+  declare_stated_budget(table, budget);
+  table.choice("--accountant", budget.accountant, "what links epsilon and delta with the noise; gdp and pld are exact")
+      .in_group("Privacy");
+}
+
+void declare_sensitivity(OptionTable& table, double& sensitivity) {
+  table.number("--sensitivity", sensitivity, "L2 sensitivity of the released vector");
+}
+
+void choose_accountant(BudgetOptions& budget, double sampling_rate, const OptionTable& table) {
+  if (sampling_rate < 1.0 && !table.find("--accountant")->is_given()) budget.accountant = Accountant::kPld;
+}
+
+Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
+                        const std::string& help) {
+  Option& counted = table.count(kClasses, classes, help).defaults_to("");
+  table
+      .add({.names = kClassNames,
+            .help = "the public list of classes, one name a line: gives --classes, and labels may be these names",
+            .type = "FILE",
+            .read = [&names](const std::vector<std::string>& list) { names = list; },
+            .list_in_file = read_class_names})
+      .of_command_alone(SaidBy::kParty);
+  return counted;
+}
+
+std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names) {
+  return classes == 0 ? names.size() : classes;
+}
+
+void let_names_count_classes(CommandEntry& root, const std::vector<std::string>& arguments) {
+  const bool are_named = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+    return argument.substr(0, argument.find('=')) == kClassNames;
+  });
+  if (!are_named) return;
+  for (CommandEntry& command : root.commands) {
+    if (command.options.find(kClassNames) == nullptr) continue;
+    command.options.find(kClasses)->is_required = false;
+  }
+}
+
+void declare_rows(OptionTable& table, RowOptions& rows) {
+  table.begin_group(kMethodGroup);
+  table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones");
+  table.number("--clip", rows.clip_norm, "C: the clip norm");
+  table.choice("--center", rows.center,
+               fmt::format("center rows by a released mean, or that of --public-x, then scale or clip again; moments "
+                           "({}): by the mean in its own release, without scaling again; default: none, or what the "
+                           "method stands for",
+                           methods_that_take("--center moments")));
+  table.number("--center-share", rows.center_share,
+               fmt::format("share of mu^2 that the released mean takes ({})", center_shares()));
+  table.count("--pca", rows.pca, "project rows on the first k principal components, of --public-x where given")
+      .defaults_to("");
+  table.number("--pca-share", rows.pca_share, "share of mu^2 that private components take (0.1)");
+  table.count("--select", rows.select, "keep the m features in which class means are farthest apart").defaults_to("");
+  table.choice("--select-by", rows.select_by,
+               fmt::format("distance of class means, or that over the standard deviation (t: {}); default: distance",
+                           methods_that_take("--select-by t")));
+  table.number("--select-share", rows.select_share,
+               "share of mu^2 that the selection takes, where the method does not select by its own release (0.1)");
+  table.count("--pool", rows.pool, "average k consecutive features into one");
+  table.begin_group("");
+}
+
+void declare_fit(OptionTable& table, FitOptions& options) {
+  declare_data(table, options.data);
+  declare_method(table, options.method);
+  declare_rows(table, options.rows);
+  declare_choice(table, options.method);
+  declare_privacy(table, options.privacy);
+  declare_output(table, options.output);
+  declare_silos(table, options.silos);
+  declare_format(table, options.output.format);
+  declare_machine(table, options.machine);
+}
+
+std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names) {
+  std::string agreed;
+  for (const Option& option : fit.options()) {
+    const bool names_files = option.said_by == SaidBy::kAllOfFiles;
+    if (!option.is_given() || (option.said_by != SaidBy::kAll && !names_files)) continue;
+    if (option.is_named("classes") && !class_names.empty()) continue;  // the list says it
+    agreed += option.long_name();
+    for (const std::string& word : names_files ? std::vector<std::string>{"given"} : option.given) {
+      agreed += " " + plain(word);
+    }
+    agreed += '\n';
+  }
+  // Each party has a file of its own; what it says must be the same. A name holds no tab and no end of a line.
+  if (!class_names.empty()) agreed += fmt::format("class-names\t{}\n", fmt::join(class_names, "\t"));
+  return agreed;
+}
+
+}  // namespace dpreduce

@@ -1,0 +1,46 @@
+// The options of a fit, and the parts of them that other commands have as well.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "commands/command_line/command_entry.hpp"
+#include "common/accounting/stated_budget.hpp"
+#include "methods/options/fit_options.hpp"
+
+namespace dpreduce {
+
+/// --epsilon, --delta, --rho, --mu.
+void declare_stated_budget(OptionTable& table, StatedBudget& budget);
+
+/// --epsilon, --delta, --rho, --mu and --accountant.
+void declare_budget(OptionTable& table, BudgetOptions& budget);
+
+/// --sensitivity.
+void declare_sensitivity(OptionTable& table, double& sensitivity);
+
+/// On samples (a rate below 1) the accountant is pld where --accountant of `table` is not given.
+void choose_accountant(BudgetOptions& budget, double sampling_rate, const OptionTable& table);
+
+/// Declares both. The file of names is read while the command line is: a job reads it on rank 0 alone, and the other
+/// ranks get the list with the words (SaidWords). Reading throws BadInput as read_class_names. Returns --classes.
+Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
+                        const std::string& help);
+
+/// K where it is given, else the number of names.
+std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
+
+/// Where the arguments name classes, --classes need not be given.
+void let_names_count_classes(CommandEntry& root, const std::vector<std::string>& arguments);
+
+/// What is done to rows before a method sees them.
+void declare_rows(OptionTable& table, RowOptions& rows);
+
+/// All options of a fit, which are read into `options`; they outlive the table.
+void declare_fit(OptionTable& table, FitOptions& options);
+
+/// The options of `fit`, as given, that all parties must have been told alike, one a line (SaidBy::kAll, kAllOfFiles).
+std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names);
+
+}  // namespace dpreduce

@@ -1,0 +1,31 @@
+#include <fmt/format.h>
+
+#include "commands/commands.hpp"
+
+namespace dpreduce {
+namespace {
+
+// Adds those that are listed below `parent`, and to each what is listed below it.
+void add_commands(CommandEntry& parent) {
+#define COMMAND(group, file) \
+  if (parent.name == #group) parent.commands.push_back(file##_command());
+#include "commands/all_commands.inc"
+#undef COMMAND
+  for (CommandEntry& own : parent.commands) add_commands(own);
+}
+
+}  // namespace
+
+CommandEntry dpreduce_command() {
+  CommandEntry dpreduce{
+      .name = "dpreduce",
+      .help =
+          "dpreduce: differentially private classifiers from features that lie in many places, by one exact, noised "
+          "sum",
+      .footer = fmt::format("Each command has its own --help with examples. Exit codes: {}.", kExitCodes),
+      .needs_command = true};
+  add_commands(dpreduce);
+  return dpreduce;
+}
+
+}  // namespace dpreduce
