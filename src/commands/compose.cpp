@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/accounted_guarantee.hpp"
 #include "commands/commands.hpp"
 #include "commands/privacy_results.hpp"
 #include "common/accounting/composition.hpp"
@@ -13,6 +12,7 @@
 #include "common/base/bound_text.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/accounted_guarantee.hpp"
 #include "commands/commands.hpp"
 #include "commands/privacy_results.hpp"
 #include "common/accounting/gaussian_dp.hpp"
@@ -18,6 +17,7 @@
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "report/accounted_guarantee.hpp"
 
 namespace dpreduce {
 namespace {

@@ -6,12 +6,11 @@
 #include <fmt/core.h>
 
 #include "commands/commands.hpp"
-#include "commands/model_card.hpp"
-#include "commands/page_documents.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/onnx/onnx_classifier.hpp"
+#include "report/model_card.hpp"
 
 namespace dpreduce {
 
@@ -30,8 +29,8 @@ void run_command(const ExportOptions& options, Communicator& ranks) {
     const Classifier classifier = load_classifier(options.model);
     if (onnx) onnx->write(onnx_bytes(classifier, options.onnx_width));
     if (card) {
-      std::optional<PageDocument> report;
-      if (!options.report.empty()) report = document_of_file(options.report);
+      std::optional<ReportedRun> report;
+      if (!options.report.empty()) report = read_report(options.report);
       const std::string name = std::filesystem::path(options.model).filename().string();
       card->write(model_card(classifier, name, report, options.report));
     }

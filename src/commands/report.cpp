@@ -6,10 +6,10 @@
 #include <fmt/core.h>
 
 #include "commands/commands.hpp"
-#include "commands/page_documents.hpp"
 #include "common/data/atomic_file.hpp"
 #include "common/data/output_check.hpp"
-#include "common/page/page.hpp"
+#include "report/page/document.hpp"
+#include "report/page/page.hpp"
 
 namespace dpreduce {
 

@@ -20,13 +20,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/budget_warning.hpp"
 #include "commands/command_line/command_entry.hpp"
 #include "commands/command_line/command_line.hpp"
 #include "commands/command_line/fit_command.hpp"
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "commands/run_metrics.hpp"
 #include "commands/run_progress.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
@@ -34,7 +32,6 @@
 #include "common/data/line_file.hpp"
 #include "common/data/output_check.hpp"
 #include "common/data/private_folder.hpp"
-#include "common/page/page.hpp"
 #include "fit/default_threads.hpp"
 #include "fit/files_once.hpp"
 #include "fit/fit.hpp"
@@ -48,6 +45,9 @@
 #include "fit/validated_options.hpp"
 #include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
+#include "report/budget_warning.hpp"
+#include "report/page/page.hpp"
+#include "report/run_metrics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -421,8 +421,7 @@ void run_command(const SweepOptions& options, Communicator& ranks) {
     csv->commit();
     json->commit();
     if (html) {
-      const std::string name = std::filesystem::path(options.out + ".json").filename().string();
-      html->write(page_of(std::vector{PageDocument{DocumentKind::kSweep, name, std::move(results)}}));
+      html->write(page_of(std::vector{document_of_json(std::move(results), options.out + ".json")}));
       html->commit();
     }
     if (options.quiet) return;
