@@ -68,16 +68,14 @@ std::string shares_chart(const std::vector<Spent>& spent) {
   for (const Spent& one : spent) sum += one.squared_mu;
   if (!(sum > 0.0)) return {};
   Table values("Shares of the budget", {"release", "mu of all its rounds", "share of mu squared"});
-  nlohmann::json bars = nlohmann::json::array();
   for (const Spent& one : spent) {
     const double share = one.squared_mu / sum;
-    bars.push_back({{"name", one.heading}, {"values", {share}}});
     values.add({name(one.heading), at_most(std::sqrt(one.squared_mu)), percent(share)});
   }
   return chart_html(
       {.title = "The budget by release",
        .caption = "Squares of mu add up, so each bar is a release's share of what the run spends.",
-       .spec = {{"chart", "rows"}, {"x", {{"label", "share of mu squared"}, {"unit", "share"}}}, {"bars", bars}},
+       .spec = {{"chart", "rows"}, {"x", {{"label", "share of mu squared"}, {"unit", "share"}}}, {"column", 2}},
        .values = std::move(values)});
 }
 
@@ -119,17 +117,15 @@ std::string norms_table(const JsonFields& privacy) {
 // Of rounds whose norms the report has, the first being round 1.
 std::string norms_chart(const Rounds& rounds) {
   Table values("Norms of " + rounds.block, {"round", "norm of what came out", "norm of noise, expected"});
-  nlohmann::json norms = nlohmann::json::array();
-  nlohmann::json noise = nlohmann::json::array();
   std::size_t round = 0;
+  std::size_t told = 0;
   for (const JsonFields& release : rounds.releases) {
     ++round;
     if (!release.has("norm") || !release.has("noise_norm")) continue;
-    norms.push_back({round, release.number("norm")});
-    noise.push_back({round, release.number("noise_norm")});
+    ++told;
     values.add({fmt::format("{}", round), figure(release.number("norm")), figure(release.number("noise_norm"))});
   }
-  if (norms.size() < 2) return {};
+  if (told < 2) return {};
   return chart_html(
       {.title = fmt::format("Norm of each round's {}, beside its noise", rounds.block),
        .caption =
@@ -138,8 +134,8 @@ std::string norms_chart(const Rounds& rounds) {
                 {"x", {{"label", "round"}, {"scale", "count"}}},
                 {"y", {{"label", "norm, in lattice units"}, {"scale", "linear"}}},
                 {"series",
-                 {{{"name", rounds.block + ", as released"}, {"points", norms}, {"draw", "line"}},
-                  {{"name", "its noise alone, expected"}, {"points", noise}, {"draw", "line"}}}}},
+                 {{{"name", rounds.block + ", as released"}, {"column", 1}, {"draw", "line"}},
+                  {{"name", "its noise alone, expected"}, {"column", 2}, {"draw", "line"}}}}},
        .values = std::move(values)});
 }
 
@@ -150,32 +146,29 @@ std::string spectrum_chart(const JsonFields& spectrum) {
   if (!(radius.get<double>() > 0.0)) spectrum.refuse("noise_radius", "must be above 0");
   Table values("Eigenvalues of " + spectrum.text("release"), {"number", "eigenvalue"});
   values.add({"radius of the noise", figure(radius)});
-  nlohmann::json points = nlohmann::json::array();
+  std::size_t number = 0;
   for (const nlohmann::json& eigenvalue : eigenvalues) {
     if (eigenvalue.is_null()) spectrum.refuse("eigenvalues", "must hold numbers");
-    points.push_back({points.size() + 1, eigenvalue});
-    values.add({fmt::format("{}", points.size()), figure(eigenvalue)});
+    values.add({fmt::format("{}", ++number), figure(eigenvalue)});
   }
   // Where little stands out of the noise, a logarithm would hide how little it is.
   constexpr double kRadiiOfLogarithm = 20.0;
-  const double largest = std::abs(points.front()[1].get<double>());
+  const double largest = std::abs(eigenvalues.front().get<double>());
   const bool is_logarithmic = largest > kRadiiOfLogarithm * radius.get<double>();
-  return chart_html(
-      {.title = fmt::format("Spectrum of the noised Gram matrix ({})", spectrum.text("release")),
-       .caption =
-           fmt::format("An eigenvalue counts rows of full length along one direction. Noise alone would lie "
-                       "within {:.4g} of 0, the shaded band.{}",
-                       radius.get<double>(),
-                       is_logarithmic ? " The scale is linear near 0, and logarithmic far outside the band." : ""),
-       .spec = {{"chart", "lines"},
-                {"x", {{"label", "eigenvalue, from the largest"}, {"scale", "count"}}},
-                {"y",
-                 {{"label", "eigenvalue, in squares of the clip norm"},
-                  {"scale", is_logarithmic ? "symlog" : "linear"},
-                  {"radius", radius}}},
-                {"zone", {{"name", "what noise alone would be"}, {"low", -radius.get<double>()}, {"high", radius}}},
-                {"series", {{{"name", "eigenvalues as released"}, {"points", points}, {"draw", "dots"}}}}},
-       .values = std::move(values)});
+  return chart_html({.title = fmt::format("Spectrum of the noised Gram matrix ({})", spectrum.text("release")),
+                     .caption = fmt::format(
+                         "An eigenvalue counts rows of full length along one direction. Noise alone would lie "
+                         "within {:.4g} of 0, the shaded band.{}",
+                         radius.get<double>(),
+                         is_logarithmic ? " The scale is linear near 0, and logarithmic far outside the band." : ""),
+                     .spec = {{"chart", "lines"},
+                              {"x", {{"label", "eigenvalue, from the largest"}, {"scale", "count"}}},
+                              {"y",
+                               {{"label", "eigenvalue, in squares of the clip norm"},
+                                {"scale", is_logarithmic ? "symlog" : "linear"}}},
+                              {"zone", {{"name", "what noise alone would be"}}},
+                              {"series", {{{"name", "eigenvalues as released"}, {"column", 1}, {"draw", "dots"}}}}},
+                     .values = std::move(values)});
 }
 
 }  // namespace

@@ -47,11 +47,11 @@ class Table {
   std::string body_;
 };
 
-/// A chart, drawn by the page's script, and the table of its values, which stands in its place without scripts.
+/// The table of a chart's values, which the page's script draws. Without scripts it stands in the chart's place.
 struct Chart {
   std::string title;    ///< plain text
   std::string caption;  ///< plain text: what to see, and how to read it
-  nlohmann::json spec;  ///< what charts.bundle.js draws; with "chart", which of its charts
+  nlohmann::json spec;  ///< "chart", axes, and which column of the table is what (bundle/values.js)
   Table values;
 };
 std::string chart_html(const Chart& chart);

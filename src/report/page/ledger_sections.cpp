@@ -16,11 +16,11 @@ std::string reasons_of(const JsonFields& run) {
 std::string life_chart(const JsonFields& ledger) {
   Table values("Spending, run by run", {"run", "since", "method", "releases", "epsilon of all so far",
                                         "mu of all so far", "rho of all so far"});
-  nlohmann::json points{{0, 0.0}};
+  bool has_epsilon = false;
   std::string at_delta;
   for (const JsonFields& run : ledger.objects("runs")) {
     const JsonFields so_far = run.object("so_far");
-    if (so_far.has("epsilon")) points.push_back({points.size(), so_far.number("epsilon")});
+    has_epsilon = has_epsilon || so_far.has("epsilon");
     if (so_far.has("delta")) at_delta = " at delta " + upper_figure(so_far.number("delta").get<double>());
     values.add(
         {name(run.text("run")), escaped(run.text("since")),
@@ -29,14 +29,15 @@ std::string life_chart(const JsonFields& ledger) {
          at_most(so_far.number("rho"))});
   }
   if (values.is_empty()) return paragraph("Nothing has been charged so far.");
-  if (points.size() < 2) return values.html();
+  if (!has_epsilon) return values.html();
   return chart_html(
       {.title = "Epsilon spent over the ledger's life" + at_delta,
        .caption = "Each step is a run with all that it released, if all runs were about the same records or persons.",
        .spec = {{"chart", "lines"},
                 {"x", {{"label", "runs so far"}, {"scale", "count"}}},
                 {"y", {{"label", "epsilon of all together" + at_delta}, {"scale", "linear"}}},
-                {"series", {{{"name", "spent"}, {"points", points}, {"draw", "step"}}}}},
+                {"series", {{{"name", "spent"}, {"column", 4}, {"draw", "step"}}}},
+                {"from", 0.0}},
        .values = std::move(values)});
 }
 

@@ -56,46 +56,25 @@ void add_row(Table& values, const std::string& method, const std::string& epsilo
       {name(method), epsilon, figure(figures.size()), percent(median_of(figures)), percent(*low), percent(*high)});
 }
 
-// {"name", "points", "spread", "each"} of a method.
-nlohmann::json series_of(const std::string& method, const Series& series, Table& values) {
-  nlohmann::json points = nlohmann::json::array();
-  nlohmann::json spread = nlohmann::json::array();
-  nlohmann::json each = nlohmann::json::array();
-  for (const auto& [epsilon, figures] : series.by_epsilon) {
-    const auto [low, high] = std::minmax_element(figures.begin(), figures.end());
-    points.push_back({epsilon, median_of(figures)});
-    spread.push_back({*low, *high});
-    for (const double figure : figures) each.push_back({epsilon, figure});
-    add_row(values, method, figure(epsilon), figures);
-  }
-  return {{"name", method}, {"points", points}, {"spread", spread}, {"each", each}, {"draw", "line"}};
-}
-
 std::string chart_of(const JsonFields& sweep, double ratio, const std::string& member, const std::string& what) {
   const Figures figures = figures_of(sweep, ratio, member);
   const std::string rows = ratio > 1.0 ? fmt::format(", long tail of ratio {:g}", ratio) : "";
   const std::string title = what + " over epsilon" + rows;
   Table values(title, {"method", "epsilon", "seeds", "median", "least", "most"});
-  nlohmann::json series = nlohmann::json::array();
-  nlohmann::json levels = nlohmann::json::array();
   for (const auto& [method, of_method] : figures) {
-    if (!of_method.by_epsilon.empty()) series.push_back(series_of(method, of_method, values));
+    for (const auto& [epsilon, of_seeds] : of_method.by_epsilon) add_row(values, method, figure(epsilon), of_seeds);
     if (of_method.without_noise.empty() || of_method.by_epsilon.empty()) continue;
-    levels.push_back(
-        {{"name", method + ", without noise"}, {"y", median_of(of_method.without_noise)}, {"of", series.size() - 1}});
     add_row(values, method, "without noise", of_method.without_noise);
   }
-  if (series.empty()) return {};
+  if (values.is_empty()) return {};
   return chart_html(
       {.title = title,
        .caption = fmt::format("Medians over seeds at delta {:g}; shades reach from the least to the most of a "
-                              "method's seeds, and dots are single runs.",
+                              "method's seeds.",
                               sweep.number("delta").is_number() ? sweep.number("delta").get<double>() : 0.0),
-       .spec = {{"chart", "lines"},
+       .spec = {{"chart", "groups"},
                 {"x", {{"label", "epsilon, logarithmic"}, {"scale", "log"}}},
                 {"y", {{"label", what + " on test rows"}, {"scale", "linear"}, {"unit", "share"}}},
-                {"series", series},
-                {"levels", levels},
                 {"levels_name", "without noise, in the color of its method"}},
        .values = std::move(values)});
 }

@@ -65,16 +65,14 @@ std::string recall_chart(const JsonFields& test, const ClassNames& names) {
   if (figures.empty()) return {};
   if (figures.size() != names.count()) test.refuse(member, fmt::format("must hold {} figures", names.count()));
   Table values("The " + what + " of each class", {"class", what});
-  nlohmann::json bars = nlohmann::json::array();
   for (std::size_t label = 0; label < figures.size(); ++label) {
-    bars.push_back({{"name", names.of(label)}, {"value", figures[label]}});
     values.add({name(names.of(label)), percent(figures[label])});
   }
   return chart_html(
       {.title = member == "per_class" ? "Recall of each class" : "Average precision of each class",
        .caption = member == "per_class" ? "Of the test rows of a class, the share that the model gives that class."
                                         : "How far the rows of a class stand ahead of the others by their score.",
-       .spec = {{"chart", "columns"}, {"x", {{"label", "class"}}}, {"y", {{"label", what}}}, {"bars", bars}},
+       .spec = {{"chart", "columns"}, {"x", {{"label", "class"}}}, {"y", {{"label", what}}}, {"column", 1}},
        .values = std::move(values)});
 }
 
@@ -89,27 +87,22 @@ std::string confusion_chart(const JsonFields& test, const ClassNames& names) {
   }
   if (!is_square) test.refuse("confusion_matrix", fmt::format("must be {0} x {0} counts", names.count()));
   std::vector<std::string> columns{"true class"};
-  std::vector<std::string> labels;
   for (std::size_t label = 0; label < names.count(); ++label) {
-    labels.push_back(names.of(label));
-    columns.push_back("as " + labels.back());
+    columns.push_back("as " + names.of(label));
   }
   Table values("Test rows of each true class, by predicted class", columns);
   for (std::size_t label = 0; label < names.count(); ++label) {
-    std::vector<std::string> cells{name(labels[label])};
+    std::vector<std::string> cells{name(names.of(label))};
     for (const nlohmann::json& count : rows[label]) cells.push_back(figure(count));
     values.add(cells);
   }
   if (names.count() > kMostDrawn) return values.html();
-  return chart_html({.title = "Confusion",
-                     .caption = "Rows of each true class, by predicted class. The larger its share of its row, the "
-                                "stronger the color of a cell.",
-                     .spec = {{"chart", "matrix"},
-                              {"x", {{"label", "predicted class"}}},
-                              {"y", {{"label", "true class"}}},
-                              {"names", labels},
-                              {"counts", rows}},
-                     .values = std::move(values)});
+  return chart_html(
+      {.title = "Confusion",
+       .caption = "Rows of each true class, by predicted class. The larger its share of its row, the "
+                  "stronger the color of a cell.",
+       .spec = {{"chart", "matrix"}, {"x", {{"label", "predicted class"}}}, {"y", {{"label", "true class"}}}},
+       .values = std::move(values)});
 }
 
 std::string summary(const JsonFields& test) {

@@ -1,6 +1,7 @@
 // What stands on a page: every value of its documents, nothing that could run or be fetched, and whom it is for.
 #include "report/page/page.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,8 +128,8 @@ TEST(Page, HoldsEverySectionOfAFit) {
     EXPECT_EQ(count_of(page, ">" + std::string(heading) + "</a>"), 1u) << heading;
     EXPECT_TRUE(has(page, "-title\">" + std::string(heading))) << heading;
   }
-  for (const char* words : {"epsilon 2 at delta 1e-05", "whoever reads the model", "more silos than that together", "running times",
-                            "south", "its line was cut", "distributed", "north"}) {
+  for (const char* words : {"epsilon 2 at delta 1e-05", "whoever reads the model", "more silos than that together",
+                            "running times", "south", "its line was cut", "distributed", "north"}) {
     EXPECT_TRUE(has(page, words));
   }
   // shares, norms, spectrum, recalls, confusion
@@ -214,14 +215,12 @@ TEST(Page, TellsMediansAndSpreadOfASweepAndItsRunsWithoutNoise) {
                       "<td class=\"number\"><data value=\"3\">3</data></td><td class=\"number\"><data "
                       "value=\"0.3125\">31.2 %</data></td><td class=\"number\"><data value=\"0.25\">25.0 %</data></td>"
                       "<td class=\"number\"><data value=\"0.5\">50.0 %</data></td>"));
-  EXPECT_TRUE(has(page, "\"levels\":[{\"name\":\"mean, without noise\",\"of\":0,\"y\":0.875}]"));
-  EXPECT_TRUE(has(page, "\"points\":[[1.0,0.3125],[2.0,0.625]]"));
-  EXPECT_TRUE(has(page, "\"spread\":[[0.25,0.5],[0.625,0.625]]"));
+  EXPECT_TRUE(has(page, "<bdi>mean</bdi></th><td>without noise</td>"));
 }
 
 TEST(Page, TellsALedgersLifeRunByRun) {
   const std::string page = page_of_one(ledger_of_two_runs());
-  EXPECT_TRUE(has(page, "\"points\":[[0,0.0],[1,1.1875],[2,2.0625]]"));
+  for (const char* epsilon : {"1.1875", "2.0625"}) EXPECT_TRUE(has(page, fmt::format("<data value=\"{}\">", epsilon)));
   EXPECT_TRUE(has(page, "fc (seeded: not private)"));
   EXPECT_TRUE(has(page, "<data value=\"0.015625\">"));
   EXPECT_TRUE(has(page, "aa/gram"));

@@ -1,6 +1,6 @@
-// Lengths from 0: shares of a budget and seconds of phases (rows), recalls of classes (columns).
+// Lengths from 0: shares of a budget (rows), recalls of classes (columns).
 //
-// rows:    {x: {label, unit: "share" | ""}, bars: [{name, values: [one a rank, or one]}]}
+// rows:    {x: {label, unit: "share" | ""}, bars: [{name, value}]}
 // columns: {x: {label}, y: {label}, bars: [{name, value: share or null}]}
 import { format } from "d3-format";
 import { scaleBand, scaleLinear } from "d3-scale";
@@ -11,13 +11,13 @@ const percent = format(".0%");
 const number = format(".3~g");
 const short = (value) => (value !== 0 && value < 1e-3 ? format(".2~e") : number)(value);
 
-// A bar a name; with several ranks a dot each, on a line from the least to the most.
+// A bar a name.
 export function drawRows(plot, spec) {
   const row = 26;
   const { svg, width, height } = drawing(plot, spec, spec.bars.length * row + 56);
   const room = Math.min(width * 0.38, 12 + 6.8 * Math.max(...spec.bars.map((bar) => bar.name.length)));
   const [left, right, bottom] = [room, width - 58, height - 46];
-  const most = Math.max(...spec.bars.flatMap((bar) => bar.values));
+  const most = Math.max(...spec.bars.map((bar) => bar.value));
   const x = scaleLinear([0, most > 0 ? most : 1], [left, right]);
   const y = scaleBand(spec.bars.map((_, index) => index), [6, bottom]).paddingInner(0.35).paddingOuter(0.2);
   const shown = spec.x.unit === "share" ? format(".1%") : short;
@@ -25,19 +25,12 @@ export function drawRows(plot, spec) {
   svg.append("line").attr("class", "zero").attr("x1", left).attr("x2", left).attr("y1", 0).attr("y2", bottom);
   spec.bars.forEach((bar, index) => {
     const middle = y(index) + y.bandwidth() / 2;
-    const low = Math.min(...bar.values);
-    const high = Math.max(...bar.values);
     const name = svg.append("text").attr("class", "name").attr("x", left - 8).attr("y", middle).attr("dy", "0.35em").attr("text-anchor", "end");
     writeWithin(name, bar.name, room - 10);
     const group = svg.append("g").attr("class", `series ${colorOf(0)}`);
-    if (bar.values.length === 1) {
-      group.append("rect").attr("class", "bar").attr("x", left).attr("width", Math.max(0.5, x(high) - left))
-        .attr("y", y(index)).attr("height", y.bandwidth());
-    } else {
-      group.append("line").attr("class", "line").attr("x1", x(low)).attr("x2", x(high)).attr("y1", middle).attr("y2", middle);
-      for (const value of bar.values) group.append("circle").attr("class", "mark").attr("cx", x(value)).attr("cy", middle).attr("r", 3.5);
-    }
-    svg.append("text").attr("class", "value").attr("x", x(high) + 7).attr("y", middle).attr("dy", "0.35em").text(shown(high));
+    group.append("rect").attr("class", "bar").attr("x", left).attr("width", Math.max(0.5, x(bar.value) - left))
+      .attr("y", y(index)).attr("height", y.bandwidth());
+    svg.append("text").attr("class", "value").attr("x", x(bar.value) + 7).attr("y", middle).attr("dy", "0.35em").text(shown(bar.value));
   });
 }
 

@@ -1,10 +1,11 @@
-// Draws the charts of the page. Each figure holds what to draw as JSON, a place to draw it in, and a table of its
-// values, which the page shows where there are no scripts.
+// Draws the charts of the page. Each figure holds the table of its values, which the page shows where there are no scripts,
+// a place to draw them in, and as JSON how: axes, and which column is what (values.js). Values stand in the table alone.
 import { drawColumns, drawRows } from "./bars.js";
 import { drawLines } from "./lines.js";
 import { drawMatrix } from "./matrix.js";
+import { valuesOf } from "./values.js";
 
-const DRAW = { lines: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
+const DRAW = { lines: drawLines, groups: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
 
 function draw(plot, spec) {
   plot.replaceChildren();
@@ -13,6 +14,7 @@ function draw(plot, spec) {
 
 for (const figure of document.querySelectorAll("figure[data-chart]")) {
   const spec = JSON.parse(figure.querySelector("script").textContent);
+  Object.assign(spec, valuesOf(spec, figure.querySelector("table")));
   const plot = figure.querySelector(".plot");
   plot.hidden = false;
   draw(plot, spec);

@@ -1,7 +1,7 @@
 // Series of points over a number: accuracy over epsilon, norms over rounds, eigenvalues, a budget as it is spent.
 //
 // spec: {x: {label, scale: "linear" | "log" | "count"}, y: {label, scale: "linear" | "symlog", radius, unit: "share" | ""},
-//        series: [{name, points: [[x, y]...], spread: [[low, high]...], each: [[x, y]...], draw: "line" | "step" | "dots"}],
+//        series: [{name, points: [[x, y]...], spread: [[low, high]...], draw: "line" | "step" | "dots"}],
 //        levels: [{name, y, of: index of its series}], levels_name: of all of them, zone: {name, low, high}}
 import { format } from "d3-format";
 import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
@@ -63,7 +63,6 @@ function yScale(spec, range) {
   const values = spec.series.flatMap((one) => [
     ...one.points.map((point) => point[1]),
     ...(one.spread ?? []).flat(),
-    ...(one.each ?? []).map((point) => point[1]),
   ]);
   for (const level of spec.levels ?? []) values.push(level.y);
   if (spec.zone) values.push(spec.zone.low, spec.zone.high);
@@ -124,9 +123,6 @@ function drawSeries(svg, one, index, x, y) {
   if (one.draw !== "dots") {
     group.append("path").attr("class", "line").attr("stroke-dasharray", DASHES[index % DASHES.length])
       .attr("d", line(([at]) => x(at), ([, value]) => y(value)).curve(curve)(one.points));
-  }
-  for (const [at, value] of one.each ?? []) {
-    group.append("circle").attr("class", "each").attr("cx", x(at)).attr("cy", y(value)).attr("r", 2);
   }
   const crowded = one.points.length > 60;
   if (crowded && one.draw !== "dots") return;
